@@ -1,0 +1,4 @@
+"""Extraction: what a model wrote becomes a program, each step recorded.
+
+In: Problem and Completion.  Out: Program.  Refuses: to run code, or to look at the tests.
+"""

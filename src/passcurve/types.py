@@ -1,0 +1,203 @@
+"""Every record that travels the road: frozen, keyword-only, units in the names."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Status = Literal["passed", "failed", "timeout", "memory", "output", "compile", "crash", "no_code", "void"]
+"""What a verdict says; SCORED lists those that count in n."""
+
+Mode = Literal["referee", "shared", "none"]
+"""Where the tests ran: apart from the sample, in its process, or nowhere (no_code)."""
+
+Clock = Literal["own", "wall"]
+Isolation = Literal["full", "restricted", "none"]
+Target = Literal["new_problems", "these_problems"]
+
+STATUSES: tuple[Status, ...] = (
+    "passed",
+    "failed",
+    "timeout",
+    "memory",
+    "output",
+    "compile",
+    "crash",
+    "no_code",
+    "void",
+)
+SCORED: tuple[Status, ...] = STATUSES[:-1]
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One task of a benchmark: what the model is shown and how its answer is checked."""
+
+    id: str
+    prompt: str
+    entry_point: str
+    test: str
+    """Source that defines ``check(candidate)``."""
+    reference: str | None = None
+    """The canonical solution as a completion of the prompt; None where the benchmark has none."""
+
+
+class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
+    """A named, ordered set of problems with the digest of what was read."""
+
+    name: str
+    source: str
+    """Where it was read from: a path, or ``built-in``."""
+    digest: str
+    """sha256 of the problems' canonical JSON: the same for .jsonl and .jsonl.gz."""
+    problems: tuple[Problem, ...]
+    packages: tuple[str, ...] = ()
+    """Distributions that its samples may import beyond the standard library."""
+
+
+class SampleKey(msgspec.Struct, frozen=True, kw_only=True):
+    """Joins the stages: the problem, and which of its samples this is (from 0, by occurrence)."""
+
+    problem_id: str
+    sample_index: int
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model wrote for a problem, as it stood in the row; never altered."""
+
+    key: SampleKey
+    row: int
+    """Position among the rows that count, from 0."""
+    line: int
+    """Line of the file, from 1."""
+    digest: str
+    """Of the row's bytes: resuming on a changed file is refused."""
+    form: Literal["completion", "solution"]
+    """``completion`` continues the prompt; ``solution`` is a whole program."""
+    text: str | None
+    """None when there is no text to extract code from; ``missing`` then says why."""
+    missing: str = ""
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """The source that is run for a completion, and how it came about."""
+
+    key: SampleKey
+    text: str | None
+    """None when nothing to run was found; ``steps`` ends with the reason."""
+    steps: tuple[str, ...]
+    """Each step of the extraction, in order."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one sample may use."""
+
+    timeout_s: float = 3.0
+    clock: Clock = "own"
+    memory_bytes: int = 4 << 30
+    scratch_bytes: int = 64 << 20
+    scratch_files: int = 2048
+    output_bytes: int = 64 << 20
+    """Of everything that a sample returns over one check, in encoded form."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One call that the tests made, as text for a reader (bounded)."""
+
+    index: int
+    arguments: str
+    outcome: str
+    """``returned ...`` or ``raised ...``."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is said of one sample, and what it rests on."""
+
+    key: SampleKey
+    status: Status
+    mode: Mode
+    message: str = ""
+    """One bounded line: the exception, the limit, the reason."""
+    exception: str = ""
+    """Type of the exception that ended the check, when one did."""
+    call: Call | None = None
+    """The call that the tests made last before they failed."""
+    test_line: str = ""
+    """The line of the tests at which the check ended."""
+    calls: int = 0
+    own_s: float = 0.0
+    """The sample's own time, by the clock of the limits."""
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    memory_bytes: int = 0
+    """Peak resident size of the sample's process."""
+    flattened: tuple[str, ...] = ()
+    """Types that were reduced to plain data on their way to the tests."""
+    suspicious: tuple[str, ...] = ()
+    """What the sample was seen to try that no honest program needs."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every test ran and held."""
+        return self.status == "passed"
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """The sufficient statistics of one problem: n samples judged, c of them passed."""
+
+    problem_id: str
+    n: int
+    c: int
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    """An interval for one target, with what it covers and how it was made."""
+
+    low: float
+    high: float
+    level: float
+    method: str
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """pass@k of a data set; ``value`` is None when it cannot be estimated, and ``reason`` says why."""
+
+    k: int
+    value: float | None
+    new_problems: Interval | None = None
+    """Target A: other problems like these."""
+    these_problems: Interval | None = None
+    """Target B: these problems, fresh samples."""
+    reason: str = ""
+
+
+class Jail(msgspec.Struct, frozen=True, kw_only=True):
+    """What stood between the samples and the host, probed by doing."""
+
+    isolation: Isolation
+    layers: tuple[str, ...]
+    """In force, in the order in which they are applied."""
+    missing: tuple[str, ...] = ()
+    """Not in force, each with its reason."""
+    landlock_abi: int = 0
+    uid: int | None = None
+    """The host's uid of the samples; None when it is the user's own."""
+    python: str = ""
+    """Version of the interpreter that ran the samples."""
+    packages: tuple[str, ...] = ()
+    """Distributions visible to the samples, as ``name==version``."""
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that could change the number, written before the first verdict."""
+
+    version: str
+    benchmark: str
+    benchmark_digest: str
+    samples: str
+    limits: Limits
+    verdict: Literal["auto", "referee", "shared"]
+    dedup: bool
+    jail: Jail
+    seed: int = 0
+    """Seeds ``random`` in the referee and in the jail, together with the problem's id."""
