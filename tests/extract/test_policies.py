@@ -1,0 +1,82 @@
+"""How a completion becomes a program, and what is recorded of it."""
+
+# ruff: noqa: SIM300 - the expected value stands on the left
+
+from __future__ import annotations
+
+from typing import Literal, get_args, get_type_hints
+
+import msgspec
+import pytest
+
+from passcurve.errors import UsageError
+from passcurve.extract import POLICIES, extract
+from passcurve.types import Completion, Problem, Program, SampleKey
+
+KEY = SampleKey(problem_id="own/0", sample_index=3)
+PROBLEM = Problem(id="own/0", prompt="def one():\n", entry_point="one", test="def check(candidate): ...\n")
+
+
+def wrote(text: str | None, form: Literal["completion", "solution"] = "completion", missing: str = "") -> Completion:
+    """Return what a model wrote for the problem."""
+    return Completion(key=KEY, row=0, line=1, digest="d", form=form, text=text, missing=missing)
+
+
+def test_completion_is_joined_to_the_prompt() -> None:
+    """A completion continues the prompt."""
+    expected = Program(key=KEY, text="def one():\n    return 1\n", steps=("joined to the prompt",))
+    assert expected == extract(PROBLEM, wrote("    return 1\n"))
+
+
+def test_solution_is_taken_as_it_stands() -> None:
+    """A solution is a whole program; the prompt is not put in front of it."""
+    text = "import os\ndef one():\n    return 1\n"
+    expected = Program(key=KEY, text=text, steps=("taken as a whole program",))
+    assert expected == extract(PROBLEM, wrote(text, "solution"))
+
+
+@pytest.mark.parametrize("form", ["completion", "solution"])
+@pytest.mark.parametrize(
+    "text", ["  return 1  \r\n\n", "\ufeffreturn 1", "```python\nreturn 1\n```", "\x00", "\u00e9\u2028"]
+)
+def test_text_is_never_altered(form: Literal["completion", "solution"], text: str) -> None:
+    """Spaces, fences, marks and line ends stay what the model wrote."""
+    program = extract(PROBLEM, wrote(text, form))
+    assert program.text is not None
+    assert text == program.text[-len(text) :]
+    assert len(text) + (len(PROBLEM.prompt) if form == "completion" else 0) == len(program.text)
+
+
+def test_no_text() -> None:
+    """Where there is no text there is no program, and the reason of the row is kept."""
+    expected = Program(key=KEY, text=None, steps=("the completion is null",))
+    assert expected == extract(PROBLEM, wrote(None, missing="the completion is null"))
+
+
+def test_no_text_and_no_reason() -> None:
+    """A program that is None always has a reason."""
+    assert ("there is no text",) == extract(PROBLEM, wrote(None)).steps
+
+
+@pytest.mark.parametrize("form", ["completion", "solution"])
+@pytest.mark.parametrize("text", ["", " ", "\n\t \r\n", "\u00a0\u2003"])
+def test_white_space_is_no_program(form: Literal["completion", "solution"], text: str) -> None:
+    """Nothing but white space is nothing to run, in either form."""
+    expected = Program(key=KEY, text=None, steps=("the completion is empty",))
+    assert expected == extract(PROBLEM, wrote(text, form))
+
+
+def test_a_comment_is_text() -> None:
+    """Only white space is empty: a comment alone is run and fails by itself."""
+    assert "def one():\n# no" == extract(PROBLEM, wrote("# no")).text
+
+
+def test_completion_of_another_problem_is_refused() -> None:
+    """Joining a completion to another problem's prompt would be a wrong verdict, so it is an error."""
+    with pytest.raises(UsageError, match="a completion of 'own/0' was given with problem 'own/1'"):
+        extract(msgspec.structs.replace(PROBLEM, id="own/1"), wrote("    return 1\n"))
+
+
+def test_each_form_has_its_policy() -> None:
+    """Every form that a row can have names a policy."""
+    assert set(get_args(get_type_hints(Completion)["form"])) <= set(POLICIES)
