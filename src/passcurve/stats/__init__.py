@@ -2,3 +2,14 @@
 
 In: arrays.  Out: arrays.  Refuses: input outside the definition (ValueError naming the element), IO, global state.
 """
+
+from passcurve.stats.passk import (
+    exact_pass_at_k,
+    fail_at_k,
+    log_fail_at_k,
+    pass_at_k,
+    pass_curve,
+    var_pass_at_k,
+)
+
+__all__ = ["exact_pass_at_k", "fail_at_k", "log_fail_at_k", "pass_at_k", "pass_curve", "var_pass_at_k"]
