@@ -1,0 +1,110 @@
+"""From the counts of each problem to pass@k of the data set, or to the reason why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from passcurve.stats.intervals import plus_two_t
+from passcurve.stats.passk import FloatArray, pass_at_k
+from passcurve.types import Counts, Estimate, Interval
+
+_EXACT_N = 1000
+_EXACT_PAIRS = 4096
+"""Up to these the mean is a fraction of integers; beyond, it would take longer than it is worth."""
+
+_NAMED = 3
+"""Problems that a reason names before it breaks off."""
+
+
+def estimate(counts: Iterable[Counts], ks: Sequence[int], level: float = 0.95, owed: int = 0) -> tuple[Estimate, ...]:
+    """Return pass@k of the data set for each k, in the order asked.
+
+    The value is the mean over problems of the unbiased estimate (Chen et al. 2021, arXiv:2107.03374, equation 1), every
+    problem with the same weight.  It is correctly rounded up to n = 1000 (and 4096 distinct counts), and for k = 1
+    whenever all problems have the same n; elsewhere it is within a few units in the last place.  ``new_problems`` is
+    the plus-two t interval of the per-problem estimates at ``level``; ``these_problems`` is left None.
+
+    The value is None, and ``reason`` says why, when ``owed`` samples have not been judged, when there are no problems,
+    when a problem has no sample, and when some problem has fewer than k samples.
+
+    Raises ValueError for counts that cannot be (c > n, below 0, two for one problem), k < 1, owed < 0 and a level
+    outside (0, 1).
+    """
+    problems = tuple(counts)
+    _check(problems, ks, level, owed)
+    return tuple(_estimate(problems, int(k), level, owed) for k in ks)
+
+
+def _estimate(problems: Sequence[Counts], k: int, level: float, owed: int) -> Estimate:
+    if reason := _obstacle(problems, k, owed):
+        return Estimate(k=k, value=None, reason=reason)
+    scores = pass_at_k([problem.n for problem in problems], [problem.c for problem in problems], [k])
+    low, high = plus_two_t(scores, level)
+    return Estimate(
+        k=k,
+        value=_mean(problems, scores, k),
+        new_problems=Interval(low=low, high=high, level=level, method="plus-two t"),
+    )
+
+
+def _obstacle(problems: Sequence[Counts], k: int, owed: int) -> str:
+    """Say what stands against an unbiased estimate; the empty string when nothing does."""
+    if owed:
+        return (
+            f"{owed} {'sample is' if owed == 1 else 'samples are'} owed: "
+            "not judged yet, and a score without them would not be the score of this run"
+        )
+    if not problems:
+        return "there are no problems"
+    if empty := [problem.problem_id for problem in problems if problem.n == 0]:
+        named = ", ".join(map(repr, empty[:_NAMED])) + (", ..." if len(empty) > _NAMED else "")
+        have = "has" if len(empty) == 1 else "have"
+        return f"{len(empty)} of {_problems(len(problems))} {have} no sample: {named}"
+    if short := [problem for problem in problems if problem.n < k]:
+        least = min(short, key=lambda problem: problem.n)
+        return (
+            f"k={k} needs {k} samples of every problem; {len(short)} of {len(problems)} "
+            f"{'has' if len(short) == 1 else 'have'} fewer (least {least.n}, {least.problem_id!r})"
+        )
+    return ""
+
+
+def _problems(number: int) -> str:
+    return "1 problem" if number == 1 else f"{number} problems"
+
+
+def _mean(problems: Sequence[Counts], scores: FloatArray, k: int) -> float:
+    """Return the mean over problems, without rounding before the end wherever that is cheap."""
+    weights = Counter((problem.n, problem.c) for problem in problems)
+    sizes = {n for n, _ in weights}
+    if len(weights) <= _EXACT_PAIRS and (max(sizes) <= _EXACT_N or (k == 1 and len(sizes) == 1)):
+        failed: defaultdict[int, int] = defaultdict(int)
+        for (n, c), weight in weights.items():
+            failed[n] += weight * math.comb(n - c, k)
+        lost = sum((Fraction(total, math.comb(n, k)) for n, total in failed.items()), Fraction(0))
+        return float(1 - lost / len(problems))
+    value_of = {(problem.n, problem.c): float(score) for problem, score in zip(problems, scores, strict=True)}
+    return math.fsum(weight * value_of[pair] for pair, weight in weights.items()) / len(problems)
+
+
+def _check(problems: Sequence[Counts], ks: Sequence[int], level: float, owed: int) -> None:
+    """Refuse what no estimate could be made of, before any is."""
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level={level} is not between 0 and 1")
+    if owed < 0:
+        raise ValueError(f"owed={owed} is negative")
+    for k in ks:
+        if isinstance(k, (bool, np.bool_)) or k != int(k) or k < 1:
+            raise ValueError(f"k={k!r} is not an integer of at least 1")
+    seen: set[str] = set()
+    for problem in problems:
+        if not 0 <= problem.c <= problem.n:
+            raise ValueError(f"problem {problem.problem_id!r}: c={problem.c} is not between 0 and n={problem.n}")
+        if problem.problem_id in seen:
+            raise ValueError(f"problem {problem.problem_id!r} is counted twice")
+        seen.add(problem.problem_id)

@@ -1,0 +1,155 @@
+"""Counts -> Estimate: the mean to the last bit, and a reason wherever there is none."""
+
+# ruff: noqa: SIM300 - the expected value stands on the left
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passcurve.stats import exact_pass_at_k, pass_at_k, plus_two_t
+from passcurve.stats.estimate import estimate
+from passcurve.types import Counts, Estimate
+
+
+def of(*pairs: tuple[int, int]) -> list[Counts]:
+    """Make the counts of HumanEval/0, HumanEval/1, ... from pairs (n, c)."""
+    return [Counts(problem_id=f"HumanEval/{i}", n=n, c=c) for i, (n, c) in enumerate(pairs)]
+
+
+def one(counts: list[Counts], k: int, owed: int = 0) -> Estimate:
+    """Estimate a single k."""
+    (found,) = estimate(counts, [k], owed=owed)
+    return found
+
+
+class TestValue:
+    """The mean over problems."""
+
+    def test_is_the_mean_over_problems(self) -> None:
+        """Problems weigh the same however many samples they have: the mean of 1/2, 0 and 1 is 1/2."""
+        assert 0.5 == one(of((6, 3), (2, 0), (100, 100)), 1).value
+
+    def test_three_of_six_is_a_half(self) -> None:
+        """3 of 6 is 0.5 to the last bit."""
+        assert 0.5 == one(of((6, 3)), 1).value
+
+    @pytest.mark.parametrize("n", [1, 3, 7, 200, 1_000_003])
+    def test_pass_at_1_of_equal_n_is_one_division(self, n: int) -> None:
+        """With n samples of each of 164 problems pass@1 is sum(c) / (164 n), rounded once."""
+        c = np.random.default_rng(n).integers(0, n + 1, 164).tolist()
+        assert sum(c) / (n * 164) == one(of(*((n, x) for x in c)), 1).value
+
+    @given(st.lists(st.integers(5, 90).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), min_size=1))
+    @settings(deadline=None, max_examples=40)
+    def test_is_correctly_rounded(self, pairs: list[tuple[int, int]]) -> None:
+        """For ragged n it is the float nearest to the mean of the exact fractions."""
+        exact = sum((exact_pass_at_k(n, c, 5) for n, c in pairs), Fraction(0)) / len(pairs)
+        assert float(exact) == one(of(*pairs), 5).value
+
+    def test_is_close_where_fractions_would_be_too_long(self) -> None:
+        """At n = 50,000 it is the mean of the estimates to a unit or two in the last place."""
+        pairs = [(50_000, 13 * i) for i in range(164)]
+        expected = math.fsum(pass_at_k([n for n, _ in pairs], [c for _, c in pairs], 100)) / 164
+        assert expected == pytest.approx(one(of(*pairs), 100).value, rel=4e-16)
+
+    def test_saturated(self) -> None:
+        """All wrong is exactly 0 and all right exactly 1."""
+        assert 0.0 == one(of(*[(20, 0)] * 164), 10).value
+        assert 1.0 == one(of(*[(20, 20)] * 164), 10).value
+
+    def test_keeps_the_order_of_the_ks_and_takes_any_iterable(self) -> None:
+        """Estimates come in the order asked, from counts that may be read only once."""
+        found = estimate(iter(of((10, 3), (10, 0))), [10, 1, 2])
+        assert [10, 1, 2] == [estimated.k for estimated in found]
+        assert [0.5, 0.15, float(Fraction(8, 30))] == [estimated.value for estimated in found]
+
+    def test_the_order_of_the_problems_does_not_matter(self) -> None:
+        """The same counts in another order give the same bits."""
+        pairs = [(20 + i % 7, i % 19) for i in range(164)]
+        assert one(of(*pairs), 10).value == one(of(*pairs[::-1]), 10).value
+
+
+class TestInterval:
+    """The interval beside the value."""
+
+    def test_is_the_plus_two_t_of_the_scores(self) -> None:
+        """new_problems is the plus-two t interval of the per-problem estimates, and says so; the other is open."""
+        counts = of((10, 3), (20, 0), (10, 10))
+        (found,) = estimate(counts, [2], level=0.9)
+        bounds = plus_two_t([pass_at_k(10, 3, 2), 0.0, 1.0], 0.9)
+        assert found.new_problems is not None
+        assert (*bounds, 0.9, "plus-two t") == (
+            found.new_problems.low,
+            found.new_problems.high,
+            found.new_problems.level,
+            found.new_problems.method,
+        )
+        assert {float} == {type(found.value), type(found.new_problems.low), type(found.new_problems.high)}
+        assert found.these_problems is None
+        assert "" == found.reason
+
+
+class TestReason:
+    """Why there is no value."""
+
+    def test_owed_samples(self) -> None:
+        """A run with owed work has no score, whatever its counts."""
+        found = one(of((10, 3)), 1, owed=3)
+        assert (None, None) == (found.value, found.new_problems)
+        assert found.reason.startswith("3 samples are owed: ")
+        assert one(of((10, 3)), 1, owed=1).reason.startswith("1 sample is owed: ")
+
+    def test_no_problems(self) -> None:
+        """No problems have no score."""
+        assert Estimate(k=1, value=None, reason="there are no problems") == one([], 1)
+
+    def test_problems_without_a_sample(self) -> None:
+        """A problem without a sample leaves every k without a value and is named."""
+        found = estimate(of((5, 1), (0, 0), (5, 2)), [1, 10])
+        assert [(None, "1 of 3 problems has no sample: 'HumanEval/1'")] * 2 == [(e.value, e.reason) for e in found]
+
+    def test_names_only_the_first_problems(self) -> None:
+        """Of many problems without a sample the first three are named."""
+        reason = one(of((5, 1), *[(0, 0)] * 4), 1).reason
+        assert "4 of 5 problems have no sample: 'HumanEval/1', 'HumanEval/2', 'HumanEval/3', ..." == reason
+
+    def test_fewer_samples_than_k(self) -> None:
+        """A k above the samples of some problems says how many fall short and where the fewest are."""
+        reason = one(of((30, 1), *[(20, 0)] * 163), 100).reason
+        assert "k=100 needs 100 samples of every problem; 164 of 164 have fewer (least 20, 'HumanEval/1')" == reason
+
+    def test_only_the_ks_that_cannot_be_are_left_out(self) -> None:
+        """With ragged n each k is judged by itself."""
+        found = estimate(of((2, 1), (5, 5)), [1, 2, 5])
+        assert [0.75, 1.0, None] == [estimated.value for estimated in found]
+        assert "k=5 needs 5 samples of every problem; 1 of 2 has fewer (least 2, 'HumanEval/0')" == found[2].reason
+
+
+class TestRefusals:
+    """Counts and questions that cannot be."""
+
+    @pytest.mark.parametrize(
+        ("counts", "ks", "level", "owed", "message"),
+        [
+            (of((4, 5)), [1], 0.95, 0, "problem 'HumanEval/0': c=5 is not between 0 and n=4"),
+            (of((4, -1)), [1], 0.95, 0, "problem 'HumanEval/0': c=-1 is not between 0 and n=4"),
+            (of((4, 1)) * 2, [1], 0.95, 0, "problem 'HumanEval/0' is counted twice"),
+            (of((4, 1)), [1, 0], 0.95, 0, "k=0 is not an integer of at least 1"),
+            (of((4, 1)), [1.5], 0.95, 0, "k=1.5 is not an integer of at least 1"),
+            (of((4, 1)), [True], 0.95, 0, "k=True is not an integer of at least 1"),
+            ([], [1], 95, 0, "level=95 is not between 0 and 1"),
+            ([], [1], 0.95, -1, "owed=-1 is negative"),
+        ],
+    )
+    def test_say_what_cannot_be(
+        self, counts: list[Counts], ks: list[int], level: float, owed: int, message: str
+    ) -> None:
+        """Counts, ks, levels and debts that cannot be are a ValueError, whether or not an estimate would be made."""
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            estimate(counts, ks, level, owed)
