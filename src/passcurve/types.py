@@ -199,5 +199,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["auto", "referee", "shared"]
     dedup: bool
     jail: Jail
+    problems: str = ""
+    """The pattern that chose some of the problems; empty for all."""
     seed: int = 0
     """Seeds ``random`` in the referee and in the jail, together with the problem's id."""

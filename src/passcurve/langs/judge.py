@@ -1,0 +1,103 @@
+"""Outcome -> Verdict: the one place where facts become a judgement."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from passcurve.sandbox.job import Job, Outcome
+from passcurve.types import Call, Mode, SampleKey, Status, Verdict
+
+MESSAGE_CHARACTERS = 500
+_MEMORY_SHARE = 0.9
+"""A process killed from outside while it held this share of its limit died of it."""
+
+
+def needs_second_run(outcome: Outcome) -> bool:
+    """Say whether the facts could be our doing, so that the job deserves another run, alone and fresh."""
+    return outcome.ended in ("fault", "wall") or bool(outcome.doubt) or _is_garbage(outcome)
+
+
+def _is_garbage(outcome: Outcome) -> bool:
+    return outcome.report is not None and outcome.report.get("status") == "protocol"
+
+
+def judge(key: SampleKey, job: Job, outcome: Outcome, mode: Mode) -> Verdict:
+    """Return the verdict on one sample.
+
+    The default is "not passed": a pass needs a report that says so, from the referee or, in shared mode, with the
+    job's token.
+    """
+    report: dict[str, Any] = outcome.report or {}
+    status, message = _status(job, outcome, report)
+    call = report.get("call")
+    exception = report.get("exception")
+    return Verdict(
+        key=key,
+        status=status,
+        mode=mode,
+        message=_bounded(message),
+        exception=_bounded(exception) if status not in ("passed", "void", "timeout") and exception else "",
+        call=Call(index=_count(report), arguments=_bounded(call[0], 2000), outcome=_bounded(call[1], 2000))
+        if isinstance(call, tuple) and len(call) == 2
+        else None,
+        test_line=_bounded(report.get("test_line", "")),
+        calls=_count(report),
+        own_s=round(outcome.own_s, 6),
+        wall_s=round(outcome.wall_s, 6),
+        cpu_s=round(outcome.cpu_s, 6),
+        memory_bytes=outcome.memory_bytes,
+        flattened=tuple(_bounded(name, 80) for name in report.get("flattened", ())),
+    )
+
+
+def _status(job: Job, outcome: Outcome, report: dict[str, Any]) -> tuple[Status, str]:
+    limit = job.limits
+    said = report.get("status")
+    if outcome.ended == "fault":
+        return "void", outcome.fault
+    if outcome.ended == "wall":
+        return "void", f"the machine let it run for {outcome.own_s:.1f} s in {outcome.wall_s:.0f} s"
+    if outcome.ended in ("timeout", "slice"):
+        return "timeout", f"over {limit.timeout_s:g} s of {limit.clock} time"
+    if outcome.ended == "tests":
+        return "timeout", "the tests did not end on what it returned"
+    if outcome.doubt or said == "protocol":
+        return "crash", outcome.doubt or f"wrote nonsense on the line to the tests: {report.get('message', '')}"
+    if said == "gone" or (said is None and outcome.ended in ("report", "exit")):
+        return _died(job, outcome)
+    if said == "benchmark" or said == "tests":
+        return "failed", f"benchmark: {report.get('message', '')}"
+    if said == "passed":
+        if job.referee is None and report.get("token") != job.setup["token"]:
+            return "crash", "a report without the job's token"
+        return "passed", ""
+    if said in ("failed", "memory", "output", "compile"):
+        return said, str(report.get("message", ""))
+    return "crash", "a report that is none"
+
+
+def _died(job: Job, outcome: Outcome) -> tuple[Status, str]:
+    if outcome.signal is not None:
+        try:
+            name = signal.Signals(outcome.signal).name
+        except ValueError:
+            name = f"signal {outcome.signal}"
+        if outcome.memory_bytes >= _MEMORY_SHARE * job.limits.memory_bytes:
+            return "memory", f"{name} at the limit of memory"
+        if outcome.signal == signal.SIGXCPU:
+            return "timeout", "over the backstop of CPU time"
+        return "crash", f"the interpreter died of {name}"
+    if outcome.exit_code is not None:
+        return "crash", f"the interpreter ended with exit code {outcome.exit_code} before the tests did"
+    return "crash", "it closed the line to the tests"
+
+
+def _count(report: dict[str, Any]) -> int:
+    calls = report.get("calls", 0)
+    return calls if type(calls) is int else 0
+
+
+def _bounded(text: object, characters: int = MESSAGE_CHARACTERS) -> str:
+    text = str(text)
+    return text if len(text) <= characters else text[: characters - 1] + "…"

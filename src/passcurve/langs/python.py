@@ -1,0 +1,75 @@
+"""Python problems in the HumanEval form: which job checks a program, and in which mode."""
+
+from __future__ import annotations
+
+import secrets
+import zlib
+from typing import Any, Literal
+
+import msgspec
+
+from passcurve.sandbox.job import Job, Referee
+from passcurve.types import Limits, Problem
+
+REFEREE_ROLE = "passcurve.langs.referee"
+SAMPLE_ROLE = "passcurve.sandbox.inside"
+SHARED_ROLE = "passcurve.langs.shared"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """How the samples of one problem are checked, the same for all of them."""
+
+    mode: Literal["referee", "shared"] = "referee"
+    write_back: bool = False
+    """What a sample does to its arguments is made true of the tests' own objects."""
+    note: str = ""
+    """What is wrong with the problem, or why it is not in referee mode."""
+    fault: bool = False
+    """The reference solution fails, or breaks: the benchmark's fault or ours, not a sample's."""
+
+
+def job(problem: Problem, program: str, plan: Plan, limits: Limits, seed: int, tag: int) -> Job:
+    """Return the job that checks ``program`` against the tests of ``problem`` as ``plan`` says."""
+    number = _seed(problem, seed)
+    setup: dict[str, Any] = {
+        "program": _bytes(program),
+        "entry_point": problem.entry_point,
+        "seed": number,
+    }
+    if plan.mode == "shared":
+        token = secrets.token_hex(16)
+        return Job(
+            tag=tag,
+            role=SHARED_ROLE,
+            setup={**setup, "test": _bytes(problem.test), "token": token},
+            referee=None,
+            limits=limits,
+            slice_s=limits.timeout_s,
+        )
+    referee = Referee(
+        key=f"{problem.id} {plan.write_back}",
+        role=REFEREE_ROLE,
+        setup={
+            "prompt": _bytes(problem.prompt),
+            "test": _bytes(problem.test),
+            "entry_point": problem.entry_point,
+            "seed": number,
+            "write_back": plan.write_back,
+        },
+    )
+    return Job(
+        tag=tag, role=SAMPLE_ROLE, setup=setup, referee=referee, limits=limits, slice_s=limits.timeout_s
+    )
+
+
+def reference_program(problem: Problem) -> str | None:
+    """Return the reference solution as a whole program, or None."""
+    return None if problem.reference is None else problem.prompt + problem.reference
+
+
+def _seed(problem: Problem, seed: int) -> int:
+    return zlib.crc32(f"{seed} {problem.id}".encode("utf-8", "surrogatepass"))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,384 @@
+"""The tests' side of a check: runs a problem's prompt and tests against a stand-in for the sample's function.
+
+Runs in a jail of its own, as a child of a zygote, one process per problem.  The stand-in sends each call to the
+sample's jail and takes plain data back, so that a verdict is a function of the tests and of data, and of nothing else
+that the sample did.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import sys
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple
+
+from passcurve.sandbox.inside import describe, flatten, rebuild
+from passcurve.sandbox.wire import (
+    Closed,
+    Decoder,
+    Encoder,
+    Handle,
+    WireError,
+    decode,
+    encode,
+    receive_frame,
+    receive_frame_and_descriptor,
+    send_frame,
+)
+
+ORDER_BYTES = 1 << 20
+TEXT_CHARACTERS = 2000
+PROMPT_NAME, TEST_NAME = "<prompt>", "<tests>"
+
+
+def main(descriptor: int, setup: Dict[str, Any]) -> None:
+    """Serve checks of one problem until the supervisor closes the line."""
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor)
+    sys.setrecursionlimit(10_000)
+    bench = Bench(setup)
+    while True:
+        try:
+            data, sample = receive_frame_and_descriptor(line, ORDER_BYTES)
+        except Closed:
+            os._exit(0)
+        order = decode(data)
+        if sample is None:
+            os._exit(1)
+        check = Check(sample, order["output_bytes"], setup["write_back"])
+        report = check.run(bench, setup["seed"])
+        os.close(sample)
+        send_frame(descriptor, encode(report))
+
+
+class Bench:
+    """A problem ready to be run again and again: its code is compiled once."""
+
+    def __init__(self, setup: Dict[str, Any]) -> None:
+        self.entry_point = setup["entry_point"]
+        self.test = setup["test"].decode("utf-8", "surrogatepass")
+        self.prompt = compile_prompt(setup["prompt"].decode("utf-8", "surrogatepass"))
+        self.fault = ""
+        try:
+            self.code = compile(self.test, TEST_NAME, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            self.fault = "the tests do not compile: %s" % error
+
+
+def compile_prompt(prompt: str) -> Any:
+    """Compile a prompt that ends where a body should begin; None when nothing makes it whole."""
+    lines = [line for line in prompt.splitlines() if line.strip()]
+    last = lines[-1] if lines else ""
+    indent = " " * (len(last) - len(last.lstrip()) + 4)
+    for ending in ("", "\n%spass\n" % indent, "\n    pass\n"):
+        try:
+            return compile(prompt + ending, PROMPT_NAME, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):
+            continue
+    return None
+
+
+class _Stop(BaseException):
+    """The check cannot go on; why is kept in the check, so that tests which swallow this change nothing."""
+
+
+class Opaque:
+    """An object that stayed in the sample's jail: equal to nothing but itself."""
+
+    def __init__(self, number: int, name: str) -> None:
+        self.passcurve_number = number
+        self._name = name
+
+    def __repr__(self) -> str:
+        return "<an object of type %s, which stays with the sample>" % self._name
+
+
+class _Iterator(Opaque):
+    def __init__(self, number: int, name: str, ask: Callable[[int], Any]) -> None:
+        super().__init__(number, name)
+        self._ask = ask
+
+    def __iter__(self) -> _Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        return self._ask(self.passcurve_number)
+
+
+class _LastCall:
+    __slots__ = ("args", "kwargs", "outcome", "what")
+
+    def __init__(self, what: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        self.what, self.args, self.kwargs = what, args, kwargs
+        self.outcome: Optional[Tuple[str, Any]] = None
+
+
+class Check:
+    """One sample against the tests of one problem."""
+
+    def __init__(self, descriptor: int, output_bytes: int, write_back: bool) -> None:
+        self._fd = descriptor
+        self._left = output_bytes
+        self._write_back = write_back
+        self._arguments: List[Any] = []
+        self._encode = Encoder(self._reduce).encode
+        self._decode = Decoder(self._resolve).decode
+        self._stop: Optional[Tuple[str, str]] = None
+        self._last: Optional[_LastCall] = None
+        self._raised: Optional[BaseException] = None
+        self._flattened: set[str] = set()
+        self.calls = 0
+
+    def run(self, bench: Bench, seed: int) -> Dict[str, Any]:
+        """Return the report: a status and what it rests on."""
+        if bench.fault:
+            return {"status": "benchmark", "message": bench.fault}
+        try:
+            loaded = self._receive()
+        except _Stop:
+            return self._report(*self._why())
+        if "raised" in loaded:
+            return self._not_loaded(loaded)
+        random.seed(seed)
+        names: Dict[str, Any] = {"__name__": "tests"}
+        candidate = self._function(0, bench.entry_point)
+        try:
+            if bench.prompt is not None:
+                exec(bench.prompt, names)
+            names[bench.entry_point] = names["candidate"] = candidate
+            exec(bench.code, names)
+            check = names.get("check")
+            if check is None:
+                return {"status": "benchmark", "message": "the tests define no check(candidate)"}
+            if not loaded.get("found"):
+                return self._missing(bench.entry_point)
+            check(candidate)
+        except BaseException as error:
+            if self._stop is None:
+                return self._failed(error, bench)
+        if self._stop is not None:
+            return self._report(*self._why())
+        if not self.calls:
+            return self._report("benchmark", "the tests never call %s" % bench.entry_point)
+        return self._report("passed", "")
+
+    def _why(self) -> Tuple[str, str]:
+        return self._stop or ("gone", "")
+
+    def _missing(self, name: str) -> Dict[str, Any]:
+        report = self._report("failed", "NameError: name %r is not defined" % name)
+        report["exception"] = "NameError"
+        return report
+
+    def _not_loaded(self, record: Dict[str, Any]) -> Dict[str, Any]:
+        raised = record["raised"]
+        kind, message = str(raised["type"]), str(raised["message"])
+        where = record.get("while")
+        status = "memory" if "MemoryError" in raised["lineage"] else "compile" if where == "compile" else "failed"
+        report = self._report(status, _line("%s: %s" % (kind, message) if message else kind))
+        report["exception"] = kind
+        return report
+
+    def _failed(self, error: BaseException, bench: Bench) -> Dict[str, Any]:
+        kind = type(error).__name__
+        message = _text(error)
+        from_sample = error is self._raised
+        status = "failed"
+        if isinstance(error, MemoryError):
+            status = "memory" if from_sample else "output"
+            if not from_sample:
+                message = "what it returned needs more memory than the tests may use"
+        report = self._report(status, _line("%s: %s" % (kind, message) if message else kind))
+        report["exception"] = getattr(error, "passcurve_type", kind) if from_sample else kind
+        report["from_sample"] = from_sample
+        report["test_line"] = test_line(error, bench.test)
+        return report
+
+    def _report(self, status: str, message: str) -> Dict[str, Any]:
+        report: Dict[str, Any] = {"status": status, "message": message, "calls": self.calls}
+        if self._flattened:
+            report["flattened"] = tuple(sorted(self._flattened))[:8]
+        if status != "passed" and self._last is not None:
+            last = self._last
+            arguments = [_repr(value) for value in last.args]
+            arguments += ["%s=%s" % (name, _repr(value)) for name, value in last.kwargs.items()]
+            outcome = "did not return"
+            if last.outcome is not None:
+                outcome = "%s %s" % (last.outcome[0], _repr(last.outcome[1]))
+            report["call"] = ("%s(%s)" % (last.what, ", ".join(arguments)), outcome)
+        return report
+
+    def _function(self, number: int, name: str) -> Callable[..., Any]:
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            return self._call(number, name, args, kwargs)
+
+        stand_in.__name__ = stand_in.__qualname__ = name
+        stand_in.passcurve_number = number  # type: ignore[attr-defined]
+        return stand_in
+
+    def _call(self, number: int, name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        self._last = last = _LastCall(name, args, kwargs)
+        self.calls += 1
+        order = {"call": number, "args": args, "kwargs": kwargs}
+        if self._write_back:
+            order["back"] = True
+        reply = self._ask(order, last)
+        if self._write_back:
+            _copy_back(args, reply["args"])
+        return reply["value"]
+
+    def _next(self, number: int) -> Any:
+        return self._ask({"next": number}, None)["value"]
+
+    def _ask(self, order: Dict[str, Any], last: Optional[_LastCall]) -> Dict[str, Any]:
+        if self._stop is not None:
+            raise _Stop
+        self._send(order)
+        while True:
+            reply = self._receive()
+            if "callback" in reply:
+                self._call_back(reply)
+                continue
+            if "value" in reply:
+                self._flattened.update(str(name)[:80] for name in reply.get("flattened", ())[:8])
+                if last is not None:
+                    last.outcome = ("returned", reply["value"])
+                if "back" in order and type(reply.get("args")) is not tuple:
+                    self._halt("protocol", "a reply without its arguments")
+                return reply
+            if "raised" in reply:
+                raise self._rebuilt(reply["raised"], last)
+            if "unsendable" in reply:
+                said = reply["unsendable"]
+                self._halt("output", "what it returned cannot be passed on: %s" % str(said["message"])[:200])
+            self._halt("protocol", "a reply that is none")
+
+    def _rebuilt(self, record: Dict[str, Any], last: Optional[_LastCall]) -> BaseException:
+        try:
+            error = rebuild(record)
+            error.passcurve_type = str(record["type"])[:200]  # type: ignore[attr-defined]
+        except Exception:
+            self._halt("protocol", "an exception that is none")
+        self._raised = error
+        if last is not None:
+            last.outcome = ("raised", error)
+        return error
+
+    def _call_back(self, record: Dict[str, Any]) -> None:
+        try:
+            function = self._arguments[record["callback"]]
+            args, kwargs = record["args"], record["kwargs"]
+        except (KeyError, IndexError, TypeError):
+            self._halt("protocol", "a call of something that was never passed")
+        try:
+            reply = {"value": function(*args, **kwargs)}
+        except _Stop:
+            raise
+        except BaseException as error:
+            reply = {"raised": describe(error)}
+        self._send(reply)
+
+    def _send(self, record: Dict[str, Any]) -> None:
+        try:
+            data = self._encode(record)
+        except WireError as error:
+            self._halt("tests", "the tests pass %s" % error)
+        try:
+            send_frame(self._fd, data)
+        except Closed:
+            self._halt("gone", "the sample's process ended")
+
+    def _receive(self) -> Dict[str, Any]:
+        try:
+            data = receive_frame(self._fd, self._left)
+            self._left -= len(data)
+            record = self._decode(data)
+        except Closed:
+            self._halt("gone", "the sample's process ended")
+        except WireError as error:
+            self._halt("output" if "at most" in str(error) else "protocol", str(error))
+        except MemoryError:
+            self._halt("output", "what it returned needs more memory than the tests may use")
+        except RecursionError:
+            self._halt("output", "what it returned is nested too deeply")
+        if type(record) is not dict:
+            self._halt("protocol", "a message that is none")
+        return record
+
+    def _halt(self, status: str, message: str) -> NoReturn:
+        if self._stop is None:
+            self._stop = (status, message)
+        raise _Stop
+
+    def _resolve(self, handle: Handle) -> Any:
+        if handle.kind == "function":
+            return self._function(handle.number, handle.name)
+        if handle.kind == "iterator":
+            return _Iterator(handle.number, handle.name, self._next)
+        return Opaque(handle.number, handle.name)
+
+    def _reduce(self, value: Any) -> Any:
+        number = getattr(value, "passcurve_number", None)
+        if number is not None:
+            return Handle("opaque", number, "")
+        kind = type(value)
+        plain = flatten(value, kind)
+        if plain is not None:
+            return plain[0]
+        if hasattr(kind, "__next__"):
+            self._arguments.append(value.__next__)
+            return Handle("iterator", len(self._arguments) - 1, kind.__name__)
+        if callable(value) and not isinstance(value, type):
+            self._arguments.append(value)
+            return Handle("function", len(self._arguments) - 1, str(getattr(value, "__name__", kind.__name__)))
+        raise WireError("a value of type %s, which cannot cross" % kind.__name__)
+
+
+def _copy_back(originals: Tuple[Any, ...], returned: Tuple[Any, ...]) -> None:
+    """Make what the sample did to its arguments true of the tests' own objects."""
+    for mine, theirs in zip(originals, returned):
+        if type(mine) is not type(theirs) or mine is theirs:
+            continue
+        if isinstance(mine, (list, bytearray)):
+            mine[:] = theirs
+        elif isinstance(mine, (dict, set)):
+            mine.clear()
+            mine.update(theirs)
+
+
+def _line(text: str) -> str:
+    return text[:TEXT_CHARACTERS]
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:TEXT_CHARACTERS]
+    except BaseException:
+        return "(its message cannot be shown)"
+
+
+def _repr(value: Any) -> str:
+    """Return a bounded repr, also of what is huge or cannot be shown."""
+    import reprlib
+
+    shorten = reprlib.Repr()
+    shorten.maxlist = shorten.maxtuple = shorten.maxdict = shorten.maxset = shorten.maxfrozenset = 40
+    shorten.maxstring = shorten.maxother = 300
+    shorten.maxlong = 200
+    shorten.maxlevel = 5
+    try:
+        return shorten.repr(value)[:TEXT_CHARACTERS]
+    except BaseException:
+        return "<%s that cannot be shown>" % type(value).__name__
+
+
+def test_line(error: BaseException, source: str) -> str:
+    """Return the line of the tests at which an exception arose, or nothing."""
+    number = 0
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == TEST_NAME:
+            number = trace.tb_lineno
+        trace = trace.tb_next
+    lines = source.splitlines()
+    return lines[number - 1].strip()[:300] if 0 < number <= len(lines) else ""

@@ -1,0 +1,25 @@
+"""What an interpreter says of itself; imported here, run by path under any other interpreter."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import sysconfig
+
+
+def facts() -> dict[str, object]:
+    """Return version, executable and the folders of the running interpreter, without its virtual environment."""
+    folders = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), os.path.dirname(os.__file__)}
+    return {
+        "version": "%d.%d.%d" % sys.version_info[:3],
+        "implementation": sys.implementation.name,
+        "executable": getattr(sys, "_base_executable", None) or sys.executable,
+        "stdlib": sorted(folders),
+        "libdir": sysconfig.get_config_var("LIBDIR") if sysconfig.get_config_var("Py_ENABLE_SHARED") else None,
+        "path": [path for path in sys.path if path.endswith("-packages") and os.path.isdir(path)],
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(facts()))  # noqa: T201 - the answer is the output

@@ -1,0 +1,246 @@
+"""Beside the sample: runs one program and answers calls to it with plain data.
+
+Everything here shares a process with the sample, so nothing here is believed: a reply is data and no more.  What the
+sample does to this code it does to itself.
+
+Frames out: {'loaded': True} or {'raised': ...} once; then for each call one of {'value': ...}, {'raised': ...},
+{'unsendable': ...}, after any number of {'callback': ...}.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import ModuleType
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from passcurve.sandbox.wire import Closed, Decoder, Encoder, Handle, receive_frame, send_frame
+
+RECURSION = 1000
+"""Frames that a sample may nest, counted from its own first one: CPython's default."""
+
+MESSAGE_CHARACTERS = 2000
+FRAME_BYTES = 256 << 20
+SOURCE_NAME = "<sample>"
+
+
+def main(descriptor: int, setup: Dict[str, Any]) -> None:
+    """Load the program, then answer calls until the line is closed."""
+    sample = Sample(descriptor, setup)
+    try:
+        sample.load()
+        sample.serve()
+    except Closed:
+        os._exit(0)
+
+
+def describe(error: BaseException) -> Dict[str, Any]:
+    """Return an exception as data: its builtin ancestors, nearest first, its message, its plain arguments."""
+    kind = type(error)
+    lineage = [base.__name__ for base in type.mro(kind) if base.__module__ == "builtins"]
+    try:
+        message = str(error)[:MESSAGE_CHARACTERS]
+    except BaseException:
+        message = "(its message cannot be read)"
+    try:
+        arguments = tuple(error.args)
+        if len(repr(arguments)) > MESSAGE_CHARACTERS:
+            arguments = (message,)
+        Encoder().encode(arguments)
+    except BaseException:
+        arguments = (message,)
+    return {"type": str(kind.__name__)[:200], "lineage": lineage, "message": str(message), "arguments": arguments}
+
+
+def prepare(setup: Dict[str, Any]) -> Tuple[ModuleType, str]:
+    """Make the module that a program becomes; its source can be read by itself, as from a file."""
+    text = setup["program"].decode("utf-8", "surrogatepass")
+    module = ModuleType("sample")
+    module.__dict__["__file__"] = SOURCE_NAME
+    sys.modules["sample"] = module
+    linecache.cache[SOURCE_NAME] = (lambda: text,)  # type: ignore[assignment]
+    randomness = sys.modules.get("random")
+    if randomness is not None:
+        randomness.seed(setup["seed"])
+    return module, text
+
+
+def limit_recursion() -> None:
+    """Let the sample nest as deep as in a fresh interpreter, wherever we stand now."""
+    depth = 0
+    frame: Any = sys._getframe()
+    while frame is not None:
+        depth += 1
+        frame = frame.f_back
+    sys.setrecursionlimit(RECURSION + depth)
+
+
+class Sample:
+    """One program, its live objects by number, and the line to the referee."""
+
+    def __init__(self, descriptor: int, setup: Dict[str, Any]) -> None:
+        self._fd = descriptor
+        self._setup = setup
+        self._objects: List[Any] = []
+        self._flattened: List[str] = []
+        # Bound now: a sample may replace what os and wire offer.
+        self._read, self._write = os.read, os.write
+        self._encode = Encoder(self._reduce).encode
+        self._decode = Decoder(self._resolve).decode
+
+    def load(self) -> None:
+        """Run the program's module level and say how that went."""
+        module, text = prepare(self._setup)
+        try:
+            code = compile(text, SOURCE_NAME, "exec", dont_inherit=True)
+        except BaseException as error:
+            self._send({"raised": describe(error), "while": "compile"})
+            return
+        limit_recursion()
+        try:
+            exec(code, module.__dict__)
+        except BaseException as error:
+            self._send({"raised": describe(error), "while": "load"})
+            return
+        entry = module.__dict__.get(self._setup["entry_point"])
+        self._objects.append(entry)
+        self._send({"loaded": True, "found": self._setup["entry_point"] in module.__dict__})
+
+    def serve(self) -> None:
+        """Answer calls until the line is closed."""
+        while True:
+            self._answer(self._receive())
+
+    def _receive(self) -> Any:
+        return self._decode(receive_frame(self._fd, FRAME_BYTES, self._read))
+
+    def _send(self, record: Dict[str, Any]) -> None:
+        self._flattened.clear()
+        try:
+            data = self._encode(record)
+        except (Closed, MemoryError):
+            raise
+        except BaseException as error:
+            data = Encoder().encode({"unsendable": describe(error)})
+        send_frame(self._fd, data, self._write)
+
+    def _answer(self, order: Dict[str, Any]) -> None:
+        try:
+            if "next" in order:
+                value = next(self._objects[order["next"]])
+            else:
+                value = self._objects[order["call"]](*order["args"], **order["kwargs"])
+        except Closed:
+            raise
+        except BaseException as error:
+            self._send({"raised": describe(error)})
+            return
+        reply: Dict[str, Any] = {"value": value}
+        if order.get("back"):
+            reply["args"] = order["args"]
+        self._flattened.clear()
+        try:
+            data = self._encode(reply)
+            if self._flattened:
+                reply["flattened"] = tuple(sorted(set(self._flattened)))[:8]
+                data = self._encode(reply)
+        except Closed:
+            raise
+        except MemoryError as error:
+            data = Encoder().encode({"raised": describe(error)})
+        except BaseException as error:
+            data = Encoder().encode({"unsendable": describe(error)})
+        send_frame(self._fd, data, self._write)
+
+    def _resolve(self, handle: Handle) -> Any:
+        if handle.kind == "function":
+            return self._callback(handle.number, handle.name)
+        if handle.kind == "iterator":
+            return iter(_Forever(self._callback(handle.number, handle.name)))
+        return self._objects[handle.number]
+
+    def _callback(self, number: int, name: str) -> Callable[..., Any]:
+        def callback(*args: Any, **kwargs: Any) -> Any:
+            self._send({"callback": number, "args": args, "kwargs": kwargs})
+            reply = self._receive()
+            while "call" in reply or "next" in reply:
+                self._answer(reply)
+                reply = self._receive()
+            if "raised" in reply:
+                raise rebuild(reply["raised"])
+            return reply["value"]
+
+        callback.__name__ = callback.__qualname__ = name
+        return callback
+
+    def _reduce(self, value: Any) -> Any:
+        """Turn what is not plain into plain data or a handle; what cannot cross becomes an opaque object."""
+        kind = type(value)
+        plain = flatten(value, kind)
+        if plain is not None:
+            self._flattened.append(str(kind.__name__)[:80])
+            return plain[0]
+        self._objects.append(value)
+        number = len(self._objects) - 1
+        if hasattr(kind, "__next__"):
+            return Handle("iterator", number, str(kind.__name__)[:80])
+        if callable(value) and not isinstance(value, type):
+            return Handle("function", number, str(getattr(value, "__name__", kind.__name__))[:80])
+        return Handle("opaque", number, str(kind.__name__)[:80])
+
+
+class _Forever:
+    """An iterator of the tests: each item is asked for when the sample wants it."""
+
+    def __init__(self, ask: Callable[[], Any]) -> None:
+        self._ask = ask
+
+    def __iter__(self) -> _Forever:
+        return self
+
+    def __next__(self) -> Any:
+        return self._ask()
+
+
+def flatten(value: Any, kind: type) -> Optional[Tuple[Any]]:
+    """Return plain data in a one-tuple for a subclass of a plain type or a numpy value, else None."""
+    if kind.__module__ == "numpy" and hasattr(kind, "tolist"):
+        return (value.tolist(),)
+    mro = type.mro(kind)
+    for plain in (int, float, complex, str, bytes, bytearray, list, tuple, set, frozenset, dict):
+        if plain in mro:
+            if plain is int:
+                return (int.__index__(value),)
+            if plain is float:
+                return (float.__float__(value),)
+            if plain is complex:
+                return (complex(value.real, value.imag),)
+            if plain is str:
+                return (str.__str__(value) if kind is str else str.__getitem__(value, slice(None)),)
+            if plain is bytes:
+                return (bytes.__getitem__(value, slice(None)),)
+            if plain is dict:
+                return ({key: dict.__getitem__(value, key) for key in dict.__iter__(value)},)
+            return (plain(plain.__iter__(value)),)  # type: ignore[attr-defined]
+    if kind.__module__ == "collections" and kind.__name__ in ("deque", "UserList"):
+        return (list(value),)
+    if kind is type({}.keys()):
+        return (set(value),)
+    return None
+
+
+def rebuild(record: Dict[str, Any]) -> BaseException:
+    """Return the nearest builtin exception for one that was described."""
+    import builtins
+
+    for name in record["lineage"]:
+        kind = getattr(builtins, name, None)
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            continue
+        for arguments in (tuple(record["arguments"]), (record["message"],)):
+            try:
+                return kind(*arguments)
+            except Exception:  # noqa: S112 - some need arguments of their own; their parents do not
+                continue
+    return Exception(record["message"])

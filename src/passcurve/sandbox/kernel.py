@@ -1,0 +1,115 @@
+"""The few kernel calls that Python does not offer, through libc, with errors raised as OSError."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+CLONE_THREAD = 0x00010000
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_KEEPCAPS = 8
+PR_SET_NAME = 15
+PR_SET_SECCOMP = 22
+PR_CAPBSET_DROP = 24
+PR_SET_NO_NEW_PRIVS = 38
+
+MACHINE = platform.machine()
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_syscall = _libc.syscall
+_syscall.restype = ctypes.c_long
+
+
+def check(result, what):
+    """Return ``result``, or raise OSError with the name of the call."""
+    if result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, "%s: %s" % (what, os.strerror(number)))
+    return result
+
+
+def syscall(what, number, *arguments):
+    """Call by number; integers travel as long, everything else as it is."""
+    boxed = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    return check(_syscall(ctypes.c_long(number), *boxed), what)
+
+
+def prctl(option, second=0, third=0):
+    """Call prctl(2) with the unused arguments zero."""
+    none = ctypes.c_ulong(0)
+    return check(_libc.prctl(option, ctypes.c_ulong(second), ctypes.c_ulong(third), none, none), "prctl(%d)" % option)
+
+
+def unshare(flags):
+    """Leave the namespaces named by ``flags``."""
+    check(_libc.unshare(ctypes.c_int(flags)), "unshare")
+
+
+def mount(source, target, kind, flags, data=None):
+    """Call mount(2) with text arguments."""
+
+    def raw(text):
+        return None if text is None else os.fsencode(text)
+
+    check(_libc.mount(raw(source), raw(target), raw(kind), ctypes.c_ulong(flags), raw(data)), "mount on %s" % target)
+
+
+def unmount(target, flags):
+    """Call umount2(2)."""
+    check(_libc.umount2(os.fsencode(target), ctypes.c_int(flags)), "umount %s" % target)
+
+
+def pivot_root(new, old):
+    """Make ``new`` the root and put the old one at ``old``."""
+    number = {"x86_64": 155, "aarch64": 41}[MACHINE]
+    syscall("pivot_root", number, os.fsencode(new), os.fsencode(old))
+
+
+class _CapabilityHeader(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32), ("pid", ctypes.c_int)]
+
+
+class _CapabilitySet(ctypes.Structure):
+    _fields_ = [("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32)]
+
+
+CAP_SYS_ADMIN = 21
+_CAPABILITY_HEADER = _CapabilityHeader(0x20080522, 0)
+_NO_CAPABILITIES = (_CapabilitySet * 2)()
+
+
+def keep_capabilities(*numbers):
+    """Keep the capabilities named (none: none at all) as permitted and effective; give up all others for good."""
+    wanted = (_CapabilitySet * 2)()
+    for number in numbers:
+        wanted[number // 32].effective |= 1 << (number % 32)
+        wanted[number // 32].permitted |= 1 << (number % 32)
+    header = _CapabilityHeader(0x20080522, 0)
+    check(_libc.capset(ctypes.byref(header), wanted), "capset")
+
+
+def drop_capabilities():
+    """Give up every capability: the fast form for one sample."""
+    check(_libc.capset(ctypes.byref(_CAPABILITY_HEADER), _NO_CAPABILITIES), "capset")
+
+
+def empty_bounding_set():
+    """Make sure that no later exec could bring a capability back."""
+    for number in range(64):
+        if _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0) == -1:
+            break
+
+
+def seccomp_filter(header):
+    """Load a seccomp filter; -1 and errno where the kernel refuses."""
+    return _libc.prctl(PR_SET_SECCOMP, ctypes.c_ulong(2), header, ctypes.c_ulong(0), ctypes.c_ulong(0))

@@ -1,0 +1,38 @@
+"""Resource limits: the layer that every POSIX system has."""
+
+from __future__ import annotations
+
+import resource
+
+OPEN_FILES = 64
+PROCESSES = 64
+"""Threads, in truth: no process can be started.  Counted per user by the kernel."""
+
+
+def apply_to_zygote(file_bytes: int) -> None:
+    """Set the limits that are the same for every order."""
+    _set(resource.RLIMIT_CORE, 0)
+    _set(resource.RLIMIT_NOFILE, OPEN_FILES)
+    _set(resource.RLIMIT_MEMLOCK, 0)
+    _set(resource.RLIMIT_FSIZE, file_bytes)
+    if hasattr(resource, "RLIMIT_MSGQUEUE"):
+        _set(resource.RLIMIT_MSGQUEUE, 0)
+
+
+def apply_to_child(memory_bytes: int, cpu_s: int) -> None:
+    """Set the limits of one order; ``cpu_s`` is a backstop far above the clock that decides."""
+    _set(resource.RLIMIT_AS, memory_bytes)
+    if cpu_s:
+        _set(resource.RLIMIT_CPU, cpu_s)
+
+
+def limit_processes() -> None:
+    """Bound the threads of one order; only meaningful under a uid of the worker's own."""
+    _set(resource.RLIMIT_NPROC, PROCESSES)
+
+
+def _set(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(kind, (value, value))

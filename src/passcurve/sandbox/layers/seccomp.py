@@ -1,0 +1,205 @@
+"""Seccomp: the list of system calls that a sample may make; everything else is refused or kills it.
+
+Two filters work together.  The broad one goes over the zygote once and allows what a sample needs and what a zygote
+needs.  The narrow one is laid over each child and takes the zygote's share away again; it is short because loading
+a filter costs time per sample.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import struct
+
+from passcurve.sandbox import kernel
+from passcurve.sandbox.layers.syscalls import numbers
+
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_X32_BIT = 0x40000000
+
+_LOAD, _JUMP_EQUAL, _JUMP_ABOVE_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCHITECTURE = 0, 4
+_ALLOW, _KILL = 0x7FFF0000, 0x80000000
+
+
+def _errno(number: int) -> int:
+    return 0x00050000 | number
+
+
+def _low(argument: int) -> int:
+    """Offset of the low half of an argument (both architectures are little-endian)."""
+    return 16 + 8 * argument
+
+
+SAMPLE = frozenset(
+    """
+    read write open openat openat2 close close_range lseek pread64 pwrite64 readv writev preadv pwritev preadv2
+    pwritev2 sendfile copy_file_range stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2
+    readlink readlinkat getcwd chdir fchdir getdents getdents64 fcntl
+    creat mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat truncate
+    ftruncate fallocate fsync fdatasync sync_file_range chmod fchmod fchmodat fchmodat2 utime utimes utimensat
+    futimesat umask flock fadvise64
+    dup dup2 dup3 pipe pipe2 poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
+    epoll_pwait2 eventfd eventfd2 timerfd_create timerfd_settime timerfd_gettime signalfd signalfd4
+    mmap munmap mprotect mremap madvise brk msync mincore
+    futex futex_waitv set_robust_list set_tid_address rseq membarrier arch_prctl clone
+    rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack restart_syscall
+    pause alarm setitimer getitimer timer_create timer_settime timer_gettime timer_getoverrun timer_delete
+    kill tkill tgkill
+    clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times getrusage getrandom getcpu
+    getpid getppid gettid getuid geteuid getgid getegid getresuid getresgid getgroups getpgid getpgrp getsid
+    getpriority getrlimit setrlimit prlimit64 uname sysinfo prctl ioctl
+    sched_yield sched_getaffinity sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min
+    sched_rr_get_interval
+    socketpair sendto recvfrom recvmsg shutdown getsockname getpeername getsockopt setsockopt
+    exit exit_group wait4 waitid
+    """.split()
+)
+"""Calls of honest programs: HumanEval, threads, asyncio, numpy, tempfile.  Some are bounded further by argument."""
+
+ZYGOTE = frozenset("mount umount2 seccomp capset landlock_restrict_self pidfd_open close_range".split())
+"""What only the zygote needs; the narrow filter takes them away from its children."""
+
+_IOCTLS = {"x86_64": (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451), "aarch64": (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)}
+"""TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: what a descriptor is, never what a device does."""
+
+_CHILD_PRCTLS = (15, 16, 3, 39, 0x53564D41)
+"""PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS, PR_SET_VMA (the C library names its memory)."""
+
+
+class _Program:
+    """A filter under construction: instructions of the classic BPF machine."""
+
+    def __init__(self) -> None:
+        self._code = bytearray()
+
+    def add(self, operation: int, value: int, if_true: int = 0, if_false: int = 0) -> None:
+        self._code += struct.pack("<HBBI", operation, if_true, if_false, value & 0xFFFFFFFF)
+
+    def load(self, offset: int) -> None:
+        self.add(_LOAD, offset)
+
+    def give(self, action: int) -> None:
+        self.add(_RETURN, action)
+
+    def when(self, number: int, body: _Program) -> None:
+        """Run ``body``, which always ends in a verdict, for one system call."""
+        self.add(_JUMP_EQUAL, number, 0, body.length)
+        self._code += body.code
+
+    @property
+    def code(self) -> bytes:
+        return bytes(self._code)
+
+    @property
+    def length(self) -> int:
+        return len(self._code) // 8
+
+
+def _only(argument: int, values: tuple[int, ...], otherwise: int) -> _Program:
+    """Allow the call only when the low half of an argument is one of ``values``."""
+    body = _Program()
+    body.load(_low(argument))
+    for value in values:
+        body.add(_JUMP_EQUAL, value, 0, 1)
+        body.give(_ALLOW)
+    body.give(otherwise)
+    return body
+
+
+def broad(machine: str = kernel.MACHINE) -> bytes:
+    """Return the filter of the zygote as machine code.  Raises KeyError for an unknown architecture."""
+    table = numbers(machine)
+    refuse = _errno(errno.EPERM)
+    program = _Program()
+    program.load(_ARCHITECTURE)
+    program.add(_JUMP_EQUAL, _ARCHITECTURES[machine], 1, 0)
+    program.give(_KILL)
+    program.load(_NUMBER)
+    if machine == "x86_64":
+        program.add(_JUMP_ABOVE_EQUAL, _X32_BIT, 0, 1)
+        program.give(_KILL)
+
+    stream = _Program()  # AF_UNIX, SOCK_STREAM with or without its flags: all that asyncio needs
+    stream.load(_low(0))
+    stream.add(_JUMP_EQUAL, 1, 1, 0)
+    stream.give(refuse)
+    stream.load(_low(1))
+    for kind in (1, 0x80001, 0x801, 0x80801):
+        stream.add(_JUMP_EQUAL, kind, 0, 1)
+        stream.give(_ALLOW)
+    stream.give(refuse)
+    bounded = {
+        "socketpair": stream,
+        "sendto": _only(4, (0,), refuse),
+        "prlimit64": _only(0, (0,), refuse),
+        "ioctl": _only(1, _IOCTLS[machine], _errno(errno.ENOTTY)),
+    }
+    for name, body in bounded.items():
+        program.when(table[name], body)
+    for name in sorted((SAMPLE | ZYGOTE) - bounded.keys()):
+        if name in table:
+            program.add(_JUMP_EQUAL, table[name], 0, 1)
+            program.give(_ALLOW)
+    # The C library tries the newer form first and falls back when it does not exist.
+    program.add(_JUMP_EQUAL, table["clone3"], 0, 1)
+    program.give(_errno(errno.ENOSYS))
+    program.add(_JUMP_ABOVE_EQUAL, max(table.values()) + 1, 0, 1)
+    program.give(_errno(errno.ENOSYS))
+    program.give(refuse)
+    return program.code
+
+
+class Narrow:
+    """The filter of one child; its own pid is written in after the fork."""
+
+    def __init__(self, machine: str = kernel.MACHINE) -> None:
+        table = numbers(machine)
+        refuse = _errno(errno.EPERM)
+        program = _Program()
+        program.load(_NUMBER)
+        threads = _Program()
+        threads.load(_low(0))
+        threads.add(_JUMP_SET, kernel.CLONE_THREAD, 0, 1)
+        threads.give(_ALLOW)
+        threads.give(refuse)
+        program.when(table["clone"], threads)
+        self._pid_places = []
+        for name in ("kill", "tgkill"):
+            body = _only(0, (0,), refuse)
+            self._pid_places.append((program.length + 2) * 8 + 4)
+            program.when(table[name], body)
+        program.when(table["prctl"], _only(0, _CHILD_PRCTLS, refuse))
+        # A thread id says nothing about its process, so the old call without one is refused.
+        for name in sorted({*ZYGOTE, "tkill"} - {"close_range"}):
+            program.add(_JUMP_EQUAL, table[name], 0, 1)
+            program.give(refuse)
+        program.give(_ALLOW)
+        self._code = ctypes.create_string_buffer(program.code, len(program.code))
+        self._header = _header(self._code, program.length)
+
+    def install(self, pid: int) -> None:
+        """Lay the filter over this process, whose pid is ``pid``."""
+        for place in self._pid_places:
+            struct.pack_into("<I", self._code, place, pid)
+        install(self._header)
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+
+
+def _header(code: ctypes.Array[ctypes.c_char], length: int) -> _Header:
+    return _Header(length, ctypes.cast(code, ctypes.c_void_p))
+
+
+def install_broad() -> None:
+    """Lay the broad filter over this process and all that come from it."""
+    code = broad()
+    buffer = ctypes.create_string_buffer(code, len(code))
+    install(_header(buffer, len(code) // 8))
+
+
+def install(header: _Header) -> None:
+    """Load a filter.  Raises OSError where the kernel refuses."""
+    kernel.check(kernel.seccomp_filter(ctypes.byref(header)), "seccomp")

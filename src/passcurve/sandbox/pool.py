@@ -1,0 +1,81 @@
+"""The workers and their loop: jobs go in, outcomes come out, deadlines are kept."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from passcurve.sandbox.job import Job, Outcome
+from passcurve.sandbox.probe import Probe
+from passcurve.sandbox.toolchain import Toolchain
+from passcurve.sandbox.worker import Worker
+from passcurve.types import Limits
+
+
+class Pool:
+    """A bounded number of workers.  Use it as a context manager: leaving it leaves no process behind.
+
+    Must be used from the thread that made it, which must live as long as the pool: the kernel ends a zygote when the
+    thread that started it ends.
+    """
+
+    def __init__(
+        self, workers: int, probe: Probe, toolchain: Toolchain, limits: Limits, referee_role: str
+    ) -> None:
+        self._selector = selectors.DefaultSelector()
+        cores: list[int | None] = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]  # type: ignore[assignment]
+        self.cores = len(cores)
+        self._workers = [
+            Worker(self._selector, probe, toolchain, limits, referee_role, cores[i % len(cores)])
+            for i in range(workers)
+        ]
+        for worker in self._workers:
+            worker.start_zygotes()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def size(self) -> int:
+        """How many jobs can run at once."""
+        return len(self._workers)
+
+    def idle(self) -> Sequence[tuple[int, str]]:
+        """Return (slot, referee key served last) of each worker that can take a job."""
+        return [(i, worker.affinity) for i, worker in enumerate(self._workers) if worker.idle]
+
+    def start(self, slot: int, job: Job) -> None:
+        """Start a job on an idle slot.  Raises SandboxError when the sandbox cannot be built."""
+        self._workers[slot].start(job)
+
+    def wait(self, at_most_s: float) -> list[Outcome]:
+        """Wait until something ends, or that long; return what has ended."""
+        until = time.monotonic() + at_most_s
+        while True:
+            finished = [outcome for worker in self._workers for outcome in worker.collect()]
+            now = time.monotonic()
+            if finished or now >= until or not any(worker.busy for worker in self._workers):
+                return finished
+            looks = [look for worker in self._workers if (look := worker.next_look) is not None]
+            for key, _ in self._selector.select(max(0.0, min([until, *looks]) - now)):
+                worker, source = key.data
+                # A line may have been closed by what an earlier one of the same round said.
+                if key.fd >= 0 and key.fileobj.fileno() == key.fd:  # type: ignore[union-attr]
+                    worker.hear(source, key.fileobj)
+            now = time.monotonic()
+            for worker in self._workers:
+                worker.tick(now)
+
+    def close(self) -> None:
+        """End every process of the pool."""
+        for worker in self._workers:
+            worker.close()
+        self._selector.close()

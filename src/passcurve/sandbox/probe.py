@@ -1,0 +1,107 @@
+"""Which isolation this host can give, found by building it, with the reason for each layer that is missing."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+import msgspec
+
+from passcurve.errors import IsolationError, SandboxError
+from passcurve.sandbox.layers import landlock
+from passcurve.sandbox.toolchain import Toolchain
+from passcurve.sandbox.zygotes import Ready, Walls, Zygote
+from passcurve.types import Isolation, Jail, Limits
+
+REMEDY = "use a Linux machine or a Linux container or VM; --isolation none runs samples with no wall at all"
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """The best walls that stood, and what is said of them."""
+
+    walls: Walls
+    jail: Jail
+    own_clock: bool
+    """Whether a sample's own time can be measured here; else its wall time counts."""
+
+
+def level(walls: Walls) -> Isolation:
+    """Return the name of what these walls are together."""
+    if walls.namespaces and walls.landlock and walls.seccomp:
+        return "full"
+    return "restricted" if walls.seccomp and (walls.landlock or walls.namespaces) else "none"
+
+
+def find(wanted: str, toolchain: Toolchain, limits: Limits) -> Probe:
+    """Build the best walls there are at the level wanted ('auto': the best above none).
+
+    Raises IsolationError with the reason for each missing layer and the remedy.
+    """
+    if wanted == "none":
+        return _none(toolchain, limits)
+    if not sys.platform.startswith("linux"):
+        raise IsolationError(f"{platform.system()} has neither namespaces nor Landlock nor seccomp: {REMEDY}")
+    if platform.machine() not in ("x86_64", "aarch64"):
+        raise IsolationError(f"no system-call list for {platform.machine()!r} (x86-64 and aarch64 only): {REMEDY}")
+    missing: list[str] = []
+    has_landlock = landlock.abi() > 0
+    if not has_landlock:
+        missing.append("landlock: this kernel has none, or it is switched off")
+    candidates = [Walls(namespaces=True, landlock=has_landlock, seccomp=True)]
+    if has_landlock:
+        candidates.append(Walls(namespaces=False, landlock=True, seccomp=True))
+    if wanted == "restricted":
+        candidates.reverse()
+    for walls in candidates:
+        try:
+            ready = try_walls(walls, toolchain, limits)
+        except SandboxError as error:
+            missing.append(f"{'namespaces' if walls.namespaces else 'landlock and seccomp'}: {error}")
+            continue
+        reached = level(walls)
+        if wanted == "full" and reached != "full":
+            break
+        if wanted == "restricted":
+            missing.append("namespaces: not asked for")
+        return Probe(walls=walls, jail=_jail(walls, ready, toolchain, missing), own_clock=ready.clock)
+    reasons = "; ".join(missing)
+    if wanted == "auto":
+        raise IsolationError(f"no isolation is possible here ({reasons}): {REMEDY}")
+    raise IsolationError(f"--isolation {wanted} cannot be had here ({reasons}); `passcurve doctor` explains")
+
+
+def try_walls(walls: Walls, toolchain: Toolchain, limits: Limits) -> Ready:
+    """Build these walls once and test them from inside.  Raises SandboxError when one fails or does not hold."""
+    zygote = Zygote(("passcurve.sandbox.inside",), walls, toolchain, limits, None)
+    try:
+        ready = zygote.wait_ready()
+    finally:
+        zygote.close()
+    if ready.broken:
+        raise SandboxError("the walls do not hold: a sample could " + ", ".join(ready.broken).replace("_", " "))
+    return ready
+
+
+def _none(toolchain: Toolchain, limits: Limits) -> Probe:
+    walls = Walls(namespaces=False, landlock=False, seccomp=False)
+    ready = try_walls(walls, toolchain, limits)
+    return Probe(walls=walls, jail=_jail(walls, ready, toolchain, ["all: --isolation none"]), own_clock=ready.clock)
+
+
+def _jail(walls: Walls, ready: Ready, toolchain: Toolchain, missing: list[str]) -> Jail:
+    layers = ["rlimits"]
+    if walls.namespaces:
+        layers = [*(["user namespace"] if ready.kind == "user" else []), "mount pid net ipc uts cgroup namespaces"]
+        layers += ["own root", "scratch tmpfs", "rlimits"]
+    if walls.landlock:
+        layers.append(f"landlock {ready.landlock}")
+    if walls.seccomp:
+        layers.append("seccomp")
+    return Jail(
+        isolation=level(walls),
+        layers=tuple(layers),
+        missing=tuple(missing),
+        landlock_abi=ready.landlock,
+        python=ready.python,
+        packages=toolchain.packages,
+    )

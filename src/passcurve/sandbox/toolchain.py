@@ -1,0 +1,159 @@
+"""The interpreter of the samples: which folders it needs, and which packages the samples may import."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from passcurve.errors import UsageError, nearest
+from passcurve.sandbox.facts import facts
+
+PACKAGES = "/packages"
+"""Where the packages stand inside the jail."""
+
+_SYSTEM = ("/lib", "/lib64", "/lib32", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
+
+
+class Toolchain(msgspec.Struct, frozen=True, kw_only=True):
+    """An interpreter as the jail needs it."""
+
+    executable: str
+    version: str
+    folders: tuple[str, ...]
+    """Read-only in the jail, each at its own place."""
+    packages: tuple[str, ...]
+    """``name==version`` of each distribution that the samples may import."""
+    package_paths: tuple[tuple[str, str], ...]
+    """Name under PACKAGES and path on the host of each file or folder of theirs."""
+
+
+def find(python: str | None, packages: tuple[str, ...], optional: tuple[str, ...] = ()) -> Toolchain:
+    """Return the toolchain of ``python`` (default: the interpreter that runs us, without its environment).
+
+    ``packages`` must be installed beside it, with all that they require; ``optional`` ones are taken if they are.
+    Raises UsageError naming the interpreter or the package that is not there.
+    """
+    answers = _ask(python)
+    distributions = _Distributions([str(path) for path in answers["path"]])
+    wanted: dict[str, importlib.metadata.Distribution] = {}
+    for name in packages:
+        distributions.collect(name, wanted, asked_by=None)
+    for name in optional:
+        if distributions.get(name) is not None:
+            distributions.collect(name, wanted, asked_by=None)
+    paths: dict[str, str] = {}
+    for distribution in wanted.values():
+        paths.update(_top_level(distribution))
+    folders = [str(folder) for folder in answers["stdlib"]]
+    if answers["libdir"]:
+        folders += [str(p) for p in Path(str(answers["libdir"])).glob("libpython*.so*")]
+    return Toolchain(
+        executable=str(answers["executable"]),
+        version=str(answers["version"]),
+        folders=tuple(dict.fromkeys(folders)),
+        packages=tuple(sorted(f"{d.metadata['Name']}=={d.version}" for d in wanted.values())),
+        package_paths=tuple(sorted(paths.items())),
+    )
+
+
+def _ask(python: str | None) -> dict[str, Any]:
+    if python is None:
+        answers = facts()
+    else:
+        try:
+            done = subprocess.run(
+                [python, "-I", str(Path(__file__).with_name("facts.py"))],
+                capture_output=True,
+                text=True,
+                timeout=30,
+                check=False,
+                cwd="/",
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise UsageError(f"--python {python!r} cannot be run: {error}") from None
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise UsageError(f"--python {python!r} is not a usable Python: {last[:200]}")
+        answers = json.loads(done.stdout)
+    if answers["implementation"] != "cpython":
+        raise UsageError(f"--python {python!r} is {answers['implementation']}; the judge needs CPython")
+    major, minor = (int(part) for part in str(answers["version"]).split(".")[:2])
+    if (major, minor) < (3, 9):
+        raise UsageError(f"--python {python!r} is Python {answers['version']}; the judge needs 3.9 or newer")
+    return answers
+
+
+class _Distributions:
+    """The distributions installed in some folders, by normalised name."""
+
+    def __init__(self, folders: list[str]) -> None:
+        self._folders = folders
+
+    def get(self, name: str) -> importlib.metadata.Distribution | None:
+        found = importlib.metadata.distributions(name=_normal(name), path=self._folders)
+        return next(iter(found), None)
+
+    def collect(
+        self, name: str, into: dict[str, importlib.metadata.Distribution], asked_by: str | None
+    ) -> None:
+        """Add a distribution and all that it requires."""
+        key = _normal(name)
+        if key in into:
+            return
+        distribution = self.get(name)
+        if distribution is None:
+            if asked_by is not None:
+                return  # a requirement for another platform or version; importing will tell
+            known = {d.metadata["Name"] for d in importlib.metadata.distributions(path=self._folders)}
+            raise UsageError(
+                f"package {name!r} is not installed beside the interpreter of the samples"
+                f"{nearest(name, known)}  Install it there, or leave it out of --packages."
+            )
+        into[key] = distribution
+        for requirement in distribution.requires or ():
+            if "extra ==" not in requirement:
+                match = re.match(r"[A-Za-z0-9._-]+", requirement)
+                if match:
+                    self.collect(match.group(), into, asked_by=name)
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _top_level(distribution: importlib.metadata.Distribution) -> dict[str, str]:
+    """Return the files and folders that a distribution puts directly into site-packages."""
+    paths = {}
+    for file in distribution.files or ():
+        top = file.parts[0]
+        if top not in ("..", "__pycache__") and top not in paths and not top.endswith(".pth"):
+            path = Path(str(distribution.locate_file(top)))
+            if path.exists():
+                paths[top] = str(path)
+    return paths
+
+
+def binds(toolchain: Toolchain) -> tuple[list[list[str]], list[list[str]], list[str]]:
+    """Return what the jail's root holds: (source, target) folders, (place, text) links, and folders to hide."""
+    folders, links = [], []
+    for path in _SYSTEM:
+        if os.path.islink(path):  # noqa: PTH114
+            links.append([path, os.readlink(path)])  # noqa: PTH115
+        elif os.path.isdir(path):  # noqa: PTH112
+            folders.append([path, path])
+    for path in ("/etc/ld.so.cache", *toolchain.folders):
+        covered = any(path.startswith(target + "/") for _, target in folders)
+        if not covered and Path(path).exists():
+            folders.append([path, path])
+    hidden = ["/usr/lib/python3/dist-packages", "/usr/local/lib/python3/dist-packages"]
+    hidden += [f"{folder}/site-packages" for folder in toolchain.folders]
+    for name, path in toolchain.package_paths:
+        folders.append([path, f"{PACKAGES}/{name}"])
+    return folders, links, hidden

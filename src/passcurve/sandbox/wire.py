@@ -1,0 +1,315 @@
+"""Plain data as bytes, and frames on a socket: all that ever crosses between two processes.
+
+Every value starts with a one-byte tag.  Lengths are bounded by what was received, nesting by MAX_DEPTH, and decoding
+builds nothing but builtin values: no import by name, no callable, no pickle.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+
+MAX_DEPTH = 400
+MAX_FRAME = 256 << 20
+"""Bytes of one frame; each channel sets its own lower bound."""
+
+_U32 = struct.Struct("<I")
+_F64 = struct.Struct("<d")
+_C128 = struct.Struct("<dd")
+
+
+class WireError(Exception):
+    """Bytes that are not a value, or a value that cannot be bytes."""
+
+
+class Closed(Exception):  # noqa: N818 - an event, not a mistake
+    """The other end of the line is gone."""
+
+
+class Handle:
+    """Stands for a live object on the other side: ``kind`` is 'function', 'iterator' or 'opaque'."""
+
+    __slots__ = ("kind", "name", "number")
+
+    def __init__(self, kind, number, name):
+        self.kind = kind
+        self.number = number
+        self.name = name
+
+
+_HANDLE_TAGS = {"function": b"h", "iterator": b"g", "opaque": b"o"}
+_HANDLE_KINDS = {ord(tag): kind for kind, tag in _HANDLE_TAGS.items()}
+
+
+class Encoder:
+    """Turns values into bytes.
+
+    ``reduce`` is asked about each value that is not plain: it returns a plain value or a Handle, or raises WireError.
+    """
+
+    def __init__(self, reduce=None):
+        self._reduce = reduce
+
+    def encode(self, value):
+        """Return ``value`` as bytes.  Raises WireError for what is not plain and cannot be reduced."""
+        out = []
+        self._put(value, out.append, 0)
+        return b"".join(out)
+
+    def _put(self, value, put, depth):
+        if depth > MAX_DEPTH:
+            raise WireError("nested deeper than %d" % MAX_DEPTH)
+        kind = type(value)
+        if value is None:
+            put(b"N")
+        elif kind is bool:
+            put(b"T" if value else b"F")
+        elif kind is int:
+            size = (value.bit_length() >> 3) + 1
+            if size < 256:
+                put(b"i%c" % size)
+            else:
+                put(b"I" + _U32.pack(size))
+            put(value.to_bytes(size, "little", signed=True))
+        elif kind is str:
+            data = value.encode("utf-8", "surrogatepass")
+            put(b"s" + _U32.pack(len(data)))
+            put(data)
+        elif kind is float:
+            put(b"f" + _F64.pack(value))
+        elif kind is list or kind is tuple or kind is set or kind is frozenset:
+            put((b"l" if kind is list else b"t" if kind is tuple else b"S" if kind is set else b"Z") + _U32.pack(len(value)))
+            depth += 1
+            for item in value:
+                self._put(item, put, depth)
+        elif kind is dict:
+            put(b"d" + _U32.pack(len(value)))
+            depth += 1
+            for key, item in value.items():
+                self._put(key, put, depth)
+                self._put(item, put, depth)
+        elif kind is bytes or kind is bytearray:
+            put((b"b" if kind is bytes else b"B") + _U32.pack(len(value)))
+            put(bytes(value))
+        elif kind is complex:
+            put(b"c" + _C128.pack(value.real, value.imag))
+        elif kind is range:
+            put(b"r")
+            for part in (value.start, value.stop, value.step):
+                self._put(part, put, depth)
+        elif kind is Handle:
+            put(_HANDLE_TAGS[value.kind] + _U32.pack(value.number))
+            self._put(value.name, put, depth)
+        elif kind.__module__ == "fractions" and kind.__name__ == "Fraction":
+            put(b"q")
+            self._put(value.numerator, put, depth)
+            self._put(value.denominator, put, depth)
+        elif kind.__module__ == "decimal" and kind.__name__ == "Decimal":
+            put(b"D")
+            self._put(str(value), put, depth)
+        elif self._reduce is None:
+            raise WireError("a value of type %s is not plain data" % kind.__name__)
+        else:
+            self._put(self._reduce(value), put, depth + 1)
+
+
+class Decoder:
+    """Turns bytes into values; ``resolve`` turns each Handle into what stands for it here."""
+
+    def __init__(self, resolve=None):
+        self._resolve = resolve
+
+    def decode(self, data):
+        """Return the one value in ``data``.  Raises WireError for anything else than exactly one value."""
+        try:
+            value, end = self._take(data, 0, 0)
+        except (struct.error, IndexError, UnicodeDecodeError, OverflowError, TypeError, ValueError) as error:
+            raise WireError("not a value: %s" % type(error).__name__) from None
+        if end != len(data):
+            raise WireError("bytes after the value")
+        return value
+
+    def _take(self, data, at, depth):
+        if depth > MAX_DEPTH + 2:
+            raise WireError("nested deeper than %d" % MAX_DEPTH)
+        tag = data[at]
+        at += 1
+        if tag == 0x69:  # i
+            end = at + 1 + data[at]
+            return int.from_bytes(_exactly(data, at + 1, end), "little", signed=True), end
+        if tag == 0x4E:  # N
+            return None, at
+        if tag == 0x54:  # T
+            return True, at
+        if tag == 0x46:  # F
+            return False, at
+        if tag == 0x66:  # f
+            return _F64.unpack_from(data, at)[0], at + 8
+        if tag == 0x63:  # c
+            real, imaginary = _C128.unpack_from(data, at)
+            return complex(real, imaginary), at + 16
+        if tag == 0x72:  # r
+            start, at = self._whole(data, at, depth)
+            stop, at = self._whole(data, at, depth)
+            step, at = self._whole(data, at, depth)
+            return range(start, stop, step), at
+        if tag == 0x71:  # q
+            numerator, at = self._whole(data, at, depth)
+            denominator, at = self._whole(data, at, depth)
+            return _fraction(numerator, denominator), at
+        if tag == 0x44:  # D
+            text, at = self._take(data, at, depth + 1)
+            return _decimal(text), at
+        size = _U32.unpack_from(data, at)[0]
+        at += 4
+        if tag == 0x73:  # s
+            return _exactly(data, at, at + size).decode("utf-8", "surrogatepass"), at + size
+        if tag == 0x49:  # I
+            return int.from_bytes(_exactly(data, at, at + size), "little", signed=True), at + size
+        if tag == 0x62:  # b
+            return _exactly(data, at, at + size), at + size
+        if tag == 0x42:  # B
+            return bytearray(_exactly(data, at, at + size)), at + size
+        if tag in _HANDLE_KINDS:
+            name, at = self._take(data, at, depth + 1)
+            if type(name) is not str or self._resolve is None:
+                raise WireError("a handle where none is expected")
+            return self._resolve(Handle(_HANDLE_KINDS[tag], size, name[:200])), at
+        if size > len(data) - at:
+            raise WireError("a collection longer than its bytes")
+        depth += 1
+        if tag == 0x6C or tag == 0x74 or tag == 0x53 or tag == 0x5A:  # l t S Z
+            items = []
+            for _ in range(size):
+                item, at = self._take(data, at, depth)
+                items.append(item)
+            if tag == 0x6C:
+                return items, at
+            return (tuple(items) if tag == 0x74 else set(items) if tag == 0x53 else frozenset(items)), at
+        if tag == 0x64:  # d
+            pairs = {}
+            for _ in range(size):
+                key, at = self._take(data, at, depth)
+                pairs[key], at = self._take(data, at, depth)
+            return pairs, at
+        raise WireError("unknown tag %d" % tag)
+
+    def _whole(self, data, at, depth):
+        value, at = self._take(data, at, depth + 1)
+        if type(value) is not int:
+            raise WireError("a whole number was expected")
+        return value, at
+
+
+def _exactly(data, start, end):
+    if end > len(data):
+        raise WireError("cut short")
+    return bytes(data[start:end])
+
+
+def _fraction(numerator, denominator):
+    from fractions import Fraction
+
+    if denominator <= 0:
+        raise WireError("a fraction with denominator %d" % denominator)
+    return Fraction(numerator, denominator)
+
+
+def _decimal(text):
+    from decimal import Decimal, InvalidOperation
+
+    if type(text) is not str:
+        raise WireError("a decimal that is not text")
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise WireError("not a decimal") from None
+
+
+_PLAIN_ENCODER = Encoder()
+_PLAIN_DECODER = Decoder()
+encode = _PLAIN_ENCODER.encode
+decode = _PLAIN_DECODER.decode
+
+
+def send_frame(fd, payload, write=os.write):
+    """Write one frame to a descriptor.  Raises Closed when nobody reads, WireError when it is too long."""
+    if len(payload) > MAX_FRAME:
+        raise WireError("a frame of %d bytes" % len(payload))
+    data = _U32.pack(len(payload)) + payload
+    try:
+        sent = write(fd, data)
+        while sent < len(data):
+            data = data[sent:]
+            sent = write(fd, data)
+    except OSError as error:
+        raise Closed(str(error)) from None
+
+
+def receive_frame(fd, limit, read=os.read):
+    """Read one frame from a blocking descriptor.  Raises Closed at its end, WireError for one over ``limit`` bytes."""
+    size = _U32.unpack(_read_exactly(fd, 4, read))[0]
+    if size > limit:
+        raise WireError("a frame of %d bytes; at most %d are taken" % (size, limit))
+    return _read_exactly(fd, size, read)
+
+
+def _read_exactly(fd, size, read):
+    try:
+        data = read(fd, min(size, 1 << 20)) if size else b""
+        if len(data) == size:
+            return data
+        parts = [data]
+        missing = size - len(data)
+        while missing and data:
+            data = read(fd, min(missing, 1 << 20))
+            parts.append(data)
+            missing -= len(data)
+    except OSError as error:
+        raise Closed(str(error)) from None
+    if missing:
+        raise Closed("end of file")
+    return b"".join(parts)
+
+
+def receive_frame_and_descriptor(line, limit):
+    """Read one frame from a socket together with the descriptor that came along, or None.
+
+    Raises Closed at the end of the line, WireError for a frame over ``limit`` bytes.
+    """
+    try:
+        data, descriptors, _, _ = socket.recv_fds(line, 4, 1)
+    except OSError as error:
+        raise Closed(str(error)) from None
+    if not data:
+        raise Closed("end of file")
+    fd = line.fileno()
+    if len(data) < 4:
+        data += _read_exactly(fd, 4 - len(data), os.read)
+    size = _U32.unpack(data)[0]
+    if size > limit:
+        raise WireError("a frame of %d bytes; at most %d are taken" % (size, limit))
+    return _read_exactly(fd, size, os.read), (descriptors[0] if descriptors else None)
+
+
+class FrameBuffer:
+    """Collects what comes from a non-blocking socket into whole frames."""
+
+    def __init__(self, limit):
+        self._limit = limit
+        self._data = bytearray()
+
+    def feed(self, data):
+        """Add bytes; return the frames that are now whole.  Raises WireError for a frame over the limit."""
+        self._data += data
+        frames = []
+        while len(self._data) >= 4:
+            size = _U32.unpack_from(self._data)[0]
+            if size > self._limit:
+                raise WireError("a frame of %d bytes; at most %d are taken" % (size, self._limit))
+            if len(self._data) < 4 + size:
+                break
+            frames.append(bytes(self._data[4 : 4 + size]))
+            del self._data[: 4 + size]
+        return frames

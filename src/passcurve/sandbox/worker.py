@@ -1,0 +1,396 @@
+"""One pair of zygotes, a jail's and a referee's, and the job that they are at.
+
+The next job starts while the last one is being cleaned up: an order to end and an order to run go out together, and
+the zygote obeys in order.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import time
+from typing import Any
+
+from passcurve.sandbox import wire
+from passcurve.sandbox.job import Job, Outcome, Referee
+from passcurve.sandbox.probe import Probe
+from passcurve.sandbox.toolchain import Toolchain
+from passcurve.sandbox.zygotes import Zygote
+from passcurve.types import Limits
+
+SAMPLE_ROLES = ("passcurve.sandbox.inside", "passcurve.langs.shared")
+REPORT_BYTES = 1 << 20
+FIRST_LOOK_S = 0.05
+"""A job that runs longer is timed by its own clock from here on; most end before."""
+
+WALL_FACTOR = 20.0
+"""Wall time, in limits, after which a job is given up as our failure: the machine did not let it run."""
+
+REFEREE_FACTOR = 10.0
+"""CPU time, in limits, that the tests themselves may take for one sample."""
+
+_SECOND_NS = 1e-9
+
+
+class _Running:
+    """The state of one job."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.started = time.monotonic()
+        self.stopped = 0.0
+        self.look_at = self.started + min(FIRST_LOOK_S, job.slice_s)
+        self.ended: str | None = None
+        self.report: dict[str, Any] | None = None
+        self.reported = False
+        self.exit: dict[str, Any] | None = None
+        self.fault = ""
+        self.referee_died = False
+        self.garbage = ""
+        self.looks = 0
+        self.own_s = -1.0
+        self.referee_base = -1.0
+        self.referee_now = 0.0
+        self.sent_end = False
+
+    @property
+    def done(self) -> bool:
+        return bool(self.fault) or (self.reported and self.exit is not None and not self.looks)
+
+    def outcome(self) -> Outcome:
+        status = self.exit["exit"] if self.exit else None
+        killed = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
+        cpu = float(self.exit["cpu"]) if self.exit else 0.0
+        wall = (self.stopped or time.monotonic()) - self.started
+        doubt = self.garbage
+        if self.referee_died:
+            doubt = "the tests' process died"
+        elif killed == signal.SIGKILL and not self.sent_end:
+            doubt = "killed by nobody we know"
+        ended = "fault" if self.fault else self.ended or ("report" if self.report else "exit")
+        return Outcome(
+            tag=self.job.tag,
+            ended=ended,  # type: ignore[arg-type]
+            report=self.report,
+            exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
+            signal=None if self.sent_end else killed,
+            fault=self.fault,
+            doubt=doubt,
+            # Below the first look the difference between the clocks is smaller than anybody's limit.
+            own_s=self.own_s if self.own_s >= 0 else min(cpu, wall) if wall < FIRST_LOOK_S else wall,
+            wall_s=wall,
+            cpu_s=cpu,
+            memory_bytes=int(self.exit["memory"]) if self.exit else 0,
+        )
+
+
+class Worker:
+    """Runs one job at a time; ``collect`` hands back what has ended."""
+
+    def __init__(
+        self,
+        selector: selectors.BaseSelector,
+        probe: Probe,
+        toolchain: Toolchain,
+        limits: Limits,
+        referee_role: str,
+        cpu: int | None,
+    ) -> None:
+        self._selector = selector
+        self._probe, self._toolchain, self._limits, self._cpu = probe, toolchain, limits, cpu
+        self._referee_role = referee_role
+        self._jail: Zygote | None = None
+        self._referee: Zygote | None = None
+        self._referee_key = ""
+        self._referee_line: socket.socket | None = None
+        self._own_line: socket.socket | None = None
+        self._frames = wire.FrameBuffer(REPORT_BYTES)
+        self._now: _Running | None = None
+        self._ending: list[_Running] = []
+        self._ready = False
+        self._finished: list[Outcome] = []
+        self.affinity = ""
+        """The referee key served last: a job with the same one needs no new referee."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether a job can be started."""
+        return self._now is None
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is still running or being cleaned up."""
+        return self._now is not None or bool(self._ending)
+
+    def start_zygotes(self) -> None:
+        """Start both zygotes without waiting for them."""
+        self._jail = Zygote(SAMPLE_ROLES, self._probe.walls, self._toolchain, self._limits, self._cpu)
+        self._referee = Zygote((self._referee_role,), self._probe.walls, self._toolchain, self._limits, self._cpu)
+
+    def _await_zygotes(self) -> None:
+        if self._jail is None or self._referee is None:
+            self.start_zygotes()
+        for zygote, name in ((self._jail, "jail"), (self._referee, "referee")):
+            if zygote is not None:
+                zygote.wait_ready()
+                self._selector.register(zygote.line, selectors.EVENT_READ, (self, name))
+        self._ready = True
+
+    def start(self, job: Job) -> None:
+        """Start a job; the worker must be idle.  Raises SandboxError when no zygote can be had."""
+        if job.fresh and self._ready:
+            self.close()
+        if not self._ready:
+            self._await_zygotes()
+        running = _Running(job)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        order = {
+            "do": "run",
+            "role": job.role,
+            "setup": job.setup,
+            "memory": job.limits.memory_bytes,
+            "cpu": int(job.limits.timeout_s * WALL_FACTOR) + 60,
+        }
+        self._now = running
+        sent = self._jail is not None and self._jail.send(order, theirs.fileno())
+        theirs.close()
+        if sent and job.referee is not None:
+            sent = self._check(job.referee, ours)
+            ours.close()
+        else:
+            self._own_line = ours
+            self._watch_report(ours)
+        if not sent:
+            self._broken("a zygote ended before its order")
+
+    def _check(self, referee: Referee, sample: socket.socket) -> bool:
+        """Give the sample's line to the referee of this problem, starting one if needed."""
+        if referee.key != self._referee_key or self._referee_line is None:
+            if not self._new_referee(referee):
+                return False
+        line = self._referee_line
+        if line is None:
+            return False
+        payload = wire.encode({"output_bytes": self._limits.output_bytes})
+        try:
+            socket.send_fds(line, [len(payload).to_bytes(4, "little") + payload], [sample.fileno()])
+        except OSError:
+            return False
+        return True
+
+    def _new_referee(self, referee: Referee) -> bool:
+        if self._referee is None:
+            return False
+        if self._referee_line is not None:
+            self._forget_line(self._referee_line)
+            self._referee.send({"do": "end"})
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        order = {
+            "do": "run",
+            "role": referee.role,
+            "setup": referee.setup,
+            "memory": self._limits.memory_bytes,
+            "cpu": 0,
+        }
+        sent = self._referee.send(order, theirs.fileno())
+        theirs.close()
+        self._referee_line, self._referee_key = ours, referee.key
+        self.affinity = referee.key
+        self._watch_report(ours)
+        return sent
+
+    def _watch_report(self, line: socket.socket) -> None:
+        self._frames = wire.FrameBuffer(REPORT_BYTES)
+        self._selector.register(line, selectors.EVENT_READ, (self, "report"))
+
+    def _forget_line(self, line: socket.socket) -> None:
+        self._selector.unregister(line)
+        line.close()
+        if line is self._referee_line:
+            self._referee_line, self._referee_key = None, ""
+        else:
+            self._own_line = None
+
+    def hear(self, source: str, line: socket.socket) -> None:
+        """Take in what came on one of our lines."""
+        try:
+            data = line.recv(1 << 16, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if source == "report":
+            self._hear_report(line, data)
+        else:
+            self._hear_zygote(source, data)
+        self._settle()
+
+    def _hear_report(self, line: socket.socket, data: bytes) -> None:
+        from_referee = line is self._referee_line
+        running = self._now
+        if running is None or (running.job.referee is not None) != from_referee:
+            # Nobody was asked: a referee that died between two checks, or one that says more than its report.
+            self._forget_line(line)
+            return
+        if not data:
+            self._forget_line(line)
+            running.referee_died = from_referee
+        else:
+            try:
+                frames = self._frames.feed(data)
+                if not frames:
+                    return
+                report = wire.decode(frames[0])
+                running.report = report if isinstance(report, dict) else None
+            except wire.WireError as error:
+                running.garbage = f"a report that is none: {error}"
+            if not from_referee:
+                self._forget_line(line)
+        running.reported = True
+        self._end_sample(running)
+
+    def _end_sample(self, running: _Running) -> None:
+        """The report is in: time the sample if that matters, end it, and be free for the next."""
+        running.stopped = running.stopped or time.monotonic()
+        if running.stopped - running.started > FIRST_LOOK_S and running.exit is None:
+            self._look(running)
+        self._send_end(running)
+        if running is self._now:
+            self._now = None
+            self._ending.append(running)
+
+    def _send_end(self, running: _Running) -> None:
+        if running.exit is None and not running.sent_end:
+            running.sent_end = True
+            if self._jail is None or not self._jail.send({"do": "end"}):
+                self._broken("the jail's zygote ended")
+
+    def _hear_zygote(self, source: str, data: bytes) -> None:
+        zygote = self._jail if source == "jail" else self._referee
+        if not data or zygote is None:
+            self._broken(f"the {source}'s zygote ended")
+            return
+        for frame in zygote.frames.feed(data):
+            record = wire.decode(frame)
+            if source == "jail":
+                running = self._ending[0] if self._ending else self._now
+                if running is None:
+                    continue
+                if "exit" in record:
+                    running.exit = record
+                    running.stopped = running.stopped or time.monotonic()
+                    self._settle()
+                else:
+                    self._jail_clock(running, record["clock"])
+            elif "clock" in record:
+                self._referee_clock(record["clock"])
+
+    def _settle(self) -> None:
+        while self._ending and self._ending[0].done:
+            self._finished.append(self._ending.pop(0).outcome())
+
+    def _look(self, running: _Running) -> None:
+        """Ask both zygotes for the clocks of their children."""
+        if running.job.referee is not None and self._referee is not None:
+            self._referee.send({"do": "clock"})
+        if self._jail is not None and self._jail.send({"do": "clock"}):
+            running.looks += 1
+
+    def _referee_clock(self, clock: list[int] | None) -> None:
+        running = self._ending[-1] if self._now is None and self._ending else self._now
+        if running is None or clock is None:
+            return
+        running.referee_now = clock[1] * _SECOND_NS
+        if running.referee_base < 0:
+            running.referee_base = running.referee_now
+
+    def _jail_clock(self, running: _Running, clock: list[int] | None) -> None:
+        running.looks -= 1
+        wall = (running.stopped or time.monotonic()) - running.started
+        if clock is None or running.job.limits.clock == "wall":
+            running.own_s = wall
+        else:
+            tests = running.referee_now - running.referee_base if running.referee_base >= 0 else 0.0
+            slept = max(0.0, wall - clock[1] * _SECOND_NS - tests)
+            running.own_s = clock[0] * _SECOND_NS + slept
+        if running is self._now and running.ended is None and running.exit is None:
+            self._judge_time(running, wall)
+
+    def _judge_time(self, running: _Running, wall: float) -> None:
+        job = running.job
+        tests = running.referee_now - running.referee_base if running.referee_base >= 0 else 0.0
+        if running.own_s >= job.slice_s:
+            running.ended = "timeout" if job.slice_s >= job.limits.timeout_s else "slice"
+        elif tests >= max(10.0, job.limits.timeout_s * REFEREE_FACTOR):
+            running.ended = "tests"
+        elif wall >= max(60.0, job.limits.timeout_s * WALL_FACTOR):
+            running.ended = "wall"
+        if running.ended is None:
+            running.look_at = time.monotonic() + max(0.005, job.slice_s - running.own_s)
+            return
+        running.stopped = time.monotonic()
+        self._send_end(running)
+        # The tests get a moment to say where they were; a referee that cannot is replaced.
+        running.look_at = running.stopped + 1.0
+
+    @property
+    def next_look(self) -> float | None:
+        """When ``tick`` wants to be called, on the monotonic clock."""
+        return self._now.look_at if self._now is not None else None
+
+    def tick(self, now: float) -> None:
+        """Time the current job, or stop waiting for its tests."""
+        running = self._now
+        if running is None or now < running.look_at:
+            return
+        patience = max(10.0, running.job.limits.timeout_s * REFEREE_FACTOR)
+        if running.ended is None and running.exit is not None and now - running.stopped > patience:
+            running.ended = "tests"
+        if running.ended is not None:
+            self._drop_referee()
+            running.reported = True
+            self._now = None
+            self._ending.append(running)
+            self._settle()
+            return
+        running.look_at = now + 1.0
+        if running.exit is None:
+            self._look(running)
+
+    def _drop_referee(self) -> None:
+        for line in (self._own_line, self._referee_line):
+            if line is not None:
+                self._forget_line(line)
+        if self._referee is not None:
+            self._referee.send({"do": "end"})
+
+    def _broken(self, why: str) -> None:
+        """A zygote is gone: what it was at is owed again, and a new pair is started for the next job."""
+        lost = [*self._ending, *([self._now] if self._now is not None else [])]
+        self._ending, self._now = [], None
+        for running in lost:
+            if not running.done:
+                running.fault = why
+            self._finished.append(running.outcome())
+        self.close()
+
+    def collect(self) -> list[Outcome]:
+        """Return the outcomes of the jobs that have ended since the last call."""
+        finished, self._finished = self._finished, []
+        return finished
+
+    def close(self) -> None:
+        """End both zygotes and all that is in them."""
+        for line in (self._own_line, self._referee_line):
+            if line is not None:
+                self._forget_line(line)
+        for zygote in (self._jail, self._referee):
+            if zygote is not None:
+                if self._ready:
+                    self._selector.unregister(zygote.line)
+                zygote.close()
+        self._jail = self._referee = None
+        self._referee_key = ""
+        self._ready = False

@@ -1,0 +1,340 @@
+"""A clean interpreter that builds its walls once and then forks one jailed child for each order.
+
+The process that was started only waits; its child, process 1 of a process namespace of its own, is the zygote.
+
+Frames in:  {'do': 'run', ...} with a descriptor for the child, {'do': 'end'} to have the child killed,
+            {'do': 'clock'} to have it timed.
+Frames out: {'ready': ...} or {'failed': ...} once; then {'exit': ...} exactly once for each run, {'clock': ...}.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+import traceback
+from typing import Any, Callable, Dict, List, Tuple
+
+from passcurve.sandbox import kernel, wire
+from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, seccomp
+
+FRAME_BYTES = 64 << 20
+_LINUX = sys.platform.startswith("linux")
+
+Config = Dict[str, Any]
+Role = Callable[[int, Any], None]
+
+
+def start(line: socket.socket, config: Config) -> None:
+    """Load the roles, leave the host, and serve until the line is closed."""
+    try:
+        _start(line, config)
+    except BaseException as error:
+        text = "%s: %s" % (type(error).__name__, error)
+        report = {"failed": text[:500], "trace": traceback.format_exc()[-2000:]}
+        wire.send_frame(line.fileno(), wire.encode(report))
+        os._exit(1)
+
+
+def _start(line: socket.socket, config: Config) -> None:
+    roles: Dict[str, Role] = {name: __import__(name, fromlist=["main"]).main for name in config["roles"]}
+    _forget_ours(config["root"])
+    _preimport(config["preimport"])
+    if _LINUX:
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != config["supervisor"]:
+            os._exit(1)
+        try:
+            with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+                file.write("1000")
+        except OSError:
+            pass  # it only steers the kernel's choice when the whole machine is out of memory
+    kind = ""
+    if config["namespaces"]:
+        kind = namespaces.enter(config["host_id"])
+        if os.fork():
+            line.close()
+            os.waitpid(-1, 0)
+            os._exit(0)
+    zygote = Zygote(line, config, roles)
+    zygote.build_walls(kind)
+    zygote.serve()
+
+
+def _forget_ours(root: str) -> None:
+    """Leave no trace of our own package where a sample could import it."""
+    sys.path.remove(root)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "passcurve"]:
+        del sys.modules[name]
+    sys.path_importer_cache.clear()
+
+
+def _preimport(names: List[str]) -> None:
+    """Load what most samples import; without random's hook, which would reseed it at every fork."""
+    register = os.register_at_fork
+    os.register_at_fork = lambda **_: None  # type: ignore[misc, assignment]
+    for name in names:
+        try:
+            __import__(name)
+        except ImportError:
+            pass  # an older or newer interpreter may lack one; the sample would be told
+    os.register_at_fork = register  # type: ignore[misc]
+
+
+class Zygote:
+    """The loop of process 1: fork for an order, watch, clean up, report."""
+
+    def __init__(self, line: socket.socket, config: Config, roles: Dict[str, Role]) -> None:
+        self._line = line
+        self._config = config
+        self._roles = roles
+        self._apart = bool(config["namespaces"])
+        self._rules = -1
+        self._narrow: seccomp.Narrow | None = None
+        self._child = 0
+        self._pidfd = -1
+        self._poll = select.poll()
+        self._poll.register(line.fileno(), select.POLLIN)
+        self._scratch_state: Tuple[object, ...] = ()
+        self._proc = "/proc" if os.path.exists("/proc/self/schedstat") else ""
+
+    def build_walls(self, kind: str) -> None:
+        """Apply every layer that was asked for, then prove them from a child."""
+        config = self._config
+        if self._apart:
+            sources = mounts.Sources(config["binds"])
+            namespaces.become(kind, config["host_id"])
+            if not mounts.enter(sources, config["links"], config["masks"], config["scratch"]):
+                self._proc = ""
+        else:
+            os.chdir(config["scratch_dir"])
+        if config["packages_path"]:
+            sys.path.append(config["packages_path"])
+        rlimits.apply_to_zygote(config["file_bytes"])
+        if self._apart:
+            rlimits.limit_processes()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        abi = 0
+        if config["landlock"]:
+            abi = landlock.abi()
+            scratch = mounts.SCRATCH if self._apart else config["scratch_dir"]
+            self._rules = landlock.ruleset(abi, config["readable"], scratch)
+        if _LINUX:
+            kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        if config["seccomp"]:
+            self._narrow = seccomp.Narrow()
+            seccomp.install_broad()
+        if _LINUX:
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        compile("def f(x):\n    return [y for y in x if y]\n", "<warm>", "exec")
+        gc.collect()
+        gc.freeze()
+        self._note_scratch()
+        broken = self._self_test()
+        self._say({
+            "ready": True,
+            "kind": kind,
+            "landlock": abi,
+            "clock": bool(self._proc),
+            "broken": broken,
+            "python": "%d.%d.%d" % sys.version_info[:3],
+        })
+
+    def serve(self) -> None:
+        """Answer frames until the supervisor is gone."""
+        fd = self._line.fileno()
+        while True:
+            for ready, _ in self._poll.poll():
+                if ready == fd:
+                    try:
+                        data, descriptor = wire.receive_frame_and_descriptor(self._line, FRAME_BYTES)
+                    except wire.Closed:
+                        self._leave()
+                    order = wire.decode(data)
+                    what = order["do"]
+                    if what == "run":
+                        self._run(order, descriptor)
+                    elif what == "end":
+                        self._end()
+                    else:
+                        self._say({"clock": self._clock()})
+                elif self._child:
+                    self._finish()
+
+    def _leave(self) -> None:
+        if self._child:
+            os.kill(self._child, signal.SIGKILL)
+        os._exit(0)
+
+    def _say(self, record: Dict[str, Any]) -> None:
+        try:
+            wire.send_frame(self._line.fileno(), wire.encode(record))
+        except wire.Closed:
+            self._leave()
+
+    def _run(self, order: Dict[str, Any], descriptor: int) -> None:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.close(self._line.fileno())
+                self._enter_jail(order["memory"], order["cpu"])
+                self._roles[order["role"]](descriptor, order["setup"])
+            except BaseException:
+                os._exit(99)
+            os._exit(0)
+        os.close(descriptor)
+        self._child = pid
+        self._pidfd = os.pidfd_open(pid)
+        self._poll.register(self._pidfd, select.POLLIN)
+
+    def _enter_jail(self, memory_bytes: int, cpu_s: int) -> None:
+        """Walls of one child: they must be its own, so that it can reach nothing of its parent."""
+        rlimits.apply_to_child(memory_bytes, cpu_s)
+        if self._rules >= 0:
+            landlock.restrict(self._rules)
+            os.close(self._rules)
+        if self._apart or self._narrow is not None:
+            kernel.drop_capabilities()
+        if self._narrow is not None:
+            self._narrow.install(os.getpid())
+
+    def _end(self) -> None:
+        if self._child:
+            os.kill(self._child, signal.SIGKILL)
+            self._finish()
+
+    def _finish(self) -> None:
+        """Reap the child and whatever it left, clean the scratch, report."""
+        self._poll.unregister(self._pidfd)
+        os.close(self._pidfd)
+        _, status, used = os.wait4(self._child, 0)
+        self._child = 0
+        if self._apart:
+            try:
+                os.kill(-1, signal.SIGKILL)
+                while True:
+                    os.waitpid(-1, 0)
+            except (ProcessLookupError, ChildProcessError):
+                pass
+        self._clean_scratch()
+        self._say({
+            "exit": status,
+            "cpu": used.ru_utime + used.ru_stime,
+            "memory": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        })
+
+    def _scratch_now(self) -> Tuple[object, ...]:
+        room, folder = os.statvfs("."), os.stat(".")
+        return (room.f_bfree, room.f_ffree, folder.st_mtime_ns, folder.st_ctime_ns, folder.st_mode)
+
+    def _note_scratch(self) -> None:
+        if self._apart:
+            self._scratch_state = self._scratch_now()
+
+    def _clean_scratch(self) -> None:
+        if not self._apart:
+            for entry in os.scandir("."):
+                _remove(entry)
+        elif self._scratch_now() != self._scratch_state:
+            mounts.renew_scratch(self._config["scratch"])
+            self._scratch_state = self._scratch_now()
+
+    def _clock(self) -> object:
+        """Return [CPU of all threads, longest CPU + waiting of one thread] of the child in ns, or None."""
+        if not self._child or not self._proc:
+            return None
+        longest = 0
+        folder = "/proc/%d/task" % self._child
+        try:
+            # The process's clock also holds the time of threads that have ended.
+            total = time.clock_gettime_ns((~self._child << 3) | 2)
+            for thread in os.listdir(folder):
+                with open("%s/%s/schedstat" % (folder, thread), encoding="ascii") as file:
+                    ran, waited, _ = map(int, file.read().split())
+                longest = max(longest, ran + waited)
+        except OSError:
+            return None
+        return [total, longest]
+
+    def _self_test(self) -> List[str]:
+        """Try from a child what must fail; return the names of what did not."""
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            broken = ["self-test"]
+            try:
+                self._enter_jail(1 << 30, 10)
+                broken = _attempts(self._config)
+            finally:
+                os.write(write, json.dumps(broken).encode())
+                os._exit(0)
+        os.close(write)
+        with open(read, "rb") as pipe:
+            answer = pipe.read()
+        os.waitpid(pid, 0)
+        self._clean_scratch()
+        return json.loads(answer)  # type: ignore[no-any-return]
+
+
+def _attempts(config: Config) -> List[str]:
+    """Try each forbidden thing by doing it; a name is returned for each that worked."""
+    walls = [wall for wall in ("namespaces", "landlock", "seccomp") if config[wall]]
+
+    def read_the_host() -> None:
+        os.close(os.open(config["canary"], os.O_RDONLY))
+
+    def write_outside() -> None:
+        os.close(os.open("/passcurve-was-here", os.O_CREAT | os.O_WRONLY, 0o600))
+
+    def open_a_socket() -> None:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
+
+    def start_a_process() -> None:
+        if os.fork() == 0:
+            os._exit(0)
+
+    def write_to_the_zygote() -> None:
+        os.close(os.open("/proc/%d/mem" % os.getppid(), os.O_RDWR))
+
+    def signal_the_zygote() -> None:
+        os.kill(os.getppid(), signal.SIGCONT)
+
+    forbidden = []
+    if "namespaces" in walls or "landlock" in walls:
+        forbidden += [read_the_host, write_outside, write_to_the_zygote]
+    if "seccomp" in walls:
+        forbidden += [open_a_socket, start_a_process, signal_the_zygote]
+    broken = []
+    for attempt in forbidden:
+        try:
+            attempt()
+        except OSError:
+            continue
+        broken.append(attempt.__name__)
+    try:
+        with open("self-test", "w") as file:
+            file.write("x")
+    except OSError:
+        broken.append("use_the_scratch")
+    return broken
+
+
+def _remove(entry: os.DirEntry[str]) -> None:
+    try:
+        if entry.is_dir(follow_symlinks=False):
+            os.chmod(entry.path, 0o700)
+            for inner in os.scandir(entry.path):
+                _remove(inner)
+            os.rmdir(entry.path)
+        else:
+            os.unlink(entry.path)
+    except OSError:
+        pass  # what cannot be removed stays in a folder that the supervisor removes
+

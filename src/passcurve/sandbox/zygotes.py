@@ -1,0 +1,183 @@
+"""The supervisor's side of a zygote: start it, send it orders, hear from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from passcurve.errors import SandboxError
+from passcurve.sandbox import toolchain as tools
+from passcurve.sandbox import wire
+from passcurve.sandbox.layers import namespaces
+from passcurve.types import Limits
+
+READY_S = 60.0
+"""A zygote takes 0.1 s on an idle machine; one that takes this long never comes."""
+
+_FRAME_BYTES = 64 << 20
+_ROOT = str(Path(__file__).resolve().parents[2])
+_BOOT = str(Path(__file__).with_name("boot.py"))
+_ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "HOME": "/tmp",  # noqa: S108 - the scratch, inside the jail
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "LD_BIND_NOW": "1",
+}
+_PREIMPORT = (
+    "abc array base64 bisect cmath collections copy dataclasses datetime decimal enum fractions functools hashlib heapq "
+    "io itertools json linecache math numbers operator os random re reprlib statistics string struct sys textwrap "
+    "threading time traceback types typing"
+).split()
+
+
+class Walls(msgspec.Struct, frozen=True, kw_only=True):
+    """Which layers a zygote is told to apply."""
+
+    namespaces: bool
+    landlock: bool
+    seccomp: bool
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """What a zygote says of itself when its walls stand."""
+
+    kind: str
+    landlock: int
+    clock: bool
+    broken: tuple[str, ...]
+    python: str
+
+
+class Zygote:
+    """One zygote process and the line to it."""
+
+    def __init__(
+        self, roles: tuple[str, ...], walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None
+    ) -> None:
+        self._folder: str | None = None
+        self.frames = wire.FrameBuffer(_FRAME_BYTES)
+        self.line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._process = subprocess.Popen(
+                [toolchain.executable, "-S", "-s", _BOOT, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=_ENVIRONMENT,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            self.line.close()
+            raise SandboxError(f"the interpreter {toolchain.executable!r} cannot be started: {error}") from None
+        finally:
+            theirs.close()
+        if cpu is not None:
+            try:
+                os.sched_setaffinity(self._process.pid, {cpu})
+            except OSError:
+                pass  # only speed depends on it
+        data = json.dumps(self._config(roles, walls, toolchain, limits)).encode()
+        self.line.sendall(len(data).to_bytes(4, "little") + data)
+
+    def _config(
+        self, roles: tuple[str, ...], walls: Walls, toolchain: tools.Toolchain, limits: Limits
+    ) -> dict[str, Any]:
+        binds, links, masks = tools.binds(toolchain)
+        readable = [target for _, target in binds]
+        packages = tools.PACKAGES if toolchain.package_paths else ""
+        if not walls.namespaces:
+            self._folder = tempfile.mkdtemp(prefix="passcurve-")
+            Path(self._folder, "scratch").mkdir()
+            if packages:
+                packages = f"{self._folder}/packages"
+                Path(packages).mkdir()
+                for name, path in toolchain.package_paths:
+                    Path(packages, name).symlink_to(path)
+            readable = [source for source, _ in binds] + [packages or self._folder]
+        return {
+            "root": _ROOT,
+            "supervisor": os.getpid(),
+            "roles": list(roles),
+            "preimport": _PREIMPORT,
+            "packages_path": packages,
+            "namespaces": walls.namespaces,
+            "landlock": walls.landlock,
+            "seccomp": walls.seccomp,
+            # Far above the ids that systems hand out, and one per zygote: threads are counted per id.
+            "host_id": namespaces.choose_host_id(1_500_000_000 + self._process.pid),
+            "binds": binds,
+            "links": links,
+            "masks": masks,
+            "readable": readable,
+            "canary": _BOOT,
+            "scratch": f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=0700",
+            "scratch_dir": f"{self._folder}/scratch" if self._folder else "",
+            "file_bytes": limits.scratch_bytes,
+        }
+
+    def wait_ready(self) -> Ready:
+        """Wait until the walls stand.  Raises SandboxError with the zygote's own reason when they do not."""
+        self.line.settimeout(READY_S)
+        deadline = time.monotonic() + READY_S
+        answer: dict[str, Any] = {}
+        while not answer and time.monotonic() < deadline:
+            try:
+                data = self.line.recv(1 << 16)
+            except TimeoutError:
+                break
+            except OSError:
+                data = b""
+            for frame in self.frames.feed(data):
+                answer = wire.decode(frame)
+            if not data:
+                break
+        if not answer:
+            code = self._process.poll()
+            raise SandboxError(f"a zygote did not start ({'no answer' if code is None else f'exit status {code}'})")
+        if "failed" in answer:
+            raise SandboxError(answer["failed"])
+        self.line.settimeout(None)
+        return Ready(
+            kind=answer["kind"],
+            landlock=answer["landlock"],
+            clock=answer["clock"],
+            broken=tuple(answer["broken"]),
+            python=answer["python"],
+        )
+
+    def send(self, order: dict[str, Any], descriptor: int | None = None) -> bool:
+        """Send an order; False when the zygote is gone."""
+        payload = wire.encode(order)
+        data = len(payload).to_bytes(4, "little") + payload
+        try:
+            sent = self.line.send(data) if descriptor is None else socket.send_fds(self.line, [data], [descriptor])
+            if sent < len(data):
+                self.line.sendall(data[sent:])
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """End the zygote and everything in it."""
+        self.line.close()
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,89 @@
+"""Slots of this machine: first what is new, kept together by affinity; at the end, alone, what must run again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+Item = TypeVar("Item")
+Item_contra = TypeVar("Item_contra", contravariant=True)
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Slots(Protocol[Item_contra, Result_co]):
+    """What runs items: a pool of workers."""
+
+    cores: int
+
+    def idle(self) -> Sequence[tuple[int, str]]:
+        """Return (slot, affinity of its last item) of each free slot."""
+        ...
+
+    def start(self, slot: int, job: Item_contra, /) -> None:
+        """Start an item on a free slot."""
+        ...
+
+    def wait(self, at_most_s: float) -> Sequence[Result_co]:
+        """Wait for results."""
+        ...
+
+
+class Local(Generic[Item, Result]):
+    """A queue in front of slots.
+
+    ``put`` queues an item that may run beside others.  ``put_last`` queues one that runs when nothing of the first
+    kind is left, at most one to a core, so that what is measured of it depends on nothing else of ours.
+    """
+
+    def __init__(self, slots: Slots[Item, Result]) -> None:
+        self._slots = slots
+        self._first: dict[str, deque[Item]] = {}
+        self._last: deque[Item] = deque()
+        self._in_flight = 0
+        self._alone = False
+        self.waiting = 0
+        """Items of the first kind that are queued."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is queued or running."""
+        return not (self.waiting or self._last or self._in_flight)
+
+    def put(self, item: Item, affinity: str) -> None:
+        """Queue an item; those of one affinity run one after another on the same slot where possible."""
+        self._first.setdefault(affinity, deque()).append(item)
+        self.waiting += 1
+
+    def put_last(self, item: Item) -> None:
+        """Queue an item for the end."""
+        self._last.append(item)
+
+    def run(self, at_most_s: float) -> Sequence[Result]:
+        """Start what can be started, wait at most that long, and return what has ended."""
+        if not self._in_flight:
+            self._alone = not self.waiting
+        for slot, affinity in self._slots.idle():
+            item = self._take_last(slot) if self._alone else self._take(affinity)
+            if item is not None:
+                self._slots.start(slot, item)
+                self._in_flight += 1
+        results = self._slots.wait(at_most_s)
+        self._in_flight -= len(results)
+        return results
+
+    def _take(self, affinity: str) -> Item | None:
+        if affinity not in self._first:
+            affinity = next(iter(self._first), "")
+        queue = self._first.get(affinity)
+        if queue is None:
+            return None
+        item = queue.popleft()
+        if not queue:
+            del self._first[affinity]
+        self.waiting -= 1
+        return item
+
+    def _take_last(self, slot: int) -> Item | None:
+        return self._last.popleft() if self._last and slot < self._slots.cores else None

@@ -1,0 +1,25 @@
+"""The signature: one line that says everything that could change the number."""
+
+from __future__ import annotations
+
+from passcurve.types import Header
+
+
+def signature(header: Header) -> str:
+    """Return the line that goes with a score, as ``name:value`` pairs separated by ``|``."""
+    limits, jail = header.limits, header.jail
+    parts = {
+        "benchmark": f"{header.benchmark}@{header.benchmark_digest[:12]}",
+        "timeout": f"{limits.timeout_s:g}s-{limits.clock}",
+        "memory": f"{limits.memory_bytes / (1 << 30):g}GiB",
+        "verdict": header.verdict,
+        "isolation": jail.isolation,
+        "python": jail.python,
+        "packages": "+".join(package.replace("==", "-") for package in jail.packages) or "none",
+        "seed": str(header.seed),
+        "dedup": "yes" if header.dedup else "no",
+        "passcurve": header.version,
+    }
+    if header.problems:
+        parts["problems"] = header.problems
+    return "|".join(f"{name}:{value}" for name, value in parts.items())
