@@ -1,0 +1,68 @@
+"""Lines of a plain or gzipped file, one at a time, none held that is longer than the cap."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from passcurve.errors import DataError, nearest
+
+MAX_LINE_BYTES = 256 << 20
+BUFFER_BYTES = 1 << 20
+GZIP_MAGIC = b"\x1f\x8b"
+
+_Lines: TypeAlias = "io.BufferedReader[io.FileIO] | gzip.GzipFile"
+
+
+def read_lines(path: Path) -> Iterator[bytes | None]:
+    """Yield each line without its end of line; None stands for one longer than MAX_LINE_BYTES.
+
+    Raises DataError when the file cannot be opened or read to its end, or when its compression is torn;
+    the lines before the tear have been yielded by then.
+    """
+    with _reading(path) as file:
+        while line := file.readline(MAX_LINE_BYTES + 2):
+            text = line.removesuffix(b"\n").removesuffix(b"\r")
+            if len(text) <= MAX_LINE_BYTES:
+                yield text
+            else:
+                _skip_line(file, line)
+                yield None
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[_Lines]:
+    try:
+        with io.BufferedReader(path.open("rb", buffering=0), BUFFER_BYTES) as raw:
+            if raw.peek(2)[:2] != GZIP_MAGIC:
+                yield raw
+                return
+            # Not wrapped in a reader with a larger buffer: filling that loses what stands before a tear.
+            with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
+                yield unpacked
+    except FileNotFoundError as error:
+        raise DataError(f"there is no file {str(path)!r}{_neighbour(path)}") from error
+    except IsADirectoryError as error:
+        raise DataError(f"{str(path)!r} is a directory; a file of samples is needed (.jsonl or .jsonl.gz)") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        reason = f"the gzip data of {str(path)!r} is damaged or cut short ({error}); copy or write the file again"
+        raise DataError(reason) from error
+    except OSError as error:
+        raise DataError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+
+
+def _skip_line(file: _Lines, piece: bytes) -> None:
+    while piece and not piece.endswith(b"\n"):
+        piece = file.readline(BUFFER_BYTES)
+
+
+def _neighbour(path: Path) -> str:
+    try:
+        return nearest(path.name, (entry.name for entry in path.parent.iterdir()))
+    except OSError:
+        return f"; there is no folder {str(path.parent)!r} either"

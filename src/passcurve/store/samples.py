@@ -1,0 +1,186 @@
+"""Rows of a file of samples that another tool wrote, as Completions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal, cast
+
+import msgspec
+
+from passcurve.errors import nearest
+from passcurve.store.lines import MAX_LINE_BYTES, read_lines
+from passcurve.types import Completion, SampleKey
+
+MAX_TEXT_BYTES = 16 << 20
+"""Of one completion, encoded as UTF-8; a longer one counts as having no code."""
+MAX_DEPTH = 200
+"""Nesting of one row; fixed, because the parser's own limit moves with the depth of its caller."""
+MAX_SHOWN = 80
+MAX_HINTS = 100
+BOM = b"\xef\xbb\xbf"
+
+
+class BadLine(msgspec.Struct, frozen=True):
+    """A line that is no row: it is listed, never counted."""
+
+    line: int
+    """Of the file, from 1."""
+    reason: str
+
+
+class RawRow(msgspec.Struct, frozen=True):
+    """A row that counts, with what it was read from."""
+
+    completion: Completion
+    raw: bytes
+    """The line without its end, and without a byte order mark."""
+    fields: dict[str, object]
+
+
+class _Refused(Exception):  # noqa: N818 - it never leaves this file
+    """The line is no row; the text says why."""
+
+
+def read_rows(path: Path, known: Collection[str]) -> Iterator[Completion | BadLine]:
+    """Yield what each line of the file says, blank lines aside; ``known`` are the ids of the tasks.
+
+    Raises DataError, on iteration, when the file cannot be read to its end.
+    """
+    for row in scan(path, known):
+        yield row.completion if isinstance(row, RawRow) else row
+
+
+def scan(path: Path, known: Collection[str]) -> Iterator[RawRow | BadLine]:
+    """Yield as read_rows does, each Completion with its line; raises what read_rows raises."""
+    seen = dict.fromkeys(known, 0)
+    hints: dict[str, str] = {}
+    row = 0
+    for line, raw in enumerate(read_lines(path), start=1):
+        if raw is None:
+            yield BadLine(line, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+            continue
+        # Some editors open a file with a mark that is no part of its first row.
+        text = raw.removeprefix(BOM) if line == 1 else raw
+        if not text.strip():
+            continue
+        try:
+            fields = _fields(text)
+            task = _task(fields, seen, hints)
+        except _Refused as refusal:
+            yield BadLine(line, str(refusal))
+            continue
+        key = SampleKey(problem_id=task, sample_index=seen[task])
+        yield RawRow(_completion(fields, key, row, line, raw), text, fields)
+        seen[task] += 1
+        row += 1
+
+
+def _fields(text: bytes) -> dict[str, object]:
+    try:
+        source = text.decode()
+    except UnicodeDecodeError as error:
+        raise _Refused(f"not UTF-8: byte 0x{text[error.start]:02x} at column {error.start + 1}") from error
+    try:
+        value = _parse(source)
+    except json.JSONDecodeError as error:
+        found = _shown(source[error.pos : error.pos + MAX_SHOWN])
+        raise _Refused(f"not JSON: {error.msg} at column {error.pos + 1}, before {found}") from error
+    except RecursionError as error:
+        raise _Refused(_TOO_DEEP) from error
+    if not isinstance(value, dict):
+        raise _Refused(f"a row is a JSON object; this line is {_described(value)}")
+    # Without as many brackets the nesting cannot be that deep.
+    if text.count(b"[") + text.count(b"{") > MAX_DEPTH and _too_deep(value):
+        raise _Refused(_TOO_DEEP)
+    return cast("dict[str, object]", value)
+
+
+_TOO_DEEP = f"the row is nested deeper than {MAX_DEPTH} levels"
+
+
+def _parse(source: str) -> object:
+    try:
+        return json.loads(source)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        # Python refuses to read integers of thousands of digits; the row is JSON all the same.
+        return json.loads(source, parse_int=float)
+
+
+def _too_deep(value: object) -> bool:
+    layer = [value]
+    for _ in range(MAX_DEPTH):
+        inner: list[object] = []
+        for item in layer:
+            if isinstance(item, dict):
+                inner.extend(item.values())
+            elif isinstance(item, list):
+                inner.extend(item)
+        layer = inner
+        if not layer:
+            return False
+    return any(isinstance(item, (dict, list)) for item in layer)
+
+
+def _task(fields: dict[str, object], known: dict[str, int], hints: dict[str, str]) -> str:
+    if "task_id" not in fields:
+        raise _Refused("the row has no 'task_id'")
+    task = fields["task_id"]
+    if not isinstance(task, str):
+        raise _Refused(f"task_id is {_described(task)}; it should be a string")
+    if task in known:
+        return task
+    # The nearest name takes a millisecond to find; a file full of unknown names must not take hours.
+    if task not in hints and len(hints) < MAX_HINTS:
+        hints[task] = nearest(task[:MAX_SHOWN], known)
+    raise _Refused(f"unknown task {_shown(task)}{hints.get(task, '')}")
+
+
+def _completion(fields: dict[str, object], key: SampleKey, row: int, line: int, raw: bytes) -> Completion:
+    form: Literal["completion", "solution"] = "completion"
+    if isinstance(fields.get("solution"), str) or ("solution" in fields and "completion" not in fields):
+        form = "solution"
+    text, missing = None, "the row has neither 'completion' nor 'solution'"
+    if form in fields:
+        value = fields[form]
+        missing = _excess(form, value) if isinstance(value, str) else f"{form} is {_described(value)}"
+        text = value if isinstance(value, str) and not missing else None
+    digest = blake2b(raw, digest_size=8).hexdigest()
+    return Completion(key=key, row=row, line=line, digest=digest, form=form, text=text, missing=missing)
+
+
+def _excess(form: str, text: str) -> str:
+    if len(text) > MAX_TEXT_BYTES:
+        return f"the {form} has {len(text):,} characters; at most {MAX_TEXT_BYTES:,} are judged"
+    # A character takes four bytes at most, so most texts need not be encoded to be measured.
+    if len(text) * 4 <= MAX_TEXT_BYTES:
+        return ""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size <= MAX_TEXT_BYTES:
+        return ""
+    return f"the {form} has {size:,} bytes as UTF-8; at most {MAX_TEXT_BYTES:,} are judged"
+
+
+def _described(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return f"a boolean ({str(value).lower()})"
+        case int() | float():
+            return f"a number ({str(value)[:MAX_SHOWN]})"
+        case str():
+            return f"a string ({_shown(value)})"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def _shown(text: str) -> str:
+    short = text if len(text) <= MAX_SHOWN // 2 else text[: MAX_SHOWN // 2] + "..."
+    return ascii(short)[: MAX_SHOWN + 2]

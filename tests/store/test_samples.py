@@ -1,0 +1,264 @@
+"""The reader of sample files: what counts, what is listed, and nothing that stops it but the file itself."""
+
+# ruff: noqa: SIM300 - the expected value stands on the left
+
+from __future__ import annotations
+
+import gzip
+import json
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from passcurve.errors import DataError
+from passcurve.store import lines, samples
+from passcurve.store.samples import MAX_DEPTH, MAX_TEXT_BYTES, BadLine, read_rows
+from passcurve.types import Completion, SampleKey
+
+KNOWN = ("T/0", "T/1")
+
+
+def read(path: Path, text: bytes, known: tuple[str, ...] = KNOWN) -> list[Completion | BadLine]:
+    """Return what the reader makes of a file with this content."""
+    path.write_bytes(text)
+    return list(read_rows(path, known))
+
+
+def row(**fields) -> bytes:
+    """Return a row of task T/0, unless the fields say otherwise."""
+    return json.dumps({"task_id": "T/0", **fields}).encode() + b"\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return where a test puts its file."""
+    return tmp_path / "samples.jsonl"
+
+
+class TestRowsThatCount:
+    """Rows that become Completions."""
+
+    def test_a_plain_row(self, path):
+        """A row becomes a Completion with its position, its line, its digest and its text."""
+        digest = blake2b(row(completion="x").rstrip(b"\n"), digest_size=8).hexdigest()
+        key = SampleKey(problem_id="T/0", sample_index=0)
+        expected = Completion(key=key, row=0, line=1, digest=digest, form="completion", text="x")
+        assert [expected] == read(path, row(completion="x"))
+
+    def test_positions(self, path):
+        """Rows and samples are counted over what counts; lines are those of the file."""
+        text = row(completion="a") + b"\n  \nnot json\n" + row(task_id="T/1", completion="b") + row(completion="c")
+        found = [item for item in read(path, text) if isinstance(item, Completion)]
+        keys = [(item.key.problem_id, item.key.sample_index, item.row, item.line) for item in found]
+        assert [("T/0", 0, 0, 1), ("T/1", 0, 1, 5), ("T/0", 1, 2, 6)] == keys
+
+    def test_solution_wins(self, path):
+        """A row with both fields is a whole program."""
+        (found,) = read(path, row(completion="a", solution="b"))
+        assert ("solution", "b") == (found.form, found.text)
+
+    def test_null_solution_beside_a_completion(self, path):
+        """A solution that is no text leaves the completion to be judged."""
+        (found,) = read(path, row(completion="a", solution=None))
+        assert ("completion", "a") == (found.form, found.text)
+
+    @pytest.mark.parametrize(
+        ("fields", "missing"),
+        [
+            ({"completion": None}, "completion is null"),
+            ({"completion": 17}, "completion is a number (17)"),
+            ({"completion": float("nan")}, "completion is a number (nan)"),
+            ({"completion": True}, "completion is a boolean (true)"),
+            ({"completion": ["x"]}, "completion is a list"),
+            ({"completion": {}}, "completion is an object"),
+            ({"solution": None}, "solution is null"),
+            ({"text": "x"}, "the row has neither 'completion' nor 'solution'"),
+        ],
+    )
+    def test_no_text(self, path, fields, missing):
+        """A row without text counts, and says what was found instead."""
+        (found,) = read(path, row(**fields))
+        assert (None, missing) == (found.text, found.missing)
+
+    def test_empty_text_is_text(self, path):
+        """An empty completion is text: what to make of it is not the reader's business."""
+        (found,) = read(path, row(completion=""))
+        assert ("", "") == (found.text, found.missing)
+
+    def test_lone_surrogate(self, path):
+        """Half a surrogate pair is legal in JSON, so it is legal in a completion."""
+        (found,) = read(path, b'{"task_id": "T/0", "completion": "a\\ud800"}')
+        assert found.text == "a\ud800"
+
+    def test_integer_of_thousands_of_digits(self, path):
+        """A number that Python refuses to read does not make a row less of a row."""
+        (found,) = read(path, b'{"task_id": "T/0", "completion": "x", "seed": ' + b"9" * 5000 + b"}")
+        assert found.text == "x"
+
+    def test_byte_order_mark(self, path):
+        """A byte order mark before the first row is passed over."""
+        (found,) = read(path, b"\xef\xbb\xbf" + row(completion="x"))
+        assert found.text == "x"
+
+    def test_windows_line_ends(self, path):
+        """The end of the line is no part of the row, whichever it is."""
+        with_cr = read(path, row(completion="x").replace(b"\n", b"\r\n"))
+        assert read(path, row(completion="x")) == with_cr
+
+    def test_last_line_without_end(self, path):
+        """The last row counts without an end of line."""
+        assert read(path, row(completion="x")) == read(path, row(completion="x").rstrip())
+
+    def test_line_of_fifty_megabytes(self, path):
+        """A completion of 50 MB counts and is not judged."""
+        (found,) = read(path, row(completion="x" * 50_000_000))
+        assert "the completion has 50,000,000 characters; at most 16,777,216 are judged" == found.missing
+        assert found.text is None
+
+    def test_cap_is_in_bytes(self, path):
+        """Characters that take several bytes reach the cap sooner."""
+        size = MAX_TEXT_BYTES // 2
+        kept, refused = read(path, row(completion="é" * size) + row(completion="é" * (size + 1)))
+        assert (size, "") == (len(kept.text), kept.missing)
+        assert "the completion has 16,777,218 bytes as UTF-8; at most 16,777,216 are judged" == refused.missing
+
+
+class TestLinesThatDoNot:
+    """Lines that become BadLines."""
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            (b"{", "not JSON: Expecting property name enclosed in double quotes at column 2, before ''"),
+            (b'{"a": 1} x', "not JSON: Extra data at column 10, before 'x'"),
+            (b'{"a": "\xff"}', "not UTF-8: byte 0xff at column 8"),
+            (b"[1]", "a row is a JSON object; this line is a list"),
+            (b"null", "a row is a JSON object; this line is null"),
+            (b'{"completion": "x"}', "the row has no 'task_id'"),
+            (b'{"task_id": 7}', "task_id is a number (7); it should be a string"),
+            (b'{"task_id": "T/O"}', "unknown task 'T/O'; did you mean 'T/1'?"),
+            (b'{"task_id": "zzzzzz"}', "unknown task 'zzzzzz'"),
+        ],
+    )
+    def test_reasons(self, path, text, reason):
+        """A line that is no row is listed with the reason."""
+        assert [BadLine(1, reason)] == read(path, text)
+
+    @pytest.mark.parametrize("text", [b"x" * 10**6, b'{"task_id": "' + b"x" * 10**6 + b'"}', b"\xf0" * 1000])
+    def test_reasons_are_bounded(self, path, text):
+        """A reason never repeats more than a few dozen characters of its line."""
+        (found,) = read(path, text)
+        assert len(found.reason) < 200
+
+    @pytest.mark.parametrize("depth", [MAX_DEPTH, 500, 5000, 200_000])
+    def test_too_deep(self, path, depth):
+        """A row nested too deep is listed, at the same depth for every caller."""
+        text = b'{"task_id": "T/0", "completion": "x", "deep": ' + b"[" * depth + b"]" * depth + b"}\n"
+        assert [BadLine(1, f"the row is nested deeper than {MAX_DEPTH} levels")] == read(path, text)
+
+    def test_deep_enough(self, path):
+        """A row nested to the limit counts, whatever brackets its text has."""
+        depth = MAX_DEPTH - 1
+        text = b'{"task_id": "T/0", "completion": "[[[[", "deep": ' + b"[" * depth + b"]" * depth + b"}\n"
+        (found,) = read(path, text)
+        assert found.text == "[[[["
+
+    def test_line_too_long_to_hold(self, path, monkeypatch):
+        """A line beyond the cap is listed unread, and the next one is read as usual."""
+        monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100)
+        monkeypatch.setattr(samples, "MAX_LINE_BYTES", 100)
+        fits = row(completion="x" * (100 - len(row(completion="")) + 1))
+        assert len(fits) == 101
+        text = fits + b"y" * 101 + b"\n" + b"y" * 5_000_000 + b"\r\n" + fits
+        first, short, long, last = read(path, text)
+        assert [(0, 1), (1, 4)] == [(item.row, item.line) for item in (first, last)]
+        reason = "the line is longer than 100 bytes"
+        assert [BadLine(2, reason), BadLine(3, reason)] == [short, long]
+
+    def test_hints_are_bounded(self, path):
+        """A file full of unknown names is listed without a hint for each."""
+        text = b"".join(row(task_id=f"T/{number}") for number in range(100, 5100))
+        assert 100 == sum("did you mean" in item.reason for item in read(path, text))
+
+
+class TestFiles:
+    """Files as a whole."""
+
+    def test_gzip_by_its_first_bytes(self, path):
+        """A gzipped file is known by its content, whatever its name."""
+        assert read(path, row(completion="x")) == read(path, gzip.compress(row(completion="x")))
+
+    def test_torn_gzip(self, path):
+        """Every row before a tear is yielded, then the file is said to be damaged."""
+        rows = b"".join(row(completion=blake2b(b"%d" % number).hexdigest()) for number in range(2000))
+        path.write_bytes(gzip.compress(rows)[:-100])
+        count = 0
+        with pytest.raises(DataError, match="damaged or cut short"):  # noqa: PT012 - how far it comes is what is tested
+            for _ in read_rows(path, KNOWN):
+                count += 1
+        assert 1990 < count < 2000
+
+    def test_damaged_gzip(self, path):
+        """A file that only begins like gzip is said to be damaged."""
+        with pytest.raises(DataError, match="damaged"):
+            read(path, b"\x1f\x8bnonsense")
+
+    def test_missing_file(self, path):
+        """A missing file is named together with the nearest one in its folder."""
+        path.touch()
+        with pytest.raises(DataError, match=r"no file .*sample\.jsonl'; did you mean 'samples\.jsonl'"):
+            list(read_rows(path.with_name("sample.jsonl"), KNOWN))
+
+    def test_missing_folder(self, path):
+        """A missing folder is named."""
+        with pytest.raises(DataError, match=r"no folder '.*nowhere' either"):
+            list(read_rows(path.parent / "nowhere" / "x.jsonl", KNOWN))
+
+    def test_directory(self, tmp_path):
+        """A directory is no file of samples."""
+        with pytest.raises(DataError, match="is a directory"):
+            list(read_rows(tmp_path, KNOWN))
+
+    def test_empty_file(self, path):
+        """An empty file has no rows."""
+        assert [] == read(path, b"")
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+ANYTHING = st.binary(max_size=60).map(lambda text: text.replace(b"\n", b" "))
+NEARLY_ROWS = st.dictionaries(
+    st.sampled_from(["task_id", "completion", "solution", "x"]), st.sampled_from(["T/0", "T/1", "U"]) | JSON_VALUES
+).map(lambda fields: json.dumps(fields).encode())
+
+
+class TestAnyBytes:
+    """Files that nobody meant to write."""
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
+    @given(st.lists(ANYTHING | NEARLY_ROWS, max_size=6), st.booleans())
+    def test_every_line_is_a_row_or_listed(self, path, texts, packed):
+        """Whatever a line holds, it is a Completion, a BadLine or blank; a row of a known task always counts."""
+        whole = b"\n".join(texts)
+        texts[:1] = [text.removeprefix(b"\xef\xbb\xbf") for text in texts[:1]]
+        found = read(path, gzip.compress(whole) if packed or whole[:2] == b"\x1f\x8b" else whole)
+        assert len(found) == sum(bool(text.strip()) for text in texts)
+        assert list(range(len(found) - sum(isinstance(item, BadLine) for item in found))) == [
+            item.row for item in found if isinstance(item, Completion)
+        ]
+        counted = {item.line for item in found if isinstance(item, Completion)}
+        assert {number for number, text in enumerate(texts, start=1) if _is_row(text)} == counted
+
+
+def _is_row(text: bytes) -> bool:
+    try:
+        value = json.loads(text.decode())
+    except ValueError:
+        return False
+    return isinstance(value, dict) and isinstance(value.get("task_id"), str) and value["task_id"] in KNOWN
