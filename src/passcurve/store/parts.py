@@ -1,0 +1,163 @@
+"""The files of a run directory: their names, the lock, and the one writer that appends to a part."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+from pathlib import Path
+
+import msgspec
+
+from passcurve.errors import StoreError
+
+LOCK = "passcurve.lock"
+"""Also the mark by which a run directory is known; it is never removed."""
+SYNC_EVERY_S = 1.0
+_NAMES = re.compile(r"verdicts-(\d{4,})-(\d{3,})\.jsonl|finished-(\d{4,})\.json")
+
+
+class PartName(msgspec.Struct, frozen=True, kw_only=True):
+    """What the name of one of our files says."""
+
+    attempt: int
+    session: int | None
+    """None for the file that says that the attempt is finished."""
+
+
+def part_path(folder: Path, attempt: int, session: int) -> Path:
+    """Return where the verdicts of one session of an attempt are kept."""
+    return folder / f"verdicts-{attempt:04d}-{session:03d}.jsonl"
+
+
+def footer_path(folder: Path, attempt: int) -> Path:
+    """Return where it is written that an attempt is finished."""
+    return folder / f"finished-{attempt:04d}.json"
+
+
+def parse_name(name: str) -> PartName | None:
+    """Return what a name says, or None when it is not one of ours."""
+    match = _NAMES.fullmatch(name)
+    if match is None:
+        return None
+    part, session, footer = match.groups()
+    return PartName(attempt=int(part or footer), session=int(session) if session else None)
+
+
+class Lock:
+    """Holds a run directory for this process; it falls with the process, however that ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, b"%d\n" % os.getpid(), 0)
+        except BlockingIOError as error:
+            holder = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip()
+            os.close(self._fd)
+            who = f"process {holder}" if holder else "another process"
+            raise StoreError(
+                f"{str(folder)!r} is in use by {who}; wait for it to end, or choose another place with --run DIR"
+            ) from error
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def release(self) -> None:
+        """Let others have the directory; a second call does nothing."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class PartWriter:
+    """Appends whole lines to one new part, of which it is the only writer.
+
+    What ``append`` has returned from survives the end of this process, and the end of the host when it is
+    older than SYNC_EVERY_S.
+    """
+
+    def __init__(self, path: Path, header: bytes) -> None:
+        self.path = path
+        self._torn = False
+        try:
+            self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+        except OSError as error:
+            raise self._failure(error) from error
+        try:
+            self.append(header)
+            self.sync()
+            sync_folder(path.parent)
+        except BaseException:
+            os.close(self.fd)
+            raise
+
+    def append(self, lines: bytes) -> int:
+        """Write whole lines and return the offset of the first; raise StoreError when they cannot be written."""
+        try:
+            start = os.fstat(self.fd).st_size
+            if self._torn:
+                # An append that failed or was interrupted may have left half a line; it must not spoil this one.
+                lines = b"\n" + lines
+                start += 1
+            self._torn = True
+            left = memoryview(lines)
+            while left:
+                left = left[os.write(self.fd, left) :]
+            self._torn = False
+        except OSError as error:
+            raise self._failure(error) from error
+        if time.monotonic() - self._synced_at >= SYNC_EVERY_S:
+            self.sync()
+        return start
+
+    def sync(self) -> None:
+        """Wait until all lines are on the disk; raise StoreError when they cannot be written."""
+        try:
+            os.fsync(self.fd)
+        except OSError as error:
+            raise self._failure(error) from error
+        self._synced_at = time.monotonic()
+
+    def close(self) -> None:
+        """Sync and close; raise StoreError when the lines cannot be written. A second call does nothing."""
+        if self.fd < 0:
+            return
+        try:
+            self.sync()
+        finally:
+            os.close(self.fd)
+            self.fd = -1
+
+    _synced_at = float("inf")
+
+    def _failure(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"cannot write to {str(self.path)!r}: {error.strerror or error}; "
+            "the verdicts stored so far are kept, and the same command resumes once this is mended"
+        )
+
+
+def write_whole(path: Path, text: bytes) -> None:
+    """Write a file so that it is there whole or not at all; raise OSError when it cannot be written."""
+    draft = path.with_name(f".{path.name}.tmp")
+    try:
+        with draft.open("wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        sync_folder(path.parent)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk; raise OSError when that fails."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,278 @@
+"""The run directory: attempts at judging a file of samples, kept so that any interruption can be resumed.
+
+Theory of operation.  An attempt is one judging of one file of samples under one header.  Each process that
+works on it writes a part of its own, ``verdicts-<attempt>-<session>.jsonl``, to which it only appends; parts
+are never rewritten, so a process that dies leaves at worst a torn last line, whose row is owed again.  When
+every row has its verdict, ``finished-<attempt>.json`` appears at once and whole, and only then are the files
+of other attempts removed.  Whoever judges holds the lock; whoever reads needs none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from passcurve.errors import DataError, StoreError, UsageError
+from passcurve.store import codec
+from passcurve.store.codec import Footer, PartHeader, VerdictLine
+from passcurve.store.parts import LOCK, Lock, PartWriter, footer_path, parse_name, part_path, write_whole
+from passcurve.store.stage import Change, changes, stage_digest
+from passcurve.store.stored import Attempt, StoredVerdicts
+from passcurve.types import Completion, Header
+
+_REMEDY = "choose another place with --run DIR"
+
+
+class RunDir:
+    """A folder of attempts; nothing is touched until it is judged in."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Return the attempts, oldest first; raise StoreError when the folder is no run directory."""
+        parts: dict[int, list[tuple[int, Path]]] = {}
+        for path in self._files():
+            name = parse_name(path.name)
+            if name and name.session is not None:
+                parts.setdefault(name.attempt, []).append((name.session, path))
+        found = (self._attempt(number, [path for _, path in sorted(parts[number])]) for number in sorted(parts))
+        return tuple(attempt for attempt in found if attempt)
+
+    def footer(self, attempt: Attempt) -> Footer | None:
+        """Return what was written when an attempt was finished, or None when it is not."""
+        try:
+            return codec.decode_footer(footer_path(self.path, attempt.number).read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def read(self) -> StoredVerdicts:
+        """Return the verdicts of the newest finished attempt, or of the newest when none is finished.
+
+        Raises StoreError when there is none or when it cannot be read.  Close what is returned.
+        """
+        attempts = self.attempts()
+        if not attempts:
+            raise StoreError(f"{str(self.path)!r} holds no verdicts yet")
+        finished = [attempt for attempt in attempts if attempt.finished]
+        return StoredVerdicts((finished or attempts)[-1])
+
+    def judge(self, header: Header) -> Judging:
+        """Lock the folder and open the attempt that this header resumes, or a new one.
+
+        The newest attempt whose verdicts could stand beside new ones is resumed unless it is finished.
+        Raises UsageError when the folder is somebody else's, StoreError when it is in use or cannot be written.
+        Close what is returned.
+        """
+        lock = self._claim()
+        try:
+            digest = stage_digest(header)
+            attempts = self.attempts()
+            same = [attempt for attempt in attempts if attempt.digest == digest]
+            if same and not same[-1].finished:
+                return Judging(self, lock, header, same[-1])
+            number = max(self._numbers(), default=0) + 1
+            fresh = Attempt(number=number, digest=digest, header=header, started_at=_now(), parts=(), finished=False)
+            abandoned = changes(attempts[-1].header, header) if attempts and not attempts[-1].finished else ()
+            return Judging(self, lock, header, fresh, abandoned)
+        except BaseException:
+            lock.release()
+            raise
+
+    def next_part(self, attempt: int) -> Path:
+        """Return the name of the part that a new session of an attempt writes."""
+        names = (parse_name(path.name) for path in self._files())
+        sessions = (name.session for name in names if name and name.attempt == attempt and name.session)
+        return part_path(self.path, attempt, max(sessions, default=0) + 1)
+
+    def remove_all_but(self, attempt: int) -> None:
+        """Remove the files of the other attempts, as far as that is possible."""
+        for path in self._files():
+            name = parse_name(path.name)
+            if name and name.attempt != attempt:
+                # What stays behind is passed over by every reader, and the next finished attempt tries again.
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def _attempt(self, number: int, paths: list[Path]) -> Attempt | None:
+        headers: dict[Path, PartHeader] = {}
+        for path in paths:
+            header = self._part_header(path)
+            if header and header.attempt == number and all(header.digest == h.digest for h in headers.values()):
+                headers[path] = header
+        if not headers:
+            return None
+        first = next(iter(headers.values()))
+        attempt = Attempt(
+            number=number,
+            digest=first.digest,
+            header=first.header,
+            started_at=first.started_at,
+            parts=tuple(headers),
+            finished=False,
+        )
+        footer = self.footer(attempt)
+        finished = footer is not None and footer.digest == first.digest
+        return msgspec.structs.replace(attempt, finished=finished)
+
+    def _part_header(self, path: Path) -> PartHeader | None:
+        try:
+            with path.open("rb") as file:
+                return codec.decode_part(file.readline())
+        except FileNotFoundError:
+            # Another process has just finished a newer attempt.
+            return None
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _numbers(self) -> set[int]:
+        return {name.attempt for path in self._files() if (name := parse_name(path.name))}
+
+    def _files(self) -> list[Path]:
+        try:
+            files = list(self.path.iterdir())
+        except OSError as error:
+            raise self._unreadable(error) from error
+        if not any(path.name == LOCK for path in files):
+            raise StoreError(f"{str(self.path)!r} is not a run directory: it has no file {LOCK!r}")
+        return files
+
+    def _claim(self) -> Lock:
+        try:
+            self.path.mkdir(exist_ok=True)
+            found = sorted(path.name for path in self.path.iterdir())
+            if found and LOCK not in found:
+                raise UsageError(
+                    f"{str(self.path)!r} is not a run directory: it holds {found[0]!r}, which is not ours; {_REMEDY}"
+                )
+            return Lock(self.path)
+        except FileExistsError as error:
+            raise UsageError(f"{str(self.path)!r} is not a folder; {_REMEDY}") from error
+        except OSError as error:
+            reason = error.strerror or str(error)
+            if error.errno == errno.ENOENT:
+                reason = f"there is no folder {str(self.path.parent)!r}"
+            raise StoreError(f"cannot keep the run in {str(self.path)!r}: {reason}; {_REMEDY}") from error
+
+    def _unreadable(self, error: OSError) -> StoreError:
+        return StoreError(f"cannot read the run directory {str(self.path)!r}: {error.strerror or error}")
+
+
+class Judging(StoredVerdicts):
+    """An attempt that is being judged by this process: what is stored of it, and a part to append to."""
+
+    def __init__(
+        self, rundir: RunDir, lock: Lock, header: Header, attempt: Attempt, abandoned: tuple[Change, ...] = ()
+    ) -> None:
+        super().__init__(attempt)
+        self.resumed = bool(attempt.parts)
+        """Whether an earlier session of this attempt was interrupted."""
+        self.abandoned = abandoned
+        """What differs from an unfinished attempt that could not be resumed; empty when there was none."""
+        self._rundir = rundir
+        self._lock = lock
+        self._samples = header.samples
+        self._writer: PartWriter | None = None
+        path = rundir.next_part(attempt.number)
+        first = PartHeader(
+            attempt=attempt.number,
+            session=(name.session or 0) if (name := parse_name(path.name)) else 0,
+            started_at=_now(),
+            digest=attempt.digest,
+            header=header,
+        )
+        try:
+            self._writer = PartWriter(path, codec.encode(first))
+            self._add_part(path, os.dup(self._writer.fd))
+        except BaseException:
+            super().close()
+            raise
+
+    def check(self, completion: Completion) -> None:
+        """Raise DataError when a verdict is stored for this row that was reached on another text."""
+        digest = self.digest_at(completion.row)
+        if digest is not None and digest != completion.digest:
+            raise DataError(
+                f"row {completion.row} of {self._samples!r} (line {completion.line}) is not what it was when "
+                f"the run began; {self._start_over()}"
+            )
+
+    def check_end(self, planned: int) -> None:
+        """Raise DataError when verdicts are stored for rows beyond the last one of the file."""
+        if planned < self.bound:
+            raise DataError(
+                f"{self._samples!r} has {planned} rows, but there are verdicts up to row {self.bound - 1}: it is not "
+                f"what it was when the run began; {self._start_over()}"
+            )
+
+    def append(self, lines: Iterable[VerdictLine]) -> None:
+        """Store a batch of verdicts; all are safe from the end of this process once this returns.
+
+        Raises StoreError when they cannot be written; those rows are then owed.
+        """
+        batch = list(lines)
+        if not batch:
+            return
+        encoded = [codec.encode(line) for line in batch]
+        offset = self._open_writer().append(b"".join(encoded))
+        for line, text in zip(batch, encoded, strict=True):
+            self._set(line.row, line.digest, line.verdict.status, len(self._files) - 1, offset)
+            offset += len(text)
+
+    def finish(self, *, planned: int, malformed: int = 0) -> Footer:
+        """Say that every planned row has its verdict, and remove the other attempts.
+
+        Raises StoreError when rows are owed or the disk cannot be written, DataError as check_end does.
+        """
+        self.check_end(planned)
+        if owed := planned - len(self):
+            raise StoreError(f"{owed} of {planned} rows have no verdict yet, so the run is not finished")
+        self._open_writer().sync()
+        footer = Footer(
+            attempt=self.attempt.number,
+            finished_at=_now(),
+            digest=self.attempt.digest,
+            planned=planned,
+            malformed=malformed,
+            statuses=self.statuses(),
+        )
+        path = footer_path(self._rundir.path, self.attempt.number)
+        try:
+            write_whole(path, codec.encode(footer))
+        except OSError as error:
+            raise StoreError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+        self._rundir.remove_all_but(self.attempt.number)
+        return footer
+
+    def close(self) -> None:
+        """Bring all lines to the disk, close the files and release the lock; a second call does nothing.
+
+        Raises StoreError when the lines cannot be written.
+        """
+        try:
+            if self._writer is not None:
+                self._writer.close()
+        finally:
+            self._writer = None
+            super().close()
+            self._lock.release()
+
+    def _open_writer(self) -> PartWriter:
+        if self._writer is None:
+            raise StoreError(f"the run in {str(self._rundir.path)!r} is closed")
+        return self._writer
+
+    def _start_over(self) -> str:
+        return f"use another --run, or remove {str(self._rundir.path)!r} to judge the file as it is now"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

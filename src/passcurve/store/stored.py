@@ -1,0 +1,181 @@
+"""The verdicts of one attempt: a status per row in memory, everything else on the disk until it is asked for."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from passcurve.errors import StoreError
+from passcurve.store.codec import VerdictLine, decode_key, decode_verdict
+from passcurve.types import SCORED, STATUSES, Header, Status, Verdict
+
+MAX_GAP = 1 << 24
+"""A line that claims a row this far beyond all others is damaged; believing it could take all memory."""
+_READ_BYTES = 4096
+_CODES: dict[Status, int] = {status: code for code, status in enumerate(STATUSES, start=1)}
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One judging of one file of samples under one header, in one or more sessions."""
+
+    number: int
+    digest: str
+    """The stage's."""
+    header: Header
+    """As it was written first."""
+    started_at: str
+    parts: tuple[Path, ...]
+    """Oldest first; only those whose first line could be read."""
+    finished: bool
+
+
+class StoredVerdicts:
+    """The scored verdicts of an attempt, by row; the last good line for a row wins, and void ones are owed."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.garbage = 0
+        """Lines that were torn or damaged; their rows are owed unless another line has them."""
+        self.voids = 0
+        """Lines that say that the judging itself failed; their rows are owed unless another line has them."""
+        self._scored = 0
+        self._statuses = array("B")
+        self._digests = array("Q")
+        self._parts = array("H")
+        self._offsets = array("Q")
+        self._files: list[int] = []
+        self._paths: list[Path] = []
+        try:
+            for path in attempt.parts:
+                self._add_part(path, os.open(path, os.O_RDONLY))
+                self._index(path)
+        except OSError as error:
+            self.close()
+            raise StoreError(f"cannot read {str(error.filename)!r}: {error.strerror or error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def __len__(self) -> int:
+        """Return how many rows have a scored verdict."""
+        return self._scored
+
+    def __contains__(self, row: int) -> bool:
+        return self.status_at(row) is not None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def bound(self) -> int:
+        """One more than the last row that has a scored verdict; 0 when there is none."""
+        row = len(self._statuses)
+        while row and not self._statuses[row - 1]:
+            row -= 1
+        return row
+
+    def status_at(self, row: int) -> Status | None:
+        """Return the status of a row, or None when it is owed."""
+        code = self._statuses[row] if 0 <= row < len(self._statuses) else 0
+        return STATUSES[code - 1] if code else None
+
+    def digest_at(self, row: int) -> str | None:
+        """Return the digest of the row that was judged, or None when it is owed."""
+        return None if self.status_at(row) is None else f"{self._digests[row]:016x}"
+
+    def line_at(self, row: int) -> VerdictLine | None:
+        """Return all that is stored of a row, or None when it is owed.
+
+        Raises StoreError when it cannot be read back.
+        """
+        if self.status_at(row) is None:
+            return None
+        part, offset = self._parts[row], self._offsets[row]
+        try:
+            line = decode_verdict(_line_at(self._files[part], offset))
+        except OSError as error:
+            raise StoreError(f"cannot read {str(self._paths[part])!r}: {error.strerror or error}") from error
+        if line is None or line.row != row:
+            where = f"{str(self._paths[part])!r}, at byte {offset}"
+            raise StoreError(f"the verdict of row {row} is damaged in {where}; remove that line to judge it again")
+        return line
+
+    def verdict_at(self, row: int) -> Verdict | None:
+        """Return the verdict of a row, or None when it is owed; raises what line_at raises."""
+        line = self.line_at(row)
+        return line.verdict if line else None
+
+    def rows(self) -> Iterator[int]:
+        """Yield the rows that have a scored verdict, in order."""
+        return (row for row, code in enumerate(self._statuses) if code)
+
+    def iter_lines(self) -> Iterator[VerdictLine]:
+        """Yield all that is stored of each row, in order of the rows; raises what line_at raises."""
+        for row in self.rows():
+            if line := self.line_at(row):
+                yield line
+
+    def iter_verdicts(self) -> Iterator[Verdict]:
+        """Yield the scored verdicts in order of their rows; raises what line_at raises."""
+        for line in self.iter_lines():
+            yield line.verdict
+
+    def statuses(self) -> dict[Status, int]:
+        """Return how many rows have each scored status."""
+        return {status: self._statuses.count(_CODES[status]) for status in SCORED}
+
+    def close(self) -> None:
+        """Close the files; a second call does nothing."""
+        while self._files:
+            os.close(self._files.pop())
+
+    def _add_part(self, path: Path, fd: int) -> None:
+        self._files.append(fd)
+        self._paths.append(path)
+
+    def _index(self, path: Path) -> None:
+        part = len(self._files) - 1
+        with path.open("rb") as file:
+            offset = len(file.readline())
+            for line in file:
+                key = decode_key(line) if line.endswith(b"\n") else None
+                if key is not None and key.row < len(self._statuses) + MAX_GAP:
+                    self._set(key.row, key.digest, key.verdict.status, part, offset)
+                elif line != b"\n":
+                    self.garbage += 1
+                offset += len(line)
+
+    def _set(self, row: int, digest: str, status: Status, part: int, offset: int) -> None:
+        if status == "void":
+            self.voids += 1
+            return
+        if row >= len(self._statuses):
+            more = row + 1 - len(self._statuses) + _READ_BYTES
+            for column in (self._statuses, self._digests, self._parts, self._offsets):
+                column.frombytes(bytes(more * column.itemsize))
+        self._scored += not self._statuses[row]
+        self._statuses[row] = _CODES[status]
+        self._digests[row] = int(digest, 16)
+        self._parts[row] = part
+        self._offsets[row] = offset
+
+
+def _line_at(fd: int, offset: int) -> bytes:
+    line = b""
+    while b"\n" not in line:
+        piece = os.pread(fd, _READ_BYTES, offset + len(line))
+        if not piece:
+            break
+        line += piece
+    return line[: line.find(b"\n") + 1]

@@ -1,0 +1,448 @@
+"""The run directory: whatever ends a run, every whole line survives and the rest is owed."""
+
+# ruff: noqa: SIM300 - the expected value stands on the left
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import passcurve
+from passcurve.errors import DataError, StoreError, UsageError
+from passcurve.store import codec
+from passcurve.store.parts import LOCK, part_path
+from passcurve.store.rundir import RunDir
+from passcurve.store.stage import Change, changes, stage_digest
+from passcurve.store.stored import StoredVerdicts
+from passcurve.types import Header, Jail, Limits
+
+SOURCE = str(Path(passcurve.__file__).parents[1])
+APPENDER = """
+import random, sys
+import msgspec
+from passcurve.errors import StoreError
+from passcurve.store.codec import VerdictLine
+from passcurve.store.rundir import RunDir
+from passcurve.types import Header, SampleKey, Verdict
+path, header, seed = sys.argv[1:]
+draw = random.Random(seed)
+def line(row):
+    key = SampleKey(problem_id=f"T/{row}", sample_index=0)
+    verdict = Verdict(key=key, status="failed", mode="referee", message=f"{row} " * draw.randrange(4000))
+    return VerdictLine(row=row, digest=f"{row:016x}", verdict=verdict)
+with RunDir(__import__("pathlib").Path(path)).judge(msgspec.json.decode(header, type=Header)) as run:
+    rows = (row for row in range(10**9) if row not in run)
+    try:
+        while True:
+            batch = [next(rows) for _ in range(draw.randrange(1, 40))]
+            run.append(line(row) for row in batch)
+            print(*batch, flush=True)
+    except StoreError as error:
+        print("ERROR", error, flush=True)
+"""
+
+
+@pytest.fixture
+def rundir(tmp_path: Path) -> RunDir:
+    """Return a run directory that does not exist yet."""
+    return RunDir(tmp_path / "run")
+
+
+def names(rundir: RunDir) -> list[str]:
+    """Return the names of the files in a run directory."""
+    return sorted(path.name for path in rundir.path.iterdir())
+
+
+def with_timeout(header: Header, timeout_s: float) -> Header:
+    """Return the header with another time limit."""
+    return msgspec.structs.replace(header, limits=Limits(timeout_s=timeout_s))
+
+
+def appender(path: Path, header: Header, seed: int = 0) -> list[str]:
+    """Return the command of a process that appends until something stops it."""
+    return [sys.executable, "-c", APPENDER, str(path), msgspec.json.encode(header).decode(), str(seed)]
+
+
+class TestResuming:
+    """Which verdicts are there when a run is opened again."""
+
+    def test_what_is_appended_is_stored(self, rundir, header, line):
+        """Every appended verdict is there at once and when the run is opened again."""
+        lines = [line(row, "failed", message=str(row)) for row in (5, 0, 3)]
+        with rundir.judge(header) as run:
+            run.append(lines)
+            assert [lines[1], lines[2], lines[0]] == list(run.iter_lines())
+        with rundir.judge(header) as run:
+            assert ([0, 3, 5], 3, 6, True) == (list(run.rows()), len(run), run.bound, run.resumed)
+            assert [lines[1].verdict, lines[2].verdict, lines[0].verdict] == list(run.iter_verdicts())
+            assert (lines[2].verdict, "failed", lines[2].digest) == (
+                run.verdict_at(3),
+                run.status_at(3),
+                run.digest_at(3),
+            )
+
+    def test_rows_without_a_verdict(self, rundir, header, line):
+        """A row that was never judged has no verdict, wherever it stands."""
+        with rundir.judge(header) as run:
+            run.append([line(2)])
+            assert [None] * 4 == [run.verdict_at(row) for row in (-1, 1, 3, 10**12)]
+            assert (False, True) == (1 in run, 2 in run)
+
+    def test_void_is_owed(self, rundir, header, line):
+        """A void verdict is counted but leaves its row owed, and unsays no other verdict."""
+        with rundir.judge(header) as run:
+            run.append([line(0, "void"), line(1, "passed"), line(1, "void")])
+            assert [1] == list(run.rows())
+        with rundir.judge(header) as run:
+            assert ([1], 2) == (list(run.rows()), run.voids)
+
+    def test_last_line_wins(self, rundir, header, line):
+        """The last good line for a row wins, within a session and across them."""
+        with rundir.judge(header) as run:
+            run.append([line(0, "failed"), line(0, "timeout"), line(1, "failed")])
+        with rundir.judge(header) as run:
+            assert "timeout" == run.status_at(0)
+            run.append([line(0, "passed")])
+        with rundir.judge(header) as run:
+            assert (["passed", "failed"], 2) == ([run.status_at(row) for row in (0, 1)], len(run))
+
+    def test_a_session_has_its_own_part(self, rundir, header, line):
+        """Each session appends to a file of its own."""
+        for row in range(3):
+            with rundir.judge(header) as run:
+                run.append([line(row)])
+        parts = [f"verdicts-0001-{session:03d}.jsonl" for session in (1, 2, 3)]
+        assert [LOCK, *parts] == names(rundir)
+
+    def test_every_cut_of_the_last_line(self, rundir, header, line):
+        """Wherever the last line is torn, its row is owed and the others are there."""
+        with rundir.judge(header) as run:
+            run.append([line(0), line(1)])
+        (part,) = rundir.attempts()[0].parts
+        whole = part.read_bytes()
+        last = len(codec.encode(line(1)))
+        for missing in range(1, last):
+            part.write_bytes(whole[:-missing])
+            with rundir.read() as stored:
+                assert ([0], 1) == (list(stored.rows()), stored.garbage)
+
+    def test_garbage_between_lines(self, rundir, header, line):
+        """Damaged lines are counted and passed over, also those that claim a row beyond all reason."""
+        with rundir.judge(header) as run:
+            run.append([line(0)])
+        (part,) = rundir.attempts()[0].parts
+        garbage = b"\x00" * 50 + b"\n" + b"{}\n" + codec.encode(line(10**15))
+        part.write_bytes(part.read_bytes() + garbage + codec.encode(line(1)))
+        with rundir.read() as stored:
+            assert ([0, 1], 3) == (list(stored.rows()), stored.garbage)
+            assert line(1).verdict == stored.verdict_at(1)
+
+    def test_part_without_its_header(self, rundir, header, line):
+        """A part whose first line was lost is passed over, and its name is not used again."""
+        with rundir.judge(header) as run:
+            run.append([line(0)])
+        part_path(rundir.path, 1, 2).write_bytes(b'{"format":')
+        with rundir.judge(header) as run:
+            assert [0] == list(run.rows())
+        assert "verdicts-0001-003.jsonl" in names(rundir)
+
+    def test_line_damaged_in_use(self, rundir, header, line):
+        """A verdict that is damaged while the run is open is an error that says where it lies."""
+        with rundir.judge(header) as run:
+            run.append([line(0, message="x")])
+            (part,) = rundir.attempts()[0].parts
+            part.write_bytes(part.read_bytes().replace(b'"message":"x"', b'"message":0  '))
+            with pytest.raises(StoreError, match=r"verdict of row 0 is damaged in '.*001\.jsonl', at byte"):
+                run.verdict_at(0)
+
+    def test_long_line(self, rundir, header, line):
+        """A verdict longer than one read is read back whole."""
+        with rundir.judge(header) as run:
+            run.append([line(0, message="x" * 100_000)])
+            assert "x" * 100_000 == run.verdict_at(0).message
+
+    def test_changed_row(self, rundir, header, line, completion):
+        """A row that is not what it was is refused; an unjudged row may be anything."""
+        with rundir.judge(header) as run:
+            run.append([line(17, digest="a" * 16)])
+            run.check(completion(17, digest="a" * 16))
+            run.check(completion(16, digest="b" * 16))
+            expected = r"row 17 of 'samples.jsonl' \(line 18\) is not what it was when the run began; use another --run"
+            with pytest.raises(DataError, match=expected):
+                run.check(completion(17, digest="b" * 16))
+
+    def test_shortened_file(self, rundir, header, line):
+        """A file that has lost judged rows is refused."""
+        with rundir.judge(header) as run:
+            run.append([line(4)])
+            run.check_end(5)
+            with pytest.raises(DataError, match=r"has 4 rows, but there are verdicts up to row 4"):
+                run.check_end(4)
+
+
+class TestAttempts:
+    """When a run goes on and when it begins afresh."""
+
+    def test_finished_is_judged_afresh(self, rundir, header, line):
+        """A finished attempt is not resumed, and its files stay until the next one is finished."""
+        with rundir.judge(header) as run:
+            run.append([line(0)])
+            footer = run.finish(planned=1, malformed=2)
+        assert (1, 2, 1) == (footer.planned, footer.malformed, footer.statuses["passed"])
+        assert footer == rundir.footer(rundir.attempts()[0])
+        with rundir.judge(header) as run:
+            assert (False, 0, ()) == (run.resumed, len(run), run.abandoned)
+            run.append([line(0, "failed")])
+            assert "verdicts-0001-001.jsonl" in names(rundir)
+            with rundir.read() as stored:
+                assert "passed" == stored.status_at(0)
+            run.finish(planned=1)
+        assert ["finished-0002.json", LOCK, "verdicts-0002-001.jsonl"] == names(rundir)
+        with rundir.read() as stored:
+            assert "failed" == stored.status_at(0)
+
+    def test_other_settings_begin_afresh(self, rundir, header, line):
+        """An unfinished attempt under other settings is left alone, and what differs is said."""
+        with rundir.judge(header) as run:
+            run.append([line(0)])
+        with rundir.judge(with_timeout(header, 5.0)) as run:
+            assert (Change(field="limits.timeout_s", was="3.0", now="5.0"),) == run.abandoned
+            assert (False, 0) == (run.resumed, len(run))
+            run.append([line(0, "timeout")])
+        assert ["passed", "timeout"] == [StoredVerdicts(each).status_at(0) for each in rundir.attempts()]
+
+    def test_back_to_the_first_settings(self, rundir, header, line):
+        """An unfinished attempt is found again after others were tried, and its end removes them."""
+        with rundir.judge(header) as run:
+            run.append([line(0)])
+        with rundir.judge(with_timeout(header, 5.0)) as run:
+            run.append([line(0, "failed")])
+        with rundir.judge(header) as run:
+            assert (True, "passed", ()) == (run.resumed, run.status_at(0), run.abandoned)
+            run.finish(planned=1)
+        assert ["finished-0001.json", LOCK, "verdicts-0001-001.jsonl", "verdicts-0001-002.jsonl"] == names(rundir)
+
+    def test_not_finished_with_owed_rows(self, rundir, header, line):
+        """An attempt with owed rows cannot be finished."""
+        with rundir.judge(header) as run:
+            run.append([line(0), line(1, "void")])
+            with pytest.raises(StoreError, match="1 of 2 rows have no verdict yet"):
+                run.finish(planned=2)
+        assert not rundir.attempts()[0].finished
+
+    def test_damaged_footer(self, rundir, header, line):
+        """An attempt whose last word is damaged is resumed, with nothing owed."""
+        with rundir.judge(header) as run:
+            run.append([line(0)])
+            run.finish(planned=1)
+        (rundir.path / "finished-0001.json").write_bytes(b"{")
+        with rundir.judge(header) as run:
+            assert (True, 1) == (run.resumed, len(run))
+
+    def test_no_rows(self, rundir, header):
+        """A file without rows can be finished."""
+        with rundir.judge(header) as run:
+            assert 0 == run.finish(planned=0).planned
+        with rundir.read() as stored:
+            assert [] == list(stored.iter_verdicts())
+
+    def test_header_is_kept(self, rundir, header):
+        """The header that an attempt was begun with is read back."""
+        rundir.judge(header).close()
+        (attempt,) = rundir.attempts()
+        assert (header, stage_digest(header), False) == (attempt.header, attempt.digest, attempt.finished)
+
+
+class TestStage:
+    """What makes verdicts comparable."""
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"version": "2"},
+            {"benchmark_digest": "c" * 64},
+            {"limits": Limits(memory_bytes=1 << 30)},
+            {"verdict": "shared"},
+            {"seed": 1},
+            {"jail": Jail(isolation="none", layers=())},
+        ],
+    )
+    def test_what_could_change_a_verdict(self, header, fields):
+        """Whatever could change a verdict changes the digest and is named."""
+        other = msgspec.structs.replace(header, **fields)
+        assert stage_digest(header) != stage_digest(other)
+        assert {change.field.split(".")[0] for change in changes(header, other)} == set(fields)
+
+    @pytest.mark.parametrize("fields", [{"samples": "elsewhere.jsonl"}, {"dedup": False}, {"benchmark": "other name"}])
+    def test_what_could_not(self, header, fields):
+        """What could change no verdict leaves the digest alone."""
+        other = msgspec.structs.replace(header, **fields)
+        assert (stage_digest(header), ()) == (stage_digest(other), changes(header, other))
+
+
+class TestPlace:
+    """Where a run may be kept, and by whom."""
+
+    def test_in_use(self, rundir, header):
+        """A run that is being judged is refused to others, who are told by which process."""
+        with (
+            rundir.judge(header),
+            pytest.raises(StoreError, match=f"in use by process {os.getpid()}; .*--run DIR"),
+        ):
+            rundir.judge(header)
+        rundir.judge(header).close()
+
+    def test_reading_needs_no_lock(self, rundir, header, line):
+        """A run that is being judged can be read."""
+        with rundir.judge(header) as run:
+            run.append([line(0)])
+            with rundir.read() as stored:
+                assert 1 == len(stored)
+
+    def test_folder_of_somebody_else(self, tmp_path, header):
+        """A folder with files that are not ours is refused and left as it was."""
+        (tmp_path / "thesis.tex").touch()
+        with pytest.raises(UsageError, match=r"not a run directory: it holds 'thesis\.tex'"):
+            RunDir(tmp_path).judge(header)
+        assert [tmp_path / "thesis.tex"] == list(tmp_path.iterdir())
+
+    def test_empty_folder(self, tmp_path, header):
+        """An empty folder becomes a run directory."""
+        RunDir(tmp_path).judge(header).close()
+        assert [LOCK, "verdicts-0001-001.jsonl"] == names(RunDir(tmp_path))
+
+    def test_foreign_files_beside_ours(self, rundir, header, line):
+        """Files that others put into a run directory are never removed."""
+        rundir.judge(header).close()
+        (rundir.path / "notes.txt").touch()
+        with rundir.judge(with_timeout(header, 1.0)) as run:
+            run.finish(planned=0)
+        assert ["finished-0002.json", "notes.txt", LOCK, "verdicts-0002-001.jsonl"] == names(rundir)
+
+    def test_file_in_the_way(self, tmp_path, header):
+        """A file is no place for a run."""
+        (tmp_path / "run").touch()
+        with pytest.raises(UsageError, match="is not a folder; choose another place with --run DIR"):
+            RunDir(tmp_path / "run").judge(header)
+
+    def test_missing_parent(self, tmp_path, header):
+        """A missing parent folder is named, with the remedy."""
+        with pytest.raises(StoreError, match=r"there is no folder '.*missing'; choose another place with --run DIR"):
+            RunDir(tmp_path / "missing" / "run").judge(header)
+
+    def test_place_that_cannot_be_written(self, header):
+        """A place where nothing can be made is refused with the remedy."""
+        with pytest.raises(StoreError, match=r"cannot keep the run in '/sys/run': .*; choose another place with --run"):
+            RunDir(Path("/sys/run")).judge(header)
+
+    def test_nothing_to_read(self, rundir, tmp_path, header):
+        """Reading where no run is says so."""
+        with pytest.raises(StoreError, match=r"cannot read the run directory .*No such file"):
+            rundir.read()
+        with pytest.raises(StoreError, match="is not a run directory: it has no file"):
+            RunDir(tmp_path).read()
+
+    def test_closed_run(self, rundir, header, line):
+        """A closed run takes no more verdicts, and closing it again does nothing."""
+        run = rundir.judge(header)
+        run.close()
+        run.close()
+        with pytest.raises(StoreError, match="is closed"):
+            run.append([line(0)])
+
+
+class TestSuddenEnds:
+    """Processes that are killed and disks that are full."""
+
+    def test_killed_at_any_moment(self, rundir, header):
+        """After each of ten kills, every line that was reported is there and the run goes on from it."""
+        draw = random.Random(20)
+        reported: set[int] = set()
+        for seed in range(10):
+            command = appender(rundir.path, header, seed)
+            with subprocess.Popen(command, stdout=subprocess.PIPE, env={"PYTHONPATH": SOURCE}, text=True) as child:
+                first = child.stdout.readline()
+                time.sleep(draw.uniform(0, 0.05))
+                child.kill()
+                # A line that was cut while it was reported may name half a number.
+                whole = [text for text in (first + child.stdout.read()).splitlines(keepends=True) if "\n" in text]
+            assert -signal.SIGKILL == child.returncode
+            rows = [int(word) for text in whole for word in text.split()]
+            assert not reported & set(rows)
+            reported |= set(rows)
+            with rundir.read() as stored:
+                assert reported <= set(stored.rows())
+                for verdict, row in zip(stored.iter_verdicts(), stored.rows(), strict=True):
+                    assert f"T/{row}" == verdict.key.problem_id
+                    assert "" == verdict.message.replace(f"{row} ", "")
+        with rundir.judge(header) as run:
+            assert (True, 10) == (run.resumed, len(rundir.attempts()[0].parts) - 1)
+
+    def test_line_after_a_torn_one(self, rundir, header, line):
+        """A verdict appended after a failed append is not spoilt by the half line that it left."""
+        with rundir.judge(header) as run:
+            run.append([line(0)])
+            (part,) = rundir.attempts()[0].parts
+            soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (part.stat().st_size + 300, hard))
+            try:
+                with pytest.raises(StoreError, match=r"cannot write to '.*001\.jsonl': File too large"):
+                    run.append([line(1), line(2, message="x" * 1000)])
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            run.append([line(3)])
+            assert ([0, 3], line(3).verdict) == (list(run.rows()), run.verdict_at(3))
+        with rundir.read() as stored:
+            assert ([0, 1, 3], 1) == (list(stored.rows()), stored.garbage)
+
+    def test_full_disk(self, rundir, header):
+        """A full disk is an error that names the file, and what was reported before it is there."""
+        rundir.path.mkdir()
+        copy = RunDir(Path(f"{rundir.path}.copy"))
+        copy.path.mkdir()
+        environment = {"PYTHONPATH": SOURCE, "PATH": os.environ["PATH"], "RUN": str(rundir.path)}
+        small_disk = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+        mount = 'mount -t tmpfs -o size=512k tmpfs "$RUN"'
+        try:
+            subprocess.run([*small_disk, mount], env=environment, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("no small disk can be made here")
+        words = [*small_disk, f'{mount} && "$@" && cp "$RUN"/* "$RUN.copy"', "sh", *appender(rundir.path, header)]
+        found = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+        *reported, error = found.splitlines()
+        assert error.startswith("ERROR cannot write to")
+        assert "No space left on device" in error
+        with copy.read() as stored:
+            assert {int(word) for text in reported for word in text.split()} <= set(stored.rows())
+
+    def test_lock_of_a_dead_process(self, rundir, header):
+        """The lock of a process that was killed is no obstacle."""
+        with subprocess.Popen(
+            appender(rundir.path, header), stdout=subprocess.PIPE, env={"PYTHONPATH": SOURCE}
+        ) as child:
+            child.stdout.readline()
+            with pytest.raises(StoreError, match=f"in use by process {child.pid}"):
+                rundir.judge(header)
+            child.kill()
+        rundir.judge(header).close()
+
+    def test_disk_full_at_the_very_start(self, rundir, header):
+        """A part whose first line cannot be written is an error, and no obstacle later."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
+        try:
+            with pytest.raises(StoreError, match="File too large"):
+                rundir.judge(header)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        with rundir.judge(header) as run:
+            assert not run.resumed
