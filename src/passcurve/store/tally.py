@@ -1,0 +1,86 @@
+"""Verdicts as they arrive, counted per problem and per status; and the one check that none was lost."""
+
+from __future__ import annotations
+
+from passcurve.errors import StoreError
+from passcurve.types import SCORED, STATUSES, Counts, Mode, Status, Verdict
+
+
+class Tally:
+    """Counts what is planned and what is judged; void verdicts are seen, but their rows stay owed."""
+
+    def __init__(self) -> None:
+        self._planned: dict[str, int] = {}
+        self._judged: dict[str, int] = {}
+        self._passed: dict[str, int] = {}
+        self._statuses: dict[Status, int] = dict.fromkeys(STATUSES, 0)
+        self._modes: dict[Mode, int] = {"referee": 0, "shared": 0, "none": 0}
+        self._suspicious = 0
+
+    def plan(self, problem_id: str) -> None:
+        """Count one row that is to be judged."""
+        self._planned[problem_id] = self._planned.get(problem_id, 0) + 1
+
+    def add(self, verdict: Verdict) -> None:
+        """Count one verdict."""
+        self._statuses[verdict.status] += 1
+        if verdict.status == "void":
+            return
+        problem_id = verdict.key.problem_id
+        self._judged[problem_id] = self._judged.get(problem_id, 0) + 1
+        self._passed[problem_id] = self._passed.get(problem_id, 0) + verdict.passed
+        self._modes[verdict.mode] += 1
+        self._suspicious += bool(verdict.suspicious)
+
+    @property
+    def planned(self) -> int:
+        """How many rows are to be judged."""
+        return sum(self._planned.values())
+
+    @property
+    def scored(self) -> int:
+        """How many rows have a verdict that counts."""
+        return sum(self._statuses[status] for status in SCORED)
+
+    @property
+    def owed(self) -> int:
+        """How many rows have no verdict yet."""
+        return self.planned - self.scored
+
+    @property
+    def statuses(self) -> dict[Status, int]:
+        """How many verdicts have each status; ``void`` counts failures of ours, not rows."""
+        return dict(self._statuses)
+
+    @property
+    def modes(self) -> dict[Mode, int]:
+        """How many scored verdicts were reached in each mode."""
+        return dict(self._modes)
+
+    @property
+    def suspicious(self) -> int:
+        """How many scored samples were seen to try what no honest program needs."""
+        return self._suspicious
+
+    def counts(self) -> tuple[Counts, ...]:
+        """Return n and c of each planned problem, in the order in which they were planned first."""
+        return tuple(
+            Counts(problem_id=problem_id, n=self._judged.get(problem_id, 0), c=self._passed.get(problem_id, 0))
+            for problem_id in self._planned
+        )
+
+    def check(self) -> None:
+        """Raise StoreError unless passed + failed of all kinds + owed = planned, in total and for each problem."""
+        wrong = [
+            f"{problem_id!r}: {self._planned.get(problem_id, 0)} planned, {judged} judged"
+            for problem_id, judged in self._judged.items()
+            if judged > self._planned.get(problem_id, 0)
+        ]
+        if wrong:
+            raise StoreError(f"more verdicts than rows ({'; '.join(wrong[:3])}); this is a bug in passcurve")
+        counts = self.counts()
+        passed = sum(count.c for count in counts)
+        failed = sum(count.n - count.c for count in counts)
+        if passed != self._statuses["passed"] or passed + failed + self.owed != self.planned:
+            found = f"{passed} passed + {failed} failed + {self.owed} owed, {self.planned} planned"
+            raise StoreError(f"the counts do not add up ({found}); this is a bug in passcurve")
