@@ -194,6 +194,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     benchmark: str
     benchmark_digest: str
+    benchmark_source: str = ""
+    """Where the benchmark was read from: a path, or ``built-in``."""
     samples: str
     limits: Limits
     verdict: Literal["auto", "referee", "shared"]

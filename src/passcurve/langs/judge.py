@@ -9,6 +9,7 @@ from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Call, Mode, SampleKey, Status, Verdict
 
 MESSAGE_CHARACTERS = 500
+VACUOUS = "the tests never call the function"
 _MEMORY_SHARE = 0.9
 """A process killed from outside while it held this share of its limit died of it."""
 

@@ -105,3 +105,26 @@ def _jail(walls: Walls, ready: Ready, toolchain: Toolchain, missing: list[str]) 
         python=ready.python,
         packages=toolchain.packages,
     )
+
+
+def survey(toolchain: Toolchain, limits: Limits) -> dict[str, str]:
+    """Try each layer by itself; return its name with the empty string, or with the reason why it does not work."""
+    alone = {
+        "namespaces": Walls(namespaces=True, landlock=False, seccomp=False),
+        "landlock": Walls(namespaces=False, landlock=True, seccomp=False),
+        "seccomp": Walls(namespaces=False, landlock=False, seccomp=True),
+    }
+    reasons = {}
+    for name, walls in alone.items():
+        if not sys.platform.startswith("linux"):
+            reasons[name] = f"{platform.system()} has none"
+            continue
+        if name == "landlock" and not landlock.abi():
+            reasons[name] = "this kernel has none, or it is switched off"
+            continue
+        try:
+            try_walls(walls, toolchain, limits)
+            reasons[name] = ""
+        except SandboxError as error:
+            reasons[name] = str(error)
+    return reasons

@@ -17,7 +17,6 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from typing import Any, Callable, Dict, List, Tuple
 
 from passcurve.sandbox import kernel, wire
@@ -36,15 +35,13 @@ def start(line: socket.socket, config: Config) -> None:
         _start(line, config)
     except BaseException as error:
         text = "%s: %s" % (type(error).__name__, error)
-        report = {"failed": text[:500], "trace": traceback.format_exc()[-2000:]}
-        wire.send_frame(line.fileno(), wire.encode(report))
+        wire.send_frame(line.fileno(), wire.encode({"failed": text[:500]}))
         os._exit(1)
 
 
 def _start(line: socket.socket, config: Config) -> None:
-    roles: Dict[str, Role] = {name: __import__(name, fromlist=["main"]).main for name in config["roles"]}
+    roles = _load(config["preimport"], config["roles"])
     _forget_ours(config["root"])
-    _preimport(config["preimport"])
     if _LINUX:
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != config["supervisor"]:
@@ -74,16 +71,18 @@ def _forget_ours(root: str) -> None:
     sys.path_importer_cache.clear()
 
 
-def _preimport(names: List[str]) -> None:
-    """Load what most samples import; without random's hook, which would reseed it at every fork."""
+def _load(preimport: List[str], roles: List[str]) -> Dict[str, Role]:
+    """Load what most samples import, and the roles; without anybody's hook, which would cost at every fork."""
     register = os.register_at_fork
     os.register_at_fork = lambda **_: None  # type: ignore[misc, assignment]
-    for name in names:
+    for name in preimport:
         try:
             __import__(name)
         except ImportError:
             pass  # an older or newer interpreter may lack one; the sample would be told
+    loaded: Dict[str, Role] = {name: __import__(name, fromlist=["main"]).main for name in roles}
     os.register_at_fork = register  # type: ignore[misc]
+    return loaded
 
 
 class Zygote:

@@ -39,10 +39,10 @@ _ENVIRONMENT = {
     "LD_BIND_NOW": "1",
 }
 _PREIMPORT = (
-    "abc array base64 bisect cmath collections copy dataclasses datetime decimal enum fractions functools hashlib heapq "
-    "io itertools json linecache math numbers operator os random re reprlib statistics string struct sys textwrap "
-    "threading time traceback types typing"
+    "bisect collections copy datetime enum fractions functools heapq itertools math operator random re reprlib string "
+    "time types typing"
 ).split()
+"""What samples import most.  Each module more makes every fork dearer, so rarer ones are loaded by those who ask."""
 
 
 class Walls(msgspec.Struct, frozen=True, kw_only=True):

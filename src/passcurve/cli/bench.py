@@ -1,0 +1,89 @@
+"""``passcurve bench``: which benchmarks there are, how to get one, and whether one can be trusted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Optional
+
+import msgspec
+import typer
+
+from passcurve import config
+from passcurve.bench import resolve
+from passcurve.bench.fetch import fetch as fetch_file
+from passcurve.cli.output import say, say_json, told
+from passcurve.types import Limits
+
+app = typer.Typer(
+    help="List, fetch and check benchmarks.", rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True
+)
+
+
+@app.command("list")
+def list_all(as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
+    """List the benchmarks known by name, and where each would be read from."""
+    with told(as_json):
+        known = resolve.describe(config.cache_dir())
+        if as_json:
+            say_json({"benchmarks": [msgspec.to_builtins(each) for each in known]})
+            return
+        for each in known:
+            say(f"{each.name:<12} {each.problems:>5} problems  {each.licence:<12} {each.where}")
+            say(f"{'':<12} {each.title}; {each.how}")
+
+
+@app.command()
+def fetch(
+    name: str = typer.Argument(..., help="A name from `passcurve bench list`."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Fetch a benchmark from its public address into the cache; its checksum must be right."""
+    with told(as_json):
+        path = fetch_file(name, config.cache_dir())
+        if as_json:
+            say_json({"name": name, "path": str(path)})
+        else:
+            say(f"{name}: {path}")
+
+
+@app.command()
+def check(
+    name: str = typer.Argument(..., help="A known name or a file of problems."),
+    timeout: float = typer.Option(3.0, min=0.01, help="Seconds of own time for each reference solution."),
+    workers: Optional[int] = typer.Option(None, min=1, help="Reference solutions judged at once."),
+    python: Optional[str] = typer.Option(None, help="Interpreter of the samples."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Run every reference solution: in which mode each problem is judged, and what is wrong with the benchmark."""
+    with told(as_json):
+        workers_admitted, memory_bytes, _ = config.admit(workers, None)
+        found = resolve.load(name, config.cache_dir())
+        from passcurve import pipeline
+        from passcurve.report.terminal import printable
+
+        limits = Limits(timeout_s=timeout, memory_bytes=memory_bytes)
+        checked = pipeline.check(found, limits, workers_admitted, python=python)
+        faulty = sum(each.faulty for each in checked)
+        modes = Counter(each.mode for each in checked if not each.faulty)
+        if as_json:
+            say_json(
+                {
+                    "benchmark": found.name,
+                    "digest": found.digest,
+                    "problems": len(checked),
+                    "faulty": faulty,
+                    "modes": dict(modes),
+                    "checked": [msgspec.to_builtins(each) for each in checked],
+                }
+            )
+        else:
+            for each in checked:
+                if each.note:
+                    mark = "FAULT" if each.faulty else each.mode
+                    say(printable(f"{each.problem_id}: {mark}: {each.note}".replace("\n", " ")))
+            slowest = max(checked, key=lambda each: each.own_s)
+            kinds = ", ".join(f"{count} in {mode} mode" for mode, count in sorted(modes.items())) or "none judged"
+            say(f"{found.name}: {len(checked)} problems, {kinds}, {faulty} faulty")
+            say(f"  slowest reference solution: {slowest.own_s:.3f} s of {timeout:g} s ({slowest.problem_id})")
+            say(f"  digest: {found.digest}")
+        raise typer.Exit(2 if faulty else 0)

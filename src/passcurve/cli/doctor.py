@@ -1,0 +1,84 @@
+"""``passcurve doctor``: what this machine can give, and why not more."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from typing import Any, Optional
+
+import msgspec
+import typer
+
+from passcurve import __version__, config
+from passcurve.cli.output import say, say_json, told
+from passcurve.errors import IsolationError
+from passcurve.types import Limits
+
+_LAYERS = {
+    "namespaces": "no process, network, mount or user of the host can be seen",
+    "landlock": "files outside the interpreter and the scratch cannot be opened, whatever the mounts",
+    "seccomp": "only the system calls of honest programs are answered",
+}
+_REMEDIES = {
+    "namespaces": (
+        "run as root, or allow user namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu 24.04), "
+        "or a container started with --security-opt seccomp=unconfined"
+    ),
+    "landlock": "a kernel from 5.13 on, with landlock in its list of security modules (lsm=landlock,...)",
+    "seccomp": "a kernel with CONFIG_SECCOMP_FILTER on x86-64 or aarch64",
+}
+
+
+def doctor(
+    python: Optional[str] = typer.Option(None, help="Interpreter of the samples; default: the one that runs passcurve."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Say which isolation this machine can give, found by building it, and what to do where a layer is missing."""
+    with told(as_json):
+        from passcurve.sandbox import probe, toolchain
+
+        limits = Limits()
+        tools = toolchain.find(python, (), ("numpy",))
+        workers, memory_bytes, note = config.admit(None, None)
+        record: dict[str, Any] = {
+            "passcurve": __version__,
+            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "python": {"runs_passcurve": platform.python_version(), "runs_samples": f"{tools.version} {tools.executable}"},
+            "packages": list(tools.packages),
+            "workers": workers,
+            "memory_bytes": memory_bytes,
+            "cache": str(config.cache_dir()),
+        }
+        layers = probe.survey(tools, limits)
+        try:
+            found = probe.find("auto", tools, limits)
+            record["isolation"] = found.jail.isolation
+            record["jail"] = msgspec.to_builtins(found.jail)
+            record["own_clock"] = found.own_clock
+            failure = None
+        except IsolationError as error:
+            record["isolation"] = "none"
+            failure = str(error)
+        record["layers"] = {name: reason or "works" for name, reason in layers.items()}
+        if as_json:
+            say_json(record)
+        else:
+            _print(record, layers, failure, note)
+        raise typer.Exit(0 if failure is None else 1)
+
+
+def _print(record: dict[str, Any], layers: dict[str, str], failure: str | None, note: str) -> None:
+    say(f"passcurve {record['passcurve']} on {record['system']}")
+    say(f"  samples run under Python {record['python']['runs_samples']}")
+    say(f"  they may import: the standard library{''.join(', ' + package for package in record['packages'])}")
+    say(f"  {record['workers']} at once, {record['memory_bytes'] >> 20} MiB each{'; ' + note if note else ''}")
+    say(f"  fetched benchmarks: {record['cache']}")
+    for name, reason in layers.items():
+        say(f"  {'works  ' if not reason else 'MISSING'} {name}: {_LAYERS[name] if not reason else reason}")
+        if reason:
+            say(f"          remedy: {_REMEDIES[name]}")
+    if failure is None:
+        clock = "a sample's own time" if record["own_clock"] else "wall time (a sample's own time cannot be measured here)"
+        say(f"isolation: {record['isolation']}; limits count {clock}")
+    else:
+        sys.stdout.write(f"isolation: {failure}\n")

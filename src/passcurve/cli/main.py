@@ -1,0 +1,40 @@
+"""The command ``passcurve``."""
+
+from __future__ import annotations
+
+import typer
+
+from passcurve import __version__
+from passcurve.cli import bench, doctor, judge, show
+from passcurve.cli.output import quietly, say
+
+app = typer.Typer(
+    name="passcurve",
+    help="Judge model-written programs without harm or forgery, and estimate pass@k without bias.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+app.command("judge")(judge.judge)
+app.command("show")(show.show)
+app.add_typer(bench.app, name="bench")
+app.command("doctor")(doctor.doctor)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"passcurve {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and leave."),
+) -> None:
+    """Judge model-written programs without harm or forgery, and estimate pass@k without bias."""
+
+
+def run() -> None:
+    """Entry point of the installed command."""
+    quietly(app)

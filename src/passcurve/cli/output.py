@@ -1,0 +1,73 @@
+"""How every command speaks: results on stdout, the rest on stderr, errors as one line with their exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from passcurve.errors import PasscurveError
+
+
+def say(text: str) -> None:
+    """Print a line of the result."""
+    sys.stdout.write(text + "\n")
+
+
+def tell(text: str) -> None:
+    """Print a line beside the result: a warning, a note."""
+    sys.stderr.write(text + "\n")
+
+
+def say_json(record: dict[str, Any]) -> None:
+    """Print the one JSON object of a command."""
+    say(json.dumps(record, allow_nan=False))
+
+
+def error_console() -> Console:
+    """Return the console for progress; it knows NO_COLOR and whether stderr is a terminal."""
+    return Console(stderr=True)
+
+
+@contextmanager
+def told(as_json: bool) -> Iterator[None]:
+    """Turn an error of ours into one line and its exit code, and SIGTERM into an interruption."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    except PasscurveError as error:
+        stop(error, as_json)
+    except KeyboardInterrupt:
+        tell("passcurve: interrupted")
+        raise typer.Exit(130) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def stop(error: PasscurveError, as_json: bool) -> NoReturn:
+    """Print an error and leave with its exit code."""
+    if as_json:
+        say_json({"error": str(error), "exit_code": error.exit_code})
+    tell(f"passcurve: {error}")
+    raise typer.Exit(error.exit_code)
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def quietly(command: Callable[[], None]) -> None:
+    """Run the command line; a reader that has gone away is no error worth a word."""
+    try:
+        command()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None

