@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -31,10 +32,8 @@ def cores() -> int:
 def memory_of_machine() -> int | None:
     """Return the bytes of memory that this machine or container has, or None where that cannot be known."""
     found = []
-    try:
+    with contextlib.suppress(ValueError, OSError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (ValueError, OSError):
-        pass
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             found.append(int(Path(name).read_text(encoding="ascii")))
@@ -82,15 +81,16 @@ def admit(workers: int | None, memory_bytes: int | None) -> tuple[int, int, str]
         if room is not None and room < memory_bytes:
             return 1, room >> 20 << 20, f"memory limit lowered to {room >> 20} MiB: this machine has no more"
     elif room is not None and room < memory_bytes:
-        raise UsageError(
-            f"--memory asks for {memory_bytes / (1 << 30):.3g} GiB; this machine has {total / (1 << 30):.3g} GiB, of which "  # type: ignore[operator]
-            f"{room / (1 << 30):.3g} can be given to samples"
-        )
+        raise UsageError(f"--memory asks for {_gib(memory_bytes)}; at most {_gib(room)} of this machine can be given")
     fitting = wanted if room is None else max(1, min(wanted, room // memory_bytes))
     note = ""
     if workers is not None and fitting < workers:
         note = (
-            f"{fitting} workers instead of {workers}: {workers} at {memory_bytes / (1 << 30):.3g} GiB each do not fit "
+            f"{fitting} workers instead of {workers}: {workers} at {_gib(memory_bytes)} each do not fit "
             "into this machine (--memory lowers what each may use)"
         )
     return fitting, memory_bytes, note
+
+
+def _gib(size: int) -> str:
+    return f"{size / (1 << 30):.3g} GiB"

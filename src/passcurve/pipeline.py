@@ -179,7 +179,6 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
     Raises Interrupted when the user stops it (what was done is stored), and each room's errors.
     """
     problems = choose_problems(request.benchmark, request.problems)
-    wanted = tuple(dict.fromkeys([*request.packages]))
     optional = tuple(dict.fromkeys([*OPTIONAL_PACKAGES, *request.benchmark.packages]))
     toolchain = tools.find(request.python, request.packages, optional)
     found = isolation.find(request.isolation, toolchain, request.limits)
@@ -305,6 +304,7 @@ class _Road:
         self._lines: list[VerdictLine] = []
         self._slowest: Slowest | None = None
         self._resumed = 0
+        self._rows_seen = 0
 
     def run(self) -> None:
         """Read, judge and store until every row has its verdict or is owed."""
@@ -340,6 +340,7 @@ class _Road:
         all_ids = [problem.id for problem in self._request.benchmark.problems]
         for row in read_rows(self._request.samples, all_ids):
             if isinstance(row, Completion):
+                self._rows_seen += 1
                 if row.key.problem_id in self._problems:
                     yield row
             elif self._request.strict:
@@ -351,7 +352,7 @@ class _Road:
         problem = self._problems[row.key.problem_id]
         self.tally.plan(problem.id)
         self._store.check(row)
-        stored = self._store.verdict_at(row.row)
+        stored = self._store.verdict_at(row.row) if self._store.resumed else None
         if stored is not None:
             self._resumed += 1
             self._count(stored)
@@ -451,7 +452,7 @@ class _Road:
         if not request.subset:
             from passcurve.types import Counts
 
-            counts = {id: counts.get(id, Counts(problem_id=id, n=0, c=0)) for id in self._problems}
+            counts = {each: counts.get(each, Counts(problem_id=each, n=0, c=0)) for each in self._problems}
         estimates = estimate(counts.values(), request.ks, owed=tally.owed)
         results = request.results
         if tally.owed == 0:
@@ -464,7 +465,7 @@ class _Road:
                     found.jail.isolation,
                     only=self._problems.keys(),
                 )
-            self._store.finish(planned=tally.planned, malformed=len(self._malformed))
+            self._store.finish(planned=tally.planned, malformed=len(self._malformed), rows=self._rows_seen)
         return Result(
             estimates=estimates,
             benchmark=request.benchmark.name,
@@ -478,7 +479,7 @@ class _Road:
             modes=tally.modes,
             jail=found.jail,
             own_clock=found.own_clock,
-            notes=tuple(f"{id}: {plan.note}" for id, plan in self._plans.items() if plan.note),
+            notes=tuple(f"{each}: {plan.note}" for each, plan in self._plans.items() if plan.note),
             slowest=self._slowest,
             resumed=self._resumed,
             signature=signature(header),
@@ -525,7 +526,8 @@ def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -
         problems = {problem.id: problem for problem in benchmark(header).problems}
         found = {row: verdict for row in stored.rows() if (verdict := stored.verdict_at(row)) is not None}
     judged = dict.fromkeys(verdict.key.problem_id for verdict in found.values())
-    chosen = [id for id in judged if id == problem_id] or [id for id in judged if id.rpartition("/")[2] == problem_id]
+    chosen = [each for each in judged if each == problem_id]
+    chosen = chosen or [each for each in judged if each.rpartition("/")[2] == problem_id]
     if len(chosen) != 1 or chosen[0] not in problems:
         raise DataError(f"no verdict on {problem_id!r} in {str(run)!r}{nearest(problem_id, judged)}")
     problem = problems[chosen[0]]

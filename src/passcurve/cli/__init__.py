@@ -1,4 +1,5 @@
 """The command line: one file per command; it parses, calls the pipeline, prints.
 
-In: words.  Out: text, one JSON object with ``--json``, an exit code.  Refuses: to hold a loop over samples or a formula.
+In: words.  Out: text, one JSON object with ``--json``, an exit code.
+Refuses: to hold a loop over samples or a formula.
 """

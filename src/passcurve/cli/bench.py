@@ -15,7 +15,10 @@ from passcurve.cli.output import say, say_json, told
 from passcurve.types import Limits
 
 app = typer.Typer(
-    help="List, fetch and check benchmarks.", rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True
+    help="List, fetch and check benchmarks.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
 )
 
 

@@ -30,7 +30,9 @@ _REMEDIES = {
 
 
 def doctor(
-    python: Optional[str] = typer.Option(None, help="Interpreter of the samples; default: the one that runs passcurve."),
+    python: Optional[str] = typer.Option(
+        None, help="Interpreter of the samples; default: the one that runs passcurve."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Say which isolation this machine can give, found by building it, and what to do where a layer is missing."""
@@ -43,7 +45,10 @@ def doctor(
         record: dict[str, Any] = {
             "passcurve": __version__,
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-            "python": {"runs_passcurve": platform.python_version(), "runs_samples": f"{tools.version} {tools.executable}"},
+            "python": {
+                "runs_passcurve": platform.python_version(),
+                "runs_samples": f"{tools.version} {tools.executable}",
+            },
             "packages": list(tools.packages),
             "workers": workers,
             "memory_bytes": memory_bytes,
@@ -74,11 +79,13 @@ def _print(record: dict[str, Any], layers: dict[str, str], failure: str | None, 
     say(f"  {record['workers']} at once, {record['memory_bytes'] >> 20} MiB each{'; ' + note if note else ''}")
     say(f"  fetched benchmarks: {record['cache']}")
     for name, reason in layers.items():
-        say(f"  {'works  ' if not reason else 'MISSING'} {name}: {_LAYERS[name] if not reason else reason}")
+        say(f"  {'works  ' if not reason else 'MISSING'} {name}: {reason or _LAYERS[name]}")
         if reason:
             say(f"          remedy: {_REMEDIES[name]}")
     if failure is None:
-        clock = "a sample's own time" if record["own_clock"] else "wall time (a sample's own time cannot be measured here)"
+        clock = (
+            "a sample's own time" if record["own_clock"] else "wall time (a sample's own time cannot be measured here)"
+        )
         say(f"isolation: {record['isolation']}; limits count {clock}")
     else:
         sys.stdout.write(f"isolation: {failure}\n")

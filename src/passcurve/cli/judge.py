@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Optional
 
@@ -19,7 +19,7 @@ from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Benchmark, Limits
 
 
-class VerdictMode(str, Enum):
+class VerdictMode(StrEnum):
     """Where the tests may run."""
 
     auto = "auto"
@@ -27,7 +27,7 @@ class VerdictMode(str, Enum):
     shared = "shared"
 
 
-class Isolation(str, Enum):
+class Isolation(StrEnum):
     """How strong the walls must be."""
 
     auto = "auto"
@@ -36,7 +36,7 @@ class Isolation(str, Enum):
     none = "none"
 
 
-class Clock(str, Enum):
+class Clock(StrEnum):
     """Which time counts against the limit."""
 
     own = "own"
@@ -61,17 +61,26 @@ def judge(
     subset: bool = typer.Option(False, help="Score the problems that have samples, and say so."),
     strict: bool = typer.Option(False, help="Stop at the first line that is no row."),
     clock: Clock = typer.Option(Clock.own, help="own: the sample's own time; wall: as classic harnesses count."),
-    verdict: VerdictMode = typer.Option(VerdictMode.auto, help="Where tests run: apart (referee) or beside the sample."),
+    verdict: VerdictMode = typer.Option(
+        VerdictMode.auto, help="Where tests run: apart (referee) or beside the sample."
+    ),
     isolation: Isolation = typer.Option(Isolation.auto, help="Demand a level of isolation; none must be asked for."),
     packages: str = typer.Option("", help="Installed packages that samples may import, comma-separated."),
-    python: Optional[str] = typer.Option(None, help="Interpreter of the samples; default: the one that runs passcurve."),
+    python: Optional[str] = typer.Option(
+        None, help="Interpreter of the samples; default: the one that runs passcurve."
+    ),
     dedup: bool = typer.Option(True, "--dedup/--no-dedup", help="Run identical programs of a problem once."),
     run: Optional[Path] = typer.Option(None, help="Run directory; default: SAMPLES.passcurve."),
-    results: Optional[Path] = typer.Option(None, help="Where the rows with verdicts go; default: SAMPLES_results.jsonl."),
+    results: Optional[Path] = typer.Option(
+        None, help="Where the rows with verdicts go; default: SAMPLES_results.jsonl."
+    ),
     fail_under: list[str] = typer.Option([], "--fail-under", help="Exit with 3 when below, as in pass@1=0.5."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Judge a file of samples: verdicts, and pass@k with its interval.  An interrupted run goes on by the same command."""
+    """Judge a file of samples: verdicts, and pass@k with its interval.
+
+    An interrupted run goes on by the same command.
+    """
     with told(as_json):
         ks = config.parse_ks(k) if k is not None else config.DEFAULT_KS
         gates = [_gate(text) for text in fail_under]
@@ -103,9 +112,7 @@ def judge(
             dedup=dedup,
         )
         with Display(error_console(), pipeline.about_rows(source)) as display:
-            result = pipeline.judge(
-                request, lambda at: display.show(at.judged, at.planned, at.passed, at.tally)
-            )
+            result = pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.tally))
         _warn(result, str(source))
         code = result.exit_code or (0 if all(_met(gate, result) for gate in gates) else 3)
         if as_json:
@@ -176,7 +183,9 @@ def _warn(result: Any, samples: str) -> None:
     if not result.own_clock:
         tell("passcurve: a sample's own time cannot be measured here, so its wall time counts; verdicts depend on load")
     if result.owed:
-        tell(f"passcurve: {result.owed} of {result.samples} samples are owed: judging them failed; run the command again")
+        tell(
+            f"passcurve: {result.owed} of {result.samples} samples are owed: judging them failed; run the command again"
+        )
 
 
 def _record(result: Any) -> dict[str, Any]:
@@ -215,7 +224,9 @@ def _record(result: Any) -> dict[str, Any]:
 def _print(result: Any) -> None:
     from passcurve.report import terminal
 
-    attempted = f"{result.attempted} of {result.problems}" if result.attempted < result.problems else str(result.problems)
+    attempted = (
+        f"{result.attempted} of {result.problems}" if result.attempted < result.problems else str(result.problems)
+    )
     say(f"{result.benchmark}: {result.samples:,} samples of {attempted} problems")
     for line in terminal.score_lines(result.estimates):
         say(line)
@@ -228,5 +239,3 @@ def _print(result: Any) -> None:
     if result.results is not None:
         say(f"  results: {result.results}")
     say(f"  signature: {result.signature}")
-
-

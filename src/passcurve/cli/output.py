@@ -59,7 +59,7 @@ def stop(error: PasscurveError, as_json: bool) -> NoReturn:
     raise typer.Exit(error.exit_code)
 
 
-def _interrupt(number: int, frame: object) -> NoReturn:
+def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 

@@ -56,7 +56,9 @@ def _benchmark(header: Header) -> Benchmark:
     named = str(source) if header.benchmark_source and source.is_file() else header.benchmark
     found = resolve.load(named, config.cache_dir())
     if found.digest != header.benchmark_digest:
-        raise DataError(f"the benchmark {named!r} is not the one that the run was judged with: its problems have changed")
+        raise DataError(
+            f"the benchmark {named!r} is not the one that the run was judged with: its problems have changed"
+        )
     return found
 
 

@@ -57,9 +57,7 @@ def job(problem: Problem, program: str, plan: Plan, limits: Limits, seed: int, t
             "write_back": plan.write_back,
         },
     )
-    return Job(
-        tag=tag, role=SAMPLE_ROLE, setup=setup, referee=referee, limits=limits, slice_s=limits.timeout_s
-    )
+    return Job(tag=tag, role=SAMPLE_ROLE, setup=setup, referee=referee, limits=limits, slice_s=limits.timeout_s)
 
 
 def reference_program(problem: Problem) -> str | None:

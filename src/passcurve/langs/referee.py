@@ -11,7 +11,8 @@ import os
 import random
 import socket
 import sys
-from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from passcurve.sandbox.inside import describe, flatten, rebuild
 from passcurve.sandbox.wire import (
@@ -32,7 +33,7 @@ TEXT_CHARACTERS = 2000
 PROMPT_NAME, TEST_NAME = "<prompt>", "<tests>"
 
 
-def main(descriptor: int, setup: Dict[str, Any]) -> None:
+def main(descriptor: int, setup: dict[str, Any]) -> None:
     """Serve checks of one problem until the supervisor closes the line."""
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor)
     sys.setrecursionlimit(10_000)
@@ -54,7 +55,7 @@ def main(descriptor: int, setup: Dict[str, Any]) -> None:
 class Bench:
     """A problem ready to be run again and again: its code is compiled once."""
 
-    def __init__(self, setup: Dict[str, Any]) -> None:
+    def __init__(self, setup: dict[str, Any]) -> None:
         self.entry_point = setup["entry_point"]
         self.test = setup["test"].decode("utf-8", "surrogatepass")
         self.prompt = compile_prompt(setup["prompt"].decode("utf-8", "surrogatepass"))
@@ -108,9 +109,9 @@ class _Iterator(Opaque):
 class _LastCall:
     __slots__ = ("args", "kwargs", "outcome", "what")
 
-    def __init__(self, what: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+    def __init__(self, what: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.what, self.args, self.kwargs = what, args, kwargs
-        self.outcome: Optional[Tuple[str, Any]] = None
+        self.outcome: tuple[str, Any] | None = None
 
 
 class Check:
@@ -120,16 +121,16 @@ class Check:
         self._fd = descriptor
         self._left = output_bytes
         self._write_back = write_back
-        self._arguments: List[Any] = []
+        self._arguments: list[Any] = []
         self._encode = Encoder(self._reduce).encode
         self._decode = Decoder(self._resolve).decode
-        self._stop: Optional[Tuple[str, str]] = None
-        self._last: Optional[_LastCall] = None
-        self._raised: Optional[BaseException] = None
+        self._stop: tuple[str, str] | None = None
+        self._last: _LastCall | None = None
+        self._raised: BaseException | None = None
         self._flattened: set[str] = set()
         self.calls = 0
 
-    def run(self, bench: Bench, seed: int) -> Dict[str, Any]:
+    def run(self, bench: Bench, seed: int) -> dict[str, Any]:
         """Return the report: a status and what it rests on."""
         if bench.fault:
             return {"status": "benchmark", "message": bench.fault}
@@ -140,7 +141,7 @@ class Check:
         if "raised" in loaded:
             return self._not_loaded(loaded)
         random.seed(seed)
-        names: Dict[str, Any] = {"__name__": "tests"}
+        names: dict[str, Any] = {"__name__": "tests"}
         candidate = self._function(0, bench.entry_point)
         try:
             if bench.prompt is not None:
@@ -162,15 +163,15 @@ class Check:
             return self._report("benchmark", "the tests never call %s" % bench.entry_point)
         return self._report("passed", "")
 
-    def _why(self) -> Tuple[str, str]:
+    def _why(self) -> tuple[str, str]:
         return self._stop or ("gone", "")
 
-    def _missing(self, name: str) -> Dict[str, Any]:
+    def _missing(self, name: str) -> dict[str, Any]:
         report = self._report("failed", "NameError: name %r is not defined" % name)
         report["exception"] = "NameError"
         return report
 
-    def _not_loaded(self, record: Dict[str, Any]) -> Dict[str, Any]:
+    def _not_loaded(self, record: dict[str, Any]) -> dict[str, Any]:
         raised = record["raised"]
         kind, message = str(raised["type"]), str(raised["message"])
         where = record.get("while")
@@ -179,7 +180,7 @@ class Check:
         report["exception"] = kind
         return report
 
-    def _failed(self, error: BaseException, bench: Bench) -> Dict[str, Any]:
+    def _failed(self, error: BaseException, bench: Bench) -> dict[str, Any]:
         kind = type(error).__name__
         message = _text(error)
         from_sample = error is self._raised
@@ -194,8 +195,8 @@ class Check:
         report["test_line"] = test_line(error, bench.test)
         return report
 
-    def _report(self, status: str, message: str) -> Dict[str, Any]:
-        report: Dict[str, Any] = {"status": status, "message": message, "calls": self.calls}
+    def _report(self, status: str, message: str) -> dict[str, Any]:
+        report: dict[str, Any] = {"status": status, "message": message, "calls": self.calls}
         if self._flattened:
             report["flattened"] = tuple(sorted(self._flattened))[:8]
         if status != "passed" and self._last is not None:
@@ -216,7 +217,7 @@ class Check:
         stand_in.passcurve_number = number  # type: ignore[attr-defined]
         return stand_in
 
-    def _call(self, number: int, name: str, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    def _call(self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._last = last = _LastCall(name, args, kwargs)
         self.calls += 1
         order = {"call": number, "args": args, "kwargs": kwargs}
@@ -230,7 +231,7 @@ class Check:
     def _next(self, number: int) -> Any:
         return self._ask({"next": number}, None)["value"]
 
-    def _ask(self, order: Dict[str, Any], last: Optional[_LastCall]) -> Dict[str, Any]:
+    def _ask(self, order: dict[str, Any], last: _LastCall | None) -> dict[str, Any]:
         if self._stop is not None:
             raise _Stop
         self._send(order)
@@ -253,7 +254,7 @@ class Check:
                 self._halt("output", "what it returned cannot be passed on: %s" % str(said["message"])[:200])
             self._halt("protocol", "a reply that is none")
 
-    def _rebuilt(self, record: Dict[str, Any], last: Optional[_LastCall]) -> BaseException:
+    def _rebuilt(self, record: dict[str, Any], last: _LastCall | None) -> BaseException:
         try:
             error = rebuild(record)
             error.passcurve_type = str(record["type"])[:200]  # type: ignore[attr-defined]
@@ -264,7 +265,7 @@ class Check:
             last.outcome = ("raised", error)
         return error
 
-    def _call_back(self, record: Dict[str, Any]) -> None:
+    def _call_back(self, record: dict[str, Any]) -> None:
         try:
             function = self._arguments[record["callback"]]
             args, kwargs = record["args"], record["kwargs"]
@@ -278,7 +279,7 @@ class Check:
             reply = {"raised": describe(error)}
         self._send(reply)
 
-    def _send(self, record: Dict[str, Any]) -> None:
+    def _send(self, record: dict[str, Any]) -> None:
         try:
             data = self._encode(record)
         except WireError as error:
@@ -288,7 +289,7 @@ class Check:
         except Closed:
             self._halt("gone", "the sample's process ended")
 
-    def _receive(self) -> Dict[str, Any]:
+    def _receive(self) -> dict[str, Any]:
         try:
             data = receive_frame(self._fd, self._left)
             self._left -= len(data)
@@ -334,7 +335,7 @@ class Check:
         raise WireError("a value of type %s, which cannot cross" % kind.__name__)
 
 
-def _copy_back(originals: Tuple[Any, ...], returned: Tuple[Any, ...]) -> None:
+def _copy_back(originals: tuple[Any, ...], returned: tuple[Any, ...]) -> None:
     """Make what the sample did to its arguments true of the tests' own objects."""
     for mine, theirs in zip(originals, returned):
         if type(mine) is not type(theirs) or mine is theirs:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Callable, Dict
+from collections.abc import Callable
+from typing import Any
 
 from passcurve.langs.referee import TEST_NAME, TEXT_CHARACTERS, test_line
 from passcurve.sandbox.inside import SOURCE_NAME, describe, limit_recursion, prepare
 from passcurve.sandbox.wire import encode, send_frame
 
 
-def main(descriptor: int, setup: Dict[str, Any]) -> None:
+def main(descriptor: int, setup: dict[str, Any]) -> None:
     """Run program and tests, then send one report."""
     _say = _reporter(descriptor)
     token = setup.pop("token")
@@ -39,18 +40,18 @@ def main(descriptor: int, setup: Dict[str, Any]) -> None:
     _say({"status": "passed", "message": "", "token": token})
 
 
-def _reporter(descriptor: int) -> Callable[[Dict[str, Any]], None]:
+def _reporter(descriptor: int) -> Callable[[dict[str, Any]], None]:
     """Bind what a report needs before the sample can replace it."""
     write, pack, send, leave = os.write, encode, send_frame, os._exit
 
-    def say(report: Dict[str, Any]) -> None:
+    def say(report: dict[str, Any]) -> None:
         send(descriptor, pack(report), write)
         leave(0)
 
     return say
 
 
-def _ended(status: str, error: BaseException, test: str) -> Dict[str, Any]:
+def _ended(status: str, error: BaseException, test: str) -> dict[str, Any]:
     sys.setrecursionlimit(10_000)
     said = describe(error)
     message = "%s: %s" % (said["type"], said["message"]) if said["message"] else said["type"]

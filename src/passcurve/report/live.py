@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.live import Live
@@ -29,7 +30,7 @@ class Display:
             Live(Text("starting"), console=console, transient=True, auto_refresh=False) if console.is_terminal else None
         )
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         if self._live is not None:
             self._live.start()
         return self

@@ -57,7 +57,9 @@ def listed(lines: Iterable[str], shown: int, more: str) -> list[str]:
 
 def malformed_lines(malformed: Sequence[tuple[int, str]], samples: str) -> list[str]:
     """Return what each line that is no row says, bounded."""
-    return listed((f"{samples}:{line}: {reason}" for line, reason in malformed), _MALFORMED_SHOWN, "more lines are no rows")
+    return listed(
+        (f"{samples}:{line}: {reason}" for line, reason in malformed), _MALFORMED_SHOWN, "more lines are no rows"
+    )
 
 
 def note_lines(notes: Sequence[str]) -> list[str]:
@@ -70,8 +72,15 @@ def verdict_text(
 ) -> str:
     """Return one verdict in full: prompt, program, the failing call, the exception, the limits in force."""
     key = verdict.key
-    parts = [f"{key.problem_id} sample {key.sample_index}: {verdict.status}" + (f" - {verdict.message}" if verdict.message else "")]
-    facts = [f"mode {verdict.mode}", f"{verdict.calls} calls", f"{verdict.own_s:.3f} s of {limits.timeout_s:g} s {limits.clock} time"]
+    parts = [
+        f"{key.problem_id} sample {key.sample_index}: {verdict.status}"
+        + (f" - {verdict.message}" if verdict.message else "")
+    ]
+    facts = [
+        f"mode {verdict.mode}",
+        f"{verdict.calls} calls",
+        f"{verdict.own_s:.3f} s of {limits.timeout_s:g} s {limits.clock} time",
+    ]
     facts.append(f"{verdict.memory_bytes / (1 << 20):.0f} MiB of {limits.memory_bytes / (1 << 20):.0f}")
     parts += ["  " + ", ".join(facts), "  " + jail_line(jail), ""]
     parts += [_titled("prompt", problem.prompt)]
@@ -98,5 +107,7 @@ def _titled(title: str, text: str) -> str:
 
 def printable(text: str) -> str:
     """Return text from a model with everything but line ends and tabs that could steer a terminal spelled out."""
-    kept = "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+    kept = "".join(
+        c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape", "backslashreplace").decode() for c in text
+    )
     return kept.encode("utf-8", "backslashreplace").decode()

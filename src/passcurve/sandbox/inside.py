@@ -12,8 +12,9 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any
 
 from passcurve.sandbox.wire import Closed, Decoder, Encoder, Handle, receive_frame, send_frame
 
@@ -25,7 +26,7 @@ FRAME_BYTES = 256 << 20
 SOURCE_NAME = "<sample>"
 
 
-def main(descriptor: int, setup: Dict[str, Any]) -> None:
+def main(descriptor: int, setup: dict[str, Any]) -> None:
     """Load the program, then answer calls until the line is closed."""
     sample = Sample(descriptor, setup)
     try:
@@ -35,7 +36,7 @@ def main(descriptor: int, setup: Dict[str, Any]) -> None:
         os._exit(0)
 
 
-def describe(error: BaseException) -> Dict[str, Any]:
+def describe(error: BaseException) -> dict[str, Any]:
     """Return an exception as data: its builtin ancestors, nearest first, its message, its plain arguments."""
     kind = type(error)
     lineage = [base.__name__ for base in type.mro(kind) if base.__module__ == "builtins"]
@@ -53,13 +54,13 @@ def describe(error: BaseException) -> Dict[str, Any]:
     return {"type": str(kind.__name__)[:200], "lineage": lineage, "message": str(message), "arguments": arguments}
 
 
-def prepare(setup: Dict[str, Any]) -> Tuple[ModuleType, str]:
+def prepare(setup: dict[str, Any]) -> tuple[ModuleType, str]:
     """Make the module that a program becomes; its source can be read by itself, as from a file."""
     text = setup["program"].decode("utf-8", "surrogatepass")
     module = ModuleType("sample")
     module.__dict__["__file__"] = SOURCE_NAME
     sys.modules["sample"] = module
-    linecache.cache[SOURCE_NAME] = (lambda: text,)  # type: ignore[assignment]
+    linecache.cache[SOURCE_NAME] = (lambda: text,)
     randomness = sys.modules.get("random")
     if randomness is not None:
         randomness.seed(setup["seed"])
@@ -79,11 +80,11 @@ def limit_recursion() -> None:
 class Sample:
     """One program, its live objects by number, and the line to the referee."""
 
-    def __init__(self, descriptor: int, setup: Dict[str, Any]) -> None:
+    def __init__(self, descriptor: int, setup: dict[str, Any]) -> None:
         self._fd = descriptor
         self._setup = setup
-        self._objects: List[Any] = []
-        self._flattened: List[str] = []
+        self._objects: list[Any] = []
+        self._flattened: list[str] = []
         # Bound now: a sample may replace what os and wire offer.
         self._read, self._write = os.read, os.write
         self._encode = Encoder(self._reduce).encode
@@ -115,7 +116,7 @@ class Sample:
     def _receive(self) -> Any:
         return self._decode(receive_frame(self._fd, FRAME_BYTES, self._read))
 
-    def _send(self, record: Dict[str, Any]) -> None:
+    def _send(self, record: dict[str, Any]) -> None:
         self._flattened.clear()
         try:
             data = self._encode(record)
@@ -125,7 +126,7 @@ class Sample:
             data = Encoder().encode({"unsendable": describe(error)})
         send_frame(self._fd, data, self._write)
 
-    def _answer(self, order: Dict[str, Any]) -> None:
+    def _answer(self, order: dict[str, Any]) -> None:
         try:
             if "next" in order:
                 value = next(self._objects[order["next"]])
@@ -136,7 +137,7 @@ class Sample:
         except BaseException as error:
             self._send({"raised": describe(error)})
             return
-        reply: Dict[str, Any] = {"value": value}
+        reply: dict[str, Any] = {"value": value}
         if order.get("back"):
             reply["args"] = order["args"]
         self._flattened.clear()
@@ -203,26 +204,30 @@ class _Forever:
         return self._ask()
 
 
-def flatten(value: Any, kind: type) -> Optional[Tuple[Any]]:
+_PLAIN_BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (int, int.__index__),
+    (float, float.__float__),
+    (complex, lambda value: complex(value.real, value.imag)),
+    (str, lambda value: str.__getitem__(value, slice(None))),
+    (bytes, lambda value: bytes.__getitem__(value, slice(None))),
+    (bytearray, lambda value: bytearray(bytearray.__iter__(value))),
+    (list, lambda value: list(list.__iter__(value))),
+    (tuple, lambda value: tuple(tuple.__iter__(value))),
+    (set, lambda value: set(set.__iter__(value))),
+    (frozenset, lambda value: frozenset(frozenset.__iter__(value))),
+    (dict, lambda value: {key: dict.__getitem__(value, key) for key in dict.__iter__(value)}),
+)
+"""Each plain type with a way to read a subclass of it that asks nothing of the subclass's own methods."""
+
+
+def flatten(value: Any, kind: type) -> tuple[Any] | None:
     """Return plain data in a one-tuple for a subclass of a plain type or a numpy value, else None."""
     if kind.__module__ == "numpy" and hasattr(kind, "tolist"):
         return (value.tolist(),)
     mro = type.mro(kind)
-    for plain in (int, float, complex, str, bytes, bytearray, list, tuple, set, frozenset, dict):
+    for plain, read in _PLAIN_BASES:
         if plain in mro:
-            if plain is int:
-                return (int.__index__(value),)
-            if plain is float:
-                return (float.__float__(value),)
-            if plain is complex:
-                return (complex(value.real, value.imag),)
-            if plain is str:
-                return (str.__str__(value) if kind is str else str.__getitem__(value, slice(None)),)
-            if plain is bytes:
-                return (bytes.__getitem__(value, slice(None)),)
-            if plain is dict:
-                return ({key: dict.__getitem__(value, key) for key in dict.__iter__(value)},)
-            return (plain(plain.__iter__(value)),)  # type: ignore[attr-defined]
+            return (read(value),)
     if kind.__module__ == "collections" and kind.__name__ in ("deque", "UserList"):
         return (list(value),)
     if kind is type({}.keys()):
@@ -230,7 +235,7 @@ def flatten(value: Any, kind: type) -> Optional[Tuple[Any]]:
     return None
 
 
-def rebuild(record: Dict[str, Any]) -> BaseException:
+def rebuild(record: dict[str, Any]) -> BaseException:
     """Return the nearest builtin exception for one that was described."""
     import builtins
 
@@ -241,6 +246,6 @@ def rebuild(record: Dict[str, Any]) -> BaseException:
         for arguments in (tuple(record["arguments"]), (record["message"],)):
             try:
                 return kind(*arguments)
-            except Exception:  # noqa: S112 - some need arguments of their own; their parents do not
+            except Exception:
                 continue
     return Exception(record["message"])

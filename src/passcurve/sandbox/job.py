@@ -49,7 +49,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     fault: str = ""
     """Our failure, in words."""
     doubt: str = ""
-    """What looks like the program's doing but deserves a second run: garbage on the line, a SIGKILL of no known hand."""
+    """What looks like the program's doing but deserves a second run: garbage on the line, a SIGKILL of no known
+    hand."""
     own_s: float = 0.0
     wall_s: float = 0.0
     cpu_s: float = 0.0

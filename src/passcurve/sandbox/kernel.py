@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+from typing import Any
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
@@ -30,7 +31,7 @@ _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
 
 
-def check(result, what):
+def check(result: int, what: str) -> int:
     """Return ``result``, or raise OSError with the name of the call."""
     if result == -1:
         number = ctypes.get_errno()
@@ -38,49 +39,50 @@ def check(result, what):
     return result
 
 
-def syscall(what, number, *arguments):
+def syscall(what: str, number: int, *arguments: Any) -> int:
     """Call by number; integers travel as long, everything else as it is."""
     boxed = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     return check(_syscall(ctypes.c_long(number), *boxed), what)
 
 
-def prctl(option, second=0, third=0):
+def prctl(option: int, second: int = 0, third: int = 0) -> int:
     """Call prctl(2) with the unused arguments zero."""
     none = ctypes.c_ulong(0)
-    return check(_libc.prctl(option, ctypes.c_ulong(second), ctypes.c_ulong(third), none, none), "prctl(%d)" % option)
+    result = _libc.prctl(option, ctypes.c_ulong(second), ctypes.c_ulong(third), none, none)
+    return check(result, "prctl(%d)" % option)
 
 
-def unshare(flags):
+def unshare(flags: int) -> None:
     """Leave the namespaces named by ``flags``."""
     check(_libc.unshare(ctypes.c_int(flags)), "unshare")
 
 
-def mount(source, target, kind, flags, data=None):
+def mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     """Call mount(2) with text arguments."""
 
-    def raw(text):
+    def raw(text: str | None) -> bytes | None:
         return None if text is None else os.fsencode(text)
 
     check(_libc.mount(raw(source), raw(target), raw(kind), ctypes.c_ulong(flags), raw(data)), "mount on %s" % target)
 
 
-def unmount(target, flags):
+def unmount(target: str, flags: int) -> None:
     """Call umount2(2)."""
     check(_libc.umount2(os.fsencode(target), ctypes.c_int(flags)), "umount %s" % target)
 
 
-def pivot_root(new, old):
+def pivot_root(new: str, old: str) -> None:
     """Make ``new`` the root and put the old one at ``old``."""
     number = {"x86_64": 155, "aarch64": 41}[MACHINE]
     syscall("pivot_root", number, os.fsencode(new), os.fsencode(old))
 
 
 class _CapabilityHeader(ctypes.Structure):
-    _fields_ = [("version", ctypes.c_uint32), ("pid", ctypes.c_int)]
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
 
 
 class _CapabilitySet(ctypes.Structure):
-    _fields_ = [("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32)]
+    _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
 
 
 CAP_SYS_ADMIN = 21
@@ -88,7 +90,7 @@ _CAPABILITY_HEADER = _CapabilityHeader(0x20080522, 0)
 _NO_CAPABILITIES = (_CapabilitySet * 2)()
 
 
-def keep_capabilities(*numbers):
+def keep_capabilities(*numbers: int) -> None:
     """Keep the capabilities named (none: none at all) as permitted and effective; give up all others for good."""
     wanted = (_CapabilitySet * 2)()
     for number in numbers:
@@ -98,18 +100,18 @@ def keep_capabilities(*numbers):
     check(_libc.capset(ctypes.byref(header), wanted), "capset")
 
 
-def drop_capabilities():
+def drop_capabilities() -> None:
     """Give up every capability: the fast form for one sample."""
     check(_libc.capset(ctypes.byref(_CAPABILITY_HEADER), _NO_CAPABILITIES), "capset")
 
 
-def empty_bounding_set():
+def empty_bounding_set() -> None:
     """Make sure that no later exec could bring a capability back."""
     for number in range(64):
         if _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0) == -1:
             break
 
 
-def seccomp_filter(header):
+def seccomp_filter(header: Any) -> int:
     """Load a seccomp filter; -1 and errno where the kernel refuses."""
-    return _libc.prctl(PR_SET_SECCOMP, ctypes.c_ulong(2), header, ctypes.c_ulong(0), ctypes.c_ulong(0))
+    return int(_libc.prctl(PR_SET_SECCOMP, ctypes.c_ulong(2), header, ctypes.c_ulong(0), ctypes.c_ulong(0)))

@@ -7,6 +7,7 @@ import selectors
 import time
 from collections.abc import Sequence
 from types import TracebackType
+from typing import Self
 
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.probe import Probe
@@ -22,9 +23,7 @@ class Pool:
     thread that started it ends.
     """
 
-    def __init__(
-        self, workers: int, probe: Probe, toolchain: Toolchain, limits: Limits, referee_role: str
-    ) -> None:
+    def __init__(self, workers: int, probe: Probe, toolchain: Toolchain, limits: Limits, referee_role: str) -> None:
         self._selector = selectors.DefaultSelector()
         cores: list[int | None] = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]  # type: ignore[assignment]
         self.cores = len(cores)
@@ -35,7 +34,7 @@ class Pool:
         for worker in self._workers:
             worker.start_zygotes()
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -100,9 +100,7 @@ class _Distributions:
         found = importlib.metadata.distributions(name=_normal(name), path=self._folders)
         return next(iter(found), None)
 
-    def collect(
-        self, name: str, into: dict[str, importlib.metadata.Distribution], asked_by: str | None
-    ) -> None:
+    def collect(self, name: str, into: dict[str, importlib.metadata.Distribution], asked_by: str | None) -> None:
         """Add a distribution and all that it requires."""
         key = _normal(name)
         if key in into:
@@ -144,9 +142,9 @@ def binds(toolchain: Toolchain) -> tuple[list[list[str]], list[list[str]], list[
     """Return what the jail's root holds: (source, target) folders, (place, text) links, and folders to hide."""
     folders, links = [], []
     for path in _SYSTEM:
-        if os.path.islink(path):  # noqa: PTH114
-            links.append([path, os.readlink(path)])  # noqa: PTH115
-        elif os.path.isdir(path):  # noqa: PTH112
+        if os.path.islink(path):
+            links.append([path, os.readlink(path)])
+        elif os.path.isdir(path):
             folders.append([path, path])
     for path in ("/etc/ld.so.cache", *toolchain.folders):
         covered = any(path.startswith(target + "/") for _, target in folders)

@@ -9,6 +9,12 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+    from fractions import Fraction
 
 MAX_DEPTH = 400
 MAX_FRAME = 256 << 20
@@ -32,7 +38,7 @@ class Handle:
 
     __slots__ = ("kind", "name", "number")
 
-    def __init__(self, kind, number, name):
+    def __init__(self, kind: str, number: int, name: str) -> None:
         self.kind = kind
         self.number = number
         self.name = name
@@ -48,16 +54,16 @@ class Encoder:
     ``reduce`` is asked about each value that is not plain: it returns a plain value or a Handle, or raises WireError.
     """
 
-    def __init__(self, reduce=None):
+    def __init__(self, reduce: Callable[[Any], Any] | None = None) -> None:
         self._reduce = reduce
 
-    def encode(self, value):
+    def encode(self, value: object) -> bytes:
         """Return ``value`` as bytes.  Raises WireError for what is not plain and cannot be reduced."""
-        out = []
+        out: list[bytes] = []
         self._put(value, out.append, 0)
         return b"".join(out)
 
-    def _put(self, value, put, depth):
+    def _put(self, value: Any, put: Callable[[bytes], None], depth: int) -> None:
         if depth > MAX_DEPTH:
             raise WireError("nested deeper than %d" % MAX_DEPTH)
         kind = type(value)
@@ -79,7 +85,10 @@ class Encoder:
         elif kind is float:
             put(b"f" + _F64.pack(value))
         elif kind is list or kind is tuple or kind is set or kind is frozenset:
-            put((b"l" if kind is list else b"t" if kind is tuple else b"S" if kind is set else b"Z") + _U32.pack(len(value)))
+            put(
+                (b"l" if kind is list else b"t" if kind is tuple else b"S" if kind is set else b"Z")
+                + _U32.pack(len(value))
+            )
             depth += 1
             for item in value:
                 self._put(item, put, depth)
@@ -117,10 +126,10 @@ class Encoder:
 class Decoder:
     """Turns bytes into values; ``resolve`` turns each Handle into what stands for it here."""
 
-    def __init__(self, resolve=None):
+    def __init__(self, resolve: Callable[[Handle], Any] | None = None) -> None:
         self._resolve = resolve
 
-    def decode(self, data):
+    def decode(self, data: bytes) -> Any:
         """Return the one value in ``data``.  Raises WireError for anything else than exactly one value."""
         try:
             value, end = self._take(data, 0, 0)
@@ -130,7 +139,7 @@ class Decoder:
             raise WireError("bytes after the value")
         return value
 
-    def _take(self, data, at, depth):
+    def _take(self, data: bytes, at: int, depth: int) -> tuple[Any, int]:
         if depth > MAX_DEPTH + 2:
             raise WireError("nested deeper than %d" % MAX_DEPTH)
         tag = data[at]
@@ -147,8 +156,7 @@ class Decoder:
         if tag == 0x66:  # f
             return _F64.unpack_from(data, at)[0], at + 8
         if tag == 0x63:  # c
-            real, imaginary = _C128.unpack_from(data, at)
-            return complex(real, imaginary), at + 16
+            return complex(*_C128.unpack_from(data, at)), at + 16
         if tag == 0x72:  # r
             start, at = self._whole(data, at, depth)
             stop, at = self._whole(data, at, depth)
@@ -188,27 +196,27 @@ class Decoder:
                 return items, at
             return (tuple(items) if tag == 0x74 else set(items) if tag == 0x53 else frozenset(items)), at
         if tag == 0x64:  # d
-            pairs = {}
+            pairs: dict[Any, Any] = {}
             for _ in range(size):
                 key, at = self._take(data, at, depth)
                 pairs[key], at = self._take(data, at, depth)
             return pairs, at
         raise WireError("unknown tag %d" % tag)
 
-    def _whole(self, data, at, depth):
+    def _whole(self, data: bytes, at: int, depth: int) -> tuple[int, int]:
         value, at = self._take(data, at, depth + 1)
         if type(value) is not int:
             raise WireError("a whole number was expected")
         return value, at
 
 
-def _exactly(data, start, end):
+def _exactly(data: bytes, start: int, end: int) -> bytes:
     if end > len(data):
         raise WireError("cut short")
     return bytes(data[start:end])
 
 
-def _fraction(numerator, denominator):
+def _fraction(numerator: int, denominator: int) -> Fraction:
     from fractions import Fraction
 
     if denominator <= 0:
@@ -216,7 +224,7 @@ def _fraction(numerator, denominator):
     return Fraction(numerator, denominator)
 
 
-def _decimal(text):
+def _decimal(text: object) -> Decimal:
     from decimal import Decimal, InvalidOperation
 
     if type(text) is not str:
@@ -233,7 +241,7 @@ encode = _PLAIN_ENCODER.encode
 decode = _PLAIN_DECODER.decode
 
 
-def send_frame(fd, payload, write=os.write):
+def send_frame(fd: int, payload: bytes, write: Callable[[int, bytes], int] = os.write) -> None:
     """Write one frame to a descriptor.  Raises Closed when nobody reads, WireError when it is too long."""
     if len(payload) > MAX_FRAME:
         raise WireError("a frame of %d bytes" % len(payload))
@@ -247,7 +255,7 @@ def send_frame(fd, payload, write=os.write):
         raise Closed(str(error)) from None
 
 
-def receive_frame(fd, limit, read=os.read):
+def receive_frame(fd: int, limit: int, read: Callable[[int, int], bytes] = os.read) -> bytes:
     """Read one frame from a blocking descriptor.  Raises Closed at its end, WireError for one over ``limit`` bytes."""
     size = _U32.unpack(_read_exactly(fd, 4, read))[0]
     if size > limit:
@@ -255,7 +263,7 @@ def receive_frame(fd, limit, read=os.read):
     return _read_exactly(fd, size, read)
 
 
-def _read_exactly(fd, size, read):
+def _read_exactly(fd: int, size: int, read: Callable[[int, int], bytes]) -> bytes:
     try:
         data = read(fd, min(size, 1 << 20)) if size else b""
         if len(data) == size:
@@ -273,7 +281,7 @@ def _read_exactly(fd, size, read):
     return b"".join(parts)
 
 
-def receive_frame_and_descriptor(line, limit):
+def receive_frame_and_descriptor(line: socket.socket, limit: int) -> tuple[bytes, int | None]:
     """Read one frame from a socket together with the descriptor that came along, or None.
 
     Raises Closed at the end of the line, WireError for a frame over ``limit`` bytes.
@@ -296,11 +304,11 @@ def receive_frame_and_descriptor(line, limit):
 class FrameBuffer:
     """Collects what comes from a non-blocking socket into whole frames."""
 
-    def __init__(self, limit):
+    def __init__(self, limit: int) -> None:
         self._limit = limit
         self._data = bytearray()
 
-    def feed(self, data):
+    def feed(self, data: bytes) -> list[bytes]:
         """Add bytes; return the frames that are now whole.  Raises WireError for a frame over the limit."""
         self._data += data
         frames = []

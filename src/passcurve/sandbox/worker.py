@@ -167,9 +167,9 @@ class Worker:
 
     def _check(self, referee: Referee, sample: socket.socket) -> bool:
         """Give the sample's line to the referee of this problem, starting one if needed."""
-        if referee.key != self._referee_key or self._referee_line is None:
-            if not self._new_referee(referee):
-                return False
+        known = referee.key == self._referee_key and self._referee_line is not None
+        if not known and not self._new_referee(referee):
+            return False
         line = self._referee_line
         if line is None:
             return False
@@ -252,7 +252,7 @@ class Worker:
         self._end_sample(running)
 
     def _end_sample(self, running: _Running) -> None:
-        """The report is in: time the sample if that matters, end it, and be free for the next."""
+        """Time the sample if that matters, end it, and be free for the next: its report is in."""
         running.stopped = running.stopped or time.monotonic()
         if running.stopped - running.started > FIRST_LOOK_S and running.exit is None:
             self._look(running)
@@ -367,7 +367,7 @@ class Worker:
             self._referee.send({"do": "end"})
 
     def _broken(self, why: str) -> None:
-        """A zygote is gone: what it was at is owed again, and a new pair is started for the next job."""
+        """Give up what a lost zygote was at, which is owed again; the next job gets a new pair."""
         lost = [*self._ending, *([self._now] if self._now is not None else [])]
         self._ending, self._now = [], None
         for running in lost:

@@ -17,7 +17,8 @@ import signal
 import socket
 import sys
 import time
-from typing import Any, Callable, Dict, List, Tuple
+from collections.abc import Callable
+from typing import Any
 
 from passcurve.sandbox import kernel, wire
 from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, seccomp
@@ -25,7 +26,7 @@ from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, secc
 FRAME_BYTES = 64 << 20
 _LINUX = sys.platform.startswith("linux")
 
-Config = Dict[str, Any]
+Config = dict[str, Any]
 Role = Callable[[int, Any], None]
 
 
@@ -71,24 +72,24 @@ def _forget_ours(root: str) -> None:
     sys.path_importer_cache.clear()
 
 
-def _load(preimport: List[str], roles: List[str]) -> Dict[str, Role]:
+def _load(preimport: list[str], roles: list[str]) -> dict[str, Role]:
     """Load what most samples import, and the roles; without anybody's hook, which would cost at every fork."""
     register = os.register_at_fork
-    os.register_at_fork = lambda **_: None  # type: ignore[misc, assignment]
+    os.register_at_fork = lambda **_: None
     for name in preimport:
         try:
             __import__(name)
         except ImportError:
             pass  # an older or newer interpreter may lack one; the sample would be told
-    loaded: Dict[str, Role] = {name: __import__(name, fromlist=["main"]).main for name in roles}
-    os.register_at_fork = register  # type: ignore[misc]
+    loaded: dict[str, Role] = {name: __import__(name, fromlist=["main"]).main for name in roles}
+    os.register_at_fork = register
     return loaded
 
 
 class Zygote:
     """The loop of process 1: fork for an order, watch, clean up, report."""
 
-    def __init__(self, line: socket.socket, config: Config, roles: Dict[str, Role]) -> None:
+    def __init__(self, line: socket.socket, config: Config, roles: dict[str, Role]) -> None:
         self._line = line
         self._config = config
         self._roles = roles
@@ -99,7 +100,7 @@ class Zygote:
         self._pidfd = -1
         self._poll = select.poll()
         self._poll.register(line.fileno(), select.POLLIN)
-        self._scratch_state: Tuple[object, ...] = ()
+        self._scratch_state: tuple[object, ...] = ()
         self._proc = "/proc" if os.path.exists("/proc/self/schedstat") else ""
 
     def build_walls(self, kind: str) -> None:
@@ -137,14 +138,16 @@ class Zygote:
         gc.freeze()
         self._note_scratch()
         broken = self._self_test()
-        self._say({
-            "ready": True,
-            "kind": kind,
-            "landlock": abi,
-            "clock": bool(self._proc),
-            "broken": broken,
-            "python": "%d.%d.%d" % sys.version_info[:3],
-        })
+        self._say(
+            {
+                "ready": True,
+                "kind": kind,
+                "landlock": abi,
+                "clock": bool(self._proc),
+                "broken": broken,
+                "python": "%d.%d.%d" % sys.version_info[:3],
+            }
+        )
 
     def serve(self) -> None:
         """Answer frames until the supervisor is gone."""
@@ -158,7 +161,7 @@ class Zygote:
                         self._leave()
                     order = wire.decode(data)
                     what = order["do"]
-                    if what == "run":
+                    if what == "run" and descriptor is not None:
                         self._run(order, descriptor)
                     elif what == "end":
                         self._end()
@@ -172,13 +175,13 @@ class Zygote:
             os.kill(self._child, signal.SIGKILL)
         os._exit(0)
 
-    def _say(self, record: Dict[str, Any]) -> None:
+    def _say(self, record: dict[str, Any]) -> None:
         try:
             wire.send_frame(self._line.fileno(), wire.encode(record))
         except wire.Closed:
             self._leave()
 
-    def _run(self, order: Dict[str, Any], descriptor: int) -> None:
+    def _run(self, order: dict[str, Any], descriptor: int) -> None:
         pid = os.fork()
         if pid == 0:
             try:
@@ -223,13 +226,15 @@ class Zygote:
             except (ProcessLookupError, ChildProcessError):
                 pass
         self._clean_scratch()
-        self._say({
-            "exit": status,
-            "cpu": used.ru_utime + used.ru_stime,
-            "memory": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
-        })
+        self._say(
+            {
+                "exit": status,
+                "cpu": used.ru_utime + used.ru_stime,
+                "memory": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+            }
+        )
 
-    def _scratch_now(self) -> Tuple[object, ...]:
+    def _scratch_now(self) -> tuple[object, ...]:
         room, folder = os.statvfs("."), os.stat(".")
         return (room.f_bfree, room.f_ffree, folder.st_mtime_ns, folder.st_ctime_ns, folder.st_mode)
 
@@ -262,7 +267,7 @@ class Zygote:
             return None
         return [total, longest]
 
-    def _self_test(self) -> List[str]:
+    def _self_test(self) -> list[str]:
         """Try from a child what must fail; return the names of what did not."""
         read, write = os.pipe()
         pid = os.fork()
@@ -282,7 +287,7 @@ class Zygote:
         return json.loads(answer)  # type: ignore[no-any-return]
 
 
-def _attempts(config: Config) -> List[str]:
+def _attempts(config: Config) -> list[str]:
     """Try each forbidden thing by doing it; a name is returned for each that worked."""
     walls = [wall for wall in ("namespaces", "landlock", "seccomp") if config[wall]]
 
@@ -336,4 +341,3 @@ def _remove(entry: os.DirEntry[str]) -> None:
             os.unlink(entry.path)
     except OSError:
         pass  # what cannot be removed stays in a folder that the supervisor removes
-

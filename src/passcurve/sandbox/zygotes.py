@@ -32,16 +32,32 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
-    "HOME": "/tmp",  # noqa: S108 - the scratch, inside the jail
+    "HOME": "/tmp",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "LD_BIND_NOW": "1",
 }
 _PREIMPORT = (
-    "bisect collections copy datetime enum fractions functools heapq itertools math operator random re reprlib string "
-    "time types typing"
-).split()
+    "bisect",
+    "collections",
+    "copy",
+    "datetime",
+    "enum",
+    "fractions",
+    "functools",
+    "heapq",
+    "itertools",
+    "math",
+    "operator",
+    "random",
+    "re",
+    "reprlib",
+    "string",
+    "time",
+    "types",
+    "typing",
+)
 """What samples import most.  Each module more makes every fork dearer, so rarer ones are loaded by those who ask."""
 
 

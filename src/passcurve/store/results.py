@@ -7,7 +7,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -37,10 +37,12 @@ def write_results(
     destination: Path,
     verdict_of: Callable[[int], Verdict | None],
     isolation: Isolation,
+    only: Container[str] | None = None,
 ) -> int:
     """Write the rows of ``samples`` with their verdicts, in their order, and return how many there are.
 
-    A row keeps all its fields as they were written, except that those named as ours are replaced.  Lines that
+    ``only`` names the tasks that were asked for; rows of the others are left out.  A row keeps all its fields as
+    they were written, except that those named as ours are replaced.  Lines that
     are no rows are left out.  A name that ends with .gz is written compressed.
     Raises DataError when the samples cannot be read or a verdict belongs to another row, StoreError when a row
     has no verdict or the file cannot be written, UsageError when the destination is no place for a file.
@@ -50,7 +52,7 @@ def write_results(
     try:
         with _whole_file(destination) as file:
             for row in scan(samples, known):
-                if isinstance(row, RawRow):
+                if isinstance(row, RawRow) and (only is None or row.completion.key.problem_id in only):
                     file.write(_joined(row, _verdict(row, samples, verdict_of), isolation))
                     rows += 1
     except OSError as error:

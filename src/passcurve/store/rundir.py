@@ -227,12 +227,13 @@ class Judging(StoredVerdicts):
             self._set(line.row, line.digest, line.verdict.status, len(self._files) - 1, offset)
             offset += len(text)
 
-    def finish(self, *, planned: int, malformed: int = 0) -> Footer:
+    def finish(self, *, planned: int, malformed: int = 0, rows: int | None = None) -> Footer:
         """Say that every planned row has its verdict, and remove the other attempts.
 
-        Raises StoreError when rows are owed or the disk cannot be written, DataError as check_end does.
+        ``rows`` is how many the file has, where only some of them are planned.  Raises StoreError when rows are
+        owed or the disk cannot be written, DataError as check_end does.
         """
-        self.check_end(planned)
+        self.check_end(planned if rows is None else rows)
         if owed := planned - len(self):
             raise StoreError(f"{owed} of {planned} rows have no verdict yet, so the run is not finished")
         self._open_writer().sync()

@@ -29,7 +29,7 @@ class Sources:
 
 def enter(sources: Sources, links: list[list[str]], masks: list[str], scratch: str) -> bool:
     """Build the new root and make it the only one.  Returns whether /proc could be mounted."""
-    new = "/tmp" if os.path.isdir("/tmp") else "/mnt"  # noqa: S108 - only a place to mount on
+    new = "/tmp" if os.path.isdir("/tmp") else "/mnt"
     kernel.mount("tmpfs", new, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=512,mode=0755")
     for name in ("etc", "dev", "proc", "tmp"):
         os.mkdir("%s/%s" % (new, name), 0o755)
@@ -43,7 +43,9 @@ def enter(sources: Sources, links: list[list[str]], masks: list[str], scratch: s
         os.close(fd)
     for target in masks:
         if os.path.isdir(new + target):
-            kernel.mount("tmpfs", new + target, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, "size=4k,nr_inodes=1,mode=0555")
+            kernel.mount(
+                "tmpfs", new + target, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, "size=4k,nr_inodes=1,mode=0555"
+            )
     try:
         kernel.mount("proc", new + "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         has_proc = True

@@ -51,6 +51,7 @@ def become(kind: str, host_id: int | None) -> None:
     target = INSIDE_ID if kind == "user" else host_id
     if target is None:
         raise OSError(errno.EINVAL, "no unprivileged identity was chosen")
+    kernel.empty_bounding_set()
     kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
     if kind == "root":
         os.setgroups([])
