@@ -29,7 +29,7 @@ def score_lines(estimates: Sequence[Estimate]) -> list[str]:
         if each.new_problems is not None:
             span = each.new_problems
             line += (
-                f"   {span.level:.0%} of new problems like these: {number(span.low)} to {number(span.high)}"
+                f"   {span.level:.0%} interval for new problems like these: {number(span.low)} to {number(span.high)}"
                 f" ({span.method})"
             )
         lines.append(line)

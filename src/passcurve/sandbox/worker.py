@@ -386,11 +386,13 @@ class Worker:
         for line in (self._own_line, self._referee_line):
             if line is not None:
                 self._forget_line(line)
-        for zygote in (self._jail, self._referee):
-            if zygote is not None:
-                if self._ready:
-                    self._selector.unregister(zygote.line)
-                zygote.close()
+        zygotes = [zygote for zygote in (self._jail, self._referee) if zygote is not None]
+        for zygote in zygotes:
+            if self._ready:
+                self._selector.unregister(zygote.line)
+            zygote.leave()
+        for zygote in zygotes:
+            zygote.close()
         self._jail = self._referee = None
         self._referee_key = ""
         self._ready = False

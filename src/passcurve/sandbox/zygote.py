@@ -173,6 +173,7 @@ class Zygote:
     def _leave(self) -> None:
         if self._child:
             os.kill(self._child, signal.SIGKILL)
+            os.waitpid(self._child, 0)
         os._exit(0)
 
     def _say(self, record: dict[str, Any]) -> None:

@@ -24,6 +24,9 @@ from passcurve.types import Limits
 READY_S = 60.0
 """A zygote takes 0.1 s on an idle machine; one that takes this long never comes."""
 
+LEAVE_S = 0.5
+"""How long a zygote gets to end by itself before it is killed."""
+
 _FRAME_BYTES = 64 << 20
 _ROOT = str(Path(__file__).resolve().parents[2])
 _BOOT = str(Path(__file__).with_name("boot.py"))
@@ -116,7 +119,8 @@ class Zygote:
         self, roles: tuple[str, ...], walls: Walls, toolchain: tools.Toolchain, limits: Limits
     ) -> dict[str, Any]:
         binds, links, masks = tools.binds(toolchain)
-        readable = [target for _, target in binds]
+        # The folder too: an import lists it.
+        readable = [target for _, target in binds] + [tools.PACKAGES]
         packages = tools.PACKAGES if toolchain.package_paths else ""
         if not walls.namespaces:
             self._folder = tempfile.mkdtemp(prefix="passcurve-")
@@ -190,10 +194,18 @@ class Zygote:
             return False
         return True
 
+    def leave(self) -> None:
+        """Tell the zygote to end, with everything in it, without waiting for it."""
+        self.line.close()
+
     def close(self) -> None:
         """End the zygote and everything in it."""
-        self.line.close()
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
+        self.leave()
+        try:
+            # Left to itself it reaps its children, so that the time they used is known to whoever waits for us.
+            self._process.wait(timeout=LEAVE_S)
+        except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)

