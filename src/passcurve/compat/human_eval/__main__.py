@@ -87,15 +87,17 @@ def _parse(words: Sequence[str] | None) -> dict[str, Any]:
     if strange:
         raise UsageError(f"unknown option {strange[0]!r}{nearest(strange[0].partition('=')[0], flags)}")
     bare = list(found.words)
-    texts = {}
+    asked = {}
     for name in _OPTIONS:
-        named = getattr(found, name)
-        texts[name] = named if named is not None else bare.pop(0) if bare else _DEFAULTS.get(name)
+        text = getattr(found, name)
+        if text is None:
+            text = bare.pop(0) if bare else _DEFAULTS.get(name)
+        if text is None:
+            raise UsageError("no file of samples; write python -m passcurve.compat.human_eval SAMPLES")
+        asked[name] = _read(name, text)
     if bare:
         raise UsageError(f"nothing takes {bare[0]!r}: SAMPLE_FILE [K [N_WORKERS [TIMEOUT [PROBLEM_FILE]]]]")
-    if texts["sample_file"] is None:
-        raise UsageError("no file of samples; write python -m passcurve.compat.human_eval SAMPLES")
-    return {name: _read(name, text) for name, text in texts.items()}
+    return asked
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -124,7 +126,7 @@ def _tell(text: str) -> None:
     sys.stderr.write(f"passcurve: {text}\n")
 
 
-def _interrupt(number: int, frame: object) -> NoReturn:
+def _interrupt(_number: int, _frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 

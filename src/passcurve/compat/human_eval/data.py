@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from passcurve import config
 from passcurve.bench import catalog, resolve
+from passcurve.errors import DataError
 from passcurve.types import Benchmark
 
 Row: TypeAlias = dict[str, Any]
@@ -50,10 +50,14 @@ def write_jsonl(filename: str, data: Iterable[Row], append: bool = False) -> Non
 def load_benchmark(problem_file: str) -> Benchmark:
     """Return the benchmark in a file of problems; raises DataError when it is not there or not that."""
     if _is_default(problem_file):
-        return resolve.load(_NAME, config.cache_dir())
+        try:
+            return resolve.load(_NAME, config.cache_dir())
+        except DataError as error:
+            # The same advice, by the name that this front end gives the option.
+            raise DataError(str(error).replace("--benchmark", "--problem_file")) from None
     # A file that is called like a known benchmark is still the file.
-    name = problem_file if os.sep in problem_file else os.path.join(os.curdir, problem_file)
-    return resolve.load(name, config.cache_dir())
+    name = str(problem_file)
+    return resolve.load(name if "/" in name else f"./{name}", config.cache_dir())
 
 
 def _is_default(problem_file: str) -> bool:

