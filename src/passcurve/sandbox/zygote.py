@@ -115,7 +115,7 @@ class Zygote:
             os.chdir(config["scratch_dir"])
         if config["packages_path"]:
             sys.path.append(config["packages_path"])
-        rlimits.apply_to_zygote(config["file_bytes"])
+        rlimits.apply_to_zygote(config["file_bytes"], config["memory"])
         if self._apart:
             rlimits.limit_processes()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -187,19 +187,20 @@ class Zygote:
         if pid == 0:
             try:
                 os.close(self._line.fileno())
-                self._enter_jail(order["memory"], order["cpu"])
+                self._enter_jail()
                 self._roles[order["role"]](descriptor, order["setup"])
             except BaseException:
                 os._exit(99)
             os._exit(0)
         os.close(descriptor)
+        if order["cpu"]:
+            rlimits.limit_cpu(pid, order["cpu"])
         self._child = pid
         self._pidfd = os.pidfd_open(pid)
         self._poll.register(self._pidfd, select.POLLIN)
 
-    def _enter_jail(self, memory_bytes: int, cpu_s: int) -> None:
+    def _enter_jail(self) -> None:
         """Walls of one child: they must be its own, so that it can reach nothing of its parent."""
-        rlimits.apply_to_child(memory_bytes, cpu_s)
         if self._rules >= 0:
             landlock.restrict(self._rules)
             os.close(self._rules)
@@ -275,7 +276,7 @@ class Zygote:
         if pid == 0:
             broken = ["self-test"]
             try:
-                self._enter_jail(1 << 30, 10)
+                self._enter_jail()
                 broken = _attempts(self._config)
             finally:
                 os.write(write, json.dumps(broken).encode())

@@ -150,6 +150,7 @@ class Zygote:
             "scratch": f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=0700",
             "scratch_dir": f"{self._folder}/scratch" if self._folder else "",
             "file_bytes": limits.scratch_bytes,
+            "memory": limits.memory_bytes,
         }
 
     def wait_ready(self) -> Ready:

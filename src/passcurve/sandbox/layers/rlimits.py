@@ -9,8 +9,9 @@ PROCESSES = 64
 """Threads, in truth: no process can be started.  Counted per user by the kernel."""
 
 
-def apply_to_zygote(file_bytes: int) -> None:
-    """Set the limits that are the same for every order."""
+def apply_to_zygote(file_bytes: int, memory_bytes: int) -> None:
+    """Set the limits that are the same for every order; its children inherit them, which costs them nothing."""
+    _set(resource.RLIMIT_AS, memory_bytes)
     _set(resource.RLIMIT_CORE, 0)
     _set(resource.RLIMIT_NOFILE, OPEN_FILES)
     _set(resource.RLIMIT_MEMLOCK, 0)
@@ -19,11 +20,12 @@ def apply_to_zygote(file_bytes: int) -> None:
         _set(resource.RLIMIT_MSGQUEUE, 0)
 
 
-def apply_to_child(memory_bytes: int, cpu_s: int) -> None:
-    """Set the limits of one order; ``cpu_s`` is a backstop far above the clock that decides."""
-    _set(resource.RLIMIT_AS, memory_bytes)
-    if cpu_s:
-        _set(resource.RLIMIT_CPU, cpu_s)
+def limit_cpu(pid: int, cpu_s: int) -> None:
+    """Set a backstop far above the clock that decides, from outside the child: nothing in it is touched."""
+    try:
+        resource.prlimit(pid, resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    except (OSError, AttributeError):
+        pass  # the supervisor's clock and the death of its parent end a child as well
 
 
 def limit_processes() -> None:

@@ -290,7 +290,6 @@ def broad(machine: str = kernel.MACHINE) -> bytes:
     bounded = {
         "socketpair": stream,
         "sendto": _only(4, (0,), refuse),
-        "prlimit64": _only(0, (0,), refuse),
         "ioctl": _only(1, _IOCTLS[machine], _errno(errno.ENOTTY)),
     }
     for name, body in bounded.items():
@@ -328,6 +327,7 @@ class Narrow:
             self._pid_places.append((program.length + 2) * 8 + 4)
             program.when(table[name], body)
         program.when(table["prctl"], _only(0, _CHILD_PRCTLS, refuse))
+        program.when(table["prlimit64"], _only(0, (0,), refuse))
         # A thread id says nothing about its process, so the old call without one is refused.
         for name in sorted({*ZYGOTE, "tkill"} - {"close_range"}):
             program.add(_JUMP_EQUAL, table[name], 0, 1)
