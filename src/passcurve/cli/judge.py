@@ -90,7 +90,7 @@ def judge(
         if note:
             tell(f"passcurve: {note}")
         # Loaded now: what a wrong command line says should not wait for it.
-        from passcurve import pipeline
+        from passcurve import evidence, pipeline
         from passcurve.report.live import Display
 
         request = pipeline.Request(
@@ -111,7 +111,7 @@ def judge(
             strict=strict,
             dedup=dedup,
         )
-        with Display(error_console(), pipeline.about_rows(source)) as display:
+        with Display(error_console(), evidence.about_rows(source)) as display:
             result = pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.tally))
         _warn(result, str(source))
         code = result.exit_code or (0 if all(_met(gate, result) for gate in gates) else 3)
@@ -166,7 +166,7 @@ def _benchmark(samples: str, named: str | None, source: Path) -> Benchmark:
         return resolve.load(named, cache)
     if samples.endswith(":examples") and resolve.examples(samples) is not None:
         return resolve.load(samples.partition(":")[0], cache)
-    from passcurve.pipeline import first_ids
+    from passcurve.evidence import first_ids
 
     return resolve.find_by_ids(first_ids(source), cache)
 

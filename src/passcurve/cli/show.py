@@ -23,11 +23,11 @@ def show(
 ) -> None:
     """Show a verdict in full: prompt, program, failing call, exception."""
     with told(as_json):
-        from passcurve import pipeline
+        from passcurve import evidence
         from passcurve.report import terminal
 
         folder = run if run.is_dir() else Path(f"{str(run).replace(':', '-')}.passcurve")
-        looks = pipeline.look(folder, _benchmark, problem)
+        looks = evidence.look(folder, _benchmark, problem)
         if index is not None:
             chosen = [look for look in looks if look.verdict.key.sample_index == index]
             if not chosen:

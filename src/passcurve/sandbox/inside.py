@@ -46,6 +46,9 @@ def describe(error: BaseException) -> dict[str, Any]:
         message = "(its message cannot be read)"
     try:
         arguments = tuple(error.args)
+        if isinstance(error, OSError) and error.filename is not None:
+            # Its constructor keeps the file name apart from the arguments.
+            arguments += (error.filename,)
         if len(repr(arguments)) > MESSAGE_CHARACTERS:
             arguments = (message,)
         Encoder().encode(arguments)

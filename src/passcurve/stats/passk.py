@@ -33,15 +33,15 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
+from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FloatArray = NDArray[np.float64]
+from passcurve.stats.doubled import Doubled, FloatArray, log_factorial, minus, two_sum
+
 IntArray = NDArray[np.int64]
 
 LARGEST_N = 10**8
@@ -271,13 +271,6 @@ def _in_blocks(rule: _Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray
 # --- the rules ------------------------------------------------------------------------------------------------------
 
 
-class _Doubled(NamedTuple):
-    """An unevaluated sum of two float64, the second at most half a unit in the last place of the first."""
-
-    high: FloatArray
-    low: FloatArray
-
-
 def _pass(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     result = np.empty(n.size)
     whole = n <= _WHOLE_N
@@ -329,7 +322,7 @@ def _log_quotient(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     result[few] = _sum_quotient(n[few].astype(np.float64), c[few].astype(np.float64), k[few].astype(np.float64))
     many = inner & ~few
     once, twice = _log_q(n[many], c[many], k[many]), _log_q(n[many], c[many], 2 * k[many])
-    main, rest = _two_sum(twice.high, -2.0 * once.high)
+    main, rest = two_sum(twice.high, -2.0 * once.high)
     result[many] = main + (rest + (twice.low - 2.0 * once.low))
     return result
 
@@ -344,7 +337,7 @@ def _sum_quotient(n: FloatArray, c: FloatArray, k: FloatArray) -> FloatArray:
         below = (start - k) * (start - other)
         share = k * other / below
         term = np.where(share <= 0.5, np.log1p(-share), np.log(start * (start - k - other) / below))
-        total, lost = _two_sum(total, np.where(i < terms, term, 0.0))
+        total, lost = two_sum(total, np.where(i < terms, term, 0.0))
         rest += lost
     return total + rest
 
@@ -358,7 +351,7 @@ def _sum_quotient(n: FloatArray, c: FloatArray, k: FloatArray) -> FloatArray:
 # Knuth (TAOCP 4.2.2).  (Differences of math.lgamma lose those 11 digits: there the relative error is 10^-5.)
 
 
-def _log_q(n: IntArray, c: IntArray, k: IntArray) -> _Doubled:
+def _log_q(n: IntArray, c: IntArray, k: IntArray) -> Doubled:
     """Return log Q: 0 where nothing passed, -inf where every k-subset holds a pass."""
     high, low = np.zeros(n.size), np.zeros(n.size)
     high[k > n - c] = -np.inf
@@ -367,10 +360,10 @@ def _log_q(n: IntArray, c: IntArray, k: IntArray) -> _Doubled:
     for rows, rule in ((few, _sum_factors), (inner & ~few, _from_factorials)):
         if rows.any():
             high[rows], low[rows] = rule(*(values[rows].astype(np.float64) for values in (n, c, k)))
-    return _Doubled(high, low)
+    return Doubled(high, low)
 
 
-def _sum_factors(n: FloatArray, c: FloatArray, k: FloatArray) -> _Doubled:
+def _sum_factors(n: FloatArray, c: FloatArray, k: FloatArray) -> Doubled:
     factors, taken = np.minimum(c, k), np.maximum(c, k)
     total, rest = np.zeros(n.size), np.zeros(n.size)
     for i in range(int(factors.max())):
@@ -378,136 +371,15 @@ def _sum_factors(n: FloatArray, c: FloatArray, k: FloatArray) -> _Doubled:
         share = taken / left
         # log1p keeps the digits of a small share, the logarithm of the quotient those of a small remainder.
         term = np.where(share <= 0.5, np.log1p(-share), np.log((left - taken) / left))
-        total, lost = _two_sum(total, np.where(i < factors, term, 0.0))
+        total, lost = two_sum(total, np.where(i < factors, term, 0.0))
         rest += lost
-    return _Doubled(*_two_sum(total, rest))
+    return Doubled(*two_sum(total, rest))
 
 
-def _from_factorials(n: FloatArray, c: FloatArray, k: FloatArray) -> _Doubled:
-    above = _minus(_log_factorial(n - c), _log_factorial(n))
-    below = _minus(_log_factorial(n - c - k), _log_factorial(n - k))
-    return _minus(above, below)
-
-
-def _log_factorial(x: FloatArray) -> _Doubled:
-    """Return log x! of whole x: from a table below 256, by Stirling's series (DLMF 5.11.1) from there."""
-    table = _small_log_factorials()
-    small = x < table.high.size
-    large = np.maximum(x, table.high.size)
-    inverse = 1.0 / large
-    square = inverse * inverse
-    series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
-    result = _times(_log(large), large + 0.5)
-    result = _plus(result, -large)
-    result = _plus(result, _half_log_two_pi().high, _half_log_two_pi().low)
-    result = _plus(result, series)
-    row = np.where(small, x, 0.0).astype(np.intp)
-    return _Doubled(
-        np.where(small, table.high[row], result.high),
-        np.where(small, table.low[row], result.low),
-    )
-
-
-def _log(x: FloatArray) -> _Doubled:
-    """Return log x of whole x < 2^40: powers of two, a table of 64 points, and atanh of what is left, below 1/256."""
-    mantissa, exponent = np.frexp(x)
-    point = np.rint(mantissa * 128.0)
-    nearest = point / 128.0
-    # Both of these are exact: x has at most 40 bits and the point 8.
-    above, below = mantissa - nearest, mantissa + nearest
-    z = _quotient(above, below)
-    product, lost = _two_product(z.high, z.high)
-    w, w_low = _two_sum(product, lost + 2.0 * z.high * z.low)
-    third = w / 3.0
-    back, lost = _two_product(third, np.float64(3.0))
-    third_low = (((w - back) - lost) + w_low) / 3.0
-    tail = w * w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * (1 / 11 + w / 13))))
-    bracket, lost = _two_sum(third, tail)
-    bracket_low = lost + third_low
-    # log = e log 2 + log(point/128) + 2z + 2z (w/3 + w^2/5 + ...)
-    product, lost = _two_product(z.high, bracket)
-    lost += z.high * bracket_low + z.low * bracket
-    table = _logs_of_points()
-    row = point.astype(np.intp) - 64
-    result = _times(_log_two(), exponent.astype(np.float64))
-    result = _plus(result, table.high[row], table.low[row])
-    result = _plus(result, 2.0 * z.high, 2.0 * z.low)
-    return _plus(result, 2.0 * product, 2.0 * lost)
-
-
-def _two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the rounded sum and what rounding lost, exactly (Knuth)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-def _two_product(a: FloatArray, b: FloatArray | np.float64) -> tuple[FloatArray, FloatArray]:
-    """Return the rounded product and what rounding lost, exactly (Dekker)."""
-    product = a * b
-    a_high, b_high = 134217729.0 * a, 134217729.0 * b
-    a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
-    a_low, b_low = a - a_high, b - b_high
-    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
-
-
-def _quotient(a: FloatArray, b: FloatArray) -> _Doubled:
-    high = a / b
-    back, lost = _two_product(high, b)
-    return _Doubled(high, ((a - back) - lost) / b)
-
-
-def _plus(a: _Doubled, high: FloatArray, low: FloatArray | float = 0.0) -> _Doubled:
-    total, lost = _two_sum(a.high, high)
-    return _Doubled(*_two_sum(total, lost + (a.low + low)))
-
-
-def _minus(a: _Doubled, b: _Doubled) -> _Doubled:
-    return _plus(a, -b.high, -b.low)
-
-
-def _times(a: _Doubled, b: FloatArray) -> _Doubled:
-    product, lost = _two_product(a.high, b)
-    return _Doubled(*_two_sum(product, lost + a.low * b))
-
-
-# --- tables, made on first use from decimals ------------------------------------------------------------------------
-
-_DIGITS = Context(prec=50)
-_PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
-
-
-def _doubled(values: Sequence[Decimal]) -> _Doubled:
-    high = [float(value) for value in values]
-    low = [float(_DIGITS.subtract(value, Decimal(part))) for value, part in zip(values, high, strict=True)]
-    return _Doubled(np.array(high), np.array(low))
-
-
-def _doubled_number(value: Decimal) -> _Doubled:
-    table = _doubled([value])
-    return _Doubled(table.high.reshape(()), table.low.reshape(()))
-
-
-@functools.cache
-def _log_two() -> _Doubled:
-    return _doubled_number(_DIGITS.ln(Decimal(2)))
-
-
-@functools.cache
-def _half_log_two_pi() -> _Doubled:
-    return _doubled_number(_DIGITS.divide(_DIGITS.ln(_DIGITS.multiply(Decimal(2), _PI)), Decimal(2)))
-
-
-@functools.cache
-def _logs_of_points() -> _Doubled:
-    """Log(j/128) for j = 64 .. 128."""
-    return _doubled([_DIGITS.ln(_DIGITS.divide(Decimal(j), Decimal(128))) for j in range(64, 129)])
-
-
-@functools.cache
-def _small_log_factorials() -> _Doubled:
-    """Log x! for x = 0 .. 255."""
-    return _doubled([_DIGITS.ln(Decimal(math.factorial(x))) for x in range(256)])
+def _from_factorials(n: FloatArray, c: FloatArray, k: FloatArray) -> Doubled:
+    above = minus(log_factorial(n - c), log_factorial(n))
+    below = minus(log_factorial(n - c - k), log_factorial(n - k))
+    return minus(above, below)
 
 
 @functools.cache

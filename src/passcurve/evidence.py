@@ -1,0 +1,96 @@
+"""What can be read from files alone: the first ids and the size of a file of samples, every verdict of a stored run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from passcurve.errors import DataError, nearest
+from passcurve.extract import extract
+from passcurve.store.lines import read_lines
+from passcurve.store.rundir import RunDir
+from passcurve.store.samples import read_rows
+from passcurve.types import Benchmark, Completion, Header, Problem, Program, Verdict
+
+_PEEK_ROWS = 1000
+_COUNTED_BYTES = 64 << 20
+
+
+def first_ids(samples: Path) -> list[str]:
+    """Return the task ids of the first rows of a file, as far as they can be read.
+
+    Raises DataError when the file itself cannot be read.
+    """
+    ids = []
+    for line in islice(read_lines(samples), _PEEK_ROWS):
+        try:
+            ids.append(msgspec.json.decode(line or b"", type=_Named).task_id)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+    return ids
+
+
+def about_rows(samples: Path) -> int | None:
+    """Return about how many rows a file has, to tell the time left; None when counting would take long."""
+    if samples.stat().st_size > _COUNTED_BYTES:
+        return None
+    return sum(1 for _ in read_lines(samples))
+
+
+class _Named(msgspec.Struct):
+    task_id: str
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is known of one verdict."""
+
+    header: Header
+    problem: Problem
+    verdict: Verdict
+    program: Program | None
+    missing: str
+    """Why there is no program, when the samples have gone or changed."""
+
+
+def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -> list[Look]:
+    """Return every verdict of a problem in a run, by sample.
+
+    ``benchmark`` finds the benchmark that a header names.  Raises StoreError when there is no run, DataError when the
+    problem is not in it or the benchmark cannot be found.
+    """
+    with RunDir(run).read() as stored:
+        header = stored.attempt.header
+        problems = {problem.id: problem for problem in benchmark(header).problems}
+        found = {row: verdict for row in stored.rows() if (verdict := stored.verdict_at(row)) is not None}
+    judged = dict.fromkeys(verdict.key.problem_id for verdict in found.values())
+    chosen = [each for each in judged if each == problem_id]
+    chosen = chosen or [each for each in judged if each.rpartition("/")[2] == problem_id]
+    if len(chosen) != 1 or chosen[0] not in problems:
+        raise DataError(f"no verdict on {problem_id!r} in {str(run)!r}{nearest(problem_id, judged)}")
+    problem = problems[chosen[0]]
+    rows, missing = _rows_of(Path(header.samples), list(problems), problem.id)
+    looks = []
+    for row, verdict in found.items():
+        if verdict.key.problem_id == problem.id:
+            completion = rows.get(row)
+            looks.append(
+                Look(
+                    header=header,
+                    problem=problem,
+                    verdict=verdict,
+                    program=extract(problem, completion) if completion is not None else None,
+                    missing=missing or f"row {row} is no longer in {header.samples!r}",
+                )
+            )
+    return sorted(looks, key=lambda each: each.verdict.key.sample_index)
+
+
+def _rows_of(samples: Path, known: list[str], problem_id: str) -> tuple[dict[int, Completion], str]:
+    try:
+        rows = (row for row in read_rows(samples, known) if isinstance(row, Completion))
+        return {row.row: row for row in rows if row.key.problem_id == problem_id}, ""
+    except DataError as error:
+        return {}, str(error)
