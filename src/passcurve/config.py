@@ -32,7 +32,7 @@ def cores() -> int:
 def memory_of_machine() -> int | None:
     """Return the bytes of memory that this machine or container has, or None where that cannot be known."""
     found = []
-    with contextlib.suppress(ValueError, OSError):
+    with contextlib.suppress(ValueError, OSError, AttributeError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:

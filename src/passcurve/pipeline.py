@@ -164,6 +164,7 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
         verdict=request.verdict,
         dedup=request.dedup,
         jail=found.jail,
+        subset=request.subset,
         problems=request.problems,
         seed=request.seed,
     )
@@ -399,7 +400,7 @@ class _Road:
             modes=tally.modes,
             jail=found.jail,
             own_clock=found.own_clock,
-            notes=tuple(f"{each}: {plan.note}" for each, plan in self._plans.items() if plan.note),
+            notes=(*self._afresh(), *(f"{each}: {plan.note}" for each, plan in self._plans.items() if plan.note)),
             slowest=self._slowest,
             resumed=self._resumed,
             signature=signature(header),
@@ -407,6 +408,12 @@ class _Road:
             results=str(results) if results is not None and tally.owed == 0 else None,
             exit_code=self._exit_code(estimates, attempted),
         )
+
+    def _afresh(self) -> tuple[str, ...]:
+        if not self._store.abandoned:
+            return ()
+        what = "; ".join(f"{each.field} was {each.was}, is {each.now}" for each in self._store.abandoned)
+        return (f"an interrupted run in {str(self._request.run)!r} was judged otherwise, so all began afresh: {what}",)
 
     def _exit_code(self, estimates: tuple[Estimate, ...], attempted: int) -> int:
         if self.tally.owed:

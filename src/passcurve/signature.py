@@ -20,6 +20,8 @@ def signature(header: Header) -> str:
         "dedup": "yes" if header.dedup else "no",
         "passcurve": header.version,
     }
+    if header.subset:
+        parts["subset"] = "yes"
     if header.problems:
         parts["problems"] = header.problems
     return "|".join(f"{name}:{value}" for name, value in parts.items())

@@ -180,8 +180,8 @@ class Jail(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     """Not in force, each with its reason."""
     landlock_abi: int = 0
-    uid: int | None = None
-    """The host's uid of the samples; None when it is the user's own."""
+    own_uid: bool = False
+    """Whether samples ran under a uid of their own on the host; else under the user's."""
     python: str = ""
     """Version of the interpreter that ran the samples."""
     packages: tuple[str, ...] = ()
@@ -201,6 +201,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["auto", "referee", "shared"]
     dedup: bool
     jail: Jail
+    subset: bool = False
+    """Whether only the problems that have samples are scored."""
     problems: str = ""
     """The pattern that chose some of the problems; empty for all."""
     seed: int = 0

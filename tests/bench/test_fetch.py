@@ -1,7 +1,5 @@
 """Fetching over a real connection to this machine: what arrives, what is refused, what is left behind."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 import hashlib

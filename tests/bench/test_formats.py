@@ -1,7 +1,5 @@
 """The reader of HumanEval's format: what it accepts, and what it says of everything else."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 import gzip

@@ -1,7 +1,5 @@
 """From a name or a path to a benchmark: where it is looked for, and what is said when it is nowhere."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 import hashlib

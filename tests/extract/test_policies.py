@@ -1,7 +1,5 @@
 """How a completion becomes a program, and what is recorded of it."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 from typing import Literal, get_args, get_type_hints

@@ -1,7 +1,5 @@
 """Counts -> Estimate: the mean to the last bit, and a reason wherever there is none."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 import math

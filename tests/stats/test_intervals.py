@@ -1,7 +1,5 @@
 """Intervals: against published tables, against their definitions, and by exact coverage."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """pass@k: against subsets counted one by one, against fractions, and against what is published."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 import itertools

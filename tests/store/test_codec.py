@@ -1,7 +1,5 @@
 """Records as lines, and back."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 import json

@@ -1,7 +1,5 @@
 """The file of results: the same rows in the same order, with what was found."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 import gzip

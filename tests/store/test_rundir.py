@@ -1,7 +1,5 @@
 """The run directory: whatever ends a run, every whole line survives and the rest is owed."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 import os

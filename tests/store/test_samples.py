@@ -1,7 +1,5 @@
 """The reader of sample files: what counts, what is listed, and nothing that stops it but the file itself."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 import gzip

@@ -1,7 +1,5 @@
 """Counts per problem and per status."""
 
-# ruff: noqa: SIM300 - the expected value stands on the left
-
 from __future__ import annotations
 
 import pytest

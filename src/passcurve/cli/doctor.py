@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import sys
 from typing import Any, Optional
 
 import msgspec
@@ -88,4 +87,4 @@ def _print(record: dict[str, Any], layers: dict[str, str], failure: str | None, 
         )
         say(f"isolation: {record['isolation']}; limits count {clock}")
     else:
-        sys.stdout.write(f"isolation: {failure}\n")
+        say(f"isolation: {failure}")

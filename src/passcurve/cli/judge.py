@@ -227,7 +227,8 @@ def _print(result: Any) -> None:
     attempted = (
         f"{result.attempted} of {result.problems}" if result.attempted < result.problems else str(result.problems)
     )
-    say(f"{result.benchmark}: {result.samples:,} samples of {attempted} problems")
+    samples = f"{result.samples:,} sample{'s' if result.samples != 1 else ''}"
+    say(f"{result.benchmark}: {samples} of {attempted} problem{'s' if result.problems != 1 else ''}")
     for line in terminal.score_lines(result.estimates):
         say(line)
     say(f"  {terminal.status_line(result.statuses)}")

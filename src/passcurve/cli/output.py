@@ -13,12 +13,15 @@ from typing import Any, NoReturn
 import typer
 from rich.console import Console
 
-from passcurve.errors import PasscurveError
+from passcurve.errors import IsolationError, PasscurveError
 
 
 def say(text: str) -> None:
     """Print a line of the result."""
-    sys.stdout.write(text + "\n")
+    try:
+        sys.stdout.write(text + "\n")
+    except BrokenPipeError:
+        _mute()
 
 
 def tell(text: str) -> None:
@@ -41,6 +44,8 @@ def told(as_json: bool) -> Iterator[None]:
     """Turn an error of ours into one line and its exit code, and SIGTERM into an interruption."""
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
+        if sys.platform == "win32":
+            raise IsolationError("Windows cannot jail a program; use a Linux machine, container or VM (WSL 2 is one)")
         yield
     except PasscurveError as error:
         stop(error, as_json)
@@ -67,7 +72,12 @@ def quietly(command: Callable[[], None]) -> None:
     """Run the command line; a reader that has gone away is no error worth a word."""
     try:
         command()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _mute()
+
+
+def _mute() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

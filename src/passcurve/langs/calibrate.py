@@ -79,7 +79,7 @@ class _Climb:
         return Settled(problem=self.problem, plan=msgspec.structs.replace(trial, note=note), verdict=verdict)
 
     def _vacuous(self, verdict: Verdict) -> Settled:
-        plan = Plan(mode=self._ladder[0].mode, fault=True, note=f"the tests pass without a call: {VACUOUS}")
+        plan = Plan(mode=self._ladder[0].mode, fault=True, note=VACUOUS)
         return Settled(problem=self.problem, plan=plan, verdict=verdict)
 
 

@@ -9,7 +9,7 @@ from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Call, Mode, SampleKey, Status, Verdict
 
 MESSAGE_CHARACTERS = 500
-VACUOUS = "the tests never call the function"
+VACUOUS = "the tests pass whatever the function does: they never need it"
 _MEMORY_SHARE = 0.9
 """A process killed from outside while it held this share of its limit died of it."""
 
@@ -63,10 +63,12 @@ def _status(job: Job, outcome: Outcome, report: dict[str, Any]) -> tuple[Status,
         return "timeout", f"over {limit.timeout_s:g} s of {limit.clock} time"
     if outcome.ended == "tests":
         return "timeout", "the tests did not end on what it returned"
+    if outcome.signal == signal.SIGKILL and outcome.memory_bytes >= _MEMORY_SHARE * limit.memory_bytes:
+        return "memory", "killed at the limit of memory"
     if outcome.doubt or said == "protocol":
         return "crash", outcome.doubt or f"wrote nonsense on the line to the tests: {report.get('message', '')}"
     if said == "gone" or (said is None and outcome.ended in ("report", "exit")):
-        return _died(job, outcome)
+        return _died(outcome)
     if said == "benchmark" or said == "tests":
         return "failed", f"benchmark: {report.get('message', '')}"
     if said == "passed":
@@ -78,14 +80,12 @@ def _status(job: Job, outcome: Outcome, report: dict[str, Any]) -> tuple[Status,
     return "crash", "a report that is none"
 
 
-def _died(job: Job, outcome: Outcome) -> tuple[Status, str]:
+def _died(outcome: Outcome) -> tuple[Status, str]:
     if outcome.signal is not None:
         try:
             name = signal.Signals(outcome.signal).name
         except ValueError:
             name = f"signal {outcome.signal}"
-        if outcome.memory_bytes >= _MEMORY_SHARE * job.limits.memory_bytes:
-            return "memory", f"{name} at the limit of memory"
         if outcome.signal == signal.SIGXCPU:
             return "timeout", "over the backstop of CPU time"
         return "crash", f"the interpreter died of {name}"

@@ -197,6 +197,8 @@ class Check:
 
     def _report(self, status: str, message: str) -> dict[str, Any]:
         report: dict[str, Any] = {"status": status, "message": message, "calls": self.calls}
+        if status == "gone":
+            report["lost"] = True
         if self._flattened:
             report["flattened"] = tuple(sorted(self._flattened))[:8]
         if status != "passed" and self._last is not None:

@@ -23,7 +23,8 @@ RECURSION = 1000
 
 MESSAGE_CHARACTERS = 2000
 FRAME_BYTES = 256 << 20
-SOURCE_NAME = "<sample>"
+SOURCE_NAME = "sample.py"
+"""Not in angle brackets: names in those have no source, says linecache."""
 
 
 def main(descriptor: int, setup: dict[str, Any]) -> None:

@@ -102,6 +102,7 @@ def _jail(walls: Walls, ready: Ready, toolchain: Toolchain, missing: list[str]) 
         layers=tuple(layers),
         missing=tuple(missing),
         landlock_abi=ready.landlock,
+        own_uid=ready.dropped,
         python=ready.python,
         packages=toolchain.packages,
     )

@@ -25,6 +25,9 @@ REPORT_BYTES = 1 << 20
 FIRST_LOOK_S = 0.05
 """A job that runs longer is timed by its own clock from here on; most end before."""
 
+DEATH_S = 0.5
+"""How long a program that has closed its line gets to be seen dying."""
+
 WALL_FACTOR = 20.0
 """Wall time, in limits, after which a job is given up as our failure: the machine did not let it run."""
 
@@ -68,14 +71,14 @@ class _Running:
         if self.referee_died:
             doubt = "the tests' process died"
         elif killed == signal.SIGKILL and not self.sent_end:
-            doubt = "killed by nobody we know"
+            doubt = "died of a SIGKILL that we did not send"
         ended = "fault" if self.fault else self.ended or ("report" if self.report else "exit")
         return Outcome(
             tag=self.job.tag,
             ended=ended,  # type: ignore[arg-type]
             report=self.report,
             exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
-            signal=None if self.sent_end else killed,
+            signal=None if self.sent_end and killed == signal.SIGKILL else killed,
             fault=self.fault,
             doubt=doubt,
             # Below the first look the difference between the clocks is smaller than anybody's limit.
@@ -247,12 +250,23 @@ class Worker:
             if not from_referee:
                 self._forget_line(line)
         running.reported = True
-        self._end_sample(running)
+        if not data or (running.report or {}).get("lost"):
+            # The program is gone or has closed the line: if it died, how it died is worth a moment's wait.
+            running.look_at = time.monotonic() + DEATH_S
+            self._rest(running)
+        else:
+            self._end_sample(running)
+
+    def _rest(self, running: _Running) -> None:
+        """Be free for the next job if this one has reported and its process has ended."""
+        if running is self._now and running.reported and running.exit is not None:
+            self._now = None
+            self._ending.append(running)
 
     def _end_sample(self, running: _Running) -> None:
         """Time the sample if that matters, end it, and be free for the next: its report is in."""
         running.stopped = running.stopped or time.monotonic()
-        if running.stopped - running.started > FIRST_LOOK_S and running.exit is None:
+        if running.stopped - running.started > FIRST_LOOK_S and running.exit is None and not running.sent_end:
             self._look(running)
         self._send_end(running)
         if running is self._now:
@@ -279,6 +293,7 @@ class Worker:
                 if "exit" in record:
                     running.exit = record
                     running.stopped = running.stopped or time.monotonic()
+                    self._rest(running)
                     self._settle()
                 else:
                     self._jail_clock(running, record["clock"])
@@ -307,13 +322,16 @@ class Worker:
     def _jail_clock(self, running: _Running, clock: list[int] | None) -> None:
         running.looks -= 1
         wall = (running.stopped or time.monotonic()) - running.started
-        if clock is None or running.job.limits.clock == "wall":
+        if running.job.limits.clock == "wall":
             running.own_s = wall
+        elif clock is None:
+            # It ended before it could be timed: the last look stands.
+            running.own_s = running.own_s if running.own_s >= 0 else wall
         else:
             tests = running.referee_now - running.referee_base if running.referee_base >= 0 else 0.0
             slept = max(0.0, wall - clock[1] * _SECOND_NS - tests)
             running.own_s = clock[0] * _SECOND_NS + slept
-        if running is self._now and running.ended is None and running.exit is None:
+        if running is self._now and running.ended is None and running.exit is None and not running.reported:
             self._judge_time(running, wall)
 
     def _judge_time(self, running: _Running, wall: float) -> None:
@@ -342,6 +360,9 @@ class Worker:
         """Time the current job, or stop waiting for its tests."""
         running = self._now
         if running is None or now < running.look_at:
+            return
+        if running.reported:
+            self._end_sample(running)
             return
         patience = max(10.0, running.job.limits.timeout_s * REFEREE_FACTOR)
         if running.ended is None and running.exit is not None and now - running.stopped > patience:

@@ -123,13 +123,12 @@ class Zygote:
         abi = 0
         if config["landlock"]:
             abi = landlock.abi()
-            scratch = mounts.SCRATCH if self._apart else config["scratch_dir"]
-            self._rules = landlock.ruleset(abi, config["readable"], scratch)
+            self._write_rules()
         if _LINUX:
             kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         if config["seccomp"]:
-            self._narrow = seccomp.Narrow()
+            self._narrow = seccomp.Narrow(own_files=self._apart)
             seccomp.install_broad()
         if _LINUX:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -146,6 +145,7 @@ class Zygote:
                 "clock": bool(self._proc),
                 "broken": broken,
                 "python": "%d.%d.%d" % sys.version_info[:3],
+                "dropped": bool(kind) and config["host_id"] is not None,
             }
         )
 
@@ -183,6 +183,7 @@ class Zygote:
             self._leave()
 
     def _run(self, order: dict[str, Any], descriptor: int) -> None:
+        watch, alive = (-1, -1) if hasattr(os, "pidfd_open") else os.pipe()
         pid = os.fork()
         if pid == 0:
             try:
@@ -193,10 +194,12 @@ class Zygote:
                 os._exit(99)
             os._exit(0)
         os.close(descriptor)
+        if alive >= 0:
+            os.close(alive)
         if order["cpu"]:
             rlimits.limit_cpu(pid, order["cpu"])
         self._child = pid
-        self._pidfd = os.pidfd_open(pid)
+        self._pidfd = os.pidfd_open(pid) if watch < 0 else watch
         self._poll.register(self._pidfd, select.POLLIN)
 
     def _enter_jail(self) -> None:
@@ -218,6 +221,9 @@ class Zygote:
         """Reap the child and whatever it left, clean the scratch, report."""
         self._poll.unregister(self._pidfd)
         os.close(self._pidfd)
+        if not hasattr(os, "pidfd_open"):
+            # What ended is a pipe that the child held; it may have closed it and live on.
+            os.kill(self._child, signal.SIGKILL)
         _, status, used = os.wait4(self._child, 0)
         self._child = 0
         if self._apart:
@@ -251,6 +257,14 @@ class Zygote:
         elif self._scratch_now() != self._scratch_state:
             mounts.renew_scratch(self._config["scratch"])
             self._scratch_state = self._scratch_now()
+            if self._rules >= 0:
+                # A rule belongs to the folder it was made for, and that one is gone.
+                os.close(self._rules)
+                self._write_rules()
+
+    def _write_rules(self) -> None:
+        scratch = mounts.SCRATCH if self._apart else self._config["scratch_dir"]
+        self._rules = landlock.ruleset(landlock.abi(), self._config["readable"], scratch)
 
     def _clock(self) -> object:
         """Return [CPU of all threads, longest CPU + waiting of one thread] of the child in ns, or None."""

@@ -24,6 +24,9 @@ from passcurve.types import Limits
 READY_S = 60.0
 """A zygote takes 0.1 s on an idle machine; one that takes this long never comes."""
 
+FIRST_UID = 1_500_000_000
+"""Root's samples run under this uid plus the pid of their zygote: far above what systems hand out."""
+
 LEAVE_S = 0.5
 """How long a zygote gets to end by itself before it is killed."""
 
@@ -78,6 +81,8 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     landlock: int
     clock: bool
+    dropped: bool
+    """Whether it gave up root's uid for one of its own."""
     broken: tuple[str, ...]
     python: str
 
@@ -93,7 +98,7 @@ class Zygote:
         self.line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._process = subprocess.Popen(
-                [toolchain.executable, "-S", "-s", _BOOT, str(theirs.fileno())],
+                [toolchain.executable, "-B", "-S", "-s", _BOOT, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -140,8 +145,8 @@ class Zygote:
             "namespaces": walls.namespaces,
             "landlock": walls.landlock,
             "seccomp": walls.seccomp,
-            # Far above the ids that systems hand out, and one per zygote: threads are counted per id.
-            "host_id": namespaces.choose_host_id(1_500_000_000 + self._process.pid),
+            # One per zygote: threads are counted per id.
+            "host_id": namespaces.choose_host_id(FIRST_UID + self._process.pid),
             "binds": binds,
             "links": links,
             "masks": masks,
@@ -179,6 +184,7 @@ class Zygote:
             kind=answer["kind"],
             landlock=answer["landlock"],
             clock=answer["clock"],
+            dropped=answer["dropped"],
             broken=tuple(answer["broken"]),
             python=answer["python"],
         )

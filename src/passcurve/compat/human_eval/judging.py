@@ -75,5 +75,5 @@ def _in_their_words(row: Row) -> Row:
     said: str = row["result"]
     if row.get("exception"):
         message = row.get("message", "").removeprefix(row["exception"]).removeprefix(": ")
-        said = "failed: " + message.replace("(<sample>, line ", "(<string>, line ")
+        said = "failed: " + message.replace("(sample.py, line ", "(<string>, line ")
     return {"result": said, "passed": row["passed"]}

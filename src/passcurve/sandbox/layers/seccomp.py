@@ -32,188 +32,38 @@ def _low(argument: int) -> int:
 
 
 SAMPLE = frozenset(
-    [
-        "read",
-        "write",
-        "open",
-        "openat",
-        "openat2",
-        "close",
-        "close_range",
-        "lseek",
-        "pread64",
-        "pwrite64",
-        "readv",
-        "writev",
-        "preadv",
-        "pwritev",
-        "preadv2",
-        "pwritev2",
-        "sendfile",
-        "copy_file_range",
-        "stat",
-        "fstat",
-        "lstat",
-        "newfstatat",
-        "statx",
-        "statfs",
-        "fstatfs",
-        "access",
-        "faccessat",
-        "faccessat2",
-        "readlink",
-        "readlinkat",
-        "getcwd",
-        "chdir",
-        "fchdir",
-        "getdents",
-        "getdents64",
-        "fcntl",
-        "creat",
-        "mkdir",
-        "mkdirat",
-        "rmdir",
-        "unlink",
-        "unlinkat",
-        "rename",
-        "renameat",
-        "renameat2",
-        "link",
-        "linkat",
-        "symlink",
-        "symlinkat",
-        "truncate",
-        "ftruncate",
-        "fallocate",
-        "fsync",
-        "fdatasync",
-        "sync_file_range",
-        "chmod",
-        "fchmod",
-        "fchmodat",
-        "fchmodat2",
-        "utime",
-        "utimes",
-        "utimensat",
-        "futimesat",
-        "umask",
-        "flock",
-        "fadvise64",
-        "dup",
-        "dup2",
-        "dup3",
-        "pipe",
-        "pipe2",
-        "poll",
-        "ppoll",
-        "select",
-        "pselect6",
-        "epoll_create",
-        "epoll_create1",
-        "epoll_ctl",
-        "epoll_wait",
-        "epoll_pwait",
-        "epoll_pwait2",
-        "eventfd",
-        "eventfd2",
-        "timerfd_create",
-        "timerfd_settime",
-        "timerfd_gettime",
-        "signalfd",
-        "signalfd4",
-        "mmap",
-        "munmap",
-        "mprotect",
-        "mremap",
-        "madvise",
-        "brk",
-        "msync",
-        "mincore",
-        "futex",
-        "futex_waitv",
-        "set_robust_list",
-        "set_tid_address",
-        "rseq",
-        "membarrier",
-        "arch_prctl",
-        "clone",
-        "rt_sigaction",
-        "rt_sigprocmask",
-        "rt_sigreturn",
-        "rt_sigpending",
-        "rt_sigtimedwait",
-        "rt_sigsuspend",
-        "sigaltstack",
-        "restart_syscall",
-        "pause",
-        "alarm",
-        "setitimer",
-        "getitimer",
-        "timer_create",
-        "timer_settime",
-        "timer_gettime",
-        "timer_getoverrun",
-        "timer_delete",
-        "kill",
-        "tkill",
-        "tgkill",
-        "clock_gettime",
-        "clock_getres",
-        "clock_nanosleep",
-        "nanosleep",
-        "gettimeofday",
-        "time",
-        "times",
-        "getrusage",
-        "getrandom",
-        "getcpu",
-        "getpid",
-        "getppid",
-        "gettid",
-        "getuid",
-        "geteuid",
-        "getgid",
-        "getegid",
-        "getresuid",
-        "getresgid",
-        "getgroups",
-        "getpgid",
-        "getpgrp",
-        "getsid",
-        "getpriority",
-        "getrlimit",
-        "setrlimit",
-        "prlimit64",
-        "uname",
-        "sysinfo",
-        "prctl",
-        "ioctl",
-        "sched_yield",
-        "sched_getaffinity",
-        "sched_getparam",
-        "sched_getscheduler",
-        "sched_get_priority_max",
-        "sched_get_priority_min",
-        "sched_rr_get_interval",
-        "socketpair",
-        "sendto",
-        "recvfrom",
-        "recvmsg",
-        "shutdown",
-        "getsockname",
-        "getpeername",
-        "getsockopt",
-        "setsockopt",
-        "exit",
-        "exit_group",
-        "wait4",
-        "waitid",
-    ]
+    """
+    read write open openat openat2 close close_range lseek pread64 pwrite64 readv writev preadv pwritev preadv2
+    pwritev2 sendfile copy_file_range stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2
+    readlink readlinkat getcwd chdir fchdir getdents getdents64 fcntl
+    creat mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat truncate
+    ftruncate fallocate fsync fdatasync sync_file_range chmod fchmod fchmodat fchmodat2 utime utimes utimensat
+    futimesat umask flock fadvise64
+    dup dup2 dup3 pipe pipe2 poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
+    epoll_pwait2 eventfd eventfd2 timerfd_create timerfd_settime timerfd_gettime signalfd signalfd4
+    mmap munmap mprotect mremap madvise brk msync mincore
+    futex futex_waitv set_robust_list set_tid_address rseq membarrier arch_prctl clone
+    rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack restart_syscall
+    pause alarm setitimer getitimer timer_create timer_settime timer_gettime timer_getoverrun timer_delete
+    kill tkill tgkill
+    clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times getrusage getrandom getcpu
+    getpid getppid gettid getuid geteuid getgid getegid getresuid getresgid getgroups getpgid getpgrp getsid
+    getpriority getrlimit setrlimit prlimit64 uname sysinfo prctl ioctl
+    sched_yield sched_getaffinity sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min
+    sched_rr_get_interval
+    socketpair sendto recvfrom recvmsg shutdown getsockname getpeername getsockopt setsockopt
+    exit exit_group wait4 waitid
+    """.split()
 )
 """Calls of honest programs: HumanEval, threads, asyncio, numpy, tempfile.  Some are bounded further by argument."""
 
-ZYGOTE = frozenset(["mount", "umount2", "seccomp", "capset", "landlock_restrict_self", "pidfd_open", "close_range"])
+ZYGOTE = frozenset(
+    "mount umount2 seccomp capset landlock_create_ruleset landlock_add_rule landlock_restrict_self pidfd_open".split()
+)
 """What only the zygote needs; the narrow filter takes them away from its children."""
+
+FILE_MODES = frozenset("chmod fchmod fchmodat fchmodat2 utime utimes utimensat futimesat truncate".split())
+"""Calls on a path that Landlock has no rule for: without mounts of our own they would reach the host's files."""
 
 _IOCTLS = {
     "x86_64": (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451),
@@ -310,7 +160,8 @@ def broad(machine: str = kernel.MACHINE) -> bytes:
 class Narrow:
     """The filter of one child; its own pid is written in after the fork."""
 
-    def __init__(self, machine: str = kernel.MACHINE) -> None:
+    def __init__(self, machine: str = kernel.MACHINE, *, own_files: bool = True) -> None:
+        """``own_files``: nothing but our own mounts can be reached, so file modes may be changed."""
         table = numbers(machine)
         refuse = _errno(errno.EPERM)
         program = _Program()
@@ -329,9 +180,10 @@ class Narrow:
         program.when(table["prctl"], _only(0, _CHILD_PRCTLS, refuse))
         program.when(table["prlimit64"], _only(0, (0,), refuse))
         # A thread id says nothing about its process, so the old call without one is refused.
-        for name in sorted({*ZYGOTE, "tkill"} - {"close_range"}):
-            program.add(_JUMP_EQUAL, table[name], 0, 1)
-            program.give(refuse)
+        for name in sorted({*ZYGOTE, "tkill", *(() if own_files else FILE_MODES)}):
+            if name in table:
+                program.add(_JUMP_EQUAL, table[name], 0, 1)
+                program.give(refuse)
         program.give(_ALLOW)
         self._code = ctypes.create_string_buffer(program.code, len(program.code))
         self._header = _header(self._code, program.length)
