@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import signal
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Call, Mode, SampleKey, Status, Verdict
 
 MESSAGE_CHARACTERS = 500
 VACUOUS = "the tests pass whatever the function does: they never need it"
+_FAILURES: dict[str, Status] = {"failed": "failed", "memory": "memory", "output": "output", "compile": "compile"}
 _MEMORY_SHARE = 0.9
 """A process killed from outside while it held this share of its limit died of it."""
 
@@ -23,38 +26,67 @@ def _is_garbage(outcome: Outcome) -> bool:
     return outcome.report is not None and outcome.report.get("status") == "protocol"
 
 
+_Text = Annotated[str, msgspec.Meta(max_length=8000)]
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """What a report must look like: in shared mode the sample could have written it."""
+
+    status: _Text
+    message: _Text = ""
+    exception: _Text = ""
+    call: tuple[_Text, _Text] | None = None
+    test_line: _Text = ""
+    calls: Annotated[int, msgspec.Meta(ge=0, le=1 << 40)] = 0
+    flattened: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=16)] = ()
+    token: _Text = ""
+
+
+_NO_REPORT = _Report(status="")
+_BAD_REPORT = _Report(status="a report that is none")
+
+
+def _read(outcome: Outcome) -> _Report:
+    if outcome.report is None:
+        return _NO_REPORT
+    try:
+        return msgspec.convert(outcome.report, _Report)
+    except msgspec.ValidationError:
+        return _BAD_REPORT
+
+
 def judge(key: SampleKey, job: Job, outcome: Outcome, mode: Mode) -> Verdict:
     """Return the verdict on one sample.
 
     The default is "not passed": a pass needs a report that says so, from the referee or, in shared mode, with the
     job's token.
     """
-    report: dict[str, Any] = outcome.report or {}
+    report = _read(outcome)
     status, message = _status(job, outcome, report)
-    call = report.get("call")
-    exception = report.get("exception")
+    call = None
+    if report.call is not None and status not in ("passed", "void"):
+        arguments, ended = report.call
+        call = Call(index=report.calls, arguments=_bounded(arguments, 2000), outcome=_bounded(ended, 2000))
     return Verdict(
         key=key,
         status=status,
         mode=mode,
         message=_bounded(message),
-        exception=_bounded(exception) if status not in ("passed", "void", "timeout") and exception else "",
-        call=Call(index=_count(report), arguments=_bounded(call[0], 2000), outcome=_bounded(call[1], 2000))
-        if isinstance(call, tuple) and len(call) == 2
-        else None,
-        test_line=_bounded(report.get("test_line", "")),
-        calls=_count(report),
+        exception=_bounded(report.exception) if status not in ("passed", "void", "timeout") else "",
+        call=call,
+        test_line=_bounded(report.test_line),
+        calls=report.calls,
         own_s=round(outcome.own_s, 6),
         wall_s=round(outcome.wall_s, 6),
         cpu_s=round(outcome.cpu_s, 6),
         memory_bytes=outcome.memory_bytes,
-        flattened=tuple(_bounded(name, 80) for name in report.get("flattened", ())),
+        flattened=tuple(_bounded(name, 80) for name in report.flattened),
     )
 
 
-def _status(job: Job, outcome: Outcome, report: dict[str, Any]) -> tuple[Status, str]:
+def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
     limit = job.limits
-    said = report.get("status")
+    said = report.status
     if outcome.ended == "fault":
         return "void", outcome.fault
     if outcome.ended == "wall":
@@ -66,17 +98,17 @@ def _status(job: Job, outcome: Outcome, report: dict[str, Any]) -> tuple[Status,
     if outcome.signal == signal.SIGKILL and outcome.memory_bytes >= _MEMORY_SHARE * limit.memory_bytes:
         return "memory", "killed at the limit of memory"
     if outcome.doubt or said == "protocol":
-        return "crash", outcome.doubt or f"wrote nonsense on the line to the tests: {report.get('message', '')}"
-    if said == "gone" or (said is None and outcome.ended in ("report", "exit")):
+        return "crash", outcome.doubt or f"wrote nonsense on the line to the tests: {report.message}"
+    if said == "gone" or (said == "" and outcome.ended in ("report", "exit")):
         return _died(outcome)
     if said == "benchmark" or said == "tests":
-        return "failed", f"benchmark: {report.get('message', '')}"
+        return "failed", f"benchmark: {report.message}"
     if said == "passed":
-        if job.referee is None and report.get("token") != job.setup["token"]:
+        if job.referee is None and report.token != job.setup["token"]:
             return "crash", "a report without the job's token"
         return "passed", ""
-    if said in ("failed", "memory", "output", "compile"):
-        return said, str(report.get("message", ""))
+    if said in _FAILURES:
+        return _FAILURES[said], report.message
     return "crash", "a report that is none"
 
 
@@ -94,11 +126,5 @@ def _died(outcome: Outcome) -> tuple[Status, str]:
     return "crash", "it closed the line to the tests"
 
 
-def _count(report: dict[str, Any]) -> int:
-    calls = report.get("calls", 0)
-    return calls if type(calls) is int else 0
-
-
-def _bounded(text: object, characters: int = MESSAGE_CHARACTERS) -> str:
-    text = str(text)
+def _bounded(text: str, characters: int = MESSAGE_CHARACTERS) -> str:
     return text if len(text) <= characters else text[: characters - 1] + "…"

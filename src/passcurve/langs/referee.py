@@ -7,9 +7,12 @@ that the sample did.
 
 from __future__ import annotations
 
+import json
+import mmap
 import os
 import random
 import socket
+import struct
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -22,9 +25,9 @@ from passcurve.sandbox.wire import (
     Handle,
     WireError,
     decode,
-    encode,
+    read_file,
     receive_frame,
-    receive_frame_and_descriptor,
+    receive_frame_and_descriptors,
     send_frame,
 )
 
@@ -33,23 +36,50 @@ TEXT_CHARACTERS = 2000
 PROMPT_NAME, TEST_NAME = "<prompt>", "<tests>"
 
 
-def main(descriptor: int, setup: dict[str, Any]) -> None:
+def main(descriptors: list[int]) -> None:
     """Serve checks of one problem until the supervisor closes the line."""
+    descriptor, setup_file, page, *rest = descriptors
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor)
+    setup = read_file(setup_file)
+    start = Start(page, rest[0] if rest else None)
     sys.setrecursionlimit(10_000)
     bench = Bench(setup)
     while True:
         try:
-            data, sample = receive_frame_and_descriptor(line, ORDER_BYTES)
+            data, samples = receive_frame_and_descriptors(line, ORDER_BYTES)
         except Closed:
             os._exit(0)
+        start.note()
         order = decode(data)
-        if sample is None:
-            os._exit(1)
-        check = Check(sample, order["output_bytes"], setup["write_back"])
-        report = check.run(bench, setup["seed"])
-        os.close(sample)
-        send_frame(descriptor, encode(report))
+        check = Check(samples[0], order["output_bytes"], setup["write_back"])
+        try:
+            report = check.run(bench, setup["seed"])
+        except BaseException as error:
+            report = {"status": "protocol", "message": type(error).__name__}
+        os.close(samples[0])
+        # What a sample returned must not stay for the next check.
+        check.__dict__.clear()
+        send_frame(descriptor, pack_report(report))
+
+
+def pack_report(report: dict[str, Any]) -> bytes:
+    """Return a report as JSON, in which even half a surrogate pair is plain ASCII."""
+    return json.dumps(report, default=list).encode("ascii")
+
+
+class Start:
+    """Notes for the supervisor, at the start of each check, how long this process has been running and ready."""
+
+    def __init__(self, page: int, schedstat: int | None) -> None:
+        self._page = mmap.mmap(page, mmap.PAGESIZE)
+        os.close(page)
+        self._schedstat = schedstat
+
+    def note(self) -> None:
+        """Write CPU + waiting, and CPU, in ns."""
+        if self._schedstat is not None:
+            ran, waited, _ = map(int, os.pread(self._schedstat, 100, 0).split())
+            self._page[:16] = struct.pack("<QQ", ran + waited, ran)
 
 
 class Bench:
@@ -173,7 +203,7 @@ class Check:
 
     def _not_loaded(self, record: dict[str, Any]) -> dict[str, Any]:
         raised = record["raised"]
-        kind, message = str(raised["type"]), str(raised["message"])
+        kind, message = str(raised["type"])[:200], str(raised["message"])[:TEXT_CHARACTERS]
         where = record.get("while")
         status = "memory" if "MemoryError" in raised["lineage"] else "compile" if where == "compile" else "failed"
         report = self._report(status, _line("%s: %s" % (kind, message) if message else kind))
@@ -200,7 +230,7 @@ class Check:
         if status == "gone":
             report["lost"] = True
         if self._flattened:
-            report["flattened"] = tuple(sorted(self._flattened))[:8]
+            report["flattened"] = sorted(self._flattened)[:8]
         if status != "passed" and self._last is not None:
             last = self._last
             arguments = [_repr(value) for value in last.args]

@@ -11,14 +11,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from passcurve.langs.referee import TEST_NAME, TEXT_CHARACTERS, test_line
+from passcurve.langs.referee import TEST_NAME, TEXT_CHARACTERS, pack_report, test_line
 from passcurve.sandbox.inside import SOURCE_NAME, describe, limit_recursion, prepare
-from passcurve.sandbox.wire import encode, send_frame
+from passcurve.sandbox.wire import read_file, send_frame
 
 
-def main(descriptor: int, setup: dict[str, Any]) -> None:
+def main(descriptors: list[int]) -> None:
     """Run program and tests, then send one report."""
-    _say = _reporter(descriptor)
+    line, file = descriptors
+    _say = _reporter(line)
+    setup = read_file(file)
     token = setup.pop("token")
     test = setup["test"].decode("utf-8", "surrogatepass")
     entry_point = setup["entry_point"]
@@ -42,7 +44,7 @@ def main(descriptor: int, setup: dict[str, Any]) -> None:
 
 def _reporter(descriptor: int) -> Callable[[dict[str, Any]], None]:
     """Bind what a report needs before the sample can replace it."""
-    write, pack, send, leave = os.write, encode, send_frame, os._exit
+    write, pack, send, leave = os.write, pack_report, send_frame, os._exit
 
     def say(report: dict[str, Any]) -> None:
         send(descriptor, pack(report), write)

@@ -97,11 +97,11 @@ def verdict_text(
         parts.append(_titled("exception", verdict.message))
     if verdict.flattened:
         parts.append(f"reduced to plain data on the way: {', '.join(verdict.flattened)}\n")
-    return "\n".join(parts)
+    return printable("\n".join(parts))
 
 
 def _titled(title: str, text: str) -> str:
-    body = "\n".join(f"    {line}" for line in printable(text).rstrip("\n").split("\n"))
+    body = "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n"))
     return f"{title}:\n{body}\n"
 
 

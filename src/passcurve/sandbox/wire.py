@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 MAX_DEPTH = 400
+MAX_DESCRIPTORS = 4
 MAX_FRAME = 256 << 20
 """Bytes of one frame; each channel sets its own lower bound."""
 
@@ -281,13 +282,13 @@ def _read_exactly(fd: int, size: int, read: Callable[[int, int], bytes]) -> byte
     return b"".join(parts)
 
 
-def receive_frame_and_descriptor(line: socket.socket, limit: int) -> tuple[bytes, int | None]:
-    """Read one frame from a socket together with the descriptor that came along, or None.
+def receive_frame_and_descriptors(line: socket.socket, limit: int) -> tuple[bytes, list[int]]:
+    """Read one frame from a socket together with the descriptors that came along.
 
     Raises Closed at the end of the line, WireError for a frame over ``limit`` bytes.
     """
     try:
-        data, descriptors, _, _ = socket.recv_fds(line, 4, 1)
+        data, descriptors, _, _ = socket.recv_fds(line, 4, MAX_DESCRIPTORS)
     except OSError as error:
         raise Closed(str(error)) from None
     if not data:
@@ -298,7 +299,36 @@ def receive_frame_and_descriptor(line: socket.socket, limit: int) -> tuple[bytes
     size = _U32.unpack(data)[0]
     if size > limit:
         raise WireError("a frame of %d bytes; at most %d are taken" % (size, limit))
-    return _read_exactly(fd, size, os.read), (descriptors[0] if descriptors else None)
+    return _read_exactly(fd, size, os.read), descriptors
+
+
+def write_file(value: object) -> int:
+    """Return the descriptor of a nameless file that holds a value: a way to hand it to one process and to no other."""
+    data = encode(value)
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("setup")
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    return fd
+
+
+def read_file(fd: int) -> Any:
+    """Return the value in a file made by ``write_file``, and close it."""
+    size = os.fstat(fd).st_size
+    data = b""
+    while len(data) < size:
+        more = os.pread(fd, size - len(data), len(data))
+        if not more:
+            raise WireError("cut short")
+        data = data + more if data else more
+    os.close(fd)
+    return decode(data)
 
 
 class FrameBuffer:

@@ -6,12 +6,16 @@ the zygote obeys in order.
 
 from __future__ import annotations
 
+import mmap
 import os
 import selectors
 import signal
 import socket
+import struct
 import time
 from typing import Any
+
+import msgspec
 
 from passcurve.sandbox import wire
 from passcurve.sandbox.job import Job, Outcome, Referee
@@ -35,16 +39,29 @@ REFEREE_FACTOR = 10.0
 """CPU time, in limits, that the tests themselves may take for one sample."""
 
 _SECOND_NS = 1e-9
+_REPORTS = msgspec.json.Decoder(dict[str, Any])
+
+
+class _Look:
+    """A question to both zygotes for the clocks of their children, and the answers so far."""
+
+    def __init__(self, *, tests: bool) -> None:
+        self.jail: tuple[list[int] | None, int] | None = None
+        self.referee: list[int] | None = None
+        self.missing = 2 if tests else 1
 
 
 class _Running:
     """The state of one job."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, tag: int) -> None:
         self.job = job
-        self.started = time.monotonic()
+        self.tag = tag
+        self.started_ns = time.monotonic_ns()
+        self.started = self.started_ns * _SECOND_NS
         self.stopped = 0.0
         self.look_at = self.started + min(FIRST_LOOK_S, job.slice_s)
+        self.look: _Look | None = None
         self.ended: str | None = None
         self.report: dict[str, Any] | None = None
         self.reported = False
@@ -52,15 +69,13 @@ class _Running:
         self.fault = ""
         self.referee_died = False
         self.garbage = ""
-        self.looks = 0
         self.own_s = -1.0
-        self.referee_base = -1.0
-        self.referee_now = 0.0
+        self.tests_s = 0.0
         self.sent_end = False
 
     @property
     def done(self) -> bool:
-        return bool(self.fault) or (self.reported and self.exit is not None and not self.looks)
+        return bool(self.fault) or (self.reported and self.exit is not None and self.look is None)
 
     def outcome(self) -> Outcome:
         status = self.exit["exit"] if self.exit else None
@@ -110,6 +125,8 @@ class Worker:
         self._referee_line: socket.socket | None = None
         self._own_line: socket.socket | None = None
         self._frames = wire.FrameBuffer(REPORT_BYTES)
+        self._tag = 0
+        self._page_fd, self._page = _shared_page()
         self._now: _Running | None = None
         self._ending: list[_Running] = []
         self._ready = False
@@ -119,7 +136,7 @@ class Worker:
 
     @property
     def idle(self) -> bool:
-        """Whether a job can be started."""
+        """Whether a job can be started; a fresh one needs a worker that is not busy either."""
         return self._now is None
 
     @property
@@ -147,16 +164,19 @@ class Worker:
             self.close()
         if not self._ready:
             self._await_zygotes()
-        running = _Running(job)
+        self._tag += 1
+        running = _Running(job, self._tag)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         order = {
             "do": "run",
             "role": job.role,
-            "setup": job.setup,
+            "tag": self._tag,
             "cpu": int(job.limits.timeout_s * WALL_FACTOR) + 60,
         }
         self._now = running
-        sent = self._jail is not None and self._jail.send(order, theirs.fileno())
+        setup = wire.write_file(job.setup)
+        sent = self._jail is not None and self._jail.send(order, [theirs.fileno(), setup])
+        os.close(setup)
         theirs.close()
         if sent and job.referee is not None:
             sent = self._check(job.referee, ours)
@@ -175,6 +195,7 @@ class Worker:
         line = self._referee_line
         if line is None:
             return False
+        self._page[:16] = bytes(16)
         payload = wire.encode({"output_bytes": self._limits.output_bytes})
         try:
             socket.send_fds(line, [len(payload).to_bytes(4, "little") + payload], [sample.fileno()])
@@ -187,15 +208,11 @@ class Worker:
             return False
         if self._referee_line is not None:
             self._forget_line(self._referee_line)
-            self._referee.send({"do": "end"})
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        order = {
-            "do": "run",
-            "role": referee.role,
-            "setup": referee.setup,
-            "cpu": 0,
-        }
-        sent = self._referee.send(order, theirs.fileno())
+        order = {"do": "run", "role": referee.role, "tag": self._tag, "cpu": 0, "schedstat": True}
+        setup = wire.write_file(referee.setup)
+        sent = self._referee.send(order, [theirs.fileno(), setup, self._page_fd])
+        os.close(setup)
         theirs.close()
         self._referee_line, self._referee_key = ours, referee.key
         self.affinity = referee.key
@@ -243,10 +260,9 @@ class Worker:
                 frames = self._frames.feed(data)
                 if not frames:
                     return
-                report = wire.decode(frames[0])
-                running.report = report if isinstance(report, dict) else None
-            except wire.WireError as error:
-                running.garbage = f"a report that is none: {error}"
+                running.report = _REPORTS.decode(frames[0])
+            except (wire.WireError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                running.garbage = "a report that is none"
             if not from_referee:
                 self._forget_line(line)
         running.reported = True
@@ -286,60 +302,82 @@ class Worker:
             return
         for frame in zygote.frames.feed(data):
             record = wire.decode(frame)
-            if source == "jail":
-                running = self._ending[0] if self._ending else self._now
-                if running is None:
-                    continue
-                if "exit" in record:
-                    running.exit = record
-                    running.stopped = running.stopped or time.monotonic()
-                    self._rest(running)
-                    self._settle()
-                else:
-                    self._jail_clock(running, record["clock"])
-            elif "clock" in record:
-                self._referee_clock(record["clock"])
+            if "exit" not in record and "clock" not in record:
+                self._broken(f"the {source}'s zygote gave up: {str(record.get('failed'))[:200]}")
+                return
+            if source == "referee":
+                if "clock" in record:
+                    self._referee_clock(record["clock"])
+                continue
+            running = next((each for each in (*self._ending, self._now) if each and each.tag == record["tag"]), None)
+            if running is None:
+                continue
+            if "exit" in record:
+                running.exit = record
+                running.stopped = running.stopped or time.monotonic()
+                self._rest(running)
+                self._settle()
+            elif running.look is not None:
+                running.look.jail = (record["clock"], record["at"])
+                self._answered(running)
 
     def _settle(self) -> None:
         while self._ending and self._ending[0].done:
             self._finished.append(self._ending.pop(0).outcome())
 
     def _look(self, running: _Running) -> None:
-        """Ask both zygotes for the clocks of their children."""
-        if running.job.referee is not None and self._referee is not None:
-            self._referee.send({"do": "clock"})
-        if self._jail is not None and self._jail.send({"do": "clock"}):
-            running.looks += 1
+        """Ask both zygotes for the clocks of their children, unless an answer is still out."""
+        if running.look is not None or self._jail is None:
+            return
+        tests = running.job.referee is not None and self._referee is not None
+        running.look = _Look(tests=tests)
+        if not self._jail.send({"do": "clock"}) or (
+            tests and self._referee and not self._referee.send({"do": "clock"})
+        ):
+            running.look = None
 
     def _referee_clock(self, clock: list[int] | None) -> None:
-        running = self._ending[-1] if self._now is None and self._ending else self._now
-        if running is None or clock is None:
-            return
-        running.referee_now = clock[1] * _SECOND_NS
-        if running.referee_base < 0:
-            running.referee_base = running.referee_now
+        for running in (*self._ending, self._now):
+            if running is not None and running.look is not None and running.job.referee is not None:
+                running.look.referee = clock
+                self._answered(running)
+                return
 
-    def _jail_clock(self, running: _Running, clock: list[int] | None) -> None:
-        running.looks -= 1
-        wall = (running.stopped or time.monotonic()) - running.started
+    def _answered(self, running: _Running) -> None:
+        """Work out the sample's own time once both zygotes have answered the same question."""
+        look = running.look
+        if look is None:
+            return
+        look.missing -= 1
+        if look.missing:
+            return
+        running.look = None
+        if look.referee is not None:
+            ready_ns, cpu_ns = struct.unpack_from("<QQ", self._page)
+            ready_s = max(0, look.referee[1] - ready_ns) * _SECOND_NS
+            running.tests_s = max(0, look.referee[0] - cpu_ns) * _SECOND_NS
+        else:
+            ready_s = 0.0
+        clock, at_ns = look.jail or (None, time.monotonic_ns())
+        wall = (at_ns - running.started_ns) * _SECOND_NS
         if running.job.limits.clock == "wall":
             running.own_s = wall
-        elif clock is None:
-            # It ended before it could be timed: the last look stands.
-            running.own_s = running.own_s if running.own_s >= 0 else wall
-        else:
-            tests = running.referee_now - running.referee_base if running.referee_base >= 0 else 0.0
-            slept = max(0.0, wall - clock[1] * _SECOND_NS - tests)
-            running.own_s = clock[0] * _SECOND_NS + slept
+        elif clock is not None:
+            cpu, longest = clock[0] * _SECOND_NS, clock[1] * _SECOND_NS
+            # Threads that have ended are in cpu alone; on one core they cannot have run at the same time.
+            running.own_s = cpu + max(0.0, wall - max(cpu, longest) - ready_s)
+        elif running.own_s < 0:
+            # It ended before it could be timed.
+            running.own_s = wall if running.exit is None else -1.0
         if running is self._now and running.ended is None and running.exit is None and not running.reported:
             self._judge_time(running, wall)
+        self._settle()
 
     def _judge_time(self, running: _Running, wall: float) -> None:
         job = running.job
-        tests = running.referee_now - running.referee_base if running.referee_base >= 0 else 0.0
         if running.own_s >= job.slice_s:
             running.ended = "timeout" if job.slice_s >= job.limits.timeout_s else "slice"
-        elif tests >= max(10.0, job.limits.timeout_s * REFEREE_FACTOR):
+        elif running.tests_s >= max(10.0, job.limits.timeout_s * REFEREE_FACTOR):
             running.ended = "tests"
         elif wall >= max(60.0, job.limits.timeout_s * WALL_FACTOR):
             running.ended = "wall"
@@ -400,6 +438,12 @@ class Worker:
         finished, self._finished = self._finished, []
         return finished
 
+    def shut(self) -> None:
+        """End both zygotes for good."""
+        self.close()
+        self._page.close()
+        os.close(self._page_fd)
+
     def close(self) -> None:
         """End both zygotes and all that is in them."""
         for line in (self._own_line, self._referee_line):
@@ -415,3 +459,10 @@ class Worker:
         self._jail = self._referee = None
         self._referee_key = ""
         self._ready = False
+
+
+def _shared_page() -> tuple[int, mmap.mmap]:
+    """Return a page that the referee writes and we read: when its check began, by its own clocks."""
+    fd = wire.write_file(bytes(mmap.PAGESIZE))
+    os.truncate(fd, mmap.PAGESIZE)
+    return fd, mmap.mmap(fd, mmap.PAGESIZE)

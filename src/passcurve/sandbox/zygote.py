@@ -2,9 +2,10 @@
 
 The process that was started only waits; its child, process 1 of a process namespace of its own, is the zygote.
 
-Frames in:  {'do': 'run', ...} with a descriptor for the child, {'do': 'end'} to have the child killed,
+Frames in:  {'do': 'run', 'tag': ...} with descriptors for the child, {'do': 'end'} to have the child killed,
             {'do': 'clock'} to have it timed.
-Frames out: {'ready': ...} or {'failed': ...} once; then {'exit': ...} exactly once for each run, {'clock': ...}.
+Frames out: {'ready': ...} or {'failed': ...} once; then {'exit': ..., 'tag': ...} exactly once for each run, and
+            {'clock': ..., 'tag': ...} for each question.
 """
 
 from __future__ import annotations
@@ -18,16 +19,18 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from passcurve.sandbox import kernel, wire
-from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, seccomp
+from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp
 
-FRAME_BYTES = 64 << 20
+ORDER_BYTES = 1 << 16
+"""An order is a few words; what a child is to run goes to it alone."""
+
 _LINUX = sys.platform.startswith("linux")
 
 Config = dict[str, Any]
-Role = Callable[[int, Any], None]
+Role = Callable[[list[int]], None]
 
 
 def start(line: socket.socket, config: Config) -> None:
@@ -87,7 +90,10 @@ def _load(preimport: list[str], roles: list[str]) -> dict[str, Role]:
 
 
 class Zygote:
-    """The loop of process 1: fork for an order, watch, clean up, report."""
+    """The loop of process 1: fork for an order, watch, clean up, report.
+
+    What a child is to run never enters this process: whatever lies in it at a fork can be read by the next sample.
+    """
 
     def __init__(self, line: socket.socket, config: Config, roles: dict[str, Role]) -> None:
         self._line = line
@@ -97,10 +103,11 @@ class Zygote:
         self._rules = -1
         self._narrow: seccomp.Narrow | None = None
         self._child = 0
+        self._tag = 0
         self._pidfd = -1
         self._poll = select.poll()
         self._poll.register(line.fileno(), select.POLLIN)
-        self._scratch_state: tuple[object, ...] = ()
+        self._scratch: scratch.Mounted | scratch.Folder
         self._proc = "/proc" if os.path.exists("/proc/self/schedstat") else ""
 
     def build_walls(self, kind: str) -> None:
@@ -111,13 +118,15 @@ class Zygote:
             namespaces.become(kind, config["host_id"])
             if not mounts.enter(sources, config["links"], config["masks"], config["scratch"]):
                 self._proc = ""
+            self._scratch = scratch.Mounted(config["scratch"])
         else:
-            os.chdir(config["scratch_dir"])
+            if config["own_id"] is not None:
+                namespaces.drop_to(config["own_id"])
+            self._scratch = scratch.Folder(config["scratch_dir"])
         if config["packages_path"]:
             sys.path.append(config["packages_path"])
         rlimits.apply_to_zygote(config["file_bytes"], config["memory"])
-        if self._apart:
-            rlimits.limit_processes()
+        rlimits.limit_processes(0 if self._apart or config["own_id"] is not None else rlimits.processes_of_user())
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         abi = 0
@@ -135,7 +144,6 @@ class Zygote:
         compile("def f(x):\n    return [y for y in x if y]\n", "<warm>", "exec")
         gc.collect()
         gc.freeze()
-        self._note_scratch()
         broken = self._self_test()
         self._say(
             {
@@ -145,7 +153,7 @@ class Zygote:
                 "clock": bool(self._proc),
                 "broken": broken,
                 "python": "%d.%d.%d" % sys.version_info[:3],
-                "dropped": bool(kind) and config["host_id"] is not None,
+                "dropped": config["host_id"] is not None if self._apart else config["own_id"] is not None,
             }
         )
 
@@ -156,21 +164,21 @@ class Zygote:
             for ready, _ in self._poll.poll():
                 if ready == fd:
                     try:
-                        data, descriptor = wire.receive_frame_and_descriptor(self._line, FRAME_BYTES)
+                        data, descriptors = wire.receive_frame_and_descriptors(self._line, ORDER_BYTES)
                     except wire.Closed:
                         self._leave()
                     order = wire.decode(data)
                     what = order["do"]
-                    if what == "run" and descriptor is not None:
-                        self._run(order, descriptor)
+                    if what == "run":
+                        self._run(order, descriptors)
                     elif what == "end":
                         self._end()
                     else:
-                        self._say({"clock": self._clock()})
-                elif self._child:
+                        self._say({"clock": self._clock(), "at": time.monotonic_ns(), "tag": self._tag})
+                elif self._child and ready == self._pidfd:
                     self._finish()
 
-    def _leave(self) -> None:
+    def _leave(self) -> NoReturn:
         if self._child:
             os.kill(self._child, signal.SIGKILL)
             os.waitpid(self._child, 0)
@@ -182,28 +190,34 @@ class Zygote:
         except wire.Closed:
             self._leave()
 
-    def _run(self, order: dict[str, Any], descriptor: int) -> None:
+    def _run(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        # An order to run never overtakes one to end, but a child may have died in between.
+        self._end()
         watch, alive = (-1, -1) if hasattr(os, "pidfd_open") else os.pipe()
         pid = os.fork()
         if pid == 0:
             try:
                 os.close(self._line.fileno())
+                if order.get("schedstat") and self._proc:
+                    # Opened while it can be: behind Landlock a process cannot read its own.
+                    descriptors.append(os.open("/proc/self/schedstat", os.O_RDONLY))
                 self._enter_jail()
-                self._roles[order["role"]](descriptor, order["setup"])
+                self._roles[order["role"]](descriptors)
             except BaseException:
                 os._exit(99)
             os._exit(0)
-        os.close(descriptor)
+        for descriptor in descriptors:
+            os.close(descriptor)
         if alive >= 0:
             os.close(alive)
         if order["cpu"]:
             rlimits.limit_cpu(pid, order["cpu"])
-        self._child = pid
+        self._child, self._tag = pid, order["tag"]
         self._pidfd = os.pidfd_open(pid) if watch < 0 else watch
         self._poll.register(self._pidfd, select.POLLIN)
 
     def _enter_jail(self) -> None:
-        """Walls of one child: they must be its own, so that it can reach nothing of its parent."""
+        """Put up the walls of one child: they must be its own, so that it can reach nothing of its parent."""
         if self._rules >= 0:
             landlock.restrict(self._rules)
             os.close(self._rules)
@@ -237,34 +251,21 @@ class Zygote:
         self._say(
             {
                 "exit": status,
+                "tag": self._tag,
                 "cpu": used.ru_utime + used.ru_stime,
                 "memory": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
             }
         )
 
-    def _scratch_now(self) -> tuple[object, ...]:
-        room, folder = os.statvfs("."), os.stat(".")
-        return (room.f_bfree, room.f_ffree, folder.st_mtime_ns, folder.st_ctime_ns, folder.st_mode)
-
-    def _note_scratch(self) -> None:
-        if self._apart:
-            self._scratch_state = self._scratch_now()
-
     def _clean_scratch(self) -> None:
-        if not self._apart:
-            for entry in os.scandir("."):
-                _remove(entry)
-        elif self._scratch_now() != self._scratch_state:
-            mounts.renew_scratch(self._config["scratch"])
-            self._scratch_state = self._scratch_now()
-            if self._rules >= 0:
-                # A rule belongs to the folder it was made for, and that one is gone.
-                os.close(self._rules)
-                self._write_rules()
+        if self._scratch.clean() and self._rules >= 0:
+            # A rule belongs to the folder it was made for, and that one is gone.
+            os.close(self._rules)
+            self._write_rules()
 
     def _write_rules(self) -> None:
-        scratch = mounts.SCRATCH if self._apart else self._config["scratch_dir"]
-        self._rules = landlock.ruleset(landlock.abi(), self._config["readable"], scratch)
+        config = self._config
+        self._rules = landlock.ruleset(landlock.abi(), config["readable"], config["listable"], self._scratch.path)
 
     def _clock(self) -> object:
         """Return [CPU of all threads, longest CPU + waiting of one thread] of the child in ns, or None."""
@@ -344,16 +345,3 @@ def _attempts(config: Config) -> list[str]:
     except OSError:
         broken.append("use_the_scratch")
     return broken
-
-
-def _remove(entry: os.DirEntry[str]) -> None:
-    try:
-        if entry.is_dir(follow_symlinks=False):
-            os.chmod(entry.path, 0o700)
-            for inner in os.scandir(entry.path):
-                _remove(inner)
-            os.rmdir(entry.path)
-        else:
-            os.unlink(entry.path)
-    except OSError:
-        pass  # what cannot be removed stays in a folder that the supervisor removes

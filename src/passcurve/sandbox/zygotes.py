@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from passcurve.errors import SandboxError
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox import wire
 from passcurve.sandbox.layers import namespaces
+from passcurve.sandbox.layers.scratch import empty
 from passcurve.types import Limits
 
 READY_S = 60.0
@@ -124,38 +126,57 @@ class Zygote:
         self, roles: tuple[str, ...], walls: Walls, toolchain: tools.Toolchain, limits: Limits
     ) -> dict[str, Any]:
         binds, links, masks = tools.binds(toolchain)
-        # The folder too: an import lists it.
-        readable = [target for _, target in binds] + [tools.PACKAGES]
-        packages = tools.PACKAGES if toolchain.package_paths else ""
-        if not walls.namespaces:
-            self._folder = tempfile.mkdtemp(prefix="passcurve-")
-            Path(self._folder, "scratch").mkdir()
-            if packages:
-                packages = f"{self._folder}/packages"
-                Path(packages).mkdir()
-                for name, path in toolchain.package_paths:
-                    Path(packages, name).symlink_to(path)
-            readable = [source for source, _ in binds] + [packages or self._folder]
-        return {
+        # One per zygote: threads are counted per id.
+        host_id = namespaces.choose_host_id(FIRST_UID + self._process.pid)
+        config = {
             "root": _ROOT,
             "supervisor": os.getpid(),
             "roles": list(roles),
             "preimport": _PREIMPORT,
-            "packages_path": packages,
+            "packages_path": tools.PACKAGES if toolchain.package_paths else "",
             "namespaces": walls.namespaces,
             "landlock": walls.landlock,
             "seccomp": walls.seccomp,
-            # One per zygote: threads are counted per id.
-            "host_id": namespaces.choose_host_id(FIRST_UID + self._process.pid),
+            "host_id": host_id,
+            "own_id": None,
             "binds": binds,
             "links": links,
             "masks": masks,
-            "readable": readable,
+            "readable": [target for _, target in binds],
+            # Packages lie in it, and an import lists it.
+            "listable": [tools.PACKAGES],
             "canary": _BOOT,
             "scratch": f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=0700",
-            "scratch_dir": f"{self._folder}/scratch" if self._folder else "",
+            "scratch_dir": "",
             "file_bytes": limits.scratch_bytes,
             "memory": limits.memory_bytes,
+        }
+        if not walls.namespaces:
+            config.update(self._on_the_host(walls, toolchain, [source for source, _ in binds], host_id))
+        return config
+
+    def _on_the_host(
+        self, walls: Walls, toolchain: tools.Toolchain, sources: list[str], host_id: int | None
+    ) -> dict[str, Any]:
+        """Return what differs where there are no mounts of our own: the host's own folders, as few as will do."""
+        self._folder = tempfile.mkdtemp(prefix="passcurve-")
+        scratch = Path(self._folder, "scratch")
+        scratch.mkdir()
+        packages = Path(self._folder, "packages")
+        packages.mkdir()
+        for name, path in toolchain.package_paths:
+            (packages / name).symlink_to(path)
+        readable, listable = tools.without_environments(sources)
+        own_id = host_id if walls.seccomp and tools.open_to_all([*readable, *listable]) else None
+        if own_id is not None:
+            Path(self._folder).chmod(0o711)
+            os.chown(scratch, own_id, own_id)
+        return {
+            "packages_path": str(packages),
+            "readable": readable,
+            "listable": [*listable, str(packages)],
+            "scratch_dir": str(scratch),
+            "own_id": own_id,
         }
 
     def wait_ready(self) -> Ready:
@@ -189,12 +210,12 @@ class Zygote:
             python=answer["python"],
         )
 
-    def send(self, order: dict[str, Any], descriptor: int | None = None) -> bool:
+    def send(self, order: dict[str, Any], descriptors: Sequence[int] = ()) -> bool:
         """Send an order; False when the zygote is gone."""
         payload = wire.encode(order)
         data = len(payload).to_bytes(4, "little") + payload
         try:
-            sent = self.line.send(data) if descriptor is None else socket.send_fds(self.line, [data], [descriptor])
+            sent = socket.send_fds(self.line, [data], descriptors) if descriptors else self.line.send(data)
             if sent < len(data):
                 self.line.sendall(data[sent:])
         except OSError:
@@ -215,4 +236,7 @@ class Zygote:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
         if self._folder is not None:
+            # Samples may have left folders too deep for a removal that follows them down.
+            for left in Path(self._folder, "scratch").iterdir():
+                empty(str(left))
             shutil.rmtree(self._folder, ignore_errors=True)

@@ -17,8 +17,8 @@ class Slots(Protocol[Item_contra, Result_co]):
 
     cores: int
 
-    def idle(self) -> Sequence[tuple[int, str]]:
-        """Return (slot, affinity of its last item) of each free slot."""
+    def idle(self, *, quiet: bool = False) -> Sequence[tuple[int, str]]:
+        """Return (slot, affinity of its last item) of each free slot; ``quiet``: of those with nothing to clean up."""
         ...
 
     def start(self, slot: int, job: Item_contra, /) -> None:
@@ -64,7 +64,7 @@ class Local(Generic[Item, Result]):
         """Start what can be started, wait at most that long, and return what has ended."""
         if not self._in_flight:
             self._alone = not self.waiting
-        for slot, affinity in self._slots.idle():
+        for slot, affinity in self._slots.idle(quiet=self._alone):
             item = self._take_last(slot) if self._alone else self._take(affinity)
             if item is not None:
                 self._slots.start(slot, item)

@@ -39,8 +39,8 @@ def handled(version: int) -> int:
     return rights
 
 
-def ruleset(version: int, readable: list[str], scratch: str | None) -> int:
-    """Prepare the rules once: read ``readable``, use ``scratch``, nothing else.  Returns their descriptor."""
+def ruleset(version: int, readable: list[str], listable: list[str], scratch: str) -> int:
+    """Prepare the rules: read ``readable``, list ``listable``, use ``scratch``.  Returns their descriptor."""
     known = handled(version)
     attributes = struct.pack("<Q", known)
     if version >= 4:
@@ -50,11 +50,12 @@ def ruleset(version: int, readable: list[str], scratch: str | None) -> int:
     rules = kernel.syscall("landlock_create_ruleset", _CREATE, attributes, len(attributes), 0)
     for path in readable:
         _allow(rules, path, _READ & known)
+    for path in listable:
+        _allow(rules, path, READ_DIR)
     for device, rights in (("/dev/null", READ_FILE | WRITE_FILE | TRUNCATE), ("/dev/zero", READ_FILE)):
         _allow(rules, device, rights & known)
     _allow(rules, "/dev/urandom", READ_FILE)
-    if scratch is not None:
-        _allow(rules, scratch, _SCRATCH & known)
+    _allow(rules, scratch, _SCRATCH & known)
     return rules
 
 

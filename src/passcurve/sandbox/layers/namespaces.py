@@ -60,6 +60,14 @@ def become(kind: str, host_id: int | None) -> None:
     kernel.keep_capabilities(kernel.CAP_SYS_ADMIN)
 
 
+def drop_to(host_id: int) -> None:
+    """Give up root for an unprivileged identity, without namespaces."""
+    kernel.empty_bounding_set()
+    os.setgroups([])
+    os.setresgid(host_id, host_id, host_id)
+    os.setresuid(host_id, host_id, host_id)
+
+
 def write_maps(pid: str, uid: int, gid: int) -> None:
     """Map the one identity of a user namespace onto ``uid`` and ``gid`` of the host."""
     for name, text in (

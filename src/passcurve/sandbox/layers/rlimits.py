@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 
 OPEN_FILES = 64
@@ -28,9 +29,21 @@ def limit_cpu(pid: int, cpu_s: int) -> None:
         pass  # the supervisor's clock and the death of its parent end a child as well
 
 
-def limit_processes() -> None:
-    """Bound the threads of one order; only meaningful under a uid of the worker's own."""
-    _set(resource.RLIMIT_NPROC, PROCESSES)
+def limit_processes(others: int) -> None:
+    """Bound the threads of one order; ``others`` are what the same user runs besides, which the kernel counts too."""
+    _set(resource.RLIMIT_NPROC, PROCESSES + others)
+
+
+def processes_of_user() -> int:
+    """Return how many threads run under our uid, as far as that can be seen."""
+    count, uid = 0, os.getuid()
+    try:
+        for entry in os.scandir("/proc"):
+            if entry.name.isdigit() and entry.stat().st_uid == uid:
+                count += len(os.listdir(entry.path + "/task"))
+    except OSError:
+        pass  # one that has just ended, or no /proc: the limit is then a little lower
+    return count
 
 
 def _set(kind: int, value: int) -> None:

@@ -17,7 +17,7 @@ from passcurve.sandbox.layers.syscalls import numbers
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 
-_LOAD, _JUMP_EQUAL, _JUMP_ABOVE_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _JUMP_EQUAL, _JUMP_ABOVE_EQUAL, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCHITECTURE = 0, 4
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 
@@ -71,6 +71,15 @@ _IOCTLS = {
 }
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: what a descriptor is, never what a device does."""
 
+_FCNTLS = (8, 10, 15, 1024, 1026)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY: ways to have the kernel signal somebody else."""
+
+_SOCKET_OPTIONS = (17, 59, 77)
+"""SO_PEERCRED, SO_PEERGROUPS, SO_PEERPIDFD: who is at the other end is nobody's business."""
+
+_THREAD = 0x00010F00
+"""CLONE_VM, FS, FILES, SIGHAND and THREAD together: a thread that shares everything, and nothing less."""
+
 _CHILD_PRCTLS = (15, 16, 3, 39, 0x53564D41)
 """PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS, PR_SET_VMA (the C library names its memory)."""
 
@@ -102,6 +111,17 @@ class _Program:
     @property
     def length(self) -> int:
         return len(self._code) // 8
+
+
+def _none_of(argument: int, values: tuple[int, ...], otherwise: int) -> _Program:
+    """Refuse the call when the low half of an argument is one of ``values``."""
+    body = _Program()
+    body.load(_low(argument))
+    for value in values:
+        body.add(_JUMP_EQUAL, value, 0, 1)
+        body.give(otherwise)
+    body.give(_ALLOW)
+    return body
 
 
 def _only(argument: int, values: tuple[int, ...], otherwise: int) -> _Program:
@@ -137,9 +157,20 @@ def broad(machine: str = kernel.MACHINE) -> bytes:
         stream.add(_JUMP_EQUAL, kind, 0, 1)
         stream.give(_ALLOW)
     stream.give(refuse)
+    null = _Program()  # no address: both halves of the pointer are zero
+    null.load(_low(4))
+    null.add(_JUMP_EQUAL, 0, 1, 0)
+    null.give(refuse)
+    null.load(_low(4) + 4)
+    null.add(_JUMP_EQUAL, 0, 1, 0)
+    null.give(refuse)
+    null.give(_ALLOW)
     bounded = {
         "socketpair": stream,
-        "sendto": _only(4, (0,), refuse),
+        "sendto": null,
+        "fcntl": _none_of(1, _FCNTLS, refuse),
+        "getsockopt": _none_of(2, _SOCKET_OPTIONS, refuse),
+        "close_range": _only(2, (0, 4), refuse),
         "ioctl": _only(1, _IOCTLS[machine], _errno(errno.ENOTTY)),
     }
     for name, body in bounded.items():
@@ -168,7 +199,8 @@ class Narrow:
         program.load(_NUMBER)
         threads = _Program()
         threads.load(_low(0))
-        threads.add(_JUMP_SET, kernel.CLONE_THREAD, 0, 1)
+        threads.add(_AND, _THREAD)
+        threads.add(_JUMP_EQUAL, _THREAD, 0, 1)
         threads.give(_ALLOW)
         threads.give(refuse)
         program.when(table["clone"], threads)
@@ -180,6 +212,8 @@ class Narrow:
         program.when(table["prctl"], _only(0, _CHILD_PRCTLS, refuse))
         program.when(table["prlimit64"], _only(0, (0,), refuse))
         # A thread id says nothing about its process, so the old call without one is refused.
+        if not own_files:
+            self._refuse_truncating(program, table, refuse)
         for name in sorted({*ZYGOTE, "tkill", *(() if own_files else FILE_MODES)}):
             if name in table:
                 program.add(_JUMP_EQUAL, table[name], 0, 1)
@@ -187,6 +221,21 @@ class Narrow:
         program.give(_ALLOW)
         self._code = ctypes.create_string_buffer(program.code, len(program.code))
         self._header = _header(self._code, program.length)
+
+    @staticmethod
+    def _refuse_truncating(program: _Program, table: dict[str, int], refuse: int) -> None:
+        """Refuse to open for reading and truncate at once, which older Landlocks let pass."""
+        for name, argument in (("open", 1), ("openat", 2)):
+            if name in table:
+                body = _Program()
+                body.load(_low(argument))
+                body.add(_AND, 0o1003)  # O_TRUNC with the access mode
+                body.add(_JUMP_EQUAL, 0o1000, 0, 1)
+                body.give(refuse)
+                body.give(_ALLOW)
+                program.when(table[name], body)
+        program.add(_JUMP_EQUAL, table["openat2"], 0, 1)
+        program.give(refuse)
 
     def install(self, pid: int) -> None:
         """Lay the filter over this process, whose pid is ``pid``."""
