@@ -1,0 +1,229 @@
+"""The import table: which room may use which, read from every import under the package."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import passcurve
+
+SOURCE = Path(passcurve.__file__).parent
+MODULES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+MAX_LINES = 500
+
+NOUNS = {"types", "errors"}
+BELOW = NOUNS | {"extract", "langs", "models", "sandbox", "sched", "signature", "stats", "store", "bench"}
+FRONT = NOUNS | {"pipeline", "report", "config", "registry", "bench", "stats", "lab", "sandbox.probe", "version"}
+WALLS = {"sandbox.inside", "sandbox.kernel", "sandbox.layers", "sandbox.wire"}
+
+ALLOWED: dict[str, set[str]] = {
+    # Run beside the sample, under its interpreter, or start what does: closed, standard library only.
+    "sandbox/boot.py": {"sandbox.zygote"},
+    "sandbox/facts.py": set(),
+    "sandbox/inside.py": {"sandbox.wire"},
+    "sandbox/kernel.py": set(),
+    "sandbox/layers/*.py": {"sandbox.kernel", "sandbox.layers"},
+    "sandbox/wire.py": set(),
+    "sandbox/zygote.py": {"sandbox.kernel", "sandbox.layers", "sandbox.wire"},
+    "langs/referee.py": {"sandbox.inside", "sandbox.wire"},
+    "langs/shared.py": {"langs.referee", "sandbox.inside", "sandbox.wire"},
+    # The rooms.
+    "__init__.py": BELOW | {"pipeline", "registry"},
+    "types.py": set(),
+    "errors.py": set(),
+    "registry.py": NOUNS,
+    "config.py": NOUNS,
+    "signature.py": NOUNS,
+    "stats/estimate.py": {"stats", "types"},
+    "stats/*.py": {"stats"},
+    "bench/*.py": {"bench"} | NOUNS,
+    "models/*.py": {"models"} | NOUNS,
+    # One error is a caller's: a completion handed over with another problem.
+    "extract/*.py": {"extract"} | NOUNS,
+    "sandbox/*.py": {"sandbox"} | NOUNS,
+    "langs/*.py": {"langs", "sandbox"} | NOUNS,
+    "sched/*.py": {"sched"} | NOUNS,
+    "store/*.py": {"store"} | NOUNS,
+    "pipeline.py": BELOW | {"version"},
+    "report/*.py": {"report", "types", "stats", "store", "signature"},
+    "lab/*.py": {"lab", "types", "stats", "errors"},
+    # What interpreter there is and whether its walls stand is one question, which ``doctor`` asks.
+    "cli/doctor.py": FRONT | {"cli.output", "sandbox.toolchain"},
+    "cli/main.py": FRONT | {"cli"},
+    "cli/*.py": FRONT | {"cli.output"},
+    "service/*.py": FRONT | {"service"},
+    "compat/*.py": FRONT | {"compat"},
+    "compat/*/*.py": FRONT | {"compat"},
+}
+"""A pattern for files, first fit wins, and the modules or rooms that they may import."""
+
+BESIDE_SAMPLES = [
+    path
+    for path in MODULES
+    if fnmatchcase(path, "sandbox/layers/*.py")
+    or path in {f"sandbox/{name}.py" for name in ("boot", "zygote", "inside", "wire", "kernel", "facts", "__init__")}
+    or path in {"langs/referee.py", "langs/shared.py", "langs/__init__.py"}
+]
+
+
+@cache
+def tree_of(path: str) -> ast.Module:
+    """Return what a file says."""
+    return ast.parse((SOURCE / path).read_text("utf-8"))
+
+
+def imports(path: str) -> Iterator[str]:
+    """Yield the dotted name of everything that a file imports, wherever in it that stands."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno} imports by a relative name"
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}"
+
+
+def ours(path: str) -> set[str]:
+    """Return the modules of the package that a file imports, without the package's own name."""
+    found = set()
+    for name in imports(path):
+        first, _, rest = name.partition(".")
+        if first == "passcurve":
+            rest = "version" if rest == "__version__" else rest
+            while rest and rest != "version" and not is_module(rest):
+                rest = rest.rpartition(".")[0]
+            found.add(rest)
+    return found
+
+
+def is_module(name: str) -> bool:
+    """Say whether a dotted name is a file or a folder of the package."""
+    path = SOURCE.joinpath(*name.split("."))
+    return path.with_suffix(".py").is_file() or path.is_dir()
+
+
+def fits(name: str, allowed: set[str]) -> bool:
+    """Say whether a module is one of those allowed, or in a room that is."""
+    return any(name == each or name.startswith(f"{each}.") for each in allowed)
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_a_file_imports_only_from_the_rooms_that_the_table_allows(path):
+    """Each file imports from its own room and from those that the table names, and from no other."""
+    rule = next((pattern for pattern in ALLOWED if fnmatchcase(path, pattern)), None)
+    assert rule is not None, f"{path} stands in no row of the table"
+    assert [] == sorted(name for name in ours(path) if not fits(name, ALLOWED[rule]))
+
+
+def test_every_row_of_the_table_is_of_the_picture():
+    """The table names no room that the picture of the package does not have."""
+    rooms = {name.partition("/")[0] for name in ALLOWED}
+    known = {"__init__.py", "types.py", "errors.py", "registry.py", "config.py", "signature.py", "pipeline.py"}
+    known |= {"stats", "bench", "models", "extract", "sandbox", "langs", "sched", "store", "report"}
+    known |= {"cli", "service", "compat", "lab"}
+    assert set() == rooms - known
+
+
+@pytest.mark.parametrize("path", BESIDE_SAMPLES)
+def test_what_runs_beside_samples_needs_the_standard_library_only(path):
+    """The set that is loaded under the samples' interpreter imports nothing that has to be installed."""
+    foreign = {name for name in imports(path) if name.partition(".")[0] not in {"passcurve", *sys.stdlib_module_names}}
+    assert set() == foreign
+
+
+@pytest.mark.parametrize("room", ["sandbox", "store", "sched", "extract", "bench", "langs"])
+def test_rooms_without_statistics_do_without_numpy(room):
+    """Only the statistics, and what shows them, load numpy or scipy."""
+    heavy = {
+        f"{path}: {name}"
+        for path in MODULES
+        if path.startswith(f"{room}/")
+        for name in imports(path)
+        if name.partition(".")[0] in {"numpy", "scipy"}
+    }
+    assert set() == heavy
+
+
+def test_nobody_imports_a_front_end():
+    """No room imports the command line, the service or another tool's names; a front end imports only itself."""
+    fronts = ("cli", "compat", "service")
+    wrong = {
+        f"{path}: {name}"
+        for path in MODULES
+        for name in ours(path)
+        if name.partition(".")[0] in fronts and name.partition(".")[0] != path.partition("/")[0]
+    }
+    assert set() == wrong
+
+
+def test_terminal_libraries_stay_in_front():
+    """Of what draws on a terminal, typer is loaded by the command line only, rich by command lines and the reports."""
+    fronts = {"typer": ("cli/",), "click": ("cli/",), "rich": ("cli/", "report/", "compat/human_eval/__main__.py")}
+    wrong = {
+        f"{path}: {name}"
+        for path in MODULES
+        for name in imports(path)
+        for library, rooms in fronts.items()
+        if name.partition(".")[0] == library and not path.startswith(rooms)
+    }
+    assert set() == wrong
+
+
+def test_the_network_is_used_in_one_file():
+    """Only the file that fetches benchmarks imports a client for the network."""
+    clients = {"httpx", "requests", "urllib", "http", "ftplib", "aiohttp"}
+    users = {path for path in MODULES for name in imports(path) if name.partition(".")[0] in clients}
+    assert {"bench/fetch.py"} == users - {path for path in users if path.startswith(("models/", "service/"))}
+
+
+def test_modules_are_loaded_by_a_string_in_two_files_only():
+    """``import_module`` and ``__import__`` stand in the registry and in the zygote, and nowhere else."""
+    found = set()
+    for path in MODULES:
+        names = {node.id for node in ast.walk(tree_of(path)) if isinstance(node, ast.Name)}
+        names |= {node.attr for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)}
+        names |= {name.rpartition(".")[2] for name in imports(path)}
+        if names & {"import_module", "__import__", "exec_module", "run_module", "run_path"}:
+            found.add(path)
+    assert {"registry.py", "sandbox/zygote.py"} == found
+
+
+def test_the_environment_is_read_in_one_file():
+    """Only the settings read the environment of the process."""
+    found = {
+        path
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and node.attr in {"environ", "environb", "getenv"}
+    }
+    assert {"config.py"} == found
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_a_file_is_short_enough_to_be_read(path):
+    """No file has more than 500 lines."""
+    assert len((SOURCE / path).read_text("utf-8").splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_a_module_says_what_it_is(path):
+    """Every module opens with a sentence that says what it is."""
+    said = (ast.get_docstring(tree_of(path)) or "").strip()
+    first = said.split("\n\n", maxsplit=1)[0]
+    assert len(first.split()) >= 3
+    assert first.endswith((".", "::", "resumes", ":")), first
+
+
+@pytest.mark.parametrize(
+    "room", [path.removesuffix("/__init__.py") for path in MODULES if path.count("/") == 1 and "__init__" in path]
+)
+def test_a_room_says_what_it_takes_and_gives(room):
+    """A room's first file says what goes in, what comes out, and what it refuses."""
+    said = ast.get_docstring(tree_of(f"{room}/__init__.py")) or ""
+    assert [] == [word for word in ("In:", "Out:", "Refuses:") if word not in said]

@@ -1,0 +1,75 @@
+"""What happens when the package is imported: nothing that costs or is heard."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import passcurve
+
+SOURCE = Path(passcurve.__file__).parent
+MODULES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+
+
+def fresh(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run code in an interpreter that has loaded nothing yet."""
+    return subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, cwd=folder, timeout=60, check=False
+    )
+
+
+def test_importing_the_package_loads_the_standard_library_only(tmp_path):
+    """``import passcurve`` loads no module that has to be installed, and none of its own rooms."""
+    before, after = (
+        set(json.loads(fresh(code + "import json, sys; print(json.dumps(sorted(sys.modules)))", tmp_path).stdout))
+        for code in ("", "import passcurve; ")
+    )
+    loaded = after - before
+    assert {"passcurve"} == {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names}
+
+
+def test_looking_at_the_names_loads_nothing(tmp_path):
+    """``dir(passcurve)`` and a wrong name load none of the rooms."""
+    code = (
+        "import passcurve, sys; dir(passcurve); print(hasattr(passcurve, 'nonsense'), "
+        "[name for name in sys.modules if name.partition('.')[0] in {'numpy', 'msgspec', 'rich', 'typer'}])"
+    )
+    assert "False []\n" == fresh(code, tmp_path).stdout
+
+
+def test_importing_every_module_is_silent(tmp_path):
+    """Importing all modules prints nothing, makes no file and sets up no logging."""
+    skipped = ("sandbox/boot.py", "compat/human_eval/__main__.py", "__main__.py")
+    names = [
+        path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in MODULES if path not in skipped
+    ]
+    names = ["passcurve" if name == "__init__" else f"passcurve.{name}" for name in names]
+    code = "import importlib, logging\nfor name in %r:\n    importlib.import_module(name)\n" % names
+    done = fresh(code + "assert not logging.getLogger().handlers", tmp_path)
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("module", ["pipeline", "bench.resolve", "store.rundir", "sandbox.pool"])
+def test_the_road_can_be_loaded_without_a_terminal_library(module, tmp_path):
+    """Judging from Python loads neither typer nor rich, and numpy only once there is something to estimate."""
+    code = f"import passcurve.{module}, sys; print(sorted(sys.modules.keys() & {{'typer', 'click', 'rich', 'numpy'}}))"
+    assert "[]\n" == fresh(code, tmp_path).stdout
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_no_module_prints_or_logs_at_import(path):
+    """No call of ``print`` or of logging stands at the top of a module."""
+    tree = ast.parse((SOURCE / path).read_text("utf-8"))
+    top = [
+        node
+        for node in tree.body
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) and "__main__" not in ast.unparse(node)[:40]
+    ]
+    calls = [ast.unparse(each.func) for node in top for each in ast.walk(node) if isinstance(each, ast.Call)]
+    assert [] == [name for name in calls if name == "print" or name.startswith(("logging.", "warnings.", "sys.std"))]

@@ -1,0 +1,93 @@
+"""A user's file: every public name, with the type that a checker must see; run by mypy, never by pytest."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import passcurve
+from passcurve import (
+    Benchmark,
+    Counts,
+    Estimate,
+    Limits,
+    PasscurveError,
+    Problem,
+    Request,
+    Result,
+    Verdict,
+    estimate,
+    exact_pass_at_k,
+    fail_at_k,
+    judge,
+    load_benchmark,
+    pass_at_k,
+    pass_curve,
+)
+
+assert_type(passcurve.__version__, str)
+
+# One number in, one number out; arrays in, arrays out.
+assert_type(pass_at_k(10, 3, 1), np.float64)
+assert_type(pass_at_k([10, 10], [3, 4], 1), NDArray[np.float64])
+assert_type(fail_at_k(10, 3, 1), np.float64)
+assert_type(fail_at_k(np.array([10]), np.array([3]), [1, 5]), NDArray[np.float64])
+assert_type(pass_curve([10], [3], 10), NDArray[np.float64])
+assert_type(exact_pass_at_k(10, 3, 1), Fraction)
+
+counts = [Counts(problem_id="a", n=10, c=3)]
+assert_type(counts[0].n, int)
+for each in estimate(counts, [1, 10]):
+    assert_type(each, Estimate)
+    assert_type(each.value, float | None)
+    assert_type(each.reason, str)
+    if each.new_problems is not None:
+        assert_type(each.new_problems.low, float)
+        assert_type(each.new_problems.method, str)
+
+benchmark = load_benchmark("starter", Path("cache"))
+assert_type(benchmark, Benchmark)
+assert_type(benchmark.problems, tuple[Problem, ...])
+assert_type(benchmark.problems[0].reference, str | None)
+
+request = Request(
+    samples=Path("samples.jsonl"),
+    benchmark=benchmark,
+    run=Path("run"),
+    results=None,
+    limits=Limits(timeout_s=1.0, clock="wall"),
+    workers=2,
+    ks=(1, 10),
+)
+
+
+def judged() -> Result:
+    """Judge, and look at what came of it."""
+    try:
+        result = judge(request)
+    except PasscurveError as error:
+        assert_type(error.exit_code, int)
+        raise
+    assert_type(result, Result)
+    assert_type(result.estimates, tuple[Estimate, ...])
+    assert_type(result.owed, int)
+    assert_type(result.exit_code, int)
+    return result
+
+
+def told(verdict: Verdict) -> str:
+    """Say what a verdict says."""
+    assert_type(verdict.passed, bool)
+    assert_type(verdict.key.sample_index, int)
+    assert_type(verdict.call.arguments if verdict.call else None, str | None)
+    return verdict.message
+
+
+# What must not be accepted: each line is an error that a checker has to see.
+Counts("a", 10, 3)  # type: ignore[call-arg]
+Limits(timeout=3)  # type: ignore[call-arg]
+Limits(clock="sun")  # type: ignore[arg-type]
