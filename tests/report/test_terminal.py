@@ -1,0 +1,57 @@
+"""What a person reads: numbers, bounded lists, and text from a model that cannot steer a terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passcurve.report import terminal
+from passcurve.types import Estimate, Interval
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(0.46595, ".4660"), (0.5, ".5000"), (1.0, "1.0000"), (0.0, "0.0000"), (0.99996, "1.0000")]
+)
+def test_a_score_has_four_digits(value, said):
+    """A score is shown with four digits and without a leading zero, unless it is zero."""
+    assert said == terminal.number(value)
+
+
+def test_a_line_for_each_k():
+    """A value stands with its interval, a missing one with its reason."""
+    span = Interval(low=0.25, high=0.75, level=0.95, method="plus-two t")
+    lines = terminal.score_lines(
+        [Estimate(k=1, value=0.5, new_problems=span), Estimate(k=10, value=None, reason="too few")]
+    )
+    assert lines[0].startswith("  pass@1    .5000   95%")
+    assert lines[0].endswith(".2500 to .7500 (plus-two t)")
+    assert "  pass@10   -       too few" == lines[1]
+
+
+def test_statuses_that_occur():
+    """Only statuses that occur are shown, with commas in large counts."""
+    assert "1,234 passed, 5 no code" == terminal.status_line({"passed": 1234, "failed": 0, "no_code": 5})
+
+
+@pytest.mark.parametrize(("count", "shown"), [(0, 0), (3, 3), (4, 4), (5, 4)])
+def test_a_long_list_is_cut_and_says_by_how_much(count, shown):
+    """A list is cut only when that saves lines, and then says how many are left out."""
+    lines = terminal.listed(map(str, range(count)), 3, "more")
+    assert shown == len(lines)
+    if count == 5:
+        assert "... and 2 more" == lines[-1]
+
+
+@given(st.text(st.characters(exclude_categories=()) | st.sampled_from("\x1b\x07\x9b\r\u202e\ud800\0")))
+def test_text_of_a_model_cannot_steer_a_terminal(text):
+    """Whatever a model wrote, what is shown is printable and can be encoded; line ends and tabs stay."""
+    said = terminal.printable(text)
+    assert all(each.isprintable() or each in "\n\t" for each in said)
+    assert said.encode("utf-8")
+    assert text.count("\n") == said.count("\n")
+
+
+def test_printable_text_stays_as_it_is():
+    """What can be shown is shown."""
+    assert "naïve\n\tλ → 日本" == terminal.printable("naïve\n\tλ → 日本")

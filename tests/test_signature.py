@@ -1,0 +1,88 @@
+"""The signature: one line that has everything that could change the number."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from passcurve.signature import signature
+from passcurve.types import Header, Jail, Limits
+
+HEADER = Header(
+    version="1.0",
+    benchmark="starter",
+    benchmark_digest="0123456789abcdef" * 4,
+    samples="/a/samples.jsonl",
+    limits=Limits(),
+    verdict="auto",
+    dedup=True,
+    jail=Jail(isolation="full", layers=("rlimits", "seccomp"), python="3.11.7", packages=("numpy==2.0", "x==1")),
+)
+
+
+def changed(**fields: object) -> Header:
+    """Return the header with other fields; those of limits and jail are named ``limits__...``."""
+    parts: dict[str, dict[str, object]] = {"": {}, "limits": {}, "jail": {}}
+    for name, value in fields.items():
+        part, _, inner = name.rpartition("__")
+        parts[part][inner] = value
+    return msgspec.structs.replace(
+        HEADER,
+        limits=msgspec.structs.replace(HEADER.limits, **parts["limits"]),
+        jail=msgspec.structs.replace(HEADER.jail, **parts["jail"]),
+        **parts[""],
+    )
+
+
+def test_the_line():
+    """The signature is name:value pairs with bars between them, in a fixed order."""
+    expected = (
+        "benchmark:starter@0123456789ab|timeout:3s-own|memory:4GiB|verdict:auto|isolation:full|python:3.11.7|"
+        "packages:numpy-2.0+x-1|seed:0|dedup:yes|passcurve:1.0"
+    )
+    assert expected == signature(HEADER)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"version": "1.1"},
+        {"benchmark": "other"},
+        {"benchmark_digest": "f" * 64},
+        {"limits__timeout_s": 3.5},
+        {"limits__clock": "wall"},
+        {"limits__memory_bytes": 2 << 30},
+        {"verdict": "shared"},
+        {"dedup": False},
+        {"jail__isolation": "none"},
+        {"jail__python": "3.12.0"},
+        {"jail__packages": ()},
+        {"problems": "starter/1*"},
+        {"seed": 7},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_what_could_change_the_number_changes_the_line(fields):
+    """Each setting that could change a verdict is in the signature."""
+    assert signature(HEADER) != signature(changed(**fields))
+
+
+def test_where_the_samples_lie_does_not_matter():
+    """The signature is the same wherever the file of samples is."""
+    assert signature(HEADER) == signature(changed(samples="/b/other.jsonl"))
+
+
+def test_a_choice_of_problems_is_named():
+    """A score over some problems only says which."""
+    assert signature(changed(problems="starter/1*")).endswith("|problems:starter/1*")
+
+
+def test_no_packages_are_said():
+    """A jail without packages says none."""
+    assert "|packages:none|" in signature(changed(jail__packages=()))
+
+
+def test_fractions_are_written_short():
+    """Limits are written without needless digits."""
+    line = signature(changed(limits__timeout_s=0.25, limits__memory_bytes=768 << 20, limits__clock="wall"))
+    assert "|timeout:0.25s-wall|memory:0.75GiB|" in line
