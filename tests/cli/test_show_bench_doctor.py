@@ -1,0 +1,282 @@
+"""The commands that look: ``show``, ``bench`` and ``doctor``."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+
+import pytest
+
+
+def where(judged, status: str) -> tuple[str, int]:
+    """Return problem and index of the first sample with a status."""
+    seen: dict[str, int] = {}
+    for row in judged.rows:
+        index = seen.get(row["task_id"], 0)
+        if row["status"] == status:
+            return row["task_id"], index
+        seen[row["task_id"]] = index + 1
+    raise AssertionError(f"no {status} among the examples")
+
+
+class TestShow:
+    """``passcurve show``."""
+
+    def test_all_samples_of_a_problem(self, judged):
+        """Without an index each sample of the problem has a line with its number, its status and its message."""
+        done = judged.shell("show", "starter-examples.passcurve", "starter/0")
+        expected = [row["status"] for row in judged.rows if row["task_id"] == "starter/0"]
+        assert (0, "") == (done.code, done.err)
+        assert [f"starter/0 {i} {status}" for i, status in enumerate(expected)] == [
+            " ".join(line.split()[:3]) for line in done.out.splitlines()
+        ]
+
+    def test_one_sample(self, judged, starter):
+        """With an index the status, the prompt, the program and what was in force are shown."""
+        task, index = where(judged, "failed")
+        done = judged.shell("show", "starter-examples.passcurve", task, index)
+        row = [row for row in judged.rows if row["task_id"] == task][index]
+        assert 0 == done.code
+        assert done.out.startswith(f"{task} sample {index}: failed - ")
+        text = row.get("completion") or row["solution"]
+        for part in (starter.problems[task]["prompt"], text):
+            assert all(line.rstrip() in done.out for line in part.splitlines())
+        assert all(title in done.out for title in ("prompt:\n", "program (", "mode referee", "isolation "))
+
+    def test_the_failing_call(self, shell, starter):
+        """A wrong answer is shown with the call that the tests made, what came back, and the line that refused it."""
+        shell.write("s.jsonl", [starter.bad()])
+        shell("judge", "s.jsonl", "--subset")
+        done = shell("show", "s.jsonl", "0", "0")
+        assert "last call:\n    boxes_needed(13, 6)\n    -> returned None\n" in done.out
+        assert "at this line of the tests:\n    assert candidate(13, 6) == 3\n" in done.out
+        assert "exception:\n    AssertionError" in done.out
+
+    @pytest.mark.parametrize("run", ["starter-examples.passcurve", "starter:examples"])
+    def test_ways_to_name_a_run(self, judged, run):
+        """A run is named by its folder or by the file of samples that was judged, a problem by its last part too."""
+        assert judged.shell("show", run, "starter/0").out == judged.shell("show", run, "0").out
+        assert judged.shell("show", run, "0").out.startswith("starter/0   0  passed")
+
+    def test_json(self, judged):
+        """--json gives one object with a list of verdicts, each with its program."""
+        done = judged.shell("show", "starter:examples", "starter/0", "--json")
+        expected = [row["status"] for row in judged.rows if row["task_id"] == "starter/0"]
+        assert expected == [each["status"] for each in done.record["verdicts"]]
+        first = done.record["verdicts"][0]
+        assert {"problem_id": "starter/0", "sample_index": 0} == first["key"]
+        assert first["prompt"] + "    return -(-eggs // size)\n" == first["program"]
+        assert 1.0 == first["limits"]["timeout_s"]
+        one = judged.shell("show", "starter:examples", "starter/0", "2", "--json").record
+        assert done.record["verdicts"][2:3] == one["verdicts"]
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["starter:examples", "starter/4x"], r"no verdict on 'starter/4x' in .*; did you mean 'starter/4\d?'\?"),
+            (["starter:examples", "starter/0", "99"], r"'starter/0' has no judged sample 99; it has 0 to 9"),
+            (["starter:examples", "starter/0", "-1"], r"-1"),
+        ],
+    )
+    def test_what_is_not_there(self, judged, words, said):
+        """A problem or a sample that was not judged exits with 2, with the nearest name or the range."""
+        done = judged.shell("show", *words)
+        assert (2, "") == (done.code, done.out)
+        assert re.search(said, done.err)
+
+    def test_no_run(self, shell):
+        """A run that is not there is said in one line, with the way to make one."""
+        done = shell("show", "nothing.jsonl", "starter/0", "--json")
+        assert done.code in (1, 2)
+        assert "nothing.jsonl.passcurve" in done.record["error"]
+        assert re.fullmatch(r"passcurve: .*\n", done.err)
+
+    def test_samples_that_have_gone(self, shell, starter):
+        """When the file of samples has gone the verdict is shown all the same, and why there is no program."""
+        path = shell.write("s.jsonl", [starter.right(), starter.bad()])
+        shell("judge", "s.jsonl", "--subset")
+        path.unlink()
+        done = shell("show", "s.jsonl.passcurve", "starter/0", "1")
+        assert 0 == done.code
+        assert "starter/0 sample 1: failed" in done.out
+        assert re.search(r"program: there is no file '.*s\.jsonl'", done.out)
+        record = shell("show", "s.jsonl.passcurve", "starter/0", "1", "--json").record["verdicts"][0]
+        assert (None, "failed") == (record["program"], record["status"])
+
+    def test_samples_that_have_changed(self, shell, starter):
+        """When the row has changed since it was judged, no other program is shown as the one that got the verdict."""
+        shell.write("s.jsonl", [starter.right()])
+        shell("judge", "s.jsonl", "--subset")
+        shell.write("s.jsonl", [starter.bad()])
+        done = shell("show", "s.jsonl.passcurve", "starter/0", "0")
+        assert "starter/0 sample 0: passed" in done.out
+        assert "return None" not in done.out
+
+    def test_evil_text_cannot_steer_the_terminal(self, shell):
+        """Escape sequences in a program and in its messages are spelled out."""
+        evil = "    raise ValueError('\\x1b[2J\\x1b]0;owned\\x07')  # \x1b[31m\u202e\n"
+        shell.write("s.jsonl", [{"task_id": "starter/0", "completion": evil}])
+        shell("judge", "s.jsonl", "--subset")
+        said = shell("show", "s.jsonl", "0", "0").out + shell("show", "s.jsonl", "0").out
+        assert "owned" in said
+        assert not re.search("[\x1b\x07\u202e]", said)
+
+
+class TestBench:
+    """``passcurve bench``."""
+
+    def test_list(self, shell):
+        """The list has each known benchmark with how to use or get it, for people and as one object."""
+        done = shell("bench", "list")
+        assert 0 == done.code
+        assert re.search(r"(?m)^starter +47 problems +Apache-2\.0 +built-in$", done.out)
+        assert re.search(r"(?m)^humaneval +164 problems +MIT", done.out)
+        names = [each["name"] for each in shell("bench", "list", "--json").record["benchmarks"]]
+        assert ["starter", "humaneval"] == names[:2]
+
+    def test_fetch_without_a_network(self, shell):
+        """Without a network, fetching exits with 1 and says where to put the file; nothing half is left."""
+        try:
+            socket.create_connection(("github.com", 443), timeout=3).close()
+        except OSError:
+            pass
+        else:
+            pytest.skip("there is a network here")
+        done = shell("bench", "fetch", "humaneval", "--json")
+        assert 1 == done.code
+        assert re.search(r"cannot fetch 'humaneval' from https://.*put the file at '.*'.*--benchmark FILE", done.err)
+        assert 1 == done.record["exit_code"]
+        assert [] == [path for path in (shell.folder / "cache").rglob("*") if path.is_file()]
+
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [("humanevl", "did you mean 'humaneval'?"), ("starter", "is built in: there is nothing to fetch")],
+    )
+    def test_fetch_refuses(self, shell, name, said):
+        """A name that is not known, or built in, exits with 2."""
+        done = shell("bench", "fetch", name)
+        assert (2, "") == (done.code, done.out)
+        assert said in done.err
+
+    def test_check_starter(self, shell):
+        """Every problem of the shipped benchmark is judged apart from its sample, and none is faulty."""
+        record = shell("bench", "check", "starter", "--json")
+        assert 0 == record.code
+        found = record.record
+        assert (47, 0, {"referee": 47}) == (found["problems"], found["faulty"], found["modes"])
+        assert {"passed"} == {each["status"] for each in found["checked"]}
+        assert all(each["calls"] > 0 and not each["note"] for each in found["checked"])
+
+    def test_check_tells_what_is_wrong(self, shell):
+        """References that fail or hang and tests without a call are faults; live objects and no reference are notes."""
+        prompt = "def f(x):\n"
+        plain = "def check(candidate):\n    assert candidate(2) == 4\n"
+        problems = {
+            "good": (prompt, "    return 2 * x\n", plain),
+            "wrong": (prompt, "    return x\n", plain),
+            "slow": (prompt, "    while True: pass\n", plain),
+            "vacuous": (prompt, "    return 2 * x\n", "def check(candidate):\n    assert True\n"),
+            "broken": (prompt, "    return 2 * x\n", "def check(candidate):\n    assert (\n"),
+            "no check": (prompt, "    return 2 * x\n", "assert True\n"),
+            "live": (
+                "class P:\n    def __init__(self, x): self.x = x\n\ndef f(x):\n",
+                "    return P(x)\n",
+                "def check(candidate):\n    assert candidate(2).x == 2\n    assert isinstance(candidate(2), P)\n",
+            ),
+            "inplace": (
+                prompt,
+                "    x.sort()\n",
+                "def check(candidate):\n    a = [2, 1]\n    candidate(a)\n    assert a == [1, 2]\n",
+            ),
+            "none": (prompt, None, plain),
+        }
+        rows = [
+            {
+                "task_id": f"T/{name}",
+                "prompt": prompt,
+                "entry_point": "f",
+                "test": test,
+                "canonical_solution": reference,
+            }
+            for name, (prompt, reference, test) in problems.items()
+        ]
+        path = shell.write("b.jsonl", rows)
+        done = shell("bench", "check", path.name, "--timeout", "0.5", "--json")
+        found = {each["problem_id"][2:]: each for each in done.record["checked"]}
+        assert 2 == done.code
+        assert {"wrong", "slow", "vacuous", "broken", "no check"} == {name for name in found if found[name]["faulty"]}
+        assert 5 == done.record["faulty"]
+        assert "shared" == found["live"]["mode"]
+        assert "judged in shared mode" in found["live"]["note"]
+        assert ("referee", "passed") == (found["inplace"]["mode"], found["inplace"]["status"])
+        assert "handed back" in found["inplace"]["note"]
+        assert ("no_reference", False) == (found["none"]["status"], found["none"]["faulty"])
+        assert "the reference solution does not pass: failed (AssertionError" in found["wrong"]["note"]
+        assert "the reference solution does not pass: timeout" in found["slow"]["note"]
+        assert "never call" in found["vacuous"]["note"]
+        said = shell("bench", "check", path.name, "--timeout", "0.5")
+        assert 2 == said.code
+        assert "T/wrong: FAULT: the reference solution does not pass" in said.out
+        assert "b: 9 problems, 3 in referee mode, 1 in shared mode, 5 faulty" in said.out
+
+    def test_check_refuses_what_is_no_benchmark(self, shell, starter):
+        """A file of samples in place of problems is told from them."""
+        shell.write("s.jsonl", [starter.right()])
+        done = shell("bench", "check", "s.jsonl")
+        assert (2, "") == (done.code, done.out)
+        assert "this looks like a samples file" in done.err
+
+    def test_check_refuses_too_many_workers(self, shell):
+        """No worker at all is a usage error."""
+        assert 2 == shell("bench", "check", "starter", "--workers", "0").code
+
+
+class TestDoctor:
+    """``passcurve doctor``."""
+
+    def test_for_people(self, shell):
+        """Doctor says which layers work, what is missing and what to do, and ends with the isolation there is."""
+        done = shell("doctor")
+        assert done.code in (0, 1)
+        for layer in ("namespaces", "landlock", "seccomp"):
+            line = re.search(rf"(?m)^  (works  |MISSING) {layer}: \S.*(\n +remedy: \S.*)?$", done.out)
+            assert line
+            assert (line[1] == "MISSING") is ("remedy" in line[0])
+        assert done.out.splitlines()[-1].startswith("isolation: ")
+
+    def test_json(self, shell):
+        """The record of doctor agrees with what a run reports of itself."""
+        done = shell("doctor", "--json")
+        record = done.record
+        assert {
+            "passcurve",
+            "system",
+            "python",
+            "packages",
+            "workers",
+            "memory_bytes",
+            "cache",
+            "layers",
+            "isolation",
+        } <= (record.keys())
+        assert {"namespaces", "landlock", "seccomp"} == record["layers"].keys()
+        assert ("none" == record["isolation"]) is (done.code == 1)
+        if record["isolation"] != "none":
+            assert record["isolation"] == record["jail"]["isolation"]
+        assert str(shell.folder / "cache") == record["cache"]
+
+    def test_a_wrong_interpreter(self, shell):
+        """An interpreter that is none exits with 2 in one line."""
+        done = shell("doctor", "--python", "/bin/true", "--json")
+        assert 2 == done.code
+        assert "--python '/bin/true'" in done.record["error"]
+        assert 1 == len(done.out.splitlines())
+
+
+@pytest.mark.parametrize("words", [["doctor"], ["bench", "list"], ["bench", "fetch", "nobody"], ["show", "no", "x"]])
+def test_json_is_one_object(shell, words):
+    """Every command prints exactly one JSON object with --json, in success and in failure."""
+    out = shell(*words, "--json").out
+    assert 1 == out.count("\n")
+    assert isinstance(json.loads(out), dict)

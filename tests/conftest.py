@@ -1,0 +1,133 @@
+"""What every room's tests may use: the installed command in a folder of its own, and the benchmark it ships."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+COMMAND = (str(Path(sys.executable).with_name("passcurve")),)
+if not Path(COMMAND[0]).exists():
+    COMMAND = (sys.executable, "-c", "from passcurve.cli.main import run; run()")
+STARTER = files("passcurve.bench") / "starter"
+PATIENCE_S = 120.0
+
+
+class Done(NamedTuple):
+    """What a command left when it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What was printed, which must be one JSON object and nothing else."""
+        return json.loads(self.out)
+
+
+class Shell:
+    """Runs ``passcurve`` in a folder, with nothing of the user's settings in its environment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "PYTHONPATH")}
+        self.env = {**kept, "HOME": str(folder), "PASSCURVE_CACHE": str(folder / "cache"), "TMPDIR": str(folder)}
+
+    def __call__(self, *words: object, stdin: bytes = b"", **env: str) -> Done:
+        """Run a command to its end."""
+        done = subprocess.run(
+            [*COMMAND, *map(str, words)],
+            cwd=self.folder,
+            env=self.env | env,
+            input=stdin,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def start(self, *words: object, **options: Any) -> subprocess.Popen[bytes]:
+        """Start a command as the leader of a process group of its own."""
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        options = {"cwd": self.folder, "env": self.env, "process_group": 0} | pipes | options
+        return subprocess.Popen([*COMMAND, *map(str, words)], **options)
+
+    def write(self, name: str, rows: Iterable[dict[str, Any] | bytes]) -> Path:
+        """Write rows, or lines as they stand, as a file of the folder."""
+        lines = (row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows)
+        path = self.folder / name
+        path.write_bytes(b"".join(line + b"\n" for line in lines))
+        return path
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Read the rows of a file of the folder."""
+        return rows_of((self.folder / name).read_text("utf-8"))
+
+
+class Starter:
+    """The shipped benchmark: its problems, and answers whose verdict is known."""
+
+    def __init__(self) -> None:
+        self.problems = {row["task_id"]: row for row in rows_of((STARTER / "problems.jsonl").read_text("utf-8"))}
+        self.examples = rows_of((STARTER / "examples.jsonl").read_text("utf-8"))
+        self.wrong = rows_of((STARTER / "wrong.jsonl").read_text("utf-8"))
+
+    def right(self, task: str = "starter/0", **fields: Any) -> dict[str, Any]:
+        """Return a row that passes."""
+        return {"task_id": task, "completion": self.problems[task]["canonical_solution"], **fields}
+
+    def bad(self, task: str = "starter/0", **fields: Any) -> dict[str, Any]:
+        """Return a row that fails."""
+        return {"task_id": task, "completion": "    return None\n", **fields}
+
+    def mixed(self, tasks: Sequence[str], each: int) -> list[dict[str, Any]]:
+        """Return ``each`` distinct rows for each task; of three, one passes, one fails, one does not compile."""
+        made = []
+        for task in tasks:
+            for number in range(each):
+                mark = f"    # {number}\n"
+                kinds = (self.right(task)["completion"], "    return None\n", "    return (\n")
+                made.append({"task_id": task, "completion": mark + kinds[number % 3]})
+        return made
+
+
+def rows_of(text: str) -> list[dict[str, Any]]:
+    """Return the rows of a text in JSON lines."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """Return the command in an empty folder."""
+    return Shell(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def shell_in() -> type[Shell]:
+    """Return what makes a shell of a folder, for runs that several tests share."""
+    return Shell
+
+
+@pytest.fixture(scope="session")
+def starter() -> Starter:
+    """Return the shipped benchmark."""
+    return Starter()
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Return the folder of published data that PASSCURVE_TEST_DATA names; what needs it is skipped without."""
+    named = os.environ.get("PASSCURVE_TEST_DATA")
+    if not named:
+        pytest.skip("PASSCURVE_TEST_DATA names no folder with published benchmarks")
+    if not Path(named, "HumanEval.jsonl.gz").is_file():
+        pytest.skip(f"there is no HumanEval.jsonl.gz in {named!r} (PASSCURVE_TEST_DATA)")
+    return Path(named).resolve()
