@@ -1,0 +1,81 @@
+"""The same file gives the same verdicts: however many workers there are, and whatever else the machine does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+KINDS = {
+    "passed": "    return -(-eggs // size)\n",
+    "failed": "    return eggs // size\n",
+    "compile": "    return (\n",
+    "timeout": "    while True: pass\n",
+    "timeout asleep": "    import time\n    time.sleep(60)\n",
+    "timeout in a thread": "    from threading import Thread as T\n    t = T(target=any, args=[iter(int, 1)])\n"
+    "    t.start()\n    t.join()\n",
+    "memory": "    return len(bytearray(1 << 40))\n",
+    "memory slowly": "    held = []\n    while True: held.append(bytearray(1 << 20))\n",
+    "crash": "    import os\n    os._exit(0)\n",
+    "crash by signal": "    import os, signal\n    os.kill(os.getpid(), signal.SIGSEGV)\n",
+    "failed by exit": "    raise SystemExit(0)\n",
+    "failed by recursion": "    return boxes_needed(eggs, size)\n",
+    "failed outside": "    import socket\n    return socket.socket()\n",
+    "output": "    return 'x' * (100 << 20)\n",
+    "no_code": " \n",
+}
+"""Samples of every kind; the first word is the status."""
+
+
+@pytest.fixture
+def rows() -> list[dict[str, str]]:
+    """Return two samples of each kind, mixed, no two alike."""
+    return [
+        {"task_id": "starter/0", "completion": f"    # {turn}\n{code}" if code.strip() else code}
+        for turn in range(2)
+        for code in KINDS.values()
+    ]
+
+
+@pytest.fixture
+def burning() -> Iterator[None]:
+    """Keep both cores busy with something else."""
+    code = "while True: pass"
+    fires = [subprocess.Popen([sys.executable, "-S", "-c", code]) for _ in range(2)]
+    yield
+    for fire in fires:
+        fire.kill()
+        fire.wait()
+
+
+def statuses(run_of, rows, workers, *words) -> list[str]:
+    """Judge the rows and return the status of each."""
+    run = run_of(rows, "--workers", str(workers), "--timeout", "0.5", "--memory", "512MiB", *words)
+    done = run.end()
+    assert 0 == done.code, done.err
+    return [status for _, status in run.found()]
+
+
+EXPECTED = [name.split()[0] for name in KINDS] * 2
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_any_number_of_workers(run_of, rows, nothing_left, workers):
+    """One worker, two or eight give the same statuses, those that the samples were written to get."""
+    assert EXPECTED == statuses(run_of, rows, workers)
+    nothing_left()
+
+
+def test_twice(run_of, rows, nothing_left):
+    """The same programs a second time, each run by itself, get the same statuses as those before them."""
+    assert EXPECTED * 2 == statuses(run_of, rows * 2, 2, "--no-dedup")
+    nothing_left()
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_a_busy_machine(run_of, rows, burning, nothing_left, workers):
+    """While both cores are burning, the statuses are the same."""
+    assert EXPECTED == statuses(run_of, rows, workers)
+    nothing_left()

@@ -1,0 +1,280 @@
+"""Interruptions of every kind: whatever is killed, no verdict is lost, doubled or different, and nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+TASKS = [f"starter/{number}" for number in range(10)]
+EACH = 30
+KILLS = 20
+STATUSES = ("passed", "failed", "compile")
+"""Of the rows that the shipped benchmark's ``mixed`` makes, in turn."""
+
+
+@pytest.fixture
+def rows(starter):
+    """Return 300 cheap rows, no two alike."""
+    return starter.mixed(TASKS, EACH)
+
+
+EXPECTED = [(task, STATUSES[number % 3]) for task in TASKS for number in range(EACH)]
+
+
+def check_whole(run, done, expected=EXPECTED):
+    """Check that a run has ended as if nobody had disturbed it."""
+    assert 0 == done.code, done.err
+    assert expected == run.found()
+    assert list(range(len(expected))) == sorted(run.stored()), "a row is stored twice, or not at all"
+    record = done.record
+    assert (len(expected), 0, 0) == (record["samples"], record["owed"], record["malformed"])
+    counted = {status: sum(status == said for _, said in expected) for status in STATUSES}
+    assert counted == {status: record["statuses"][status] for status in STATUSES}
+    assert counted["passed"] / len(expected) == record["pass@1"]["value"]
+
+
+def test_an_undisturbed_run(run_of, rows, nothing_left):
+    """The file that all other tests of this page use gives the verdicts that it was made to give."""
+    run = run_of(rows)
+    done = run.end()
+    nothing_left()
+    check_whole(run, done)
+    assert 0 == done.record["resumed"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed):
+    """However often the supervisor is killed, the same command goes on with what is stored and ends as undisturbed."""
+    moments = random.Random(seed)
+    run = run_of(rows)
+    for goal in sorted(moments.sample(range(280), KILLS // 2)):
+        session = run.start()
+        if moments.random() < 0.2:
+            time.sleep(moments.uniform(0, 0.8))
+        else:
+            run.wait(session, goal)
+            time.sleep(moments.uniform(0, 0.01))
+        session.kill()
+        session.communicate()
+        nothing_left()
+    kept = len(run.stored())
+    done = run.end()
+    nothing_left()
+    check_whole(run, done)
+    assert kept == done.record["resumed"]
+
+
+def targets(kind, processes, supervisor):
+    """Return the ids of the processes of a kind: a zygote (both halves of it) or the process that runs the tests."""
+    every = processes(supervisor)
+    parents = {each.pid: each.parent for each in every}
+    outer = [each.pid for each in every if each.parent == supervisor]
+
+    def top(pid):
+        while parents.get(pid, supervisor) != supervisor:
+            pid = parents[pid]
+        return pid
+
+    # A zygote's second half is its child; samples and tests are children of that, and only samples are limited.
+    tests = [each for each in every if each.parent not in (supervisor, *outer) and not each.cpu_limited]
+    if kind == "tests":
+        return [each.pid for each in tests]
+    asked = {top(each.pid) for each in tests}
+    chosen = [pid for pid in outer if (pid in asked) is (kind == "referee")]
+    return [*chosen, *(each.pid for each in every if each.parent in chosen)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "seed"), [("jail", 3), ("referee", 4), ("tests", 5)])
+def test_a_process_of_the_run_is_killed(run_of, rows, processes, nothing_left, kind, seed):
+    """Zygotes and referees that are killed at any moment cost no verdict: the run goes on, or the same command does."""
+    moments = random.Random(seed)
+    run = run_of(rows, "--workers", "2")
+    session = run.start()
+    killed = 0
+    # Those that were hit run again at the end; one that is hit twice is rightly left to the next session.
+    for goal in sorted(moments.sample(range(230), KILLS)):
+        run.wait(session, goal)
+        time.sleep(moments.uniform(0, 0.005))
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            if session.poll() is not None:
+                assert 1 == session.returncode
+                session.communicate()
+                session = run.start()
+            if found := targets(kind, processes, session.pid):
+                try:
+                    os.kill(moments.choice(found), signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+                killed += 1
+                break
+    try:
+        session.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"the run hangs with {run.count()} of {len(rows)} verdicts stored")
+    nothing_left()
+    assert KILLS == killed
+    assert session.returncode in (0, 1)
+    if session.returncode == 1:
+        done = run.end()
+        nothing_left()
+        check_whole(run, done)
+    assert EXPECTED == run.found()
+    assert list(range(len(EXPECTED))) == sorted(run.stored())
+
+
+def test_samples_that_write_nonsense_hold_nobody_up(run_of, nothing_left):
+    """Many samples that write garbage on the line to the tests, each of which is run twice, do not stop the run."""
+    code = (
+        "    import os\n    for line in range(3, 64):\n        try: os.write(line, b'\\4\\0\\0\\0' + b'\\xff' * 4)\n"
+        "        except OSError: pass\n    return 1\n"
+    )
+    run = run_of([{"task_id": "starter/0", "completion": f"    # {turn}\n{code}"} for turn in range(12)])
+    session = run.start()
+    try:
+        session.communicate(timeout=40)
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"the run hangs with {run.count()} of 12 verdicts stored")
+    nothing_left()
+    assert [("starter/0", "crash")] * 12 == run.found()
+
+
+@pytest.mark.parametrize("way", ["Ctrl-C", "SIGINT", "SIGTERM"])
+def test_the_user_stops_it(run_of, rows, nothing_left, way):
+    """Ctrl-C and SIGTERM end a run with 130 and one line, keep what was done, and the same command goes on."""
+    run = run_of(rows)
+    session = run.start()
+    run.wait(session, 60)
+    if way == "Ctrl-C":
+        os.killpg(session.pid, signal.SIGINT)
+    else:
+        session.send_signal(getattr(signal, way))
+    out, err = session.communicate(timeout=30)
+    nothing_left()
+    assert 130 == session.returncode
+    assert 130 == json.loads(out)["exit_code"]
+    said = re.fullmatch(
+        rb"passcurve: (\d+) of (\d+) rows read are judged and stored in '.*s\.jsonl\.passcurve'; "
+        rb"the same command goes on from there\n",
+        err,
+    )
+    assert said, err
+    kept = len(run.stored())
+    assert 60 <= int(said[1]) == kept
+    assert not (run.shell.folder / "s.jsonl_results.jsonl").exists()
+    done = run.end()
+    check_whole(run, done)
+    assert kept == done.record["resumed"]
+
+
+def stopped(run, count=40):
+    """Start a run and kill it once so many verdicts are stored."""
+    session = run.start()
+    run.wait(session, count)
+    session.kill()
+    session.communicate()
+    return run
+
+
+@pytest.mark.parametrize("change", ["another completion", "fewer rows", "another order"])
+def test_a_changed_file_is_refused(run_of, rows, nothing_left, change):
+    """A file of samples that has changed since is not mixed with old verdicts: one line says so and what to do."""
+    run = stopped(run_of(rows))
+    nothing_left()
+    kept = run.stored()
+    altered = list(rows)
+    if change == "another completion":
+        altered[kept[0]] = {**altered[kept[0]], "completion": "    return 1\n"}
+    elif change == "fewer rows":
+        altered = altered[: max(kept)]
+    else:
+        altered[kept[0]], altered[kept[1]] = altered[kept[1]], altered[kept[0]]
+    run.shell.write("s.jsonl", altered)
+    done = run.end()
+    nothing_left()
+    assert 2 == done.code
+    assert re.fullmatch(
+        r"passcurve: .*s\.jsonl.* is not what it was when the run began; use another --run.*\n", done.err
+    )
+    assert not (run.shell.folder / "s.jsonl_results.jsonl").exists()
+    if change == "another completion":
+        run.shell.write("s.jsonl", rows)
+        check_whole(run, run.end())
+
+
+def test_other_limits_start_anew(run_of, rows, nothing_left):
+    """Verdicts under other limits are not taken over: everything is judged again, and that is said."""
+    stopped(run_of(rows))
+    other = run_of(rows, "--timeout", "2")
+    done = other.end()
+    nothing_left()
+    assert 0 == done.record["resumed"]
+    assert "timeout_s" in done.err
+    check_whole(other, done)
+
+
+def test_two_runs_at_once(run_of, rows, nothing_left):
+    """A second run in the same directory is told at once who is there; the first is not disturbed."""
+    run = run_of(rows)
+    session = run.start()
+    run.wait(session, 1)
+    second = run.end()
+    out, _ = session.communicate(timeout=60)
+    nothing_left()
+    assert 1 == second.code
+    assert re.fullmatch(
+        rf"passcurve: 's\.jsonl\.passcurve' is in use by process {session.pid}; wait for it to end, .*--run DIR\n",
+        second.err,
+    )
+    assert 0 == session.returncode
+    assert 0 == json.loads(out)["owed"]
+    assert EXPECTED == run.found()
+
+
+def test_a_finished_run_is_judged_afresh(run_of, rows, nothing_left):
+    """The same command after a finished run judges everything again, and only the newest attempt is kept."""
+    run = run_of(rows[:30])
+    first, second = run.end(), run.end()
+    nothing_left()
+    assert [0, 0] == [first.record["resumed"], second.record["resumed"]]
+    assert first.record["statuses"] == second.record["statuses"]
+    assert ["finished-0002.json"] == [path.name for path in run.folder.glob("finished-*")]
+    check_whole(run, second, EXPECTED[:30])
+
+
+def test_a_torn_line_is_owed_again(run_of, rows, nothing_left):
+    """A last line that was cut by a crash of the host costs one verdict, not the run."""
+    run = stopped(run_of(rows))
+    part = max(run.folder.glob("verdicts-*.jsonl"))
+    text = part.read_bytes()
+    part.write_bytes(text[: text.rstrip(b"\n").rfind(b"\n") + 30])
+    kept = len(run.stored())
+    done = run.end()
+    nothing_left()
+    assert kept == done.record["resumed"]
+    assert 0 == done.code
+    assert EXPECTED == run.found()
+
+
+def test_restricted_runs_leave_no_folder(run_of, rows, nothing_left):
+    """A run without namespaces that is killed leaves no scratch folder behind once the command has run again."""
+    run = run_of(rows, "--isolation", "restricted")
+    session = run.start()
+    run.wait(session, 40)
+    session.kill()
+    session.communicate()
+    done = run.end()
+    nothing_left()
+    if done.code == 2:
+        pytest.skip(f"this machine cannot give it: {done.err}")
+    check_whole(run, done)
+    assert [] == list(run.shell.folder.glob("passcurve-*"))
