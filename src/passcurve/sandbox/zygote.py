@@ -102,6 +102,7 @@ class Zygote:
         self._apart = bool(config["namespaces"])
         self._rules = -1
         self._narrow: seccomp.Narrow | None = None
+        self._pid = os.getpid()
         self._child = 0
         self._tag = 0
         self._pidfd = -1
@@ -218,6 +219,11 @@ class Zygote:
 
     def _enter_jail(self) -> None:
         """Put up the walls of one child: they must be its own, so that it can reach nothing of its parent."""
+        if _LINUX and not self._apart:
+            # Without a process namespace nobody else would end it when its zygote is killed.
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != self._pid:
+                os._exit(99)
         if self._rules >= 0:
             landlock.restrict(self._rules)
             os.close(self._rules)
