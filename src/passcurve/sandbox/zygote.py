@@ -160,24 +160,26 @@ class Zygote:
 
     def serve(self) -> None:
         """Answer frames until the supervisor is gone."""
-        fd = self._line.fileno()
         while True:
-            for ready, _ in self._poll.poll():
-                if ready == fd:
-                    try:
-                        data, descriptors = wire.receive_frame_and_descriptors(self._line, ORDER_BYTES)
-                    except wire.Closed:
-                        self._leave()
-                    order = wire.decode(data)
-                    what = order["do"]
-                    if what == "run":
-                        self._run(order, descriptors)
-                    elif what == "end":
-                        self._end()
-                    else:
-                        self._say({"clock": self._clock(), "at": time.monotonic_ns(), "tag": self._tag})
-                elif self._child and ready == self._pidfd:
-                    self._finish()
+            # One event at a time: what the first one leads to may make the second one stale.
+            ready = {fd for fd, _ in self._poll.poll()}
+            if self._child and self._pidfd in ready:
+                self._finish()
+            elif self._line.fileno() in ready:
+                self._obey()
+
+    def _obey(self) -> None:
+        try:
+            data, descriptors = wire.receive_frame_and_descriptors(self._line, ORDER_BYTES)
+        except wire.Closed:
+            self._leave()
+        order = wire.decode(data)
+        if order["do"] == "run":
+            self._run(order, descriptors)
+        elif order["do"] == "end":
+            self._end()
+        else:
+            self._say({"clock": self._clock(), "at": time.monotonic_ns(), "tag": self._tag})
 
     def _leave(self) -> NoReturn:
         if self._child:
