@@ -380,7 +380,7 @@ class TestTerminal:
         os.close(master)
         out, _ = process.communicate(timeout=60)
         assert 0 == process.returncode
-        assert out.startswith(b"starter: 10 samples of 1 problems\n")
+        assert out.startswith(b"starter: 10 samples of 1 problem\n")
         assert b"judged" in drawn
         assert "" == screen(drawn, columns)
         assert drawn.count(b"\x1b[?25l") == drawn.count(b"\x1b[?25h"), "the cursor is hidden and not shown again"
