@@ -354,9 +354,9 @@ class TestTerminal:
 
     @pytest.fixture
     def lasting(self, shell, starter):
-        """Write samples that take about two seconds."""
+        """Write samples that take about a second."""
         sleeps = [
-            {"task_id": "starter/0", "completion": f"    import time; time.sleep(0.25)  # {i}\n"} for i in range(8)
+            {"task_id": "starter/0", "completion": f"    import time; time.sleep(0.25)  # {i}\n"} for i in range(3)
         ]
         shell.write("s.jsonl", [starter.right(), *sleeps, starter.bad()])
         return ["judge", "s.jsonl", "--problems", "starter/0", "--workers", "1"]
@@ -380,7 +380,7 @@ class TestTerminal:
         os.close(master)
         out, _ = process.communicate(timeout=60)
         assert 0 == process.returncode
-        assert out.startswith(b"starter: 10 samples of 1 problem\n")
+        assert out.startswith(b"starter: 5 samples of 1 problem\n")
         assert b"judged" in drawn
         assert "" == screen(drawn, columns)
         assert drawn.count(b"\x1b[?25l") == drawn.count(b"\x1b[?25h"), "the cursor is hidden and not shown again"
@@ -392,8 +392,8 @@ class TestTerminal:
         assert not re.search(r"[\x1b\r]", done.out + done.err)
 
     def test_no_color(self, shell, lasting):
-        """With NO_COLOR no colour is sent, not even where colours are forced."""
-        done = shell(*lasting, NO_COLOR="1", TERM="xterm-256color")
+        """With NO_COLOR no colour is sent, not even where a terminal is claimed."""
+        done = shell(*lasting, NO_COLOR="1", FORCE_COLOR="1", TERM="xterm-256color")
         assert 0 == done.code
         assert not re.search(r"\x1b\[[0-9;]*m", done.out + done.err)
 
