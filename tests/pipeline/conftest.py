@@ -149,7 +149,10 @@ def run_of(shell) -> Iterator[Callable[..., Run]]:
     for session in (session for run in runs for session in run.sessions):
         if session.returncode is None:
             session.kill()
-            session.communicate()
+            session.wait()
+        for pipe in (session.stdout, session.stderr):
+            if pipe is not None:
+                pipe.close()
 
 
 @pytest.fixture(scope="session")

@@ -110,6 +110,8 @@ def test_a_process_of_the_run_is_killed(run_of, rows, processes, nothing_left, k
                 assert 1 == session.returncode
                 session.communicate()
                 session = run.start()
+                # Its workers, not the trial of the walls before them: without that it could not know its isolation.
+                run.wait(session, run.count() + 1)
             if found := targets(kind, processes, session.pid):
                 try:
                     os.kill(moments.choice(found), signal.SIGKILL)
