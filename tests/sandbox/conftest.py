@@ -1,0 +1,51 @@
+"""The pools that the tests of this room share: one for each level of isolation, per module."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jailed import Jailed, jail_at
+
+SECRET = "a-canary-of-the-supervisor"
+
+
+@pytest.fixture(scope="module")
+def secret() -> Iterator[str]:
+    """Put a secret into the environment of the supervisor, and return it."""
+    os.environ["PASSCURVE_TEST_SECRET"] = SECRET
+    yield SECRET
+    del os.environ["PASSCURVE_TEST_SECRET"]
+
+
+@pytest.fixture(scope="module")
+def commons() -> Iterator[Path]:
+    """Return a folder of the host that everybody may read and write, so that only walls protect it."""
+    path = Path(tempfile.mkdtemp(prefix="passcurve-test-"))
+    path.chmod(0o777)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def full(secret: str) -> Iterator[Jailed]:
+    """Return the jail with every layer."""
+    with jail_at("full") as jail:
+        yield jail
+
+
+@pytest.fixture(scope="module")
+def restricted(secret: str) -> Iterator[Jailed]:
+    """Return the jail that does without namespaces."""
+    with jail_at("restricted") as jail:
+        yield jail
+
+
+@pytest.fixture(params=["full", "restricted"])
+def jail(request: pytest.FixtureRequest) -> Jailed:
+    """Return the jail of each level in turn."""
+    return request.getfixturevalue(request.param)

@@ -1,0 +1,197 @@
+"""Programs of the tests in the real jail: one pool at one level, one program after another, each answer by value."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from passcurve.errors import IsolationError
+from passcurve.langs.judge import judge
+from passcurve.langs.python import REFEREE_ROLE, Plan, job
+from passcurve.sandbox import probe as isolation
+from passcurve.sandbox import toolchain as tools
+from passcurve.sandbox.job import Job, Outcome
+from passcurve.sandbox.pool import Pool
+from passcurve.types import Limits, Problem, SampleKey, Verdict
+
+MIB = 1 << 20
+LIMITS = Limits(
+    timeout_s=20.0,
+    memory_bytes=1024 * MIB,
+    scratch_bytes=8 * MIB,
+    scratch_files=256,
+    output_bytes=4 * MIB,
+)
+PATIENCE_S = 120.0
+SHOW = "def check(candidate):\n    raise RuntimeError(repr(candidate()))\n"
+"""Tests that only tell what the program returned."""
+
+ONE = "def f(*_):\n    return 1\n"
+IS_ONE = "def check(candidate):\n    assert candidate() == 1\n"
+
+
+@functools.cache
+def found(
+    level: str, limits: Limits = LIMITS, packages: tuple[str, ...] = ("numpy",), python: str | None = None
+) -> tuple[tools.Toolchain, isolation.Probe]:
+    """Return interpreter and isolation, tried once.  Raises IsolationError where there is none at that level."""
+    toolchain = tools.find(python, (), packages)
+    return toolchain, isolation.find(level, toolchain, limits)
+
+
+class Jailed:
+    """A pool of one worker behind real walls.  Use it as a context manager."""
+
+    def __init__(
+        self,
+        level: str,
+        limits: Limits = LIMITS,
+        packages: tuple[str, ...] = ("numpy",),
+        python: str | None = None,
+    ) -> None:
+        self.level = level
+        self.limits = limits
+        self.toolchain, self.probe = found(level, limits, packages, python)
+        self.pool = Pool(1, self.probe, self.toolchain, limits, REFEREE_ROLE)
+        self._tags = itertools.count(1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        zygotes = [each for worker in self.pool._workers for each in (worker._jail, worker._referee) if each]
+        if not zygotes:
+            return  # closed by the test itself
+        try:
+            self.pool.close()
+        finally:
+            # When closing itself is what breaks, the other tests shall not see what it left.
+            for zygote in zygotes:
+                zygote._process.kill()
+                zygote._process.wait()
+                if zygote._folder and Path(zygote._folder).exists():
+                    subprocess.run(["rm", "-rf", zygote._folder], check=False)
+
+    def job(
+        self,
+        program: str,
+        test: str = SHOW,
+        *,
+        prompt: str = "",
+        name: str = "f",
+        plan: Plan = Plan(),  # noqa: B008 - frozen
+        limits: Limits | None = None,
+        problem_id: str = "",
+    ) -> Job:
+        """Return the job that checks a program."""
+        problem = Problem(
+            id=problem_id or f"T/{hash((test, prompt, name))}", prompt=prompt, entry_point=name, test=test
+        )
+        return job(problem, program, plan, limits or self.limits, 0, next(self._tags))
+
+    def run(self, wanted: Job) -> Outcome:
+        """Run a job to its end."""
+        self.pool.start(0, wanted)
+        return self.end()
+
+    def end(self) -> Outcome:
+        """Wait for the end of the job that was started."""
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            if outcomes := self.pool.wait(1.0):
+                (outcome,) = outcomes
+                return outcome
+        raise AssertionError("the job never ended")
+
+    def check(self, program: str, test: str, **options: Any) -> Verdict:
+        """Return the verdict on a program."""
+        wanted = self.job(program, test, **options)
+        mode = options.get("plan", Plan()).mode
+        return judge(SampleKey(problem_id="T", sample_index=0), wanted, self.run(wanted), mode)
+
+    def value(self, program: str, **options: Any) -> Any:
+        """Return what ``f()`` of a program returns; the answer is given as its repr, which must be short."""
+        outcome = self.run(self.job(program, SHOW, **options))
+        report = outcome.report or {}
+        assert report.get("test_line"), outcome
+        assert not report["from_sample"], outcome
+        return ast.literal_eval(report["message"].removeprefix("RuntimeError: "))
+
+
+def jail_at(level: str, **options: Any) -> Jailed:
+    """Return a jail, or skip with the reason why this machine has none at that level."""
+    try:
+        return Jailed(level, **options)
+    except IsolationError as error:
+        pytest.skip(str(error))
+
+
+def need(level: str) -> None:
+    """Skip with the reason why this machine has no jail at that level, where it has none."""
+    try:
+        found(level)
+    except IsolationError as error:
+        pytest.skip(str(error))
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of this machine, told apart from a later one with its number."""
+
+    pid: int
+    parent: int
+    started: str
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is still there, and more than an entry that waits to be reaped."""
+        return read_process(self.pid) == self
+
+
+def read_process(pid: int) -> Process | None:
+    """Return the process of that number, unless it is a zombie or there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else Process(pid, int(fields[1]), fields[19])
+
+
+def census() -> list[Process]:
+    """Return every process that is not a zombie."""
+    everyone = (read_process(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+    return [each for each in everyone if each is not None]
+
+
+def descendants(pid: int) -> list[Process]:
+    """Return all processes below one, nearest first."""
+    everyone = census()
+    family, found = {pid}, []
+    while grown := [each for each in everyone if each.parent in family and each.pid not in family]:
+        found += grown
+        family |= {each.pid for each in grown}
+    return found
+
+
+def until(wanted: Any, what: str, at_most_s: float = 20.0) -> Any:
+    """Return what ``wanted()`` returns as soon as it is true."""
+    end = time.monotonic() + at_most_s
+    while time.monotonic() < end:
+        if answer := wanted():
+            return answer
+        time.sleep(0.005)
+    raise AssertionError(f"never came: {what}")
+
+
+def zygote_of(process: int) -> int:
+    """Return the number of the process that forks, given the one that was started: its child where there is one."""
+    children = [each.pid for each in census() if each.parent == process]
+    return children[0] if children else process

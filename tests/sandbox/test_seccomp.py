@@ -1,0 +1,322 @@
+"""The two filters as the kernel would run them, on a machine of twenty lines that is written here."""
+
+from __future__ import annotations
+
+import errno
+import platform
+import re
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passcurve.sandbox.kernel import CLONE_THREAD
+from passcurve.sandbox.layers.seccomp import SAMPLE, ZYGOTE, Narrow, broad
+from passcurve.sandbox.layers.syscalls import numbers
+
+MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+ALLOWED, KILLED = "allowed", "killed"
+PID = 4321
+
+
+def run(code: bytes, number: int, machine: str, arguments: tuple[int, ...], architecture: int | None = None) -> int:
+    """Run classic BPF over one system call; return the action."""
+    words = [a & (1 << 64) - 1 for a in (*arguments, 0, 0, 0, 0, 0, 0)[:6]]
+    data = struct.pack("<IIQ6Q", number, MACHINES[machine] if architecture is None else architecture, 0, *words)
+    at = accumulator = 0
+    while True:
+        operation, if_true, if_false, value = struct.unpack_from("<HBBI", code, at * 8)
+        at += 1
+        if operation == 0x20:
+            (accumulator,) = struct.unpack_from("<I", data, value)
+        elif operation == 0x54:
+            accumulator &= value
+        elif operation == 0x06:
+            return value
+        else:
+            holds = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: bool(accumulator & value)}[operation]
+            at += if_true if holds else if_false
+
+
+def said(action: int) -> str:
+    """Return an action in words."""
+    if action & 0xFFFF0000 == 0x00050000:
+        return errno.errorcode[action & 0xFFFF]
+    return {0x7FFF0000: ALLOWED, 0x80000000: KILLED}[action]
+
+
+def narrow(machine: str, **options: bool) -> bytes:
+    """Return the filter of a child whose pid is PID."""
+    made = Narrow(machine, **options)
+    for place in made._pid_places:
+        struct.pack_into("<I", made._code, place, PID)
+    return made._code.raw
+
+
+class Filters:
+    """Both filters of one architecture."""
+
+    def __init__(self, machine: str, **options: bool) -> None:
+        self.machine = machine
+        self.table = numbers(machine)
+        self._broad, self._narrow = broad(machine), narrow(machine, **options)
+
+    def number(self, call: str | int) -> int:
+        """Return the number of a call."""
+        return call if isinstance(call, int) else self.table[call]
+
+    def zygote(self, call: str | int, *arguments: int, **options: Any) -> str:
+        """Say what the zygote's filter does with a call."""
+        return said(run(self._broad, self.number(call), self.machine, arguments, **options))
+
+    def sample(self, call: str | int, *arguments: int, **options: Any) -> str:
+        """Say what both filters do with a call: the stricter action wins."""
+        actions = [
+            run(code, self.number(call), self.machine, arguments, **options) for code in (self._broad, self._narrow)
+        ]
+        return said(min(actions, key=lambda action: action - (1 << 32) if action >> 31 else action))
+
+
+@pytest.fixture(params=list(MACHINES), scope="module")
+def filters(request: pytest.FixtureRequest) -> Filters:
+    """Return the filters of each architecture in turn."""
+    return Filters(request.param)
+
+
+BOUNDED: dict[str, tuple[int, ...]] = {
+    "socketpair": (1, 0x80001),
+    "sendto": (5, 0, 10, 0, 0),
+    "prlimit64": (0, 9),
+    "ioctl": (1, 0x5401),
+    "clone": (0x3D0F00,),
+    "close_range": (3, 9, 0),
+    "fcntl": (3, 1),
+    "getsockopt": (3, 1, 3),
+    "kill": (PID, 15),
+    "tgkill": (PID, PID + 1, 15),
+    "prctl": (15,),
+}
+"""Arguments of honest programs for the calls that are bounded by argument."""
+
+_NAMES = """
+accept accept4 acct add_key adjtimex bind bpf capset chroot clock_adjtime clock_settime connect delete_module execve
+execveat fanotify_init finit_module fork fsconfig fsmount fsopen fspick init_module inotify_init1 io_submit
+io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load kexec_load keyctl
+landlock_restrict_self listen memfd_create memfd_secret mknod mknodat mlock mlockall modify_ldt mount mount_setattr
+move_mount move_pages mq_open msgget name_to_handle_at open_by_handle_at open_tree perf_event_open personality
+pidfd_getfd pidfd_open pidfd_send_signal pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl
+reboot request_key rt_sigqueueinfo rt_tgsigqueueinfo sched_setaffinity sched_setattr sched_setscheduler seccomp semget
+sendmmsg sendmsg setdomainname setfsuid setgid setgroups sethostname setns setpgid setpriority setregid setresuid
+setsid settimeofday setuid setxattr shmat shmget socket splice swapoff swapon syslog tee tkill umount2 unshare
+userfaultfd vfork vhangup vmsplice
+"""
+REFUSED = _NAMES.split()
+
+
+def test_samples_may(filters: Filters):
+    """Every call on the list for samples that the architecture has is allowed, with an honest argument."""
+    there = [name for name in SAMPLE if name in filters.table and name != "tkill"]
+    assert len(there) > 120
+    assert {ALLOWED} == {filters.sample(name, *BOUNDED.get(name, ())) for name in there}
+
+
+def test_every_name_is_a_call():
+    """No name on either list is mistyped: each is a call of at least one architecture."""
+    known = {name for machine in MACHINES for name in numbers(machine)}
+    assert set() == (SAMPLE | ZYGOTE) - known
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_samples_may_not(filters: Filters, name: str):
+    """What reaches other processes, the network, hidden memory or the kernel's inside is refused with EPERM."""
+    if name not in filters.table:
+        pytest.skip(f"{filters.machine} has no {name}")
+    assert "EPERM" == filters.sample(name)
+    assert "EPERM" == filters.sample(name, 1, 1, 1, 1, 1, 1)
+
+
+def test_all_others_are_refused(filters: Filters):
+    """Every known call that is on no list is refused to the zygote as well, and clone3 does not exist."""
+    others = filters.table.keys() - SAMPLE - ZYGOTE
+    answers = {name: filters.zygote(name) for name in others}
+    assert {"clone3": "ENOSYS", **dict.fromkeys(others - {"clone3"}, "EPERM")} == answers
+    assert answers == {name: filters.sample(name) for name in others}
+
+
+def test_modes_of_files_without_mounts(filters: Filters):
+    """Where the host's files are in reach, no call may change the mode or the times of one."""
+    bare = Filters(filters.machine, own_files=False)
+    for name in ("chmod", "fchmod", "fchmodat", "fchmodat2", "utime", "utimes", "utimensat", "futimesat", "truncate"):
+        if name in filters.table:
+            assert "EPERM" == bare.sample(name)
+            assert ALLOWED == filters.sample(name)
+    for name, at in (("open", 1), ("openat", 2)):
+        if name in filters.table:
+            for flags, answer in (
+                (0o1000, "EPERM"),
+                (0o2001000, "EPERM"),
+                (0o1001, ALLOWED),
+                (0, ALLOWED),
+                (0o1102, ALLOWED),
+            ):
+                assert answer == bare.sample(name, *[0] * at, flags)
+            assert ALLOWED == filters.sample(name, *[0] * at, 0o1000)
+    assert "EPERM" == bare.sample("openat2")
+    honest = ("openat", "write", "ftruncate", "unlinkat", "mkdirat", "renameat2", "umask")
+    assert {ALLOWED} == {bare.sample(name) for name in honest}
+
+
+def test_the_zygote_may(filters: Filters):
+    """What only the zygote needs is allowed to it and refused to its children."""
+    assert {"mount", "umount2"} <= ZYGOTE
+    for name in ZYGOTE - SAMPLE:
+        assert ALLOWED == filters.zygote(name)
+        assert "EPERM" == filters.sample(name)
+
+
+def test_processes_and_threads(filters: Filters):
+    """The zygote may fork; its children may only start threads."""
+    assert ALLOWED == filters.zygote("clone", 17)
+    assert "EPERM" == filters.sample("clone", 17)
+    assert "EPERM" == filters.sample("clone", 0x100 | 0x4000 | 17)
+    assert "EPERM" == filters.sample("clone", CLONE_THREAD << 32)
+    assert "EPERM" == filters.sample("clone", CLONE_THREAD)
+    assert "EPERM" == filters.sample("clone", 0x3D0F00 & ~0x200)
+    assert ALLOWED == filters.sample("clone", 0x3D0F00)
+    assert "ENOSYS" == filters.sample("clone3", 1 << 40, 88)
+
+
+@pytest.mark.parametrize("pid", [0, 1, -1, PID + 1, PID - 1, -PID, 1 << 31])
+def test_kill(filters: Filters, pid: int):
+    """A sample may signal itself and nobody else: no other process, no group, not everybody."""
+    assert ALLOWED == filters.sample("kill", PID, 9)
+    assert ALLOWED == filters.sample("tgkill", PID, 77, 9)
+    assert "EPERM" == filters.sample("kill", pid, 9)
+    assert "EPERM" == filters.sample("tgkill", pid, pid, 9)
+    assert "EPERM" == filters.sample("tkill", PID, 9)
+
+
+@pytest.mark.parametrize(
+    "command", [8, 10, 15, 1024, 1026], ids=["F_SETOWN", "F_SETSIG", "F_SETOWN_EX", "F_SETLEASE", "F_NOTIFY"]
+)
+def test_signals_of_descriptors(filters: Filters, command: int):
+    """A sample may not have the kernel send a signal of its choice to a process of its choice when data arrives."""
+    assert "EPERM" == filters.sample("fcntl", 3, command, 1)
+    assert {ALLOWED} == {filters.sample("fcntl", 3, honest, 0) for honest in (0, 1, 2, 3, 4, 5, 6, 7, 1030)}
+
+
+def test_sockets(filters: Filters):
+    """A pair of connected stream sockets is all the network there is; nothing goes to an address."""
+    for kind in (1, 0x80001, 0x801, 0x80801):
+        assert ALLOWED == filters.sample("socketpair", 1, kind, 0)
+    for family, kind in ((1, 2), (1, 5), (1, 3), (2, 1), (16, 3), (1, 0x80002), (0, 1)):
+        assert "EPERM" == filters.sample("socketpair", family, kind, 0)
+    assert ALLOWED == filters.sample("sendto", 3, 0x7F0000001000, 10, 0x4000, 0, 0)
+    for address in (1, 0x7F0000001000, 0xFFFFFFFF):
+        assert "EPERM" == filters.sample("sendto", 3, 0, 10, 0, address, 110)
+
+
+def test_who_is_at_the_other_end(filters: Filters):
+    """A sample may ask what its line is, not which process or user holds the other end of it."""
+    for option in (17, 59, 77):
+        assert "EPERM" == filters.sample("getsockopt", 3, 1, option)
+    assert ALLOWED == filters.sample("getsockopt", 3, 1, 4)
+
+
+def test_closing_ranges(filters: Filters):
+    """Descriptors may be closed by the range, not copied into a table of their own."""
+    assert {ALLOWED} == {filters.sample("close_range", 3, 9, flags) for flags in (0, 4)}
+    assert {"EPERM"} == {filters.sample("close_range", 3, 9, flags) for flags in (2, 6)}
+
+
+def test_an_address_whose_low_half_is_zero(filters: Filters):
+    """An address in memory is all of its bits: one whose low half is zero is still an address."""
+    assert "EPERM" == filters.sample("sendto", 3, 0, 10, 0, 1 << 32, 110)
+
+
+def test_limits_of_others(filters: Filters):
+    """A sample may read and lower its own limits only, even where its own number is named."""
+    assert ALLOWED == filters.sample("prlimit64", 0, 7)
+    for pid in (1, PID + 1, -1):
+        assert "EPERM" == filters.sample("prlimit64", pid, 7)
+
+
+def test_devices(filters: Filters):
+    """A sample may ask what a descriptor is and not command a device; a terminal takes no input from it."""
+    assert ALLOWED == filters.sample("ioctl", 0, 0x5401)
+    for command in (0x5412, 0x541C, 0x40049409, 0x8901, 0x5422, 0x4B3A):
+        assert "ENOTTY" == filters.sample("ioctl", 0, command)
+
+
+@pytest.mark.parametrize("option", [1, 4, 8, 22, 23, 24, 28, 35, 38, 47, 59])
+def test_prctl(filters: Filters, option: int):
+    """A sample may name itself and its memory, and change nothing of what holds it."""
+    for honest in (15, 16, 3, 0x53564D41):
+        assert ALLOWED == filters.sample("prctl", honest)
+    assert "EPERM" == filters.sample("prctl", option, 1)
+
+
+def test_newer_calls_do_not_exist(filters: Filters):
+    """Numbers above the table answer like a kernel that has never heard of them, so that libraries fall back."""
+    top = max(filters.table.values())
+    high = 0x3FFFFFFF if filters.machine == "x86_64" else 0x7FFFFFFF
+    assert {"ENOSYS"} == {filters.sample(number) for number in (top + 1, top + 100, 1000, high)}
+
+
+def test_gaps_are_refused(filters: Filters):
+    """Numbers within the table that belong to no call are refused."""
+    gaps = set(range(max(filters.table.values()))) - set(filters.table.values())
+    assert {"EPERM"} == {filters.sample(number) for number in gaps}
+
+
+def test_x32_is_killed():
+    """On x86-64 the second table of calls, with its own numbers, ends the program."""
+    filters = Filters("x86_64")
+    for number in (0x40000000, 0x40000000 + 39, 0x40000000 + 520, 0xFFFFFFFF):
+        assert KILLED == filters.sample(number)
+
+
+@pytest.mark.parametrize("foreign", [0x40000003, 0x40000028, 0xC00000F3, 0, 0xFFFFFFFF])
+def test_foreign_architectures_are_killed(filters: Filters, foreign: int):
+    """A call through the gate of another architecture ends the program, whatever its number."""
+    for name in ("read", "exit", "ptrace"):
+        assert KILLED == filters.sample(name, architecture=foreign)
+    other = next(value for machine, value in MACHINES.items() if machine != filters.machine)
+    assert KILLED == filters.sample("read", architecture=other)
+
+
+def test_unknown_machines():
+    """An architecture without a table is refused, not guessed."""
+    with pytest.raises(KeyError):
+        broad("riscv64")
+    with pytest.raises(KeyError):
+        Narrow("riscv64")
+
+
+def test_programs_are_well_formed(filters: Filters):
+    """Every program is short enough for the kernel, jumps only forward within itself, and ends with a verdict."""
+    for code in (filters._broad, filters._narrow):
+        instructions = list(struct.iter_unpack("<HBBI", code))
+        assert len(instructions) <= 4096
+        assert 0x06 == instructions[-1][0]
+        for at, (operation, if_true, if_false, value) in enumerate(instructions):
+            assert operation in (0x20, 0x54, 0x15, 0x35, 0x45, 0x06)
+            assert at + 1 + max(if_true, if_false) < len(instructions) or operation == 0x06
+            assert operation != 0x20 or (value % 4 == 0 and value < 64)
+
+
+def test_numbers_against_the_headers():
+    """Our table agrees with the kernel's own header where one is installed."""
+    folders = ("/usr/include/asm", f"/usr/include/{platform.machine()}-linux-gnu/asm")
+    headers = [Path(folder, "unistd_64.h") for folder in folders if Path(folder, "unistd_64.h").exists()]
+    if not headers or platform.machine() not in MACHINES:
+        pytest.skip("no kernel headers of a 64-bit table are installed here")
+    theirs = {
+        name: int(number) for name, number in re.findall(r"#define __NR_(\w+)\s+(\d+)", headers[0].read_text("utf-8"))
+    }
+    ours = numbers(platform.machine())
+    shared = ours.keys() & theirs.keys()
+    assert len(shared) > 250
+    assert {name: theirs[name] for name in shared} == {name: ours[name] for name in shared}
+    assert set() == theirs.keys() - ours.keys() - {n for n in theirs if theirs[n] > max(ours.values())}

@@ -1,0 +1,179 @@
+"""The interpreter of the samples and its packages: found, refused with a reason, and laid out for the jail."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import sysconfig
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+import pytest
+from jailed import jail_at
+
+from passcurve.errors import UsageError
+from passcurve.sandbox import toolchain as tools
+
+
+def fake(folder: Path, **answers: object) -> str:
+    """Return an interpreter that says these things of itself and can do nothing else."""
+    said = {
+        "version": "3.11.1",
+        "implementation": "cpython",
+        "executable": "x",
+        "stdlib": [],
+        "libdir": None,
+        "path": [],
+    }
+    script = folder / "python"
+    script.write_text(f"#!/bin/sh\necho '{json.dumps(said | answers)}'\n")
+    script.chmod(0o755)
+    return str(script)
+
+
+def test_our_own_interpreter():
+    """Without a word the samples run under the interpreter that runs us, taken from outside its environment."""
+    found = tools.find(None, ())
+    assert "%d.%d.%d" % sys.version_info[:3] == found.version
+    assert Path(found.executable).samefile(sys._base_executable)
+    assert any(Path(folder, "os.py").exists() for folder in found.folders)
+    assert ((), ()) == (found.packages, found.package_paths)
+
+
+def test_an_interpreter_by_path():
+    """An interpreter that is named is asked what it is, and says the same as when it runs us."""
+    assert tools.find(None, ()).version == tools.find(sys.executable, ()).version
+
+
+@pytest.mark.parametrize("name", ["/nowhere/python", "no-such-python", "/"])
+def test_an_interpreter_that_is_not_there(name: str):
+    """An interpreter that cannot be run is named, with the reason."""
+    with pytest.raises(UsageError, match=f"--python '{name}' cannot be run"):
+        tools.find(name, ())
+
+
+def test_what_is_no_interpreter():
+    """A program that is no Python is named as none."""
+    with pytest.raises(UsageError, match="is not a usable Python"):
+        tools.find(shutil.which("false") or "/bin/false", ())
+
+
+def test_a_program_that_answers_nonsense():
+    """A program that ends well and says nothing is no usable Python either."""
+    with pytest.raises(UsageError, match="--python"):
+        tools.find(shutil.which("true") or "/bin/true", ())
+
+
+@pytest.mark.parametrize("version", ["2.7.18", "3.8.20"])
+def test_too_old(tmp_path: Path, version: str):
+    """An interpreter that is too old is named with its version and the oldest that will do."""
+    with pytest.raises(UsageError, match=rf"Python {version}; the judge needs 3\.9 or newer"):
+        tools.find(fake(tmp_path, version=version), ())
+
+
+def test_another_implementation(tmp_path: Path):
+    """An implementation other than CPython is refused by name."""
+    with pytest.raises(UsageError, match="is pypy; the judge needs CPython"):
+        tools.find(fake(tmp_path, implementation="pypy"), ())
+
+
+def test_a_package_that_is_not_there():
+    """A package that is not installed is named, with the nearest one that is."""
+    with pytest.raises(UsageError, match=r"package 'msgspek' is not installed .*did you mean 'msgspec'\?"):
+        tools.find(None, ("msgspek",))
+
+
+def test_an_optional_package_that_is_not_there():
+    """A package that is only welcome may be missing."""
+    assert () == tools.find(None, (), ("no-such-package-of-anybody",)).packages
+
+
+def test_a_package_with_its_requirements():
+    """A package comes with its version and with all that it requires."""
+    found = tools.find(None, ("httpx",))
+    names = {each.partition("==")[0].lower() for each in found.packages}
+    assert {"httpx", "httpcore", "anyio", "idna"} <= names
+    assert f"httpx=={metadata.version('httpx')}" in found.packages
+    assert {"httpx", "httpcore", "anyio", "idna"} <= {name for name, _ in found.package_paths}
+
+
+def test_names_of_packages():
+    """A package is found however its name is written."""
+    assert tools.find(None, ("PyTest",)).packages == tools.find(None, ("pytest",)).packages
+
+
+def test_what_the_root_holds():
+    """The jail's root holds system folders, the standard library and the packages asked for, each once and absolute."""
+    found = tools.find(None, ("msgspec",))
+    folders, links, masks = tools.binds(found)
+    targets = [target for _, target in folders]
+    assert len(targets) == len(set(targets))
+    assert all(Path(path).is_absolute() for pair in folders for path in pair)
+    assert [os.path.realpath(msgspec.__path__[0])] == [
+        os.path.realpath(source) for source, target in folders if target == f"{tools.PACKAGES}/msgspec"
+    ]
+    assert not {"/", "/home", "/root", "/etc", "/var", "/usr", "/tmp"} & set(targets)
+    assert sysconfig.get_path("stdlib") + "/site-packages" in masks
+    for place, text in links:
+        assert text == str(Path(place).readlink())
+
+
+def test_only_what_was_asked_for_can_be_imported(tmp_path: Path):
+    """A package that was asked for can be imported inside, and one beside it on the host cannot."""
+    source = (
+        "def f():\n"
+        "    found = []\n"
+        "    for name in ('idna', 'msgspec', 'pytest', 'numpy'):\n"
+        "        try:\n"
+        "            __import__(name)\n"
+        "            found.append(name)\n"
+        "        except ImportError:\n"
+        "            pass\n"
+        "    return found\n"
+    )
+    for level in ("full", "restricted"):
+        with jail_at(level, packages=("idna",)) as jail:
+            assert ["idna"] == jail.value(source)
+
+
+def test_a_package_cannot_shadow_the_library(tmp_path: Path):
+    """The standard library wins over packages, and the scratch is not on the path at all."""
+    with jail_at("restricted") as jail:
+        source = (
+            "import sys\n"
+            "def f():\n"
+            "    open('colorsys.py', 'w').write('x = 1')\n"
+            "    import colorsys\n"
+            "    return hasattr(colorsys, 'x'), '' in sys.path, '.' in sys.path\n"
+        )
+        assert (False, False, False) == jail.value(source)
+
+
+def others() -> list[str]:
+    """Return the other interpreters of this machine that are new enough, by the names that they usually have."""
+    found = []
+    mine = "%d.%d" % sys.version_info[:2]
+    for version in ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14"):
+        path = shutil.which(f"python{version}")
+        if path and version != mine:
+            try:
+                found.append(tools.find(path, ()).executable)
+            except UsageError:
+                continue
+    return found[:2]
+
+
+@pytest.mark.parametrize("level", ["full", "restricted"])
+def test_another_interpreter(level: str):
+    """The samples run under the interpreter that was named, also when it is not ours."""
+    paths = others()
+    if not paths:
+        pytest.skip("there is no other interpreter of Python on the PATH")
+    for path in paths:
+        with jail_at(level, packages=(), python=path) as jail:
+            assert tools.find(path, ()).version == jail.probe.jail.python
+            source = "import platform\ndef f():\n    return platform.python_version()\n"
+            assert jail.probe.jail.python == jail.value(source)
