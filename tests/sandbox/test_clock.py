@@ -1,0 +1,208 @@
+"""The clock of a sample: what it used and what it slept counts, what the machine kept from it does not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from jailed import IS_ONE, LIMITS, Jailed, jail_at
+
+from passcurve.sandbox.job import Outcome
+from passcurve.types import Limits
+
+CHECK = "def check(candidate):\n    assert candidate() == 1\n"
+LIMIT_S = 0.4
+SLACK_S = 0.25
+"""How much later than at the limit a sample may be found to be over it."""
+
+
+@pytest.fixture(scope="module", params=["full", "restricted"])
+def jail(request: pytest.FixtureRequest) -> Iterator[Jailed]:
+    """Return a jail of each level; the clock reads the same numbers through another /proc."""
+    with jail_at(request.param) as jail:
+        if not jail.probe.own_clock:
+            pytest.skip("this kernel does not tell how long a thread waited")
+        yield jail
+
+
+def limits(timeout_s: float, clock: str = "own") -> Limits:
+    """Return limits that differ in time alone."""
+    return msgspec.structs.replace(LIMITS, timeout_s=timeout_s, clock=clock)
+
+
+def run(jail: Jailed, body: str, timeout_s: float = LIMIT_S, clock: str = "own", test: str = IS_ONE) -> Outcome:
+    """Run the body of a function under a limit of time."""
+    program = f"import hashlib, threading, time\ndef f():\n    {body}\n    return 1\n"
+    return jail.run(jail.job(program, test, limits=limits(timeout_s, clock)))
+
+
+@contextlib.contextmanager
+def neighbours(count: int) -> Iterator[None]:
+    """Keep the core of the first worker busy with processes of other sessions."""
+    core = min(os.sched_getaffinity(0))
+    code = f"import os\nos.sched_setaffinity(0, {{{core}}})\nprint('busy', flush=True)\nwhile True: pass"
+    started = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+        for _ in range(count)
+    ]
+    try:
+        for each in started:
+            assert b"busy\n" == each.stdout.readline()
+        yield
+    finally:
+        for each in started:
+            each.kill()
+            each.wait()
+            each.stdout.close()
+
+
+def test_a_loop(jail: Jailed):
+    """A loop without end is a timeout at the limit of its own time, all of it CPU."""
+    outcome = run(jail, "while True: pass")
+    assert "timeout" == outcome.ended
+    assert LIMIT_S <= outcome.own_s < LIMIT_S + SLACK_S
+    assert abs(outcome.own_s - outcome.cpu_s) < SLACK_S
+
+
+def test_sleep(jail: Jailed):
+    """Sleeping counts like working, though it uses no CPU."""
+    outcome = run(jail, "time.sleep(60)")
+    assert "timeout" == outcome.ended
+    assert LIMIT_S <= outcome.own_s < LIMIT_S + SLACK_S
+    assert outcome.cpu_s < LIMIT_S / 2
+
+
+def test_short_sleep(jail: Jailed):
+    """A sleep within the limit passes, and its length is in the time."""
+    outcome = run(jail, "time.sleep(0.3)", timeout_s=5.0)
+    assert "passed" == outcome.report["status"]
+    assert 0.3 <= outcome.own_s < 0.3 + SLACK_S
+
+
+def test_waiting_at_module_level(jail: Jailed):
+    """The clock starts with the program, not with the first call."""
+    program = "import time\ntime.sleep(60)\ndef f():\n    return 1\n"
+    assert "timeout" == jail.run(jail.job(program, IS_ONE, limits=limits(LIMIT_S))).ended
+
+
+SPIN = (
+    "work = lambda: [hashlib.sha256(bytes(1 << 16)).digest() for _ in iter(int, 1)]\n"
+    "    threads = [threading.Thread(target=work) for _ in range(8)]\n"
+    "    [t.start() for t in threads]\n"
+    "    [t.join() for t in threads]"
+)
+
+
+def test_threads_are_summed(jail: Jailed):
+    """Eight threads that work while the first one waits are charged for the work of all."""
+    outcome = run(jail, SPIN)
+    assert "timeout" == outcome.ended
+    assert LIMIT_S <= outcome.own_s < LIMIT_S + SLACK_S
+    assert abs(outcome.own_s - outcome.cpu_s) < SLACK_S
+
+
+ONE_BY_ONE = (
+    "work = lambda: [hashlib.sha256(bytes(1 << 16)).digest() for _ in range(20)]\n"
+    "    end = time.process_time() + {cpu}\n"
+    "    while time.process_time() < end:\n"
+    "        t = threading.Thread(target=work); t.start(); t.join()"
+)
+
+
+def test_threads_that_have_ended_are_charged(jail: Jailed):
+    """Work of threads that have ended stays on the clock."""
+    outcome = run(jail, ONE_BY_ONE.format(cpu=60))
+    assert "timeout" == outcome.ended
+    assert LIMIT_S <= outcome.own_s < LIMIT_S + SLACK_S
+    assert abs(outcome.own_s - outcome.cpu_s) < SLACK_S
+
+
+def test_threads_that_have_ended_are_charged_once(jail: Jailed):
+    """A sample that does its work in one short thread after another has no more time than there was."""
+    outcome = run(jail, ONE_BY_ONE.format(cpu=0.4), timeout_s=5.0)
+    assert "passed" == (outcome.report or {}).get("status"), outcome
+    assert 0.4 <= outcome.own_s < outcome.wall_s + 0.05
+
+
+BURN = "end = time.process_time() + {cpu}\n    while time.process_time() < end: pass"
+
+
+def test_a_starved_sample_is_not_blamed(jail: Jailed):
+    """With two busy neighbours on its core, a sample that needs half of its limit takes longer and passes."""
+    with neighbours(2):
+        outcome = run(jail, BURN.format(cpu=0.3), timeout_s=0.6)
+    assert "passed" == (outcome.report or {}).get("status"), outcome
+    assert 0.3 <= outcome.own_s < 0.6
+    assert outcome.wall_s > outcome.own_s + 0.2, "the neighbours did not keep it from running"
+
+
+def test_a_starved_loop_still_ends(jail: Jailed):
+    """Neighbours do not save a loop: it ends at the limit of its own time, later on the wall."""
+    with neighbours(1):
+        outcome = run(jail, "while True: pass")
+    assert "timeout" == outcome.ended
+    assert LIMIT_S <= outcome.own_s < LIMIT_S + SLACK_S
+    assert outcome.wall_s > outcome.own_s
+
+
+def test_a_starved_sleep_counts_once(jail: Jailed):
+    """A sleeping sample is not stretched by neighbours: the sleep is charged as long as it is."""
+    with neighbours(2):
+        outcome = run(jail, "time.sleep(0.4)", timeout_s=5.0)
+    assert "passed" == outcome.report["status"]
+    assert 0.4 <= outcome.own_s < 0.4 + SLACK_S
+
+
+def test_wall_clock(jail: Jailed):
+    """By the wall, as classic harnesses count, it is the wall that ends a loop, starved or not."""
+    with neighbours(1):
+        outcome = run(jail, "while True: pass", clock="wall")
+    assert "timeout" == outcome.ended
+    assert abs(outcome.own_s - outcome.wall_s) < 0.05
+    assert LIMIT_S <= outcome.own_s < LIMIT_S + 2 * SLACK_S
+    assert outcome.cpu_s < outcome.own_s
+
+
+def test_a_slice_ends_early(jail: Jailed):
+    """A job that is given a slice is stopped at its end, and that is no timeout."""
+    wanted = jail.job("def f():\n    while True: pass\n", IS_ONE, limits=limits(20.0))
+    outcome = jail.run(msgspec.structs.replace(wanted, slice_s=0.2))
+    assert "slice" == outcome.ended
+    assert 0.2 <= outcome.own_s < 0.2 + SLACK_S
+
+
+def test_time_of_the_tests_is_not_the_samples(jail: Jailed):
+    """What the tests themselves compute between two calls is not charged to the sample."""
+    test = (
+        "import time\n"
+        "def check(candidate):\n"
+        "    assert candidate() == 1\n"
+        "    end = time.process_time() + 1.0\n"
+        "    while time.process_time() < end: pass\n"
+        "    assert candidate() == 1\n"
+    )
+    outcome = run(jail, "pass", timeout_s=0.7, test=test)
+    assert "passed" == (outcome.report or {}).get("status"), outcome
+    assert outcome.own_s < 0.5
+
+
+def test_the_whole_check_counts(jail: Jailed):
+    """The limit is one for all calls of a check, not one for each."""
+    test = "def check(candidate):\n    assert all(candidate() == 1 for _ in range(100))\n"
+    outcome = run(jail, "time.sleep(0.1)", test=test)
+    assert "timeout" == outcome.ended
+    assert LIMIT_S <= outcome.own_s < LIMIT_S + SLACK_S
+
+
+def test_quick_ones(jail: Jailed):
+    """A quick sample has a time above zero and far below the limit."""
+    outcome = run(jail, "pass")
+    assert "report" == outcome.ended
+    assert 0 < outcome.own_s < 0.1
+    assert 0 < outcome.cpu_s
+    assert outcome.memory_bytes > 1 << 20

@@ -1,0 +1,292 @@
+"""Workers when something dies: nothing is lost, nothing is blamed on the wrong one, nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from jailed import IS_ONE, LIMITS, ONE, Jailed, Process, census, descendants, jail_at, need, until
+
+from passcurve.langs.judge import needs_second_run
+
+SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"
+
+
+@pytest.fixture(params=["full", "restricted"])
+def jail(request: pytest.FixtureRequest) -> Iterator[Jailed]:
+    """Return a jail of each level that nobody has used before."""
+    with jail_at(request.param) as jail:
+        yield jail
+
+
+def family(pid: int) -> list[Process]:
+    """Return a process and all below it."""
+    return [each for each in census() if each.pid == pid] + descendants(pid)
+
+
+def zygote(jail: Jailed, name: str) -> tuple[Process, Process]:
+    """Return the process that was started for a zygote, and the one that forks, which may be the same."""
+    (worker,) = jail.pool._workers
+    started = getattr(worker, f"_{name}")._process.pid
+    members = family(started)
+    return members[0], members[1] if jail.level == "full" else members[0]
+
+
+def child(jail: Jailed, name: str) -> Process:
+    """Return the child of a zygote that is at work."""
+    forks = zygote(jail, name)[1]
+    (one,) = until(lambda: [each for each in census() if each.parent == forks.pid], f"a child of the {name}")
+    return one
+
+
+def start(jail: Jailed, program: str = SLEEP, test: str = IS_ONE) -> None:
+    """Start a job and wait until its program is being run."""
+    jail.pool.start(0, jail.job(program, test))
+    child(jail, "jail")
+    child(jail, "referee")
+    # The referee has been forked last, and takes the sample's line when it is ready.
+    assert [] == jail.pool.wait(0.1)
+
+
+VICTIMS: dict[str, Callable[[Jailed], int]] = {
+    "the jail's zygote": lambda jail: zygote(jail, "jail")[1].pid,
+    "the parent of the jail's zygote": lambda jail: zygote(jail, "jail")[0].pid,
+    "the referee's zygote": lambda jail: zygote(jail, "referee")[1].pid,
+    "the parent of the referee's zygote": lambda jail: zygote(jail, "referee")[0].pid,
+}
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_zygote_is_killed(jail: Jailed, victim: str):
+    """A zygote that dies in the middle of a job is our fault, in words; the next job has a new one and passes."""
+    start(jail)
+    os.kill(VICTIMS[victim](jail), signal.SIGKILL)
+    outcome = jail.end()
+    assert "fault" == outcome.ended
+    assert "zygote ended" in outcome.fault
+    assert needs_second_run(outcome)
+    assert jail.check(ONE, IS_ONE).passed
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_zygote_is_killed_between_two_jobs(jail: Jailed, victim: str):
+    """A zygote that dies while nothing runs costs at most one fault, never a verdict."""
+    assert jail.check(ONE, IS_ONE).passed
+    os.kill(VICTIMS[victim](jail), signal.SIGKILL)
+    verdicts = [jail.check(ONE, IS_ONE).status for _ in range(3)]
+    assert ["passed", "passed"] == verdicts[1:]
+    assert verdicts[0] in ("passed", "void")
+
+
+def test_the_tests_process_is_killed(jail: Jailed):
+    """When the process of the tests dies the sample deserves another run; the next job passes."""
+    start(jail)
+    os.kill(child(jail, "referee").pid, signal.SIGKILL)
+    outcome = jail.end()
+    assert "the tests' process died" == outcome.doubt
+    assert needs_second_run(outcome)
+    assert jail.check(ONE, IS_ONE).passed
+
+
+def test_the_sample_is_killed_by_nobody_we_know(jail: Jailed):
+    """A sample that dies of a SIGKILL that is not ours deserves another run, every time."""
+    for _ in range(5):
+        start(jail)
+        os.kill(child(jail, "jail").pid, signal.SIGKILL)
+        outcome = jail.end()
+        assert signal.SIGKILL == outcome.signal
+        assert "SIGKILL" in outcome.doubt
+        assert needs_second_run(outcome)
+    assert jail.check(ONE, IS_ONE).passed
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM, signal.SIGUSR1])
+def test_the_signal_of_a_crash(jail: Jailed, number: signal.Signals):
+    """A sample that dies of a signal is a crash of that signal, every time."""
+    program = f"import os, signal\ndef f():\n    os.kill(os.getpid(), {int(number)})\n    return 1\n"
+    found = {(jail.check(program, IS_ONE).status, jail.check(program, IS_ONE).message) for _ in range(5)}
+    assert {("crash", f"the interpreter died of {number.name}")} == found
+
+
+def test_the_code_of_an_exit(jail: Jailed):
+    """A sample that leaves with a code is a crash with that code, every time."""
+    program = "import os\ndef f():\n    os._exit(7)\n"
+    found = {(jail.check(program, IS_ONE).status, jail.check(program, IS_ONE).message) for _ in range(5)}
+    assert {("crash", "the interpreter ended with exit code 7 before the tests did")} == found
+
+
+def test_a_new_order_before_the_last_child_is_reaped(jail: Jailed):
+    """A referee's zygote that hears of the next problem before it has seen its child's death serves all that follow."""
+    assert jail.check(ONE, IS_ONE).passed
+    forks, dying = zygote(jail, "referee")[1], child(jail, "referee")
+    os.kill(forks.pid, signal.SIGSTOP)
+    until(lambda: "T" in Path(f"/proc/{forks.pid}/stat").read_text().rpartition(")")[2].split()[0], "the stop")
+    os.kill(dying.pid, signal.SIGKILL)
+    until(lambda: not dying.alive, "the death of the referee")
+    jail.pool.start(0, jail.job(ONE, IS_ONE, problem_id="second"))
+    os.kill(forks.pid, signal.SIGCONT)
+    assert "passed" == jail.end().report["status"]
+    limits = msgspec.structs.replace(LIMITS, timeout_s=2.0)
+    for name in ("third", "fourth"):
+        outcome = jail.run(jail.job(ONE, IS_ONE, problem_id=name, limits=limits))
+        assert ("report", "passed") == (outcome.ended, (outcome.report or {}).get("status")), outcome
+
+
+def test_fresh_zygotes(jail: Jailed):
+    """A job that asks for it runs in zygotes that have served nothing before."""
+    assert jail.check(ONE, IS_ONE).passed
+    before = {each for name in ("jail", "referee") for each in zygote(jail, name)}
+    outcome = jail.run(msgspec.structs.replace(jail.job(ONE, IS_ONE), fresh=True))
+    assert "passed" == outcome.report["status"]
+    after = {each for name in ("jail", "referee") for each in zygote(jail, name)}
+    assert set() == before & after
+    assert [] == until(lambda: not [each for each in before if each.alive], "the end of the old ones") or True
+
+
+def test_a_job_is_not_mistaken_for_the_next(jail: Jailed):
+    """Jobs that follow each other at once, some dying and some not, each get their own tag and outcome."""
+    programs = {
+        "passed": ONE,
+        "failed": "def f():\n    return 2\n",
+        "gone": "import os\ndef f():\n    os._exit(3)\n",
+        "compile": "def f(:\n",
+    }
+    for _ in range(10):
+        for status, program in programs.items():
+            wanted = jail.job(program, IS_ONE)
+            outcome = jail.run(wanted)
+            assert (wanted.tag, status) == (outcome.tag, outcome.report["status"])
+
+
+def test_nothing_stays_behind(jail: Jailed):
+    """When a pool is closed in the middle of a job, every process and every folder of it is gone."""
+    start(
+        jail,
+        "import threading, time\n[threading.Thread(target=time.sleep, args=(60,)).start() for _ in range(3)]\n" + SLEEP,
+    )
+    mine = [each for name in ("jail", "referee") for each in family(zygote(jail, name)[0].pid)]
+    assert len(mine) >= (6 if jail.level == "full" else 4)
+    (worker,) = jail.pool._workers
+    folders = [each._folder for each in (worker._jail, worker._referee)]
+    jail.pool.close()
+    until(lambda: not [each for each in mine if each.alive], "the end of everything")
+    assert [] == [folder for folder in folders if folder and Path(folder).exists()]
+
+
+def test_closing_twice(jail: Jailed):
+    """A pool that is closed twice, as when it is also a context manager, closes no descriptor of anybody else."""
+    jail.pool.close()
+    other = os.open("/dev/null", os.O_RDONLY)
+    try:
+        jail.pool.close()
+        os.fstat(other)
+    finally:
+        os.close(other)
+
+
+SUPERVISOR = """
+import sys
+sys.path[:0] = {path!r}
+from jailed import IS_ONE, Jailed
+jail = Jailed({level!r})
+jail.pool.start(0, jail.job({program!r}, IS_ONE))
+jail.pool.wait(0.3)
+print("running", flush=True)
+jail.pool.wait(60)
+"""
+
+
+@pytest.mark.parametrize("level", ["full", "restricted"])
+def test_the_supervisor_is_killed(level: str):
+    """When the supervisor is killed in the middle of a job, nothing that it started outlives it."""
+    need(level)
+    code = SUPERVISOR.format(path=[str(Path(__file__).parent)], level=level, program="while True: pass\n")
+    left = tempfile.mkdtemp(prefix="passcurve-test-")
+    Path(left).chmod(0o711)
+    env = {**os.environ, "TMPDIR": left}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env) as supervisor:
+        assert b"running\n" == supervisor.stdout.readline()
+        mine = descendants(supervisor.pid)
+        assert len(mine) >= (6 if level == "full" else 4)
+        supervisor.kill()
+    try:
+        until(lambda: not [each for each in mine if each.alive], "the end of everything")
+    finally:
+        for each in mine:
+            if each.alive:
+                os.kill(each.pid, signal.SIGKILL)
+        shutil.rmtree(left)
+
+
+@pytest.mark.parametrize("level", ["full", "restricted"])
+def test_the_supervisor_is_interrupted(level: str):
+    """A signal of the terminal reaches the supervisor alone: its zygotes are in sessions of their own."""
+    with jail_at(level) as jail:
+        assert jail.check(ONE, IS_ONE).passed
+        for name in ("jail", "referee"):
+            for each in zygote(jail, name):
+                assert os.getsid(each.pid) != os.getsid(0)
+
+
+def test_descriptors_of_the_supervisor(jail: Jailed):
+    """Jobs leave no descriptor open in the supervisor, whatever became of them."""
+
+    def opened() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    programs = (ONE, "def f():\n    return 2\n", "import os\nos._exit(1)\n", "def f(:\n")
+    for program in programs:
+        jail.check(program, IS_ONE)
+    before = opened()
+    for _ in range(5):
+        for program in programs:
+            jail.check(program, IS_ONE)
+    assert before == opened()
+
+
+def test_a_flood_on_the_line(jail: Jailed):
+    """A sample that writes garbage for ever is a crash, and holds up nobody."""
+    program = (
+        "import os, stat\n"
+        "def f():\n"
+        "    lines = [n for n in range(3, 64) if is_line(n)]\n"
+        "    while True:\n"
+        "        for n in lines:\n"
+        "            os.write(n, b'\\xff' * 65536)\n"
+        "def is_line(n):\n"
+        "    try:\n"
+        "        return stat.S_ISSOCK(os.fstat(n).st_mode)\n"
+        "    except OSError:\n"
+        "        return False\n"
+    )
+    start_s = time.monotonic()
+    verdict = jail.check(program, IS_ONE)
+    assert verdict.status in ("crash", "output"), verdict
+    assert time.monotonic() - start_s < 10
+    assert jail.check(ONE, IS_ONE).passed
+
+
+def test_the_line_is_a_socket_of_its_own(jail: Jailed):
+    """Each sample has a line that no other one has had: bytes that one leaves reach nobody."""
+    program = (
+        "import os\n"
+        "def f():\n"
+        "    for n in range(3, 10):\n"
+        "        try:\n"
+        "            os.write(n, b'\\1\\0\\0\\0N' * 10)\n"
+        "        except OSError:\n"
+        "            pass\n"
+        "    return 1\n"
+    )
+    for _ in range(5):
+        assert "passed" != jail.check(program, IS_ONE).status
+        assert jail.check(ONE, IS_ONE).passed
