@@ -14,6 +14,8 @@ DEFAULT_MEMORY_BYTES = 4 << 30
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(k|m|g|ki|mi|gi)?b?\s*", re.IGNORECASE)
 _MEMORY_SHARE = 0.9
+_DIGITS = 15
+"""More would be no count and no size of anything."""
 
 
 def cache_dir() -> Path:
@@ -47,6 +49,8 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text)
     if match is None:
         raise UsageError(f"--memory {text!r} is no size; write it like 4GiB, 512MiB or 2G")
+    if len(match[1]) > _DIGITS:
+        raise UsageError(f"--memory has {len(match[1])} digits; write it like 4GiB, 512MiB or 2G")
     size = int(float(match[1]) * _UNITS[(match[2] or "").lower()])
     if size < 64 << 20:
         raise UsageError(f"--memory {text!r} is too little for an interpreter; at least 64MiB is needed")
@@ -58,7 +62,7 @@ def parse_ks(text: str) -> tuple[int, ...]:
     ks = []
     for part in re.split(r"[\s,]+", text.strip("()[] \t")):
         if part:
-            if not part.isdecimal() or int(part) < 1:
+            if not part.isdecimal() or len(part) > _DIGITS or int(part) < 1:
                 raise UsageError(f"--k {text!r}: {part!r} is no whole number from 1 on; write it like --k 1,10,100")
             ks.append(int(part))
     if not ks:

@@ -12,7 +12,7 @@ from passcurve.errors import DataError, nearest
 from passcurve.extract import extract
 from passcurve.store.lines import read_lines
 from passcurve.store.rundir import RunDir
-from passcurve.store.samples import read_rows
+from passcurve.store.samples import BOM, read_rows
 from passcurve.types import Benchmark, Completion, Header, Problem, Program, Verdict
 
 _PEEK_ROWS = 1000
@@ -27,7 +27,7 @@ def first_ids(samples: Path) -> list[str]:
     ids = []
     for line in islice(read_lines(samples), _PEEK_ROWS):
         try:
-            ids.append(msgspec.json.decode(line or b"", type=_Named).task_id)
+            ids.append(msgspec.json.decode((line or b"").removeprefix(BOM), type=_Named).task_id)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
     return ids
@@ -64,8 +64,8 @@ def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -
     with RunDir(run).read() as stored:
         header = stored.attempt.header
         problems = {problem.id: problem for problem in benchmark(header).problems}
-        found = {row: verdict for row in stored.rows() if (verdict := stored.verdict_at(row)) is not None}
-    judged = dict.fromkeys(verdict.key.problem_id for verdict in found.values())
+        found = {line.row: line for line in stored.iter_lines()}
+    judged = dict.fromkeys(line.verdict.key.problem_id for line in found.values())
     chosen = [each for each in judged if each == problem_id]
     chosen = chosen or [each for each in judged if each.rpartition("/")[2] == problem_id]
     if len(chosen) != 1 or chosen[0] not in problems:
@@ -73,16 +73,19 @@ def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -
     problem = problems[chosen[0]]
     rows, missing = _rows_of(Path(header.samples), list(problems), problem.id)
     looks = []
-    for row, verdict in found.items():
+    for row, line in found.items():
+        verdict = line.verdict
         if verdict.key.problem_id == problem.id:
             completion = rows.get(row)
+            if completion is not None and completion.digest != line.digest:
+                completion = None
             looks.append(
                 Look(
                     header=header,
                     problem=problem,
                     verdict=verdict,
                     program=extract(problem, completion) if completion is not None else None,
-                    missing=missing or f"row {row} is no longer in {header.samples!r}",
+                    missing=missing or f"row {row} of {header.samples!r} has gone or has changed since it was judged",
                 )
             )
     return sorted(looks, key=lambda each: each.verdict.key.sample_index)

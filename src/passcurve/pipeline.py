@@ -377,6 +377,7 @@ class _Road:
         estimates = estimate(counts.values(), request.ks, owed=tally.owed)
         results = request.results
         if tally.owed == 0:
+            self._store.check_end(self._rows_seen)
             if results is not None:
                 write_results(
                     request.samples,

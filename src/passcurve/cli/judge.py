@@ -126,7 +126,7 @@ def judge(
 
 
 def _gate(text: str) -> Gate:
-    match = re.fullmatch(r"pass@([1-9][0-9]*)=(0?\.[0-9]+|[01](?:\.[0-9]*)?)", text.strip())
+    match = re.fullmatch(r"pass@([1-9][0-9]*)=(0?\.[0-9]+|0|1(?:\.0*)?)", text.strip())
     if match is None:
         raise UsageError(f"--fail-under {text!r} is no gate; write it like pass@1=0.5")
     return Gate(int(match[1]), float(match[2]))

@@ -51,7 +51,7 @@ def _read(outcome: Outcome) -> _Report:
         return _NO_REPORT
     try:
         return msgspec.convert(outcome.report, _Report)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeError):
         return _BAD_REPORT
 
 

@@ -56,15 +56,15 @@ def main(descriptors: list[int]) -> None:
             report = check.run(bench, setup["seed"])
         except BaseException as error:
             report = {"status": "protocol", "message": type(error).__name__}
-        os.close(samples[0])
         # What a sample returned must not stay for the next check.
         check.__dict__.clear()
         send_frame(descriptor, pack_report(report))
+        os.close(samples[0])
 
 
 def pack_report(report: dict[str, Any]) -> bytes:
     """Return a report as JSON, in which even half a surrogate pair is plain ASCII."""
-    return json.dumps(report, default=list).encode("ascii")
+    return json.dumps(report, default=list, ensure_ascii=False).encode("utf-8", "replace")
 
 
 class Start:

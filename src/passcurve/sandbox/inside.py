@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from passcurve.sandbox.wire import Closed, Decoder, Encoder, Handle, read_file, receive_frame, send_frame
+from passcurve.sandbox.wire import Closed, Decoder, Encoder, Handle, WireError, read_file, receive_frame, send_frame
 
 RECURSION = 1000
 """Frames that a sample may nest, counted from its own first one: CPython's default."""
@@ -151,6 +151,8 @@ class Sample:
             if self._flattened:
                 reply["flattened"] = tuple(sorted(set(self._flattened)))[:8]
                 data = self._encode(reply)
+            if len(data) > FRAME_BYTES:
+                raise WireError("a value of %d bytes" % len(data))
         except Closed:
             raise
         except MemoryError as error:

@@ -85,7 +85,11 @@ def _ask(python: str | None) -> dict[str, Any]:
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             raise UsageError(f"--python {python!r} is not a usable Python: {last[:200]}")
-        answers = json.loads(done.stdout)
+        try:
+            answers = json.loads(done.stdout)
+            answers["implementation"]
+        except (ValueError, TypeError, KeyError):
+            raise UsageError(f"--python {python!r} is not a usable Python: it does not say what it is") from None
     if answers["implementation"] != "cpython":
         raise UsageError(f"--python {python!r} is {answers['implementation']}; the judge needs CPython")
     major, minor = (int(part) for part in str(answers["version"]).split(".")[:2])

@@ -134,7 +134,15 @@ class Decoder:
         """Return the one value in ``data``.  Raises WireError for anything else than exactly one value."""
         try:
             value, end = self._take(data, 0, 0)
-        except (struct.error, IndexError, UnicodeDecodeError, OverflowError, TypeError, ValueError) as error:
+        except (
+            struct.error,
+            IndexError,
+            UnicodeDecodeError,
+            OverflowError,
+            TypeError,
+            ValueError,
+            RecursionError,
+        ) as error:
             raise WireError("not a value: %s" % type(error).__name__) from None
         if end != len(data):
             raise WireError("bytes after the value")

@@ -29,6 +29,9 @@ REPORT_BYTES = 1 << 20
 FIRST_LOOK_S = 0.05
 """A job that runs longer is timed by its own clock from here on; most end before."""
 
+ANSWER_S = 60.0
+"""A zygote answers within milliseconds, however busy the machine; one that takes this long never will."""
+
 DEATH_S = 0.5
 """How long a program that has closed its line gets to be seen dying."""
 
@@ -72,6 +75,8 @@ class _Running:
         self.own_s = -1.0
         self.tests_s = 0.0
         self.sent_end = False
+        self.asked_at = 0.0
+        """When a zygote was asked for something that it has not answered yet; 0 when nothing is out."""
 
     @property
     def done(self) -> bool:
@@ -282,7 +287,7 @@ class Worker:
     def _end_sample(self, running: _Running) -> None:
         """Time the sample if that matters, end it, and be free for the next: its report is in."""
         running.stopped = running.stopped or time.monotonic()
-        if running.stopped - running.started > FIRST_LOOK_S and running.exit is None and not running.sent_end:
+        if running.stopped - running.started > FIRST_LOOK_S and not running.sent_end:
             self._look(running)
         self._send_end(running)
         if running is self._now:
@@ -292,6 +297,7 @@ class Worker:
     def _send_end(self, running: _Running) -> None:
         if running.exit is None and not running.sent_end:
             running.sent_end = True
+            running.asked_at = time.monotonic()
             if self._jail is None or not self._jail.send({"do": "end"}):
                 self._broken("the jail's zygote ended")
 
@@ -314,6 +320,8 @@ class Worker:
                 continue
             if "exit" in record:
                 running.exit = record
+                if running.look is None:
+                    running.asked_at = 0.0
                 running.stopped = running.stopped or time.monotonic()
                 self._rest(running)
                 self._settle()
@@ -331,6 +339,7 @@ class Worker:
             return
         tests = running.job.referee is not None and self._referee is not None
         running.look = _Look(tests=tests)
+        running.asked_at = running.asked_at or time.monotonic()
         if not self._jail.send({"do": "clock"}) or (
             tests and self._referee and not self._referee.send({"do": "clock"})
         ):
@@ -352,6 +361,8 @@ class Worker:
         if look.missing:
             return
         running.look = None
+        if not running.sent_end:
+            running.asked_at = 0.0
         if look.referee is not None:
             ready_ns, cpu_ns = struct.unpack_from("<QQ", self._page)
             ready_s = max(0, look.referee[1] - ready_ns) * _SECOND_NS
@@ -359,6 +370,8 @@ class Worker:
         else:
             ready_s = 0.0
         clock, at_ns = look.jail or (None, time.monotonic_ns())
+        if clock is None and running.exit is not None:
+            clock, at_ns = running.exit["clock"], running.exit["at"]
         wall = (at_ns - running.started_ns) * _SECOND_NS
         if running.job.limits.clock == "wall":
             running.own_s = wall
@@ -396,6 +409,10 @@ class Worker:
 
     def tick(self, now: float) -> None:
         """Time the current job, or stop waiting for its tests."""
+        for each in (*self._ending, self._now):
+            if each is not None and each.asked_at and now - each.asked_at > ANSWER_S:
+                self._broken("a zygote does not answer")
+                return
         running = self._now
         if running is None or now < running.look_at:
             return
@@ -442,7 +459,9 @@ class Worker:
         """End both zygotes for good."""
         self.close()
         self._page.close()
-        os.close(self._page_fd)
+        if self._page_fd >= 0:
+            os.close(self._page_fd)
+            self._page_fd = -1
 
     def close(self) -> None:
         """End both zygotes and all that is in them."""

@@ -29,6 +29,10 @@ class Mounted:
         self._note()
         return True
 
+    def leave(self) -> None:
+        """Close what a child has no use for."""
+        os.close(self._fd)
+
     def _note(self) -> None:
         # By descriptor: a sample may take every right on the folder away.
         self._fd = os.open(".", 0o10000000)
@@ -56,6 +60,9 @@ class Folder:
             return False
         self._renew()
         return True
+
+    def leave(self) -> None:
+        """Close what a child has no use for: nothing."""
 
     def _renew(self) -> None:
         self._number += 1
