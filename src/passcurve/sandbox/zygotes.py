@@ -26,6 +26,7 @@ from passcurve.types import Limits
 READY_S = 60.0
 """A zygote takes 0.1 s on an idle machine; one that takes this long never comes."""
 
+_FOLDER = "passcurve-"
 FIRST_UID = 1_500_000_000
 """Root's samples run under this uid plus the pid of their zygote: far above what systems hand out."""
 
@@ -159,7 +160,8 @@ class Zygote:
         self, walls: Walls, toolchain: tools.Toolchain, sources: list[str], host_id: int | None
     ) -> dict[str, Any]:
         """Return what differs where there are no mounts of our own: the host's own folders, as few as will do."""
-        self._folder = tempfile.mkdtemp(prefix="passcurve-")
+        _remove_orphans()
+        self._folder = tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-")
         scratch = Path(self._folder, "scratch")
         scratch.mkdir()
         packages = Path(self._folder, "packages")
@@ -240,3 +242,13 @@ class Zygote:
             for left in Path(self._folder, "scratch").iterdir():
                 empty(str(left))
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _remove_orphans() -> None:
+    """Remove the folders of ours whose supervisor was killed before it could."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*-*"):
+        owner = folder.name.removeprefix(_FOLDER).partition("-")[0]
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists() and folder.stat().st_uid == os.getuid():
+            for left in folder.glob("scratch/*"):
+                empty(str(left))
+            shutil.rmtree(folder, ignore_errors=True)
