@@ -17,7 +17,7 @@ KINDS = {
     "timeout in a thread": "    from threading import Thread as T\n    t = T(target=any, args=[iter(int, 1)])\n"
     "    t.start()\n    t.join()\n",
     "memory": "    return len(bytearray(1 << 40))\n",
-    "memory slowly": "    held = []\n    while True: held.append(bytearray(1 << 20))\n",
+    "memory slowly": "    held = []\n    while True: held.append(bytes(1 << 24))\n",
     "crash": "    import os\n    os._exit(0)\n",
     "crash by signal": "    import os, signal\n    os.kill(os.getpid(), signal.SIGSEGV)\n",
     "failed by exit": "    raise SystemExit(0)\n",
