@@ -15,7 +15,7 @@ import pytest
 
 COMMAND = (str(Path(sys.executable).with_name("passcurve")),)
 if not Path(COMMAND[0]).exists():
-    COMMAND = (sys.executable, "-c", "from passcurve.cli.main import run; run()")
+    COMMAND = (sys.executable, "-c", "from passcurve.__main__ import run; run()")
 STARTER = files("passcurve.bench") / "starter"
 PATIENCE_S = 120.0
 

@@ -89,6 +89,12 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     passed: int
     tally: Tally
 
+    def pass_at_1(self) -> Estimate:
+        """Return pass@1 of the problems that have a verdict; its value is None while none has."""
+        from passcurve.stats.estimate import estimate
+
+        return estimate([counts for counts in self.tally.counts() if counts.n], [1])[0]
+
 
 class Slowest(msgspec.Struct, frozen=True, kw_only=True):
     """The passing sample that came nearest to the limit of time."""

@@ -112,7 +112,7 @@ def judge(
             dedup=dedup,
         )
         with Display(error_console(), evidence.about_rows(source)) as display:
-            result = pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.tally))
+            result = pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
         _warn(result, str(source))
         code = result.exit_code or (0 if all(_met(gate, result) for gate in gates) else 3)
         if as_json:

@@ -6,7 +6,7 @@ import typer
 
 from passcurve import __version__
 from passcurve.cli import bench, doctor, judge, show
-from passcurve.cli.output import quietly, say
+from passcurve.cli.output import say
 
 app = typer.Typer(
     name="passcurve",
@@ -35,8 +35,3 @@ def options(
     ),
 ) -> None:
     """Judge model-written programs without harm or forgery, and estimate pass@k without bias."""
-
-
-def run() -> None:
-    """Entry point of the installed command."""
-    quietly(app)

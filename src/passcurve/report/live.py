@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -11,8 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from passcurve.report.terminal import number
-from passcurve.stats import pass_at_k, plus_two_t
-from passcurve.store.tally import Tally
+from passcurve.types import Estimate
 
 _PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
@@ -41,8 +41,8 @@ class Display:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, judged: int, planned: int, passed: int, tally: Tally) -> None:
-        """Show where the run is, unless that was done a moment ago."""
+    def show(self, judged: int, planned: int, passed: int, score: Callable[[], Estimate]) -> None:
+        """Show where the run is, unless that was done a moment ago; ``score`` is asked only then."""
         now = time.monotonic()
         if self._first_judged is None:
             self._first_judged = judged
@@ -52,11 +52,9 @@ class Display:
         total = max(self._total or 0, planned)
         rate = (judged - self._first_judged) / max(now - self._began, 1e-9)
         parts = [f"{judged:,} of {total:,} judged", f"{passed:,} passed"]
-        counts = [count for count in tally.counts() if count.n]
-        if counts:
-            scores = pass_at_k([count.n for count in counts], [count.c for count in counts], 1)
-            low, high = plus_two_t(scores, 0.95)
-            parts.append(f"pass@1 {number(float(scores.mean()))} ({number(low)} to {number(high)})")
+        estimate = score()
+        if estimate.value is not None and (interval := estimate.new_problems) is not None:
+            parts.append(f"pass@1 {number(estimate.value)} ({number(interval.low)} to {number(interval.high)})")
         parts.append(f"{rate:,.0f}/s")
         if rate > 0 and total > judged:
             parts.append(f"about {_span((total - judged) / rate)} left")

@@ -10,7 +10,7 @@ import msgspec
 from passcurve.errors import IsolationError, SandboxError
 from passcurve.sandbox.layers import landlock
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.zygotes import Ready, Walls, Zygote
+from passcurve.sandbox.zygotes import KilledError, Ready, Walls, Zygote
 from passcurve.types import Isolation, Jail, Limits
 
 REMEDY = "use a Linux machine or a Linux container or VM; --isolation none runs samples with no wall at all"
@@ -72,14 +72,21 @@ def find(wanted: str, toolchain: Toolchain, limits: Limits) -> Probe:
 
 def try_walls(walls: Walls, toolchain: Toolchain, limits: Limits) -> Ready:
     """Build these walls once and test them from inside.  Raises SandboxError when one fails or does not hold."""
-    zygote = Zygote(("passcurve.sandbox.inside",), walls, toolchain, limits, None)
     try:
-        ready = zygote.wait_ready()
-    finally:
-        zygote.close()
+        ready = _build(walls, toolchain, limits)
+    except KilledError:
+        ready = _build(walls, toolchain, limits)
     if ready.broken:
         raise SandboxError("the walls do not hold: a sample could " + ", ".join(ready.broken).replace("_", " "))
     return ready
+
+
+def _build(walls: Walls, toolchain: Toolchain, limits: Limits) -> Ready:
+    zygote = Zygote(("passcurve.sandbox.inside",), walls, toolchain, limits, None)
+    try:
+        return zygote.wait_ready()
+    finally:
+        zygote.close()
 
 
 def _none(toolchain: Toolchain, limits: Limits) -> Probe:

@@ -21,7 +21,7 @@ from passcurve.sandbox import wire
 from passcurve.sandbox.job import Job, Outcome, Referee
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.zygotes import Zygote
+from passcurve.sandbox.zygotes import KilledError, Zygote
 from passcurve.types import Limits
 
 SAMPLE_ROLES = ("passcurve.sandbox.inside", "passcurve.langs.shared")
@@ -157,10 +157,11 @@ class Worker:
     def _await_zygotes(self) -> None:
         if self._jail is None or self._referee is None:
             self.start_zygotes()
-        for zygote, name in ((self._jail, "jail"), (self._referee, "referee")):
-            if zygote is not None:
-                zygote.wait_ready()
-                self._selector.register(zygote.line, selectors.EVENT_READ, (self, name))
+        zygotes = [(zygote, name) for zygote, name in ((self._jail, "jail"), (self._referee, "referee")) if zygote]
+        for zygote, _ in zygotes:
+            zygote.wait_ready()
+        for zygote, name in zygotes:
+            self._selector.register(zygote.line, selectors.EVENT_READ, (self, name))
         self._ready = True
 
     def start(self, job: Job) -> None:
@@ -168,7 +169,11 @@ class Worker:
         if job.fresh and self._ready:
             self.close()
         if not self._ready:
-            self._await_zygotes()
+            try:
+                self._await_zygotes()
+            except KilledError:
+                self.close()
+                self._await_zygotes()
         self._tag += 1
         running = _Running(job, self._tag)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -90,6 +90,10 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     python: str
 
 
+class KilledError(SandboxError):
+    """A zygote was killed by somebody else before its walls stood, which says nothing of the walls."""
+
+
 class Zygote:
     """One zygote process and the line to it."""
 
@@ -182,7 +186,10 @@ class Zygote:
         }
 
     def wait_ready(self) -> Ready:
-        """Wait until the walls stand.  Raises SandboxError with the zygote's own reason when they do not."""
+        """Wait until the walls stand.  Raises SandboxError with the zygote's own reason when they do not.
+
+        The error is a KilledError when somebody else ended the zygote before.
+        """
         self.line.settimeout(READY_S)
         deadline = time.monotonic() + READY_S
         answer: dict[str, Any] = {}
@@ -198,7 +205,13 @@ class Zygote:
             if not data:
                 break
         if not answer:
-            code = self._process.poll()
+            self.leave()
+            try:
+                code = self._process.wait(timeout=LEAVE_S)
+            except subprocess.TimeoutExpired:
+                code = None
+            if code == -signal.SIGKILL:
+                raise KilledError("a zygote was killed before its walls stood")
             raise SandboxError(f"a zygote did not start ({'no answer' if code is None else f'exit status {code}'})")
         if "failed" in answer:
             raise SandboxError(answer["failed"])

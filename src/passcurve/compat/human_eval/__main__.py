@@ -70,7 +70,7 @@ def _run(asked: dict[str, Any]) -> None:
             asked["n_workers"],
             asked["timeout"],
             asked["problem_file"],
-            watch=lambda at: display.show(at.judged, at.planned, at.passed, at.tally),
+            watch=lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1),
         )
     if result.jail.isolation != "full":
         _tell(f"isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
