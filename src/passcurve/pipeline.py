@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -153,10 +153,8 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
     Raises Interrupted when the user stops it (what was done is stored), and each room's errors.
     """
     problems = choose_problems(request.benchmark, request.problems)
-    if request.results is not None and not os.access(request.results.absolute().parent, os.W_OK):
-        # Known before the work, not after it.
-        folder = str(request.results.absolute().parent)
-        raise UsageError(f"results cannot be written into {folder!r}; name another file with --results FILE")
+    if request.results is not None:
+        _try_to_write(request.results.absolute().parent)
     optional = tuple(dict.fromkeys([*tools.OPTIONAL, *request.benchmark.packages]))
     toolchain = tools.find(request.python, request.packages, optional)
     found = isolation.find(request.isolation, toolchain, request.limits)
@@ -186,6 +184,17 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
                     f"{str(request.run)!r}; the same command goes on from there"
                 ) from None
         return road.conclude(header, found)
+
+
+def _try_to_write(folder: Path) -> None:
+    """Raise UsageError when no file can be made there: that is better known before the work than after it."""
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"results cannot be written into {str(folder)!r}: {reason}; name another file with --results FILE"
+        ) from None
 
 
 class _Unit:

@@ -307,13 +307,13 @@ class TestPlaces:
 
     @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="no folder here that even root cannot write to")
     def test_results_that_cannot_be_written(self, shell, starter):
-        """A place where results cannot be written exits with 1 and says what to do; no verdict is lost by it."""
+        """A place where results cannot be written is refused before anything is judged, with what to do."""
         shell.write("s.jsonl", [starter.right(), starter.bad()])
         done = shell("judge", "s.jsonl", "--subset", "--results", "/sys/kernel/out.jsonl")
-        assert (1, "") == (done.code, done.out)
-        assert re.fullmatch(r"passcurve: cannot write '/sys/kernel/out\.jsonl': .*--results FILE\n", done.err)
-        again = shell("judge", "s.jsonl", "--subset", "--results", "out.jsonl", "--json")
-        assert (0, 2) == (again.code, again.record["resumed"])
+        assert (2, "") == (done.code, done.out)
+        said = r"passcurve: results cannot be written into '/sys/kernel': .+; name another file with --results FILE\n"
+        assert re.fullmatch(said, done.err)
+        assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]
 
     @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="no folder here that even root cannot write to")
     def test_a_read_only_folder(self, shell, starter):
