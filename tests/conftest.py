@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,10 @@ if not Path(COMMAND[0]).exists():
     COMMAND = (sys.executable, "-c", "from passcurve.__main__ import run; run()")
 STARTER = files("passcurve.bench") / "starter"
 PATIENCE_S = 120.0
+
+
+# A shell starts what runs in its background with interruptions ignored, and every child would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Done(NamedTuple):
