@@ -51,6 +51,9 @@ WINDOW_BYTES = 64 << 20
 SLICE_S = 0.3
 """A sample that runs longer is stopped and run again at the end, from the start, when no other runs beside it."""
 
+SUSPECTS = 10
+"""Suspicious samples that a result names; its rows have them all."""
+
 _TRIES = 2
 _TICK_S = 0.1
 
@@ -103,6 +106,14 @@ class Slowest(msgspec.Struct, frozen=True, kw_only=True):
     own_s: float
 
 
+class Suspect(msgspec.Struct, frozen=True, kw_only=True):
+    """A sample that tried what no honest program needs."""
+
+    key: SampleKey
+    status: Status
+    seen: tuple[str, ...]
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What a run of ``judge`` says in the end."""
 
@@ -114,6 +125,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     owed: int
     malformed: tuple[BadLine, ...]
     suspicious: int
+    """Samples that tried what no honest program needs."""
+    suspicions: dict[str, int]
+    """What they tried, each with the number of samples, the commonest first."""
+    suspects: tuple[Suspect, ...]
+    """The first of them, those that passed before the others."""
     statuses: dict[Status, int]
     modes: dict[Mode, int]
     jail: Jail
@@ -239,6 +255,7 @@ class _Road:
         self._bytes = 0
         self._lines: list[VerdictLine] = []
         self._slowest: Slowest | None = None
+        self._suspects: dict[bool, list[Suspect]] = {True: [], False: []}
         self._resumed = 0
         self._rows_seen = 0
 
@@ -369,6 +386,8 @@ class _Road:
         self.tally.add(verdict)
         if verdict.passed and (self._slowest is None or verdict.own_s > self._slowest.own_s):
             self._slowest = Slowest(key=verdict.key, own_s=verdict.own_s)
+        if verdict.suspicious and len(named := self._suspects[verdict.passed]) < SUSPECTS:
+            named.append(Suspect(key=verdict.key, status=verdict.status, seen=verdict.suspicious))
 
     def _tag(self) -> int:
         self._next_tag += 1
@@ -412,6 +431,8 @@ class _Road:
             owed=tally.owed,
             malformed=tuple(self._malformed),
             suspicious=tally.suspicious,
+            suspicions=tally.suspicions,
+            suspects=tuple(self._suspects[True] + self._suspects[False])[:SUSPECTS],
             statuses=tally.statuses,
             modes=tally.modes,
             jail=found.jail,

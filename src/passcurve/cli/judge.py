@@ -208,6 +208,7 @@ def _record(result: Any) -> dict[str, Any]:
         "malformed": len(result.malformed),
         "malformed_lines": [{"line": bad.line, "reason": bad.reason} for bad in result.malformed[:100]],
         "suspicious": result.suspicious,
+        "suspicions": result.suspicions,
         "statuses": result.statuses,
         "isolation": result.jail.isolation,
         "jail": msgspec.to_builtins(result.jail),
@@ -237,6 +238,9 @@ def _print(result: Any) -> None:
     if result.slowest is not None:
         key = result.slowest.key
         say(f"  slowest pass: {result.slowest.own_s:.3f} s ({key.problem_id} sample {key.sample_index})")
+    suspects = [(each.key, each.status, each.seen) for each in result.suspects]
+    for line in terminal.suspicion_lines(result.suspicious, suspects):
+        say(line)
     if result.results is not None:
         say(f"  results: {result.results}")
     say(f"  signature: {result.signature}")

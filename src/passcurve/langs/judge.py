@@ -7,6 +7,7 @@ from typing import Annotated
 
 import msgspec
 
+from passcurve.langs.suspicion import seen
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Call, Mode, SampleKey, Status, Verdict
 
@@ -40,6 +41,7 @@ class _Report(msgspec.Struct, frozen=True):
     calls: Annotated[int, msgspec.Meta(ge=0, le=1 << 40)] = 0
     flattened: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=16)] = ()
     token: _Text = ""
+    seen: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=16)] = ()
 
 
 _NO_REPORT = _Report(status="")
@@ -81,7 +83,17 @@ def judge(key: SampleKey, job: Job, outcome: Outcome, mode: Mode) -> Verdict:
         cpu_s=round(outcome.cpu_s, 6),
         memory_bytes=outcome.memory_bytes,
         flattened=tuple(_bounded(name, 80) for name in report.flattened),
+        suspicious=_suspicious(job, outcome, report, status) if status != "void" else (),
     )
+
+
+def _suspicious(job: Job, outcome: Outcome, report: _Report, status: Status) -> tuple[str, ...]:
+    noticed = tuple(_bounded(each, 120) for each in report.seen)
+    if job.referee is None and report.status == "passed" and report.token != job.setup["token"]:
+        noticed = ("sent a report without the job's token", *noticed)
+    elif report is _BAD_REPORT:
+        noticed = ("sent a report that is none", *noticed)
+    return seen(outcome, status, report.status, report.exception, noticed)
 
 
 def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:

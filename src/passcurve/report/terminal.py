@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from passcurve.types import Estimate, Jail, Limits, Problem, Program, Status, Verdict
+from passcurve.types import Estimate, Jail, Limits, Problem, Program, SampleKey, Status, Verdict
 
 _MALFORMED_SHOWN = 10
 _NOTES_SHOWN = 5
+_SUSPECTS_SHOWN = 5
+_SEEN_SHOWN = 3
 
 
 def number(value: float) -> str:
@@ -46,6 +48,22 @@ def jail_line(jail: Jail) -> str:
     """Return the isolation in force and what the samples could import."""
     packages = ", ".join(package.replace("==", " ") for package in jail.packages) or "no packages"
     return f"isolation {jail.isolation} ({', '.join(jail.layers)}); python {jail.python}, {packages}"
+
+
+def suspicion_lines(count: int, suspects: Sequence[tuple[SampleKey, Status, tuple[str, ...]]]) -> list[str]:
+    """Return what some samples were seen to try, nothing when none was."""
+    if not count:
+        return []
+    named = suspects[:_SUSPECTS_SHOWN] if count > _SUSPECTS_SHOWN + 1 else suspects
+    lines = [f"  suspicious: {count:,} sample{'s' if count != 1 else ''} tried what no honest program needs"]
+    lines += [f"    {key.problem_id} sample {key.sample_index} ({status}): {_few(seen)}" for key, status, seen in named]
+    if count > len(named):
+        lines.append(f"    ... and {count - len(named):,} more; the results have them all")
+    return [printable(line) for line in lines]
+
+
+def _few(seen: Sequence[str]) -> str:
+    return ", ".join(seen[:_SEEN_SHOWN]) + (f" and {len(seen) - _SEEN_SHOWN} more" if len(seen) > _SEEN_SHOWN else "")
 
 
 def listed(lines: Iterable[str], shown: int, more: str) -> list[str]:
@@ -95,6 +113,8 @@ def verdict_text(
         parts.append(_titled("at this line of the tests", verdict.test_line))
     if verdict.exception:
         parts.append(_titled("exception", verdict.message))
+    if verdict.suspicious:
+        parts.append(f"seen: {', '.join(verdict.suspicious)}\n")
     if verdict.flattened:
         parts.append(f"reduced to plain data on the way: {', '.join(verdict.flattened)}\n")
     return printable("\n".join(parts))

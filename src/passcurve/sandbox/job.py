@@ -48,6 +48,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Of the program's process, unless we ended it ourselves."""
     fault: str = ""
     """Our failure, in words."""
+    garbage: bool = False
+    """Whether something came on the line that is no report."""
     doubt: str = ""
     """What looks like the program's doing but deserves a second run: garbage on the line, a SIGKILL of no known
     hand."""
@@ -55,3 +57,5 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float = 0.0
     cpu_s: float = 0.0
     memory_bytes: int = 0
+    refused: tuple[str, ...] = ()
+    """Telling system calls that the program tried, by name."""

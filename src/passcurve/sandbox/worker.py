@@ -19,6 +19,7 @@ import msgspec
 
 from passcurve.sandbox import wire
 from passcurve.sandbox.job import Job, Outcome, Referee
+from passcurve.sandbox.layers import syscalls
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygotes import KilledError, Zygote
@@ -100,12 +101,14 @@ class _Running:
             exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
             signal=None if self.sent_end and killed == signal.SIGKILL else killed,
             fault=self.fault,
+            garbage=bool(self.garbage),
             doubt=doubt,
             # Below the first look the difference between the clocks is smaller than anybody's limit.
             own_s=self.own_s if self.own_s >= 0 else min(cpu, wall) if wall < FIRST_LOOK_S else wall,
             wall_s=wall,
             cpu_s=cpu,
             memory_bytes=int(self.exit["memory"]) if self.exit else 0,
+            refused=syscalls.names(self.exit["refused"]) if self.exit and self.exit["refused"] else (),
         )
 
 

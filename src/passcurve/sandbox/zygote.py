@@ -1,6 +1,7 @@
 """A clean interpreter that builds its walls once and then forks one jailed child for each order.
 
-The process that was started only waits; its child, process 1 of a process namespace of its own, is the zygote.
+The process that was started only waits, and watches what is refused; its child, process 1 of a process namespace of
+its own, is the zygote.
 
 Frames in:  {'do': 'run', 'tag': ...} with descriptors for the child, {'do': 'end'} to have the child killed,
             {'do': 'clock'} to have it timed.
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from passcurve.sandbox import kernel, wire
-from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp
+from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp, watch
 
 ORDER_BYTES = 1 << 16
 """An order is a few words; what a child is to run goes to it alone."""
@@ -58,11 +59,20 @@ def _start(line: socket.socket, config: Config) -> None:
     kind = ""
     if config["namespaces"]:
         kind = namespaces.enter(config["host_id"])
-        if os.fork():
+    page = watch.Page()
+    ours, theirs = socket.socketpair()
+    if config["namespaces"] or config["seccomp"]:
+        starter = os.getpid()
+        if pid := os.fork():
             line.close()
-            os.waitpid(-1, 0)
-            os._exit(0)
-    zygote = Zygote(line, config, roles)
+            theirs.close()
+            watch.serve(ours, page, pid)
+        if not config["namespaces"]:
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != starter:
+                os._exit(1)
+    ours.close()
+    zygote = Zygote(line, config, roles, page, theirs)
     zygote.build_walls(kind)
     zygote.serve()
 
@@ -95,8 +105,12 @@ class Zygote:
     What a child is to run never enters this process: whatever lies in it at a fork can be read by the next sample.
     """
 
-    def __init__(self, line: socket.socket, config: Config, roles: dict[str, Role]) -> None:
+    def __init__(
+        self, line: socket.socket, config: Config, roles: dict[str, Role], page: watch.Page, watcher: socket.socket
+    ) -> None:
         self._line = line
+        self._page = page
+        self._watcher = watcher
         self._config = config
         self._roles = roles
         self._apart = bool(config["namespaces"])
@@ -138,8 +152,9 @@ class Zygote:
             kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         if config["seccomp"]:
-            self._narrow = seccomp.Narrow(own_files=self._apart)
-            seccomp.install_broad()
+            watched = watch.begin(self._watcher)
+            self._narrow = seccomp.Narrow(own_files=self._apart, watched=watched)
+        self._watcher.close()
         if _LINUX:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         compile("def f(x):\n    return [y for y in x if y]\n", "<warm>", "exec")
@@ -183,7 +198,7 @@ class Zygote:
 
     def _leave(self) -> NoReturn:
         if self._child:
-            os.kill(self._child, signal.SIGKILL)
+            self._kill()
             os.waitpid(self._child, 0)
         os._exit(0)
 
@@ -196,11 +211,13 @@ class Zygote:
     def _run(self, order: dict[str, Any], descriptors: list[int]) -> None:
         # An order to run never overtakes one to end, but a child may have died in between.
         self._end()
-        watch, alive = (-1, -1) if hasattr(os, "pidfd_open") else os.pipe()
+        pipe, alive = (-1, -1) if hasattr(os, "pidfd_open") else os.pipe()
+        self._page.begin()
         pid = os.fork()
         if pid == 0:
             try:
                 os.close(self._line.fileno())
+                self._page.enter()
                 if order.get("schedstat") and self._proc:
                     # Opened while it can be: behind Landlock a process cannot read its own.
                     descriptors.append(os.open("/proc/self/schedstat", os.O_RDONLY))
@@ -216,7 +233,7 @@ class Zygote:
         if order["cpu"]:
             rlimits.limit_cpu(pid, order["cpu"])
         self._child, self._tag = pid, order["tag"]
-        self._pidfd = os.pidfd_open(pid) if watch < 0 else watch
+        self._pidfd = os.pidfd_open(pid) if pipe < 0 else pipe
         self._poll.register(self._pidfd, select.POLLIN)
 
     def _enter_jail(self) -> None:
@@ -237,27 +254,29 @@ class Zygote:
 
     def _end(self) -> None:
         if self._child:
-            os.kill(self._child, signal.SIGKILL)
+            self._kill()
             self._finish()
+
+    def _kill(self) -> None:
+        """Kill the child, in the one way that needs no answer from the watcher."""
+        if hasattr(os, "pidfd_open"):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        else:
+            # What is watched is a pipe that the child held; it may have closed it and live on.
+            os.kill(self._child, signal.SIGKILL)
 
     def _finish(self) -> None:
         """Reap the child and whatever it left, clean the scratch, report."""
+        if not hasattr(os, "pidfd_open"):
+            self._kill()
         self._poll.unregister(self._pidfd)
         os.close(self._pidfd)
-        if not hasattr(os, "pidfd_open"):
-            # What ended is a pipe that the child held; it may have closed it and live on.
-            os.kill(self._child, signal.SIGKILL)
         # A child that has ended and is not reaped still has its clocks.
         clock, at = self._clock(), time.monotonic_ns()
         _, status, used = os.wait4(self._child, 0)
         self._child = 0
         if self._apart:
-            try:
-                os.kill(-1, signal.SIGKILL)
-                while True:
-                    os.waitpid(-1, 0)
-            except (ProcessLookupError, ChildProcessError):
-                pass
+            self._end_orphans()
         self._clean_scratch()
         self._say(
             {
@@ -267,8 +286,19 @@ class Zygote:
                 "at": at,
                 "cpu": used.ru_utime + used.ru_stime,
                 "memory": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+                "refused": self._page.noted(),
             }
         )
+
+    def _end_orphans(self) -> None:
+        """End what the child left behind: here, everybody whose parent has ended becomes ours."""
+        try:
+            while True:
+                if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                    os.kill(-1, signal.SIGKILL)
+                    os.waitpid(-1, 0)
+        except ChildProcessError:
+            pass
 
     def _clean_scratch(self) -> None:
         if self._scratch.clean() and self._rules >= 0:
@@ -300,10 +330,12 @@ class Zygote:
     def _self_test(self) -> list[str]:
         """Try from a child what must fail; return the names of what did not."""
         read, write = os.pipe()
+        self._page.begin()
         pid = os.fork()
         if pid == 0:
             broken = ["self-test"]
             try:
+                self._page.enter()
                 self._enter_jail()
                 broken = _attempts(self._config)
             finally:

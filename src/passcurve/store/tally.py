@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from passcurve.errors import StoreError
 from passcurve.types import SCORED, STATUSES, Counts, Mode, Status, Verdict
+
+_KINDS = 200
 
 
 class Tally:
@@ -16,6 +20,7 @@ class Tally:
         self._statuses: dict[Status, int] = dict.fromkeys(STATUSES, 0)
         self._modes: dict[Mode, int] = {"referee": 0, "shared": 0, "none": 0}
         self._suspicious = 0
+        self._suspicions: Counter[str] = Counter()
 
     def plan(self, problem_id: str) -> None:
         """Count one row that is to be judged."""
@@ -31,6 +36,9 @@ class Tally:
         self._passed[problem_id] = self._passed.get(problem_id, 0) + verdict.passed
         self._modes[verdict.mode] += 1
         self._suspicious += bool(verdict.suspicious)
+        if len(self._suspicions) < _KINDS:
+            # In shared mode a sample can say what it likes of itself.
+            self._suspicions.update(verdict.suspicious)
 
     @property
     def planned(self) -> int:
@@ -61,6 +69,11 @@ class Tally:
     def suspicious(self) -> int:
         """How many scored samples were seen to try what no honest program needs."""
         return self._suspicious
+
+    @property
+    def suspicions(self) -> dict[str, int]:
+        """What they were seen to try, each with the number of samples, the commonest first."""
+        return dict(sorted(self._suspicions.items(), key=lambda item: (-item[1], item[0])))
 
     def counts(self) -> tuple[Counts, ...]:
         """Return n and c of each planned problem, in the order in which they were planned first."""

@@ -3,6 +3,9 @@
 Two filters work together.  The broad one goes over the zygote once and allows what a sample needs and what a zygote
 needs.  The narrow one is laid over each child and takes the zygote's share away again; it is short because loading
 a filter costs time per sample.
+
+With a watcher (``watch.py``) the broad filter hands the telling calls over instead of refusing them by itself; the
+narrow one then leaves those alone, because of two answers the kernel takes the stricter.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ _X32_BIT = 0x40000000
 
 _LOAD, _JUMP_EQUAL, _JUMP_ABOVE_EQUAL, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCHITECTURE = 0, 4
-_ALLOW, _KILL = 0x7FFF0000, 0x80000000
+_ALLOW, _KILL, _HAND_OVER = 0x7FFF0000, 0x80000000, 0x7FC00000
 
 
 def _errno(number: int) -> int:
@@ -58,9 +61,27 @@ SAMPLE = frozenset(
 """Calls of honest programs: HumanEval, threads, asyncio, numpy, tempfile.  Some are bounded further by argument."""
 
 ZYGOTE = frozenset(
-    "mount umount2 seccomp capset landlock_create_ruleset landlock_add_rule landlock_restrict_self pidfd_open".split()
+    """
+    mount umount2 seccomp capset landlock_create_ruleset landlock_add_rule landlock_restrict_self pidfd_open
+    pidfd_send_signal sendmsg
+    """.split()
 )
 """What only the zygote needs; the narrow filter takes them away from its children."""
+
+TELLING = frozenset(
+    """
+    fork vfork execve execveat kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_getfd
+    ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp perf_event_open
+    socket connect bind listen accept accept4 sendmmsg recvmmsg
+    setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid
+    unshare setns chroot pivot_root mount umount2 move_mount open_tree fsopen fsmount mount_setattr mknod mknodat
+    bpf keyctl add_key request_key init_module finit_module delete_module kexec_load kexec_file_load reboot swapon
+    swapoff settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname iopl ioperm modify_ldt acct
+    quotactl syslog personality io_uring_setup userfaultfd name_to_handle_at open_by_handle_at fanotify_init
+    memfd_create memfd_secret shmget shmat shmctl msgget msgsnd semget semop mq_open setsid setpgid
+    """.split()
+)
+"""Calls that an honest program has no use for here: what is refused of these is told with the verdict."""
 
 FILE_MODES = frozenset("chmod fchmod fchmodat fchmodat2 utime utimes utimensat futimesat truncate".split())
 """Calls on a path that Landlock has no rule for: without mounts of our own they would reach the host's files."""
@@ -76,6 +97,8 @@ _FCNTLS = (8, 10, 15, 1024, 1026)
 
 _SOCKET_OPTIONS = (17, 59, 77)
 """SO_PEERCRED, SO_PEERGROUPS, SO_PEERPIDFD: who is at the other end is nobody's business."""
+
+_SET_FILTER, _NEW_LISTENER = 1, 8
 
 _THREAD = 0x00010F00
 """CLONE_VM, FS, FILES, SIGHAND and THREAD together: a thread that shares everything, and nothing less."""
@@ -135,7 +158,18 @@ def _only(argument: int, values: tuple[int, ...], otherwise: int) -> _Program:
     return body
 
 
-def broad(machine: str = kernel.MACHINE) -> bytes:
+def _threads(otherwise: int) -> _Program:
+    """Allow what starts a thread; anything else would be a process."""
+    body = _Program()
+    body.load(_low(0))
+    body.add(_AND, _THREAD)
+    body.add(_JUMP_EQUAL, _THREAD, 0, 1)
+    body.give(_ALLOW)
+    body.give(otherwise)
+    return body
+
+
+def broad(machine: str = kernel.MACHINE, *, watched: bool = False) -> bytes:
     """Return the filter of the zygote as machine code.  Raises KeyError for an unknown architecture."""
     table = numbers(machine)
     refuse = _errno(errno.EPERM)
@@ -173,12 +207,18 @@ def broad(machine: str = kernel.MACHINE) -> bytes:
         "close_range": _only(2, (0, 4), refuse),
         "ioctl": _only(1, _IOCTLS[machine], _errno(errno.ENOTTY)),
     }
+    if watched:
+        bounded["clone"] = _threads(_HAND_OVER)
     for name, body in bounded.items():
         program.when(table[name], body)
-    for name in sorted((SAMPLE | ZYGOTE) - bounded.keys()):
+    for name in sorted((SAMPLE | ZYGOTE) - bounded.keys() - (TELLING if watched else set())):
         if name in table:
             program.add(_JUMP_EQUAL, table[name], 0, 1)
             program.give(_ALLOW)
+    for name in sorted(TELLING) if watched else ():
+        if name in table:
+            program.add(_JUMP_EQUAL, table[name], 0, 1)
+            program.give(_HAND_OVER)
     # The C library tries the newer form first and falls back when it does not exist.
     program.add(_JUMP_EQUAL, table["clone3"], 0, 1)
     program.give(_errno(errno.ENOSYS))
@@ -191,30 +231,26 @@ def broad(machine: str = kernel.MACHINE) -> bytes:
 class Narrow:
     """The filter of one child; its own pid is written in after the fork."""
 
-    def __init__(self, machine: str = kernel.MACHINE, *, own_files: bool = True) -> None:
+    def __init__(self, machine: str = kernel.MACHINE, *, own_files: bool = True, watched: bool = False) -> None:
         """``own_files``: nothing but our own mounts can be reached, so file modes may be changed."""
         table = numbers(machine)
         refuse = _errno(errno.EPERM)
         program = _Program()
         program.load(_NUMBER)
-        threads = _Program()
-        threads.load(_low(0))
-        threads.add(_AND, _THREAD)
-        threads.add(_JUMP_EQUAL, _THREAD, 0, 1)
-        threads.give(_ALLOW)
-        threads.give(refuse)
-        program.when(table["clone"], threads)
         self._pid_places = []
-        for name in ("kill", "tgkill"):
-            body = _only(0, (0,), refuse)
-            self._pid_places.append((program.length + 2) * 8 + 4)
-            program.when(table[name], body)
+        if not watched:
+            program.when(table["clone"], _threads(refuse))
+            for name in ("kill", "tgkill"):
+                body = _only(0, (0,), refuse)
+                self._pid_places.append((program.length + 2) * 8 + 4)
+                program.when(table[name], body)
         program.when(table["prctl"], _only(0, _CHILD_PRCTLS, refuse))
         program.when(table["prlimit64"], _only(0, (0,), refuse))
         # A thread id says nothing about its process, so the old call without one is refused.
         if not own_files:
             self._refuse_truncating(program, table, refuse)
-        for name in sorted({*ZYGOTE, "tkill", *(() if own_files else FILE_MODES)}):
+        silent = {*ZYGOTE, "tkill"} - (TELLING if watched else set())
+        for name in sorted(silent | (set() if own_files else FILE_MODES)):
             if name in table:
                 program.add(_JUMP_EQUAL, table[name], 0, 1)
                 program.give(refuse)
@@ -257,6 +293,18 @@ def install_broad() -> None:
     code = broad()
     buffer = ctypes.create_string_buffer(code, len(code))
     install(_header(buffer, len(code) // 8))
+
+
+def install_watched() -> int:
+    """Lay the broad filter over this process with a listener, whose descriptor is returned.
+
+    Raises OSError where the kernel has none, or where somebody outside listens already.
+    """
+    code = broad(watched=True)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    header = _header(buffer, len(code) // 8)
+    number = numbers(kernel.MACHINE)["seccomp"]
+    return kernel.syscall("seccomp", number, _SET_FILTER, _NEW_LISTENER, ctypes.byref(header))
 
 
 def install(header: _Header) -> None:

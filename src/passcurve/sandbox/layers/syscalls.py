@@ -6,6 +6,8 @@ have the same number on both.
 
 from __future__ import annotations
 
+import platform
+
 _TABLE = """
 _sysctl 156 -; accept 43 202; accept4 288 242; access 21 -; acct 163 89; add_key 248 217; adjtimex 159 171;
 afs_syscall 183 -; alarm 37 -; arch_prctl 158 -; bind 49 200; bpf 321 280; brk 12 214; capget 125 90; capset 126 91;
@@ -81,3 +83,9 @@ def numbers(machine: str) -> dict[str, int]:
         if fields[column] != "-":
             table[fields[0]] = int(fields[column])
     return table
+
+
+def names(found: list[int]) -> tuple[str, ...]:
+    """Return the names of system calls of this machine, in the order of their numbers."""
+    by_number = {number: name for name, number in numbers(platform.machine()).items()}
+    return tuple(by_number.get(number, str(number)) for number in sorted(found))
