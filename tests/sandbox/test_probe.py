@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -184,12 +185,12 @@ def test_an_unknown_machine(toolchain: tools.Toolchain, monkeypatch: pytest.Monk
 # Broken walls, made of ours: a copy of the package in which one layer does nothing must be caught by its self-test.
 
 
-def mutant(folder: Path, edits: dict[str, tuple[str, str]]) -> Path:
-    """Copy the package into a folder with one text replaced by another in some files."""
+def mutant(folder: Path, edits: Iterable[tuple[str, str, str]]) -> Path:
+    """Copy the package into a folder with one text replaced by another: (file, old, new) for each edit."""
     root = Path(tempfile.mkdtemp(dir=folder))
     root.chmod(0o755)
     shutil.copytree(SOURCES, root / "passcurve", ignore=shutil.ignore_patterns("__pycache__"))
-    for name, (old, new) in edits.items():
+    for name, old, new in edits:
         path = root / "passcurve" / name
         text = path.read_text("utf-8")
         assert old in text, f"{name} no longer has {old!r}"
@@ -220,36 +221,49 @@ except PasscurveError as error:
 """
 LANDLOCK = ("sandbox/layers/landlock.py", "_RESTRICT_SELF, rules, 0)", "_RESTRICT_SELF, rules, 0) if False else None")
 NARROW = ("sandbox/zygote.py", "self._narrow.install(os.getpid())", "pass")
-BROAD = ("sandbox/zygote.py", "seccomp.install_broad()", "pass")
+BROAD = ("sandbox/layers/watch.py", "seccomp.install_broad()", "pass")
+UNWATCHED = ("sandbox/layers/watch.py", "if _can_answer():", "if False:")
 RULES = ("sandbox/layers/landlock.py", "_allow(rules, path, _READ & known)", "_allow(rules, '/', _READ & known)")
 WRITABLE = ("sandbox/layers/landlock.py", "_allow(rules, path, _READ & known)", "_allow(rules, '/', known)")
 PID = ("sandbox/layers/seccomp.py", 'for name in ("kill", "tgkill"):', 'for name in ("tkill", "tgkill"):')
-FORK = ("sandbox/layers/seccomp.py", "threads.give(refuse)", "threads.give(_ALLOW)")
+FORK = ("sandbox/layers/seccomp.py", "_threads(refuse)", "_threads(_ALLOW)")
 SOCKET = ("sandbox/layers/seccomp.py", "SAMPLE | ZYGOTE)", "SAMPLE | ZYGOTE | {'socket'})")
+WATCHED_FORK = ("sandbox/layers/seccomp.py", "_threads(_HAND_OVER)", "_threads(_ALLOW)")
+WATCHED_SOCKET = ("sandbox/layers/seccomp.py", "name in sorted(TELLING) if", "name in sorted(TELLING - {'socket'}) if")
+REFUSE_NOTHING = (
+    "sandbox/layers/seccomp.py",
+    "    program.give(refuse)\n    return program.code",
+    "    program.give(_ALLOW)\n    return program.code",
+)
+ANYBODY = ("sandbox/layers/watch.py", "by_zygote = pid ==", "by_zygote = True or pid ==")
+ANY_SIGNAL = ("sandbox/layers/watch.py", "return pid == self._page.head()[1] and", "return")
 
 
 @pytest.mark.parametrize(
-    ("edit", "stand", "caught"),
+    ("edits", "stand", "caught"),
     [
-        (LANDLOCK, (0, 1, 1), ["read the host", "write outside"]),
-        (RULES, (0, 1, 1), ["read the host"]),
-        (WRITABLE, (0, 1, 1), ["read the host", "write outside"]),
-        (NARROW, (1, 0, 1), ["start a process", "signal the zygote"]),
-        (NARROW, (0, 1, 1), ["start a process"]),
-        (PID, (1, 0, 1), ["signal the zygote"]),
-        (FORK, (1, 0, 1), ["start a process"]),
-        (BROAD, (1, 1, 1), ["open a socket"]),
-        (SOCKET, (1, 1, 1), ["open a socket"]),
+        ([LANDLOCK], (0, 1, 1), ["read the host", "write outside"]),
+        ([RULES], (0, 1, 1), ["read the host"]),
+        ([WRITABLE], (0, 1, 1), ["read the host", "write outside"]),
+        ([NARROW], (1, 0, 1), ["become dumpable"]),
+        ([NARROW, UNWATCHED], (1, 0, 1), ["start a process", "signal the zygote", "become dumpable"]),
+        ([NARROW, UNWATCHED], (0, 1, 1), ["start a process"]),
+        ([PID, UNWATCHED], (1, 0, 1), ["signal the zygote"]),
+        ([FORK, UNWATCHED], (1, 0, 1), ["start a process"]),
+        ([BROAD, UNWATCHED], (1, 1, 1), ["open a socket"]),
+        ([SOCKET, UNWATCHED], (1, 1, 1), ["open a socket"]),
+        ([WATCHED_FORK], (1, 1, 1), ["start a process"]),
+        ([WATCHED_SOCKET, REFUSE_NOTHING], (1, 1, 1), ["open a socket"]),
+        ([ANYBODY], (1, 0, 1), ["open a socket", "start a process", "signal the zygote"]),
+        ([ANY_SIGNAL], (1, 0, 1), ["signal the zygote"]),
     ],
-    ids=["landlock", "rules", "writable", "narrow", "narrow-restricted", "pid", "fork", "broad", "socket"],
 )
 def test_a_broken_wall_is_caught(
-    commons: Path, edit: tuple[str, str, str], stand: tuple[int, int, int], caught: list[str]
+    commons: Path, edits: list[tuple[str, str, str]], stand: tuple[int, int, int], caught: list[str]
 ):
     """A wall that does nothing is found out by trying, and the refusal names what a sample could do."""
     need("full")
-    name, old, new = edit
-    root = mutant(commons, {name: (old, new)})
+    root = mutant(commons, edits)
     words = dict(zip(("namespaces", "landlock", "seccomp"), map(bool, stand), strict=True))
     done = run_mutant(root, TRY, json.dumps(words))
     assert "the walls do not hold: a sample could" in done.stdout, done
@@ -260,7 +274,7 @@ def test_a_broken_wall_is_caught(
 def test_an_unbroken_copy_stands(commons: Path):
     """The copy as such changes nothing: what is caught above is the broken wall."""
     need("full")
-    done = run_mutant(mutant(commons, {}), TRY, json.dumps({"namespaces": True, "landlock": True, "seccomp": True}))
+    done = run_mutant(mutant(commons, []), TRY, json.dumps({"namespaces": True, "landlock": True, "seccomp": True}))
     assert "the walls stand" == done.stdout.strip(), done
 
 
@@ -294,7 +308,7 @@ print("alive")
 def test_signals_under_an_older_landlock(commons: Path):
     """Where Landlock does not hold signals back (before Linux 6.12), a sample still cannot kill the supervisor."""
     need("restricted")
-    root = mutant(commons, {"sandbox/layers/landlock.py": ("if version >= 6:", "if version >= 60:")})
+    root = mutant(commons, [("sandbox/layers/landlock.py", "if version >= 6:", "if version >= 60:")])
     done = run_mutant(root, KILL)
     assert (0, "alive") == (done.returncode, done.stdout.strip()), done.stderr
 
@@ -333,7 +347,7 @@ def test_installed_beside_the_library(commons: Path):
     """Installed into the site-packages of the interpreter itself, as in a container, restricted can be had as well."""
     need("restricted")
     library = commons / "library"
-    root = mutant(commons, {})
+    root = mutant(commons, [])
     library.mkdir()
     root.rename(library / "site-packages")
     done = run_mutant(library / "site-packages", BESIDE, str(library))

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from passcurve.sandbox.kernel import CLONE_THREAD
-from passcurve.sandbox.layers.seccomp import SAMPLE, ZYGOTE, Narrow, broad
+from passcurve.sandbox.layers import watch
+from passcurve.sandbox.layers.seccomp import SAMPLE, TELLING, ZYGOTE, Narrow, broad
 from passcurve.sandbox.layers.syscalls import numbers
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-ALLOWED, KILLED = "allowed", "killed"
+ALLOWED, KILLED, ASKED = "allowed", "killed", "asked"
 PID = 4321
 
 
@@ -43,7 +44,7 @@ def said(action: int) -> str:
     """Return an action in words."""
     if action & 0xFFFF0000 == 0x00050000:
         return errno.errorcode[action & 0xFFFF]
-    return {0x7FFF0000: ALLOWED, 0x80000000: KILLED}[action]
+    return {0x7FFF0000: ALLOWED, 0x80000000: KILLED, 0x7FC00000: ASKED}[action]
 
 
 def narrow(machine: str, **options: bool) -> bytes:
@@ -55,12 +56,14 @@ def narrow(machine: str, **options: bool) -> bytes:
 
 
 class Filters:
-    """Both filters of one architecture."""
+    """Both filters of one architecture; what they ask the watcher is answered as the watcher answers."""
 
-    def __init__(self, machine: str, **options: bool) -> None:
+    def __init__(self, machine: str, *, watched: bool = False, **options: bool) -> None:
         self.machine = machine
+        self.watched = watched
         self.table = numbers(machine)
-        self._broad, self._narrow = broad(machine), narrow(machine, **options)
+        self._broad = broad(machine, watched=watched)
+        self._narrow = narrow(machine, watched=watched, **options)
 
     def number(self, call: str | int) -> int:
         """Return the number of a call."""
@@ -68,20 +71,36 @@ class Filters:
 
     def zygote(self, call: str | int, *arguments: int, **options: Any) -> str:
         """Say what the zygote's filter does with a call."""
-        return said(run(self._broad, self.number(call), self.machine, arguments, **options))
+        answer = said(run(self._broad, self.number(call), self.machine, arguments, **options))
+        if answer == ASKED:
+            return ALLOWED if call in watch.ZYGOTE else "EPERM"
+        return answer
 
     def sample(self, call: str | int, *arguments: int, **options: Any) -> str:
         """Say what both filters do with a call: the stricter action wins."""
         actions = [
             run(code, self.number(call), self.machine, arguments, **options) for code in (self._broad, self._narrow)
         ]
-        return said(min(actions, key=lambda action: action - (1 << 32) if action >> 31 else action))
+        answer = said(min(actions, key=lambda action: action - (1 << 32) if action >> 31 else action))
+        if answer == ASKED:
+            return ALLOWED if call in ("kill", "tgkill") and arguments[0] == PID else "EPERM"
+        return answer
+
+    def asks(self, call: str) -> bool:
+        """Say whether a sample's call is told to the watcher."""
+        actions = [run(code, self.table[call], self.machine, (1, 1, 1, 1)) for code in (self._broad, self._narrow)]
+        return min(actions, key=lambda action: action - (1 << 32) if action >> 31 else action) == 0x7FC00000
 
 
-@pytest.fixture(params=list(MACHINES), scope="module")
+@pytest.fixture(
+    params=[(machine, watched) for machine in MACHINES for watched in (False, True)],
+    ids=lambda param: f"{param[0]}{'-watched' if param[1] else ''}",
+    scope="module",
+)
 def filters(request: pytest.FixtureRequest) -> Filters:
-    """Return the filters of each architecture in turn."""
-    return Filters(request.param)
+    """Return the filters of each architecture in turn, with and without a watcher."""
+    machine, watched = request.param
+    return Filters(machine, watched=watched)
 
 
 BOUNDED: dict[str, tuple[int, ...]] = {
@@ -134,6 +153,14 @@ def test_samples_may_not(filters: Filters, name: str):
         pytest.skip(f"{filters.machine} has no {name}")
     assert "EPERM" == filters.sample(name)
     assert "EPERM" == filters.sample(name, 1, 1, 1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_telling_calls_are_told(machine: str):
+    """With a watcher every telling call and every process that a sample would start is told, and none goes through."""
+    filters = Filters(machine, watched=True)
+    assert set() == {name for name in TELLING | {"clone"} if name in filters.table and not filters.asks(name)}
+    assert set() == (TELLING & SAMPLE) - {"kill", "tgkill", "tkill"}
 
 
 def test_all_others_are_refused(filters: Filters):

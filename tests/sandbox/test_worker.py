@@ -34,11 +34,11 @@ def family(pid: int) -> list[Process]:
 
 
 def zygote(jail: Jailed, name: str) -> tuple[Process, Process]:
-    """Return the process that was started for a zygote, and the one that forks, which may be the same."""
+    """Return the process that was started for a zygote, and the one that forks."""
     (worker,) = jail.pool._workers
     started = getattr(worker, f"_{name}")._process.pid
     members = family(started)
-    return members[0], members[1] if jail.level == "full" else members[0]
+    return members[0], members[1]
 
 
 def child(jail: Jailed, name: str) -> Process:

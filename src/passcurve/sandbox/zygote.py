@@ -382,11 +382,14 @@ def _attempts(config: Config) -> list[str]:
     def signal_the_zygote() -> None:
         os.kill(os.getppid(), signal.SIGCONT)
 
+    def become_dumpable() -> None:
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+
     forbidden = []
     if "namespaces" in walls or "landlock" in walls:
         forbidden += [read_the_host, write_outside, write_to_the_zygote]
     if "seccomp" in walls:
-        forbidden += [open_a_socket, start_a_process, signal_the_zygote]
+        forbidden += [open_a_socket, start_a_process, signal_the_zygote, become_dumpable]
     broken = []
     for attempt in forbidden:
         try:

@@ -23,6 +23,9 @@ from passcurve.sandbox.layers import seccomp, syscalls
 ENTRIES = 32
 """Different calls that are noted of one sample; more would tell nothing new."""
 
+ZYGOTE = ("clone", "kill", "mount", "umount2")
+"""Of the telling calls, those that the zygote needs itself."""
+
 _HEAD = struct.Struct("=II")
 _ENTRY = struct.Struct("=II")
 _NOTE = struct.Struct("=QIIiIQ6Q")
@@ -110,6 +113,7 @@ class _Watcher:
         self._listener, self._page, self._zygote = listener, page, zygote
         table = syscalls.numbers(kernel.MACHINE)
         self._signals = frozenset((table["kill"], table["tgkill"]))
+        self._needed = frozenset(table[name] for name in ZYGOTE)
         self._run = 0
         self._seen: set[int] = set()
         self._place = 0
@@ -135,7 +139,8 @@ class _Watcher:
                 return
             raise
         identity, pid, _, number, _, _, first, *_ = _NOTE.unpack(note)
-        if pid == self._zygote or (number in self._signals and self._is_own(identity, first)):
+        by_zygote = pid == self._zygote and number in self._needed
+        if by_zygote or (number in self._signals and self._is_own(identity, first)):
             answer = _ANSWER.pack(identity, 0, 0, _CONTINUE)
         else:
             self._note(identity, number)
