@@ -551,6 +551,55 @@ class TestPublished:
         assert [said == "timed out" for said in recorded] == [row["status"] == "timeout" for row in rows]
 
 
+class TestSuspicion:
+    """What a sample tried is told with its verdict, whatever that is."""
+
+    HEAD = (
+        "    import os, socket\n    try:\n        %s\n    except OSError:\n        pass\n    return -(-eggs // size)\n"
+    )
+    PROGRAMS = (
+        HEAD % "pass",
+        HEAD % "os.fork()",
+        HEAD % "socket.socket(), os.fork()",
+        "    import os\n    os._exit(0)\n",
+        "    raise SystemExit(0)\n",
+        "    return eggs // size\n",
+    )
+    SEEN = (
+        None,
+        ["tried to start a process (clone)"],
+        ["tried to use the network (socket)"],
+        ["ended its process before the tests ended (exit code 0)"],
+        ["left by SystemExit before the tests ended"],
+        None,
+    )
+
+    def write(self, shell):
+        """Write one sample of each kind."""
+        shell.write("s.jsonl", [{"task_id": "starter/0", "completion": each} for each in self.PROGRAMS])
+
+    def test_it_is_told(self, shell):
+        """Each row says what was seen, the record counts it, and a pass stays a pass."""
+        self.write(shell)
+        done = shell("judge", "s.jsonl", "--subset", "--json", "--results", "out.jsonl")
+        rows = shell.rows("out.jsonl")
+        assert list(self.SEEN) == [row.get("suspicious") for row in rows]
+        assert [True, True, True, False, False, False] == [row["passed"] for row in rows]
+        assert 4 == done.record["suspicious"]
+        assert {seen[0]: 1 for seen in self.SEEN if seen} == done.record["suspicions"]
+
+    def test_it_is_listed(self, shell):
+        """A person reads which samples these are, those that passed first."""
+        self.write(shell)
+        lines = shell("judge", "s.jsonl", "--subset").out.splitlines()
+        at = lines.index("  suspicious: 4 samples tried what no honest program needs")
+        assert ["1 (passed)", "2 (passed)", "3 (crash)", "4 (failed)"] == [
+            line.strip().removeprefix("starter/0 sample ").partition(":")[0] for line in lines[at + 1 : at + 5]
+        ]
+        shown = shell("show", "s.jsonl", "starter/0", "2").out
+        assert "seen: tried to use the network (socket)\n" in shown
+
+
 def test_as_a_module(shell):
     """The command can be reached as a module of any interpreter that has the package."""
     done = subprocess.run(

@@ -49,6 +49,7 @@ def test_suspicious_samples():
     tally.add(verdict("A", "passed", suspicious=("opened a socket",)))
     tally.add(verdict("A", "failed"))
     assert 1 == tally.suspicious
+    assert {"opened a socket": 1} == tally.suspicions
 
 
 def test_nothing_planned():
