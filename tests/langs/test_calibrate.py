@@ -128,6 +128,15 @@ def test_vacuous(jail: Jailed):
     assert VACUOUS in asked.plan.note
 
 
+def test_vacuous_without_a_reference(jail: Jailed):
+    """Where shared mode is demanded for a problem without a reference solution, its tests are tried all the same."""
+    settled = settle(jail, problem(None, "pass"), "shared")
+    assert ("shared", True, VACUOUS) == (settled.plan.mode, settled.plan.fault, settled.plan.note)
+    settled = settle(jail, problem(None, "assert candidate(1) == 2"), "shared")
+    assert ("shared", False, None) == (settled.plan.mode, settled.plan.fault, settled.verdict)
+    assert "no reference solution" in settled.plan.note
+
+
 def test_tests_that_let_an_error_pass(jail: Jailed):
     """Tests that a function which can only raise would pass are vacuous in shared mode."""
     one = problem("return 1", "try:\n        candidate(1)\n    except Exception:\n        pass")

@@ -22,6 +22,7 @@ _LADDER: dict[Wanted, tuple[Plan, ...]] = {
 """Ways of checking, best first: the first one under which the reference solution passes is taken."""
 
 _TRIES = 2
+_UNSOLVED = "no reference solution to calibrate with"
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,13 +37,16 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
 class _Climb:
     """One problem on its way down the ladder."""
 
-    def __init__(self, problem: Problem, wanted: Wanted, program: str) -> None:
+    def __init__(self, problem: Problem, wanted: Wanted, program: str | None) -> None:
         self.problem = problem
         self._ladder = _LADDER[wanted]
         self._step = 0
         self._first: Verdict | None = None
         self._passed: Verdict | None = None
-        self.program = program
+        self._unsolved = program is None
+        # Nobody counts calls in shared mode, so a program that can only raise must not pass.
+        self._raising = f"def {problem.entry_point}(*_, **__):\n    raise NotImplementedError\n"
+        self.program = program or self._raising
 
     @property
     def trial(self) -> Plan:
@@ -52,13 +56,12 @@ class _Climb:
     def take(self, verdict: Verdict) -> Settled | None:
         """Return what is settled, or None when there is one more trial to make."""
         trial = self.trial
-        if self._passed is not None:
+        if self._passed is not None or self._unsolved:
             return self._vacuous(verdict) if verdict.passed else self._settled(trial, self._passed)
         if verdict.passed:
             if trial.mode == "shared":
-                # Nobody counts calls in shared mode, so a program that can only raise must not pass.
                 self._passed = verdict
-                self.program = f"def {self.problem.entry_point}(*_, **__):\n    raise NotImplementedError\n"
+                self.program = self._raising
                 return None
             return self._settled(trial, verdict)
         self._first = self._first or verdict
@@ -70,8 +73,8 @@ class _Climb:
         plan = Plan(mode=self._ladder[0].mode, fault=True, note=note)
         return Settled(problem=self.problem, plan=plan, verdict=self._first)
 
-    def _settled(self, trial: Plan, verdict: Verdict) -> Settled:
-        note = ""
+    def _settled(self, trial: Plan, verdict: Verdict | None) -> Settled:
+        note = _UNSOLVED if self._unsolved else ""
         if trial.write_back:
             note = "what samples do to their arguments is handed back to the tests"
         elif self._first is not None:
@@ -104,10 +107,10 @@ class Calibrations:
         self._tag = 0
 
     def begin(self, problem: Problem) -> Settled | None:
-        """Start on a problem; one without a reference solution is settled at once."""
+        """Start on a problem; one without a reference solution is settled at once, unless it is for shared mode."""
         program = reference_program(problem)
-        if program is None:
-            plan = Plan(mode=_LADDER[self._wanted][0].mode, note="no reference solution to calibrate with")
+        if program is None and self._wanted != "shared":
+            plan = Plan(mode=_LADDER[self._wanted][0].mode, note=_UNSOLVED)
             return Settled(problem=problem, plan=plan, verdict=None)
         self._try(_Climb(problem, self._wanted, program))
         return None
