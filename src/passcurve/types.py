@@ -180,6 +180,8 @@ class Jail(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     """Not in force, each with its reason."""
     landlock_abi: int = 0
+    watched: bool = False
+    """Whether telling system calls that are refused are told with the verdict."""
     own_uid: bool = False
     """Whether samples ran under a uid of their own on the host; else under the user's."""
     python: str = ""

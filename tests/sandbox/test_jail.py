@@ -497,6 +497,25 @@ def test_files_are_counted(full: Jailed):
     assert "ENOSPC" == why
 
 
+FILLS = {
+    "bytes": "open('f%d' % i, 'wb').write(bytes(1 << 20))",
+    "files": "open('f%d' % i, 'w').close()",
+    "folders": "os.mkdir('d%d' % i)",
+    "deep folders": "(os.mkdir('d'), os.chdir('d'))",
+}
+
+
+@pytest.mark.parametrize("what", FILLS)
+def test_a_scratch_without_a_mount_is_measured(what: str):
+    """Where no mount bounds the scratch, a program that fills it is ended and told so; the next has it clean."""
+    with jail_at("restricted") as jail:
+        loop = f"    for i in range(10**6):\n        {FILLS[what]}\n        time.sleep(0.001)\n"
+        program = f"import os, time\ndef f():\n{loop}    return 1\n"
+        verdict = jail.check(program, IS_ONE)
+        assert ("failed", "more files or bytes than its scratch may hold") == (verdict.status, verdict.message)
+        assert [] == jail.value("import os\ndef f():\n    return os.listdir('.')\n")
+
+
 # The next program in the same worker.
 
 POISON = {

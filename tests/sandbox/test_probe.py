@@ -83,7 +83,9 @@ def test_what_is_said_of_a_level(level: str):
         assert (level == "full") == any("namespaces" in layer for layer in said.layers)
         assert (level == "full") == (said.missing == ())
         assert said.landlock_abi > 0
+        assert said.watched
         assert jail.probe.own_clock
+        assert (level == "full") == (isolation.weaknesses(said) == ())
 
 
 def test_auto_is_the_best(toolchain: tools.Toolchain):

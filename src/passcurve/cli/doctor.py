@@ -59,6 +59,7 @@ def doctor(
             record["isolation"] = found.jail.isolation
             record["jail"] = msgspec.to_builtins(found.jail)
             record["own_clock"] = found.own_clock
+            record["weaknesses"] = list(probe.weaknesses(found.jail))
             failure = None
         except IsolationError as error:
             record["isolation"] = "none"
@@ -86,5 +87,9 @@ def _print(record: dict[str, Any], layers: dict[str, str], failure: str | None, 
             "a sample's own time" if record["own_clock"] else "wall time (a sample's own time cannot be measured here)"
         )
         say(f"isolation: {record['isolation']}; limits count {clock}")
+        if not record["jail"]["watched"]:
+            say("  what a sample tries and is refused cannot be told here; it is refused all the same")
+        for weakness in record["weaknesses"]:
+            say(f"  weaker than full: {weakness}")
     else:
         say(f"isolation: {failure}")

@@ -109,6 +109,8 @@ def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
         return "timeout", "the tests did not end on what it returned"
     if outcome.signal == signal.SIGKILL and outcome.memory_bytes >= _MEMORY_SHARE * limit.memory_bytes:
         return "memory", "killed at the limit of memory"
+    if outcome.overfull:
+        return "failed", "more files or bytes than its scratch may hold"
     if outcome.doubt or said == "protocol":
         return "crash", outcome.doubt or f"wrote nonsense on the line to the tests: {report.message}"
     if said == "gone" or (said == "" and outcome.ended in ("report", "exit")):

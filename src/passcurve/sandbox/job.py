@@ -57,5 +57,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float = 0.0
     cpu_s: float = 0.0
     memory_bytes: int = 0
+    overfull: bool = False
+    """Whether it was ended because it filled its scratch, where no mount bounds that."""
     refused: tuple[str, ...] = ()
     """Telling system calls that the program tried, by name."""

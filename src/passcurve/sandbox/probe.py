@@ -109,10 +109,30 @@ def _jail(walls: Walls, ready: Ready, toolchain: Toolchain, missing: list[str]) 
         layers=tuple(layers),
         missing=tuple(missing),
         landlock_abi=ready.landlock,
+        watched=ready.watched,
         own_uid=ready.dropped,
         python=ready.python,
         packages=toolchain.packages,
     )
+
+
+def weaknesses(jail: Jail) -> tuple[str, ...]:
+    """Return what a sample can do behind these walls that it could not do at level full, each in a line."""
+    if jail.isolation == "full":
+        return ()
+    if jail.isolation == "none":
+        return ("a sample can do whatever you can, within its limits of memory, time and open files",)
+    if any("namespaces" in layer for layer in jail.layers):
+        return ("a sample can list and read all of its own root, which holds the interpreter and packages",)
+    found = [
+        "a sample can ask whether a file of the host exists, and its size and dates, but not read it",
+        "the scratch is a folder of the host, measured 50 times a second: what is written in between, and files that "
+        "are held open after they were removed (64 at most, 64 MiB each), are not bounded by it",
+        "names of the host, its kernel, its processes' count and its load can be seen",
+    ]
+    if not jail.own_uid:
+        found.append("a sample runs under your own user id, and its threads count as yours")
+    return tuple(found)
 
 
 def survey(toolchain: Toolchain, limits: Limits) -> dict[str, str]:

@@ -91,7 +91,7 @@ class _Running:
         doubt = self.garbage
         if self.referee_died:
             doubt = "the tests' process died"
-        elif killed == signal.SIGKILL and not self.sent_end:
+        elif killed == signal.SIGKILL and not self.sent_end and not (self.exit and self.exit["overfull"]):
             doubt = "died of a SIGKILL that we did not send"
         ended = "fault" if self.fault else self.ended or ("report" if self.report else "exit")
         return Outcome(
@@ -108,6 +108,7 @@ class _Running:
             wall_s=wall,
             cpu_s=cpu,
             memory_bytes=int(self.exit["memory"]) if self.exit else 0,
+            overfull=bool(self.exit and self.exit["overfull"]),
             refused=syscalls.names(self.exit["refused"]) if self.exit and self.exit["refused"] else (),
         )
 

@@ -28,6 +28,9 @@ from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scra
 ORDER_BYTES = 1 << 16
 """An order is a few words; what a child is to run goes to it alone."""
 
+WALK_MS = 20
+"""How often a scratch that no mount bounds is measured while a sample runs."""
+
 _LINUX = sys.platform.startswith("linux")
 
 Config = dict[str, Any]
@@ -111,6 +114,8 @@ class Zygote:
         self._line = line
         self._page = page
         self._watcher = watcher
+        self._watched = False
+        self._overfull = False
         self._config = config
         self._roles = roles
         self._apart = bool(config["namespaces"])
@@ -137,7 +142,7 @@ class Zygote:
         else:
             if config["own_id"] is not None:
                 namespaces.drop_to(config["own_id"])
-            self._scratch = scratch.Folder(config["scratch_dir"])
+            self._scratch = scratch.Folder(config["scratch_dir"], *config["scratch_limits"])
         if config["packages_path"]:
             sys.path.append(config["packages_path"])
         rlimits.apply_to_zygote(config["file_bytes"], config["memory"])
@@ -152,8 +157,8 @@ class Zygote:
             kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         if config["seccomp"]:
-            watched = watch.begin(self._watcher)
-            self._narrow = seccomp.Narrow(own_files=self._apart, watched=watched)
+            self._watched = watch.begin(self._watcher)
+            self._narrow = seccomp.Narrow(own_files=self._apart, watched=self._watched)
         self._watcher.close()
         if _LINUX:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -167,6 +172,7 @@ class Zygote:
                 "kind": kind,
                 "landlock": abi,
                 "clock": bool(self._proc),
+                "watched": self._watched,
                 "broken": broken,
                 "python": "%d.%d.%d" % sys.version_info[:3],
                 "dropped": config["host_id"] is not None if self._apart else config["own_id"] is not None,
@@ -177,11 +183,14 @@ class Zygote:
         """Answer frames until the supervisor is gone."""
         while True:
             # One event at a time: what the first one leads to may make the second one stale.
-            ready = {fd for fd, _ in self._poll.poll()}
+            ready = {fd for fd, _ in self._poll.poll(None if self._apart or not self._child else WALK_MS)}
             if self._child and self._pidfd in ready:
                 self._finish()
             elif self._line.fileno() in ready:
                 self._obey()
+            elif not self._overfull and self._scratch.is_over():
+                self._overfull = True
+                self._kill()
 
     def _obey(self) -> None:
         try:
@@ -213,6 +222,7 @@ class Zygote:
         self._end()
         pipe, alive = (-1, -1) if hasattr(os, "pidfd_open") else os.pipe()
         self._page.begin()
+        self._overfull = False
         pid = os.fork()
         if pid == 0:
             try:
@@ -287,6 +297,7 @@ class Zygote:
                 "cpu": used.ru_utime + used.ru_stime,
                 "memory": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
                 "refused": self._page.noted(),
+                "overfull": self._overfull,
             }
         )
 

@@ -84,6 +84,8 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     landlock: int
     clock: bool
+    watched: bool
+    """Whether what is refused is told."""
     dropped: bool
     """Whether it gave up root's uid for one of its own."""
     broken: tuple[str, ...]
@@ -153,6 +155,7 @@ class Zygote:
             "canary": _BOOT,
             "scratch": f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=0700",
             "scratch_dir": "",
+            "scratch_limits": (limits.scratch_bytes, limits.scratch_files),
             "file_bytes": limits.scratch_bytes,
             "memory": limits.memory_bytes,
         }
@@ -220,6 +223,7 @@ class Zygote:
             kind=answer["kind"],
             landlock=answer["landlock"],
             clock=answer["clock"],
+            watched=answer["watched"],
             dropped=answer["dropped"],
             broken=tuple(answer["broken"]),
             python=answer["python"],

@@ -7,6 +7,7 @@ folder that is emptied, however deep and unreadable it was left.
 from __future__ import annotations
 
 import os
+import stat
 
 from passcurve.sandbox.layers import mounts
 
@@ -33,6 +34,10 @@ class Mounted:
         """Close what a child has no use for."""
         os.close(self._fd)
 
+    def is_over(self) -> bool:
+        """Say whether it holds more than it may: never, the mount is bounded."""
+        return False
+
     def _note(self) -> None:
         # By descriptor: a sample may take every right on the folder away.
         self._fd = os.open(".", 0o10000000)
@@ -46,8 +51,8 @@ class Mounted:
 class Folder:
     """A folder of the host's inside ``parent``; where one cannot be emptied the next sample gets another."""
 
-    def __init__(self, parent: str) -> None:
-        self._parent = parent
+    def __init__(self, parent: str, size: int, files: int) -> None:
+        self._parent, self._size, self._files = parent, size, files
         self._number = 0
         self.path = ""
         self._renew()
@@ -63,6 +68,28 @@ class Folder:
 
     def leave(self) -> None:
         """Close what a child has no use for: nothing."""
+
+    def is_over(self) -> bool:
+        """Say whether it holds more than it may: no quota of the host's sees to that."""
+        waiting, used, number = [self.path], 0, 0
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        number += 1
+                        found = entry.stat(follow_symlinks=False)
+                        used += found.st_blocks * 512
+                        if used > self._size or number > self._files:
+                            return True
+                        if stat.S_ISDIR(found.st_mode):
+                            waiting.append(entry.path)
+            except PermissionError:
+                os.chmod(folder, 0o700)
+                waiting.append(folder)
+            except OSError:
+                pass  # it has gone, or lies deeper than a path can say
+        return False
 
     def _renew(self) -> None:
         self._number += 1
