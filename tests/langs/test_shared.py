@@ -469,7 +469,7 @@ SEEN = {
 @pytest.mark.parametrize("wrong", [False, True])
 def test_what_is_seen(jail: Jailed, what: str, wrong: bool):
     """What a program does for no honest reason is told in its report, whether it passes or not."""
-    test = "import math, unittest\n" + TWO_LINES
+    test = "import math, unittest\n" + TWO_LINES + "    assert math.isclose(x, x)\n"
     report = jail.run(jail.job(SEEN[what] + (TWO if wrong else ONE), test, plan=SHARED)).report
     assert ("failed" if wrong else "passed", [what]) == (report["status"], report["seen"]), report
 

@@ -25,6 +25,10 @@ from passcurve.sandbox.wire import read_file, send_frame
 SEEN_ITEMS, SEEN_CHARACTERS = 8, 80
 _SEEN_BYTES = 4096
 _HEAP_TYPE = 1 << 9
+_BUILTINS = dict(vars(builtins))
+_MODULES = frozenset(sys.modules)
+"""Loaded before the fork: to look at all that they hold would copy a page of memory for nearly each."""
+_OTHER_CHECK = re.compile(r"^[ \t]*(check[ \t]*[=:,]|@.*\s+def check\b)", re.MULTILINE)
 _IMPORTS = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE)
 _SPIES = (
     (sys, "settrace", "trace function set"),
@@ -67,13 +71,17 @@ def _run(say: Callable[[dict[str, Any]], None], setup: dict[str, Any]) -> bytes:
     except BaseException as error:
         say(_ended("compile", error, "", []))
         raise
-    watch = Watch(test, names)
-    limit_recursion()
     try:
         tests = compile(test, TEST_NAME, "exec", dont_inherit=True)
-        plain = _plain_check(tests, test)
+    except BaseException as error:
+        say(_ended("failed", error, test, []))
+        raise
+    plain = _plain_check(tests, test)
+    watch = Watch(text, names, test, tests)
+    limit_recursion()
+    try:
         run(code, names)
-        watch.loaded(text)
+        watch.loaded()
         run(tests, names)
         check = names["check"]
         if plain is not None and (get(check, "__code__", None) is not plain or check.__globals__ is not names):
@@ -92,51 +100,51 @@ def _run(say: Callable[[dict[str, Any]], None], setup: dict[str, Any]) -> bytes:
 def _plain_check(tests: CodeType, source: str) -> CodeType | None:
     """Return the code of the check that the tests define, or None when they do more with that name."""
     codes = [each for each in tests.co_consts if isinstance(each, CodeType) and each.co_name == "check"]
-    if len(codes) != 1 or re.search(r"^[ \t]*(check[ \t]*[=:,]|@.*\s+def check\b)", source, re.MULTILINE):
-        return None
-    return codes[0]
+    return codes[0] if len(codes) == 1 and not _OTHER_CHECK.search(source) else None
 
 
 class Watch:
     """What a sample could change in its favour: kept before it runs, put back before the tests, compared after them."""
 
-    def __init__(self, test: str, names: dict[str, Any]) -> None:
+    def __init__(self, source: str, names: dict[str, Any], test: str, tests: CodeType) -> None:
         self._names = names
         self._notes: list[str] = []
-        self._tests: dict[str, Any] = {}
+        self._old: dict[str, Any] = {}
+        self._ctypes = "ctypes" in source
         for module, name, what in _SPIES:
             setattr(module, name, self._spied(getattr(module, name), what))
+        used = _used(tests)
+        known = _BUILTINS if "builtins" in source else {name: _BUILTINS[name] for name in used & _BUILTINS.keys()}
         self._kept: list[tuple[Any, str, dict[str, Any]]] = [
-            (builtins, "builtins", dict(vars(builtins))),
+            (builtins, "builtins", known),
             (os, "os", {"write": os.write, "_exit": os._exit}),
         ]
-        for name in _imported(test):
-            self._kept += _callables(name, sys.modules[name])
-        self._modules = dict(sys.modules)
+        self._modules = {name: sys.modules[name] for name in _imported(test)}
+        for name, module in self._modules.items():
+            self._kept += _callables(name, module, used if name in _MODULES else None)
 
     def note(self, what: str) -> None:
         """Remember something, once."""
         if what not in self._notes:
             self._notes.append(what[:SEEN_CHARACTERS])
 
-    def loaded(self, source: str) -> None:
+    def loaded(self) -> None:
         """Put back what the program changed while it was loaded."""
         self._compare(restore=True)
-        if "ctypes" in source and "ctypes" in sys.modules:
-            self.note("ctypes used")
-        self._tests = dict(self._names)
+        self._old = dict(self._names)
 
     def tested(self) -> None:
         """Take in what the tests have defined."""
-        old = self._tests
-        self._tests = {
-            name: value for name, value in self._names.items() if callable(value) and old.get(name) is not value
+        self._old = {
+            name: value for name, value in self._names.items() if callable(value) and self._old.get(name) is not value
         }
 
     def seen(self) -> list[str]:
         """Return what was seen, in a few words each."""
         self._compare(restore=False)
-        for name, value in self._tests.items():
+        if self._ctypes and "ctypes" in sys.modules:
+            self.note("ctypes used")
+        for name, value in self._old.items():
             if callable(value) and self._names.get(name) is not value:
                 self.note("tests changed: %s" % name)
         monitoring = getattr(sys, "monitoring", None)
@@ -162,7 +170,7 @@ class Watch:
                     if restore:
                         setattr(owner, key, value)
         for name, module in self._modules.items():
-            if sys.modules.get(name) is not module and name not in ("sample", "__main__"):
+            if sys.modules.get(name) is not module:
                 self.note("sys.modules changed: %s" % name)
                 if restore:
                     sys.modules[name] = module
@@ -174,18 +182,30 @@ def _imported(test: str) -> list[str]:
     for one, many in _IMPORTS.findall(test):
         for each in [one] if one else many.split(","):
             name = each.split()[0] if each.split() else ""
-            try:
-                exec("import %s" % name, {})
-            except Exception:
-                continue  # it says so itself when the tests come to it
+            if name not in sys.modules:
+                try:
+                    exec("import %s" % name, {})
+                except Exception:
+                    continue  # it says so itself when the tests come to it
             if name in sys.modules and name != "sample" and name not in found:
                 found.append(name)
     return found
 
 
-def _callables(name: str, module: ModuleType) -> list[tuple[Any, str, dict[str, Any]]]:
-    """Return what a module offers to call, and the same of its own classes."""
-    offered = {key: value for key, value in vars(module).items() if callable(value)}
+def _used(code: CodeType) -> set[str]:
+    """Return all names that some code looks up, those of attributes included."""
+    names = set(code.co_names)
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            names |= _used(each)
+    return names
+
+
+def _callables(name: str, module: ModuleType, used: set[str] | None) -> list[tuple[Any, str, dict[str, Any]]]:
+    """Return what a module offers to call, and the same of its own classes; only what is used where that is given."""
+    there = vars(module)
+    wanted = there if used is None else used & there.keys()
+    offered = {key: there[key] for key in wanted if callable(there[key])}
     kept: list[tuple[Any, str, dict[str, Any]]] = [(module, name, offered)]
     for key, value in offered.items():
         if isinstance(value, type) and value.__flags__ & _HEAP_TYPE and value.__module__.split(".")[0] == _top(name):
