@@ -43,13 +43,15 @@ class Shell:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.before: tuple[str, ...] = ()
+        """Another program's words, for one that starts the command in its own way."""
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "PYTHONPATH")}
         self.env = {**kept, "HOME": str(folder), "PASSCURVE_CACHE": str(folder / "cache"), "TMPDIR": str(folder)}
 
     def __call__(self, *words: object, stdin: bytes = b"", **env: str) -> Done:
         """Run a command to its end."""
         done = subprocess.run(
-            [*COMMAND, *map(str, words)],
+            [*self.before, *COMMAND, *map(str, words)],
             cwd=self.folder,
             env=self.env | env,
             input=stdin,
@@ -63,7 +65,7 @@ class Shell:
         """Start a command as the leader of a process group of its own."""
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         options = {"cwd": self.folder, "env": self.env, "process_group": 0} | pipes | options
-        return subprocess.Popen([*COMMAND, *map(str, words)], **options)
+        return subprocess.Popen([*self.before, *COMMAND, *map(str, words)], **options)
 
     def write(self, name: str, rows: Iterable[dict[str, Any] | bytes]) -> Path:
         """Write rows, or lines as they stand, as a file of the folder."""
