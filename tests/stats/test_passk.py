@@ -15,7 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passcurve.stats import exact_pass_at_k, fail_at_k, log_fail_at_k, pass_at_k, pass_curve, var_pass_at_k
+from passcurve.stats import (
+    exact_pass_at_k,
+    fail_at_k,
+    jackknife_var_pass_at_k,
+    log_fail_at_k,
+    pass_at_k,
+    pass_curve,
+    var_pass_at_k,
+)
 
 TINY = 2.3e-308
 """Below this a float64 has no longer all its digits."""
@@ -215,12 +223,49 @@ class TestVariance:
             assert "0.0 0.0" == f"{var_pass_at_k(n, 0, 3)} {var_pass_at_k(n, n, 3)}"
 
 
+class TestJackknife:
+    """The delete-one estimate of the variance."""
+
+    def test_is_the_spread_of_the_estimates_without_one_sample(self) -> None:
+        """It is (n-1)/n times the squared deviations of the n estimates that leave one sample out, up to n = 9."""
+        for n, c, k in every(9):
+            if k < n:
+                without = [exact.pass_by_enumeration(n - 1, c - (i < c), k) for i in range(n)]
+                mean = sum(without) / n
+                expected = Fraction(n - 1, n) * sum((value - mean) ** 2 for value in without)
+                found = jackknife_var_pass_at_k(n, c, k)
+                assert float(expected) == pytest.approx(found, rel=1e-14, abs=0)
+
+    def test_at_one_draw_it_is_the_unbiased_one(self) -> None:
+        """At k = 1 it is (c/n)(1 - c/n)/(n-1)."""
+        c = np.arange(201)
+        np.testing.assert_allclose(var_pass_at_k(200, c, 1), jackknife_var_pass_at_k(200, c, 1), rtol=1e-14)
+
+    @pytest.mark.parametrize(("n", "k"), [(10, 2), (10, 9), (40, 7)])
+    def test_is_not_below_the_variance_on_average(self, n: int, k: int) -> None:
+        """Its expectation over the binomial law is at least the true variance (Efron and Stein)."""
+        p = Fraction(3, 10)
+        fails = [1 - exact_pass_at_k(n, c, k) for c in range(n + 1)]
+        true = exact.binomial_mean(n, p, [value**2 for value in fails]) - (1 - p) ** (2 * k)
+        estimates = [Fraction(float(value)) for value in jackknife_var_pass_at_k(n, np.arange(n + 1), k)]
+        assert true <= exact.binomial_mean(n, p, estimates)
+
+    def test_is_nan_where_nothing_can_be_left_out(self) -> None:
+        """At k = n it is NaN, whatever c."""
+        assert np.isnan(jackknife_var_pass_at_k(5, np.arange(6), 5)).all()
+        assert np.isnan(jackknife_var_pass_at_k(1, 1, 1))
+
+    def test_is_zero_without_spread(self) -> None:
+        """All wrong and all right have variance 0."""
+        assert [0.0, 0.0] == jackknife_var_pass_at_k(10, [0, 10], 3).tolist()
+
+
 class TestShapes:
     """What goes in and what shape comes out."""
 
     def test_numbers_give_a_numpy_float(self) -> None:
         """Three numbers, or arrays without a shape, give a numpy.float64."""
-        for function in (pass_at_k, fail_at_k, log_fail_at_k, var_pass_at_k):
+        for function in (pass_at_k, fail_at_k, log_fail_at_k, var_pass_at_k, jackknife_var_pass_at_k):
             assert np.float64 is type(function(60, 3, 2))
             assert np.float64 is type(function(np.array(60), 3, 2))
 
@@ -230,7 +275,7 @@ class TestShapes:
         n = rng.integers(60, 90, size=(40, 1))
         c = rng.integers(0, n)
         k = np.arange(1, 61)
-        for function in (pass_at_k, fail_at_k, log_fail_at_k, var_pass_at_k):
+        for function in (pass_at_k, fail_at_k, log_fail_at_k, var_pass_at_k, jackknife_var_pass_at_k):
             table = function(n, c, k)
             assert (40, 60) == table.shape
             single = [function(int(n[i, 0]), int(c[i, 0]), int(k[j])) for i, j in ((0, 0), (3, 7), (39, 59))]
@@ -286,10 +331,25 @@ class TestCurve:
         assert time.process_time() - started < 3.0  # measured 0.3 s on a slow core
 
 
+class TestSpeed:
+    """What a million problems cost."""
+
+    def test_a_million_pairs_in_under_50_ms(self) -> None:
+        """A million problems with n = 200 take under 50 ms for k = 1, 10 and 100 together, the best of five."""
+        n, c = np.full(10**6, 200), np.random.default_rng(2).integers(0, 201, 10**6)
+        taken = []
+        for _ in range(5):
+            started = time.process_time()
+            for k in (1, 10, 100):
+                pass_at_k(n, c, k)
+            taken.append(time.process_time() - started)
+        assert min(taken) < 0.05  # measured 0.018 s, 0.044 s the first time
+
+
 class TestRefusals:
     """Input outside the definition."""
 
-    @pytest.mark.parametrize("function", [pass_at_k, fail_at_k, log_fail_at_k, var_pass_at_k])
+    @pytest.mark.parametrize("function", [pass_at_k, fail_at_k, log_fail_at_k, var_pass_at_k, jackknife_var_pass_at_k])
     def test_hold_for_every_function(self, function: object) -> None:
         """Each function refuses k > n instead of calling it 1."""
         assert callable(function)
@@ -313,6 +373,7 @@ class TestRefusals:
             (5, 1, 2**40, "k=1099511627776 exceeds n=5: no unbiased estimator exists"),
             (10**9, 1, 1, "n=1000000000 exceeds 100000000, the most this is made for"),
             (True, True, 1, "n must be integers up to 100000000, not bool values"),
+            ([[3, 4], [5]], 1, 1, "element 1: n has length 1 there and 2 in element 0; rows must be equally long"),
             ("5", 1, 1, "n must be integers up to 100000000, not str.* values"),
         ],
     )

@@ -7,6 +7,7 @@ from passcurve.stats.intervals import Bounds, clopper_pearson, plus_two_t, wilso
 from passcurve.stats.passk import (
     exact_pass_at_k,
     fail_at_k,
+    jackknife_var_pass_at_k,
     log_fail_at_k,
     pass_at_k,
     pass_curve,
@@ -18,6 +19,7 @@ __all__ = [
     "clopper_pearson",
     "exact_pass_at_k",
     "fail_at_k",
+    "jackknife_var_pass_at_k",
     "log_fail_at_k",
     "pass_at_k",
     "pass_curve",

@@ -33,28 +33,20 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
 from fractions import Fraction
-from typing import NamedTuple, SupportsIndex, overload
+from typing import SupportsIndex, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from passcurve.stats.counts import IntArray, counts, distinct_pairs, in_blocks, spread
 from passcurve.stats.doubled import Doubled, FloatArray, log_factorial, minus, two_sum
-
-IntArray = NDArray[np.int64]
-
-LARGEST_N = 10**8
-"""Most samples of one problem: up to here the sums below keep their digits."""
 
 _FEW = 16
 """Up to this many factors are summed one by one; beyond, log-factorials in doubled precision."""
 
 _WHOLE_N = 56
 """Largest n of which every binomial coefficient is a float64 without rounding: C(56, 28) < 2^53 < C(57, 28)."""
-
-_BLOCK = 1 << 14
-"""Elements worked on at a time, so that the temporaries stay in the cache."""
 
 
 # --- what is asked --------------------------------------------------------------------------------------------------
@@ -69,7 +61,7 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.float
 
     Shapes, errors and accuracy are those of the module.  Source: Chen et al. 2021, equation 1.
     """
-    return _spread(_pass, *_counts(n, c, k))
+    return spread(pass_each, *counts(n, c, k))
 
 
 @overload
@@ -82,7 +74,7 @@ def fail_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.float
     It keeps the digits that ``1 - pass_at_k`` loses where pass@k is close to 1.
     Shapes, errors and accuracy are those of the module.  Source: Chen et al. 2021, equation 1.
     """
-    return _spread(_fail, *_counts(n, c, k))
+    return spread(fail_each, *counts(n, c, k))
 
 
 @overload
@@ -94,7 +86,7 @@ def log_fail_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.f
 
     Shapes, errors and accuracy are those of the module.  Source: Chen et al. 2021, equation 1.
     """
-    return _spread(_log_fail, *_counts(n, c, k))
+    return spread(_log_fail, *counts(n, c, k))
 
 
 @overload
@@ -109,7 +101,24 @@ def var_pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.f
     (Hoeffding 1948, "A class of statistics with asymptotically normal distribution", for U-statistics in general).
     For k = 1 it is the textbook ``(c/n)(1 - c/n) / (n-1)``.  Shapes and errors are those of the module.
     """
-    return _spread(_variance, *_counts(n, c, k))
+    return spread(_variance, *counts(n, c, k))
+
+
+@overload
+def jackknife_var_pass_at_k(n: int, c: int, k: int) -> np.float64: ...
+@overload
+def jackknife_var_pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray: ...
+def jackknife_var_pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.float64:
+    """Return the delete-one jackknife estimate of the variance of ``pass_at_k``, for k < n.
+
+    ``(n-1)/n sum over samples i of (theta_i - mean theta)^2``, where theta_i is pass@k of the n-1 samples without i;
+    there are only two values of theta_i, so it is ``(n-1) (k/(n-k))^2 c/(n-c) Q(n, c, k)^2``.  Its expectation
+    is never below the true variance (Efron and Stein 1981, "The jackknife estimate of variance", Annals of Statistics
+    9:586), and it exists where ``var_pass_at_k`` does not, for n/2 < k < n.  At k = 1 both are the textbook variance.
+    NaN for k = n, for there is no pass@k of n-1 samples; 0 where each k-subset of any n-1 samples holds a pass, or none
+    does.  Shapes and errors are those of the module.
+    """
+    return spread(_jackknife, *counts(n, c, k))
 
 
 def pass_curve(n: ArrayLike, c: ArrayLike, k_max: int) -> FloatArray:
@@ -120,11 +129,11 @@ def pass_curve(n: ArrayLike, c: ArrayLike, k_max: int) -> FloatArray:
     """
     if np.ndim(k_max):
         raise ValueError(f"k_max must be one number, not an array of shape {np.shape(k_max)}")
-    samples, passed, last = _counts(n, c, k_max)
-    pairs, where = _distinct_pairs(samples, passed)
+    samples, passed, last = counts(n, c, k_max)
+    pairs = distinct_pairs(samples, passed)
     ks = np.arange(1, int(last) + 1, dtype=np.int64)
-    table = _in_blocks(_pass, np.repeat(pairs.n, ks.size), np.repeat(pairs.c, ks.size), np.tile(ks, pairs.n.size))
-    return np.take(table.reshape(pairs.n.size, ks.size), where, axis=0)
+    table = in_blocks(pass_each, np.repeat(pairs.n, ks.size), np.repeat(pairs.c, ks.size), np.tile(ks, pairs.n.size))
+    return np.take(table.reshape(pairs.n.size, ks.size), pairs.which, axis=0)
 
 
 def exact_pass_at_k(n: SupportsIndex, c: SupportsIndex, k: SupportsIndex) -> Fraction:
@@ -148,130 +157,11 @@ def exact_pass_at_k(n: SupportsIndex, c: SupportsIndex, k: SupportsIndex) -> Fra
     return Fraction(subsets - math.comb(n - c, k), subsets)
 
 
-# --- what is let in -------------------------------------------------------------------------------------------------
-
-
-_WIDEST: dict[str, type[np.generic]] = {"i": np.int64, "u": np.uint64, "f": np.float64}
-"""Kinds of numbers that are let in, and what holds every value of the kind."""
-
-
-class _Counts(NamedTuple):
-    n: IntArray
-    c: IntArray
-    k: IntArray
-
-
-def _counts(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> _Counts:
-    """Return the arguments as integers of their own shapes, or refuse them."""
-    counts = _Counts(_integers("n", n, least=0), _integers("c", c, least=0), _integers("k", k, least=1))
-    samples, passed = np.broadcast_arrays(counts.n, counts.c)
-    if (over := passed > samples).any():
-        place = _first(over)
-        raise ValueError(f"{_label(place)}c={passed[place]} exceeds n={samples[place]}")
-    shape = np.broadcast_shapes(samples.shape, counts.k.shape)
-    if samples.size and counts.k.size and counts.k.max() > samples.min():
-        samples, drawn = np.broadcast_to(samples, shape), np.broadcast_to(counts.k, shape)
-        if (over := drawn > samples).any():
-            place = _first(over)
-            found = f"k={drawn[place]} exceeds n={samples[place]}"
-            raise ValueError(f"{found}{_label(place, ' at element {}')}: no unbiased estimator exists")
-    return counts
-
-
-def _integers(name: str, values: ArrayLike, *, least: int) -> IntArray:
-    found = np.asarray(values)
-    if found.dtype.kind not in _WIDEST:
-        raise ValueError(f"{name} must be integers up to {LARGEST_N}, not {found.dtype.name} values")
-    found = found.astype(_WIDEST[found.dtype.kind])
-    if found.dtype.kind == "f" and (broken := ~(np.isfinite(found) & (np.floor(found) == found))).any():
-        place = _first(broken)
-        raise ValueError(f"{_label(place)}{name}={found[place]} is not an integer")
-    if (low := found < least).any():
-        place = _first(low)
-        wrong = f"is less than {least}" if least else "is negative"
-        raise ValueError(f"{_label(place)}{name}={_plain(found[place])} {wrong}")
-    # An n this large is refused, and with it any c; a k this large is more than any n, and is told so by its own check.
-    if name != "k" and (high := found > LARGEST_N).any():
-        place = _first(high)
-        raise ValueError(f"{_label(place)}{name}={_plain(found[place])} exceeds {LARGEST_N}, the most this is made for")
-    within: IntArray = np.minimum(found, 2**60).astype(np.int64)
-    return within
-
-
-def _plain(value: np.generic) -> int:
-    return int(value.item())
-
-
-def _first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.argwhere(mask)[0])
-
-
-def _label(place: tuple[int, ...], form: str = "element {}: ") -> str:
-    """Say where in the array; nothing for a number without a shape."""
-    if not place:
-        return ""
-    return form.format(place[0] if len(place) == 1 else place)
-
-
-# --- once per distinct element --------------------------------------------------------------------------------------
-
-_Rule = Callable[[IntArray, IntArray, IntArray], FloatArray]
-"""Takes flat n, c and k of one length, all within the definition; gives one number for each."""
-
-
-class _Pairs(NamedTuple):
-    n: IntArray
-    c: IntArray
-
-
-def _spread(rule: _Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray | np.float64:
-    shape = np.broadcast_shapes(n.shape, c.shape, k.shape)
-    size = math.prod(shape)
-    if size > 1:
-        pairs, pair_at = _distinct_pairs(n, c)
-        ks, k_at = _distinct(k)
-        if pairs.n.size * ks.size <= size:
-            row, column = np.nonzero(ks <= pairs.n[:, None])
-            table = np.full((pairs.n.size, ks.size), np.nan)
-            table[row, column] = _in_blocks(rule, pairs.n[row], pairs.c[row], ks[column])
-            return np.asarray(table[pair_at, k_at], dtype=np.float64)
-    flat = (np.broadcast_to(values, shape).ravel() for values in (n, c, k))
-    result: FloatArray | np.float64 = _in_blocks(rule, *flat).reshape(shape)[()]
-    return result
-
-
-def _distinct_pairs(n: IntArray, c: IntArray) -> tuple[_Pairs, IntArray]:
-    """Return the distinct (n, c), and for each element of the broadcast shape which of them it is."""
-    base = int(c.max(initial=0)) + 1
-    keys, which = _distinct(n * base + c)
-    return _Pairs(keys // base, keys % base), which
-
-
-def _distinct(values: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the sorted distinct values, which are not negative, and for each element which of them it is."""
-    span = int(values.max(initial=0)) + 1
-    if span > 4 * values.size:
-        found, which = np.unique(values, return_inverse=True)
-        return found, which.reshape(values.shape)
-    seen = np.zeros(span, dtype=np.bool_)
-    seen[values] = True
-    rank: IntArray = np.cumsum(seen) - 1
-    return np.flatnonzero(seen), rank[values]
-
-
-def _in_blocks(rule: _Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
-    result = np.empty(n.size)
-    with np.errstate(under="ignore"):
-        for start in range(0, n.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            result[block] = rule(n[block], c[block], k[block])
-    return result
-
-
 # --- the rules ------------------------------------------------------------------------------------------------------
 
 
-def _pass(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
+def pass_each(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
+    """Return pass@k of flat arrays of one length, all within the definition."""
     result = np.empty(n.size)
     whole = n <= _WHOLE_N
     coefficients = _pascal()
@@ -286,7 +176,8 @@ def _pass(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     return result
 
 
-def _fail(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
+def fail_each(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
+    """Return 1 - pass@k of flat arrays of one length, all within the definition; k may be 0."""
     result = np.empty(n.size)
     whole = n <= _WHOLE_N
     coefficients = _pascal()
@@ -308,9 +199,19 @@ def _variance(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     """``Q(k)^2 (1 - Q(2k) / Q(k)^2)``, with the logarithm of the quotient summed from terms of one sign."""
     result = np.full(n.size, np.nan)
     known = 2 * k <= n
-    squared = _fail(n[known], c[known], k[known]) ** 2
+    squared = fail_each(n[known], c[known], k[known]) ** 2
     result[known] = -squared * np.expm1(_log_quotient(n[known], c[known], k[known]))
     return result + 0.0  # no negative zero
+
+
+def _jackknife(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
+    result = np.zeros(n.size)
+    result[k == n] = np.nan
+    inner = (k < n) & (c < n)
+    n, c, k = n[inner], c[inner], k[inner]
+    step = k / (n - k) * fail_each(n, c, k)
+    result[inner] = step * step * ((n - 1) * c / (n - c))
+    return result
 
 
 def _log_quotient(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:

@@ -1,0 +1,233 @@
+"""What is let in, and each distinct combination of it worked out once.
+
+Every refusal is a ValueError that names the element, ``element 3: c=5 exceeds n=4``; a number without a shape has no
+place to name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from passcurve.stats.doubled import FloatArray
+
+IntArray = NDArray[np.int64]
+
+LARGEST_N = 10**8
+"""Most samples of one problem: up to here the sums in doubled precision keep their digits."""
+
+_WIDEST: dict[str, type[np.generic]] = {"i": np.int64, "u": np.uint64, "f": np.float64}
+"""Kinds of numbers that are let in, and what holds every value of the kind."""
+
+_BLOCK = 1 << 14
+"""Elements worked on at a time, so that the temporaries stay in the cache."""
+
+_FEW_KS = 64
+"""Up to this many k each gets its own pass over the problems."""
+
+
+class Counts(NamedTuple):
+    """Integers within the definition, each in the shape in which it was given."""
+
+    n: IntArray
+    c: IntArray
+    k: IntArray
+
+
+def counts(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> Counts:
+    """Return n, c and k as integers of their own shapes, or refuse them: 0 <= c <= n and 1 <= k <= n."""
+    found = Counts(integers("n", n), integers("c", c), integers("k", k, least=1))
+    samples, passed = np.broadcast_arrays(found.n, found.c)
+    not_above("c", passed, "n", samples)
+    shape = np.broadcast_shapes(samples.shape, found.k.shape)
+    if samples.size and found.k.size and found.k.max() > found.n.min():
+        samples, drawn = np.broadcast_to(samples, shape), np.broadcast_to(found.k, shape)
+        if (over := drawn > samples).any():
+            place = first(over)
+            which = f"k={drawn[place]} exceeds n={samples[place]}"
+            raise ValueError(f"{which}{label(place, ' at element {}')}: no unbiased estimator exists")
+    return found
+
+
+def not_above(small_name: str, small: IntArray, large_name: str, large: IntArray) -> None:
+    """Refuse one count that exceeds another, element by element."""
+    if small.size and large.size and small.max() > large.min():
+        small, large = np.broadcast_arrays(small, large)
+        if (over := small > large).any():
+            place = first(over)
+            raise ValueError(f"{label(place)}{small_name}={small[place]} exceeds {large_name}={large[place]}")
+
+
+def integers(name: str, values: ArrayLike, *, least: int = 0) -> IntArray:
+    """Return counts as int64, not copied where they are that; only k may exceed ``LARGEST_N`` (it is refused later)."""
+    found = rectangular(name, values)
+    if not found.size and found.dtype.kind == "f":
+        return found.astype(np.int64)
+    if found.dtype.kind not in _WIDEST:
+        raise ValueError(f"{name} must be integers up to {LARGEST_N}, not {found.dtype.name} values")
+    if found.dtype.kind != "i":
+        found = found.astype(_WIDEST[found.dtype.kind], copy=False)
+    if found.dtype.kind == "f" and (broken := ~(np.isfinite(found) & (np.floor(found) == found))).any():
+        place = first(broken)
+        raise ValueError(f"{label(place)}{name}={found[place]} is not an integer")
+    if found.size and found.min() < least:
+        place = first(found < least)
+        wrong = f"is less than {least}" if least else "is negative"
+        raise ValueError(f"{label(place)}{name}={_plain(found[place])} {wrong}")
+    if found.size and found.max() > LARGEST_N:
+        if name != "k":
+            place = first(found > LARGEST_N)
+            most = f"exceeds {LARGEST_N}, the most this is made for"
+            raise ValueError(f"{label(place)}{name}={_plain(found[place])} {most}")
+        found = np.minimum(found, 2**60)
+    return found.astype(np.int64, copy=False)
+
+
+def chances(name: str, values: ArrayLike) -> FloatArray:
+    """Return numbers in [0, 1] as float64, or refuse them."""
+    found = finite(name, values)
+    if (broken := (found < 0.0) | (found > 1.0)).any():
+        place = first(broken)
+        raise ValueError(f"{label(place)}{name}={found[place]} is not in [0, 1]")
+    return found
+
+
+def finite(name: str, values: ArrayLike) -> FloatArray:
+    """Return numbers, or truth values as 0 and 1, as float64, or refuse them."""
+    array = rectangular(name, values)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numbers, not {array.dtype.name} values")
+    found: FloatArray = array.astype(np.float64, copy=False)
+    if (broken := ~np.isfinite(found)).any():
+        place = first(broken)
+        raise ValueError(f"{label(place)}{name}={found[place]} is not a finite number")
+    return found
+
+
+def rectangular(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return an array, or refuse rows of different lengths by naming the first that differs."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        lengths = [np.size(np.asarray(row, dtype=object)) for row in values]  # type: ignore[union-attr]
+        at = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
+        found = f"element {at}: {name} has length {lengths[at]} there and {lengths[0]} in element 0"
+        raise ValueError(f"{found}; rows must be equally long") from None
+
+
+def _plain(value: np.generic) -> int:
+    return int(value.item())
+
+
+def first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return where the first true element is."""
+    return tuple(int(i) for i in np.argwhere(mask)[0])
+
+
+def label(place: tuple[int, ...], form: str = "element {}: ") -> str:
+    """Say where in the array; nothing for a number without a shape."""
+    if not place:
+        return ""
+    return form.format(place[0] if len(place) == 1 else place)
+
+
+# --- once per distinct element --------------------------------------------------------------------------------------
+
+Rule = Callable[[IntArray, IntArray, IntArray], FloatArray]
+"""Takes flat n, c and k of one length, all within the definition; gives one number for each."""
+
+
+class Pairs(NamedTuple):
+    """The distinct (n, c), flat, and for each element which of them it is."""
+
+    n: IntArray
+    c: IntArray
+    which: IntArray
+
+
+def spread(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray | np.float64:
+    """Apply a rule to the broadcast n, c and k, once to each distinct combination where that saves work."""
+    shape = np.broadcast_shapes(n.shape, c.shape, k.shape)
+    size = math.prod(shape)
+    if size > 1:
+        pairs = distinct_pairs(n, c)
+        ks, k_at = _distinct(k)
+        if pairs.n.size * ks.size <= size:
+            row, column = np.nonzero(pairs.n >= ks[:, None])[::-1]
+            table = np.full((ks.size, pairs.n.size), np.nan)
+            table[column, row] = in_blocks(rule, pairs.n[row], pairs.c[row], ks[column])
+            return _looked_up(table, pairs.which, k_at, shape)
+    flat = (np.broadcast_to(values, shape).ravel() for values in (n, c, k))
+    result: FloatArray | np.float64 = in_blocks(rule, *flat).reshape(shape)[()]
+    return result
+
+
+def _looked_up(table: FloatArray, pair_at: IntArray, k_at: IntArray, shape: tuple[int, ...]) -> FloatArray:
+    if k_at.size > _FEW_KS:
+        return np.asarray(table[k_at, pair_at], dtype=np.float64)
+    # One k at a time: a look-up by one index is several times faster than by two.
+    result = np.empty(shape)
+    pair_at = pair_at.reshape((1,) * (len(shape) - pair_at.ndim) + pair_at.shape)
+    k_at = k_at.reshape((1,) * (len(shape) - k_at.ndim) + k_at.shape)
+    for place in itertools.product(*map(range, k_at.shape)):
+        own = tuple(slice(i, i + 1) if length > 1 else slice(None) for i, length in zip(place, k_at.shape, strict=True))
+        theirs = tuple(part if length > 1 else slice(None) for part, length in zip(own, pair_at.shape, strict=True))
+        result[own] = np.take(table[k_at[place]], pair_at[theirs])
+    return result
+
+
+def distinct_pairs(n: IntArray, c: IntArray) -> Pairs:
+    """Return the distinct (n, c), and for each element of the broadcast shape which of them it is."""
+    if n.size and n.min() == n.max():
+        shape = np.broadcast_shapes(n.shape, c.shape)
+        found, which = _distinct(c if c.shape == shape else np.broadcast_to(c, shape))
+        return Pairs(np.full(found.size, n.flat[0]), found, which)
+    base = int(c.max(initial=0)) + 1
+    keys, which = _distinct(n * base + c)
+    return Pairs(keys // base, keys % base, which)
+
+
+def _distinct(values: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the sorted distinct values, which are not negative, and for each element which of them it is."""
+    span = int(values.max(initial=0)) + 1
+    if span > 4 * values.size:
+        found, which = np.unique(values, return_inverse=True)
+        return found, which.reshape(values.shape)
+    seen = np.zeros(span, dtype=np.bool_)
+    seen[values] = True
+    found = np.flatnonzero(seen)
+    if found.size == span:
+        return found, values
+    rank: IntArray = np.cumsum(seen) - 1
+    return found, np.take(rank, values)
+
+
+def in_blocks(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
+    """Apply a rule to flat arrays, a block at a time."""
+    result = np.empty(n.size)
+    with np.errstate(under="ignore"):
+        for start in range(0, n.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            result[block] = rule(n[block], c[block], k[block])
+    return result
+
+
+def once_each(rule: Callable[..., FloatArray], *columns: IntArray | FloatArray) -> FloatArray | np.float64:
+    """Apply a rule of any number of flat arrays to broadcast ones, once to each distinct combination."""
+    together = np.broadcast_arrays(*columns)
+    shape = together[0].shape
+    keys = np.zeros(math.prod(shape), dtype=np.int64)
+    for column in together:
+        found, which = np.unique(column, return_inverse=True)
+        keys = np.unique(keys * found.size + which.reshape(-1), return_inverse=True)[1].reshape(-1)
+    where = np.zeros(int(keys.max(initial=-1)) + 1, dtype=np.intp)
+    where[keys] = np.arange(keys.size)
+    with np.errstate(under="ignore"):
+        values = rule(*(column.reshape(-1)[where] for column in together))
+    result: FloatArray | np.float64 = values[keys].reshape(shape)[()]
+    return result
