@@ -51,16 +51,16 @@ def _log(x: FloatArray) -> Doubled:
     # Both of these are exact: x has at most 40 bits and the point 8.
     above, below = mantissa - nearest, mantissa + nearest
     z = _quotient(above, below)
-    product, lost = _two_product(z.high, z.high)
+    product, lost = two_product(z.high, z.high)
     w, w_low = two_sum(product, lost + 2.0 * z.high * z.low)
     third = w / 3.0
-    back, lost = _two_product(third, np.float64(3.0))
+    back, lost = two_product(third, np.float64(3.0))
     third_low = (((w - back) - lost) + w_low) / 3.0
     tail = w * w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * (1 / 11 + w / 13))))
     bracket, lost = two_sum(third, tail)
     bracket_low = lost + third_low
     # log = e log 2 + log(point/128) + 2z + 2z (w/3 + w^2/5 + ...)
-    product, lost = _two_product(z.high, bracket)
+    product, lost = two_product(z.high, bracket)
     lost += z.high * bracket_low + z.low * bracket
     table = _logs_of_points()
     row = point.astype(np.intp) - 64
@@ -77,7 +77,7 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     return total, (a - (total - part)) + (b - part)
 
 
-def _two_product(a: FloatArray, b: FloatArray | np.float64) -> tuple[FloatArray, FloatArray]:
+def two_product(a: FloatArray, b: FloatArray | np.float64) -> tuple[FloatArray, FloatArray]:
     """Return the rounded product and what rounding lost, exactly (Dekker)."""
     product = a * b
     a_high, b_high = 134217729.0 * a, 134217729.0 * b
@@ -88,7 +88,7 @@ def _two_product(a: FloatArray, b: FloatArray | np.float64) -> tuple[FloatArray,
 
 def _quotient(a: FloatArray, b: FloatArray) -> Doubled:
     high = a / b
-    back, lost = _two_product(high, b)
+    back, lost = two_product(high, b)
     return Doubled(high, ((a - back) - lost) / b)
 
 
@@ -97,13 +97,18 @@ def _plus(a: Doubled, high: FloatArray, low: FloatArray | float = 0.0) -> Double
     return Doubled(*two_sum(total, lost + (a.low + low)))
 
 
+def plus(a: Doubled, b: Doubled) -> Doubled:
+    """Return a + b."""
+    return _plus(a, b.high, b.low)
+
+
 def minus(a: Doubled, b: Doubled) -> Doubled:
     """Return a - b."""
     return _plus(a, -b.high, -b.low)
 
 
 def _times(a: Doubled, b: FloatArray) -> Doubled:
-    product, lost = _two_product(a.high, b)
+    product, lost = two_product(a.high, b)
     return Doubled(*two_sum(product, lost + a.low * b))
 
 
