@@ -3,6 +3,9 @@
 In: arrays.  Out: arrays.  Refuses: input outside the definition (ValueError naming the element), IO, global state.
 """
 
+from passcurve.stats.compare import Paired, holm, mcnemar_exact, paired_difference
+from passcurve.stats.fit import BetaBinomial, Posterior, beta_binomial_fit, beta_posterior_pass_at_k
+from passcurve.stats.flips import MaxT, Tested, max_t_p, sign_flip_p, stratified_permutation_p
 from passcurve.stats.intervals import Bounds, clopper_pearson, plus_two_t, wilson
 from passcurve.stats.passk import (
     exact_pass_at_k,
@@ -13,21 +16,43 @@ from passcurve.stats.passk import (
     pass_curve,
     var_pass_at_k,
 )
+from passcurve.stats.planning import Plan, PlanRow, minimum_detectable, plan, problems_needed
+from passcurve.stats.sampling import Sampling, sampling_variance
 from passcurve.stats.shown import naive_variance, plug_in_at_k, plug_in_bias, unbiased_variance
 
 __all__ = [
+    "BetaBinomial",
     "Bounds",
+    "MaxT",
+    "Paired",
+    "Plan",
+    "PlanRow",
+    "Posterior",
+    "Sampling",
+    "Tested",
+    "beta_binomial_fit",
+    "beta_posterior_pass_at_k",
     "clopper_pearson",
     "exact_pass_at_k",
     "fail_at_k",
+    "holm",
     "jackknife_var_pass_at_k",
     "log_fail_at_k",
+    "max_t_p",
+    "mcnemar_exact",
+    "minimum_detectable",
     "naive_variance",
+    "paired_difference",
     "pass_at_k",
     "pass_curve",
+    "plan",
     "plug_in_at_k",
     "plug_in_bias",
     "plus_two_t",
+    "problems_needed",
+    "sampling_variance",
+    "sign_flip_p",
+    "stratified_permutation_p",
     "unbiased_variance",
     "var_pass_at_k",
     "wilson",

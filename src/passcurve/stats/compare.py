@@ -1,0 +1,218 @@
+"""Two runs on the same problems: their difference, how sure it is, and p-values put together.
+
+Overlap of two intervals is not used anywhere: it has little power, for it ignores that hard problems are hard for both.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from passcurve.stats.doubled import FloatArray
+from passcurve.stats.flips import Tested, sign_flip_p
+from passcurve.stats.intervals import Bounds
+from passcurve.stats.passk import pass_at_k
+from passcurve.stats.rows import Row, chances, counts, inside, normal, pair, student, whole
+from passcurve.stats.sampling import Sampling, largest_variance, sampling_variance
+
+POWER = 0.8
+"""Chance of detection for which the minimum detectable difference of a run is given."""
+
+
+class Paired(NamedTuple):
+    """The difference A - B between two runs on the same m problems."""
+
+    k: int
+    m: int
+    difference: float
+    """Mean pass@k of A minus that of B."""
+    differences: FloatArray
+    """Of each problem, in the order given, shape (m,)."""
+    level: float
+    new_problems: Bounds[float]
+    """Target A, other problems like these: plus-two t, of the differences with two made-up ones appended."""
+    paired_t: Bounds[float]
+    """The ordinary paired t interval; NaN for one problem, and without width where all differences agree."""
+    these_problems: Bounds[float]
+    """Target B, these problems and fresh samples; NaN where no variance can be had."""
+    sampling: str
+    """Where the variance of ``these_problems`` comes from: unbiased, beta-binomial, or none."""
+    p: Tested
+    """Sign-flip test of "equally good on problems like these"."""
+    mcnemar: float
+    """Exact McNemar p where every n = k = 1, NaN elsewhere."""
+    wins: int
+    """Problems on which A scored more."""
+    ties: int
+    losses: int
+    between: float
+    """Variance over problems of the true differences: that of the differences less the sampling noise; raw, so it may
+    be negative."""
+    within: float
+    """Mean sampling variance of a problem's difference."""
+    minimum_detectable: float
+    """The true difference that this run would have found significant at 1 - level with power .8."""
+    warnings: tuple[str, ...]
+
+
+def paired_difference(
+    n_a: ArrayLike,
+    c_a: ArrayLike,
+    n_b: ArrayLike,
+    c_b: ArrayLike,
+    k: int = 1,
+    level: float = 0.95,
+    draws: int = 99_999,
+    seed: int = 0,
+) -> Paired:
+    """Compare two runs on the same problems, given in the same order.
+
+    d_i is pass@k of A less that of B on problem i (both unbiased), and the difference their mean.
+
+    ``new_problems`` is the t interval (m + 1 degrees of freedom) of the d_i with -h and +h appended, cut to [-1, 1]; h
+    is the largest |d_i| seen, or 1 if all are 0.  For n = k = 1 that is the interval of Bonett and Price (2012,
+    "Adjusted Wald confidence interval for a difference of binomial proportions based on paired data", JEBS 37:479) with
+    t for z.  Unlike the paired t, which stands beside it, it keeps a width where all differences agree.
+    ``these_problems`` is the difference plus and minus z sqrt(sum of V_A + V_B) / m, where V is ``sampling_variance``
+    from the beta-binomial fit of each run, and one made-up problem with the largest V is added.
+    ``p`` is ``sign_flip_p`` of the d_i, with ``draws`` and ``seed``.
+    ``minimum_detectable`` is (z_(alpha/2) + z_.2) s / sqrt(m), s that of ``new_problems``.
+
+    n and c have shape (m,) or broadcast to it.  ValueError naming the element for counts that cannot be, k > n, rows of
+    different lengths and a level outside (0, 1).
+    """
+    a, b = counts(n_a, c_a, k), counts(n_b, c_b, k)
+    pair(a, b)
+    tail = (1.0 - inside(level, "level")) / 2.0
+    differences = pass_at_k(a.n, a.c, [k]) - pass_at_k(b.n, b.c, [k])
+    m = differences.size
+    mean = math.fsum(differences) / m
+    largest = float(np.abs(differences).max()) or 1.0
+    padded = np.concatenate([differences, [-largest, largest]])
+    spread = _spread(padded)
+    unpadded = _spread(differences) if m > 1 else math.nan
+    noise = _noise(a, b, k)
+    single = bool((a.n == 1).all() and (b.n == 1).all())
+    reach = normal(tail) * math.sqrt(noise.mean / m)
+    within = noise.raw
+    return Paired(
+        k=k,
+        m=m,
+        difference=mean,
+        differences=differences,
+        level=level,
+        new_problems=_around(math.fsum(padded) / (m + 2), student(m + 1, tail) * spread / math.sqrt(m + 2)),
+        paired_t=_around(mean, student(m - 1, tail) * unpadded / math.sqrt(m)) if m > 1 else Bounds(math.nan, math.nan),
+        these_problems=_around(mean, reach),
+        sampling=noise.method,
+        p=sign_flip_p(differences, draws, seed),
+        mcnemar=float(mcnemar_exact(int((a.c > b.c).sum()), int((a.c < b.c).sum()))) if single else math.nan,
+        wins=int((differences > 0).sum()),
+        ties=int((differences == 0).sum()),
+        losses=int((differences < 0).sum()),
+        between=unpadded**2 - within,
+        within=within,
+        minimum_detectable=(normal(tail) + normal(1.0 - POWER)) * spread / math.sqrt(m + 2),
+        warnings=tuple(_warnings(a, b, k, differences, noise)),
+    )
+
+
+class _Noise(NamedTuple):
+    mean: float
+    """Mean variance of a problem's difference, the made-up problem included."""
+    raw: float
+    """The same without it, unbiased where that exists."""
+    method: str
+    reason: str
+
+
+def _noise(a: Row, b: Row, k: int) -> _Noise:
+    fitted: list[Sampling] = []
+    for row in (a, b):
+        found = sampling_variance(row.n, row.c, k, method="beta-binomial")
+        alike = not row.c.any() or bool((row.c == row.n).all())
+        if found.method == "none" and alike and row.n.max() > 1:
+            # All samples alike: no spread was seen, and the made-up problem alone stands for it.
+            found = Sampling(np.zeros(row.n.size), "beta-binomial", "")
+        fitted.append(found)
+    own = [sampling_variance(row.n, row.c, k) for row in (a, b)]
+    m = a.n.size
+    mean = math.fsum(math.fsum(each.variance) for each in fitted) / m
+    mean += (largest_variance(int(a.n.min()), k) + largest_variance(int(b.n.min()), k)) / m
+    raw = math.fsum(math.fsum(each.variance) for each in own) / m
+    reason = next((each.reason for each in own if each.reason), "")
+    method = "none" if math.isnan(mean) else "beta-binomial"
+    return _Noise(mean, raw, method, reason)
+
+
+def _warnings(a: Row, b: Row, k: int, differences: FloatArray, noise: _Noise) -> list[str]:
+    said = []
+    if differences.size == 1:
+        said.append("one problem: nothing can be said about others like it")
+    if (differences == differences[0]).all() and differences.size > 1:
+        said.append("all differences agree: an interval without width is not certainty")
+    if (a.n != b.n).any():
+        said.append("A and B have different numbers of samples: the sign-flip test is approximate")
+    if noise.method == "none":
+        said.append(f"no interval for these problems: {noise.reason}")
+    elif noise.reason:
+        said.append(f"variance from a model: {noise.reason}")
+    if k > 1 and bool((2 * k > np.minimum(a.n, b.n)).any()):
+        said.append(f"k={k} is more than half of the samples: pass@k rests on few independent groups of samples")
+    return said
+
+
+def _spread(values: FloatArray) -> float:
+    mean = math.fsum(values) / values.size
+    return math.sqrt(math.fsum((values - mean) ** 2) / (values.size - 1))
+
+
+def _around(middle: float, reach: float) -> Bounds[float]:
+    if math.isnan(reach):
+        return Bounds(math.nan, math.nan)
+    return Bounds(max(-1.0, middle - reach), min(1.0, middle + reach))
+
+
+@overload
+def mcnemar_exact(b: int, c: int) -> np.float64: ...
+@overload
+def mcnemar_exact(b: ArrayLike, c: ArrayLike) -> FloatArray: ...
+def mcnemar_exact(b: ArrayLike, c: ArrayLike) -> FloatArray | np.float64:
+    """Return the two-sided exact McNemar p-value for one sample of each problem from each of two runs.
+
+    b counts the problems that only A passed and c those that only B passed; problems with the same verdict say nothing.
+    Given b + c, b is binomial with chance 1/2 when neither run is better: p = min(1, 2 P(X <= min(b, c))).  It equals
+    ``sign_flip_p`` of the differences.  b and c are integers of at least 0 and broadcast; b = c = 0 gives 1.
+    Source: McNemar 1947, Psychometrika 12:153, in its exact form.  ValueError for anything else.
+    """
+    only_a, only_b = np.broadcast_arrays(whole(b, "b"), whole(c, "c"))
+    for name, values in (("b", only_a), ("c", only_b)):
+        if (values < 0).any():
+            raise ValueError(f"{name}={values[values < 0].flat[0]} is negative")
+
+    from scipy.special import betainc
+
+    few, many = np.minimum(only_a, only_b), np.maximum(only_a, only_b)
+    # P(X <= few) of few + many fair coins; with equal counts two halves overlap and make 1.
+    halves = betainc(np.maximum(many, 1).astype(np.float64), few + 1.0, 0.5)
+    result: FloatArray = np.where(few == many, 1.0, np.minimum(1.0, 2.0 * halves))
+    return result[()]
+
+
+def holm(p: ArrayLike) -> FloatArray:
+    """Return p-values of h hypotheses adjusted for their number, by Holm's step-down rule.
+
+    Rejecting those at or below alpha makes any false rejection at most alpha likely, however the tests depend on each
+    other: the smallest is multiplied by h, the next by h - 1, ..., kept in order and cut at 1.  ``max_t_p`` is sharper
+    where the data are at hand.  p has shape (h,), each in [0, 1], NaN refused; the order is kept.
+    Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6:65.
+    """
+    values = chances(p, "p")
+    order = np.argsort(values, kind="stable")
+    stepped = np.minimum(1.0, np.maximum.accumulate(values[order] * np.arange(values.size, 0, -1)))
+    result = np.empty(values.size)
+    result[order] = stepped
+    return result

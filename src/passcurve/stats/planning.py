@@ -1,0 +1,208 @@
+"""How many problems and samples a wanted difference takes, and what a run could have found.
+
+The difference of two runs on the same m problems varies by ``(omega^2 + V_A + V_B) / m``: omega^2 is the variance
+over problems of the true differences, V the mean sampling variance of one problem (sigma^2 / n for k = 1, the overlap
+variance of ``sampling_variance`` for k > 1).  A two-sided test at level alpha finds a true difference delta with the
+wanted power when ``m = (z_(alpha/2) + z_beta)^2 (omega^2 + V_A + V_B) / delta^2`` (Miller 2024, "Adding error bars to
+evals", arXiv:2411.00640, equation 9, for k = 1).  More samples lower V only: omega^2 / m is a floor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from passcurve.stats.passk import pass_at_k
+from passcurve.stats.rows import Row, counts, inside, normal, one_whole, pair
+from passcurve.stats.sampling import sampling_variance
+
+SAMPLES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+MOST = 1_000_000
+"""Most samples of a problem that a plan asks for."""
+
+
+class PlanRow(NamedTuple):
+    """What n samples of each problem from each run lead to."""
+
+    n: int
+    problems: int | None
+    """Problems needed for the wanted difference; None where none was asked for."""
+    minimum_detectable: float
+    """With as many problems as the pilot has."""
+
+
+class Plan(NamedTuple):
+    """Problems and samples for a comparison of two runs."""
+
+    k: int
+    difference: float | None
+    level: float
+    power: float
+    m: int
+    """Problems of the pilot."""
+    between: float
+    """omega^2: raw from the data, so it may be negative; the plan takes it as at least 0."""
+    within_a: float
+    """Mean sampling variance of a problem of run A with the pilot's samples."""
+    within_b: float
+    minimum_detectable: float
+    """Of the pilot itself, at its own m and n."""
+    floor: float
+    """The minimum detectable difference with the pilot's m however many samples are taken."""
+    problems: int | None
+    """Problems needed for ``difference`` with the pilot's samples of each."""
+    samples: int | None
+    """Fewest samples of each problem, with the pilot's m; None where more samples alone are not enough."""
+    rows: tuple[PlanRow, ...]
+    warnings: tuple[str, ...]
+
+
+def problems_needed(difference: float, variance: float, level: float = 0.95, power: float = 0.8) -> int:
+    """Return the least m with ``m >= (z_(alpha/2) + z_beta)^2 variance / difference^2``, at least 2.
+
+    variance is omega^2 + V_A + V_B, the variance of one problem's difference.  ValueError for a difference that is not
+    in (0, 1], a negative variance, and a level or power outside (0, 1).
+    """
+    _wanted(difference)
+    if not 0.0 <= variance < math.inf:
+        raise ValueError(f"variance={variance} is not a number of at least 0")
+    return max(2, math.ceil(_sum_of_z(level, power) ** 2 * variance / difference**2 - 1e-9))
+
+
+def minimum_detectable(m: int, variance: float, level: float = 0.95, power: float = 0.8) -> float:
+    """Return the least true difference that m problems find with the wanted power: the inverse of ``problems_needed``.
+
+    ValueError as there, and for m < 1.
+    """
+    if not 0.0 <= variance < math.inf:
+        raise ValueError(f"variance={variance} is not a number of at least 0")
+    return _sum_of_z(level, power) * math.sqrt(variance / one_whole(m, "m"))
+
+
+def plan(
+    n_a: ArrayLike,
+    c_a: ArrayLike,
+    n_b: ArrayLike | None = None,
+    c_b: ArrayLike | None = None,
+    k: int = 1,
+    difference: float | None = None,
+    level: float = 0.95,
+    power: float = 0.8,
+    correlation: float = 0.0,
+    samples: Sequence[int] = SAMPLES,
+) -> Plan:
+    """Plan a comparison from a pilot: two runs on the same m problems, or one run and a guess.
+
+    With two runs omega^2 is the variance of the differences less the sampling variances.  With one run it is
+    ``2 (1 - correlation)`` times the variance between its problems, ``correlation`` being that of the true scores of
+    both models over problems; 0, the default, is the cautious end, and related models are usually far above it.
+    ``rows`` gives, for each of ``samples`` (those of at least k), the problems needed and what the pilot's m can find.
+
+    n and c have shape (m,), m >= 2, or broadcast to it.  ValueError for counts that cannot be, k > n, a pilot without
+    any variance estimate (one sample of each problem: omega^2 and sampling noise cannot be told apart), and settings
+    outside their range.
+    """
+    a = counts(n_a, c_a, k)
+    if (n_b is None) != (c_b is None):
+        raise ValueError("n_b and c_b must be given together")
+    b = a if n_b is None or c_b is None else counts(n_b, c_b, k)
+    pair(a, b)
+    if a.n.size < 2:
+        raise ValueError("one problem: its variance between problems cannot be told")
+    if not -1.0 <= correlation <= 1.0:
+        raise ValueError(f"correlation={correlation} is not in [-1, 1]")
+    if difference is not None:
+        _wanted(difference)
+    z = _sum_of_z(level, power)
+    m = a.n.size
+    within_a, within_b = _mean_variance(a, k), _mean_variance(b, k)
+    scores = pass_at_k(a.n, a.c, [k])
+    if n_b is None:
+        between = 2.0 * (1.0 - correlation) * (float(np.var(scores, ddof=1)) - within_a)
+    else:
+        between = float(np.var(scores - pass_at_k(b.n, b.c, [k]), ddof=1)) - within_a - within_b
+    true = max(0.0, between)
+
+    def variance(n: int) -> float:
+        return true + _mean_variance(a, k, n) + _mean_variance(b, k, n)
+
+    at_hand = true + within_a + within_b
+    floor = z * math.sqrt(true / m)
+    rows = tuple(
+        PlanRow(
+            n,
+            None if difference is None else problems_needed(difference, variance(n), level, power),
+            minimum_detectable(m, variance(n), level, power),
+        )
+        for n in samples
+        if n >= k
+    )
+    return Plan(
+        k=k,
+        difference=difference,
+        level=level,
+        power=power,
+        m=m,
+        between=between,
+        within_a=within_a,
+        within_b=within_b,
+        minimum_detectable=minimum_detectable(m, at_hand, level, power),
+        floor=floor,
+        problems=None if difference is None else problems_needed(difference, at_hand, level, power),
+        samples=None
+        if difference is None
+        else _samples(difference, lambda n: z * math.sqrt(variance(n) / m), k, floor),
+        rows=rows,
+        warnings=tuple(_warnings(a, b, between, floor, difference, single=n_b is None)),
+    )
+
+
+def _samples(difference: float, detectable: Callable[[int], float], k: int, floor: float) -> int | None:
+    """Return the fewest samples with which the difference can be detected, by doubling and then bisection."""
+    if floor >= difference:
+        return None
+    low, high = k - 1, k
+    while detectable(high) > difference:
+        low, high = high, 2 * high
+        if high > MOST:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if detectable(middle) <= difference else (middle, high)
+    return high
+
+
+def _mean_variance(row: Row, k: int, at: int | None = None) -> float:
+    found = sampling_variance(row.n, row.c, k, at)
+    if found.method == "none":
+        raise ValueError(f"this pilot cannot tell sampling noise from differences between problems: {found.reason}")
+    return math.fsum(found.variance) / row.n.size
+
+
+def _warnings(a: Row, b: Row, between: float, floor: float, difference: float | None, *, single: bool) -> list[str]:
+    said = []
+    if single:
+        said.append("planned from one run: how alike the models are is a guess (correlation)")
+    if between <= 0.0:
+        said.append("the estimated variance of the true differences is not above 0: it is taken as 0")
+    if a.n.size < 20:
+        said.append(f"a pilot of {a.n.size} problems: these figures are rough")
+    if (a.n != a.n[0]).any() or (b.n != b.n[0]).any():
+        said.append("the numbers of samples differ between problems")
+    if difference is not None and floor >= difference:
+        said.append(f"with {a.n.size} problems no number of samples finds a difference of {difference:g}: take more")
+    return said
+
+
+def _sum_of_z(level: float, power: float) -> float:
+    alpha, power = 1.0 - inside(level, "level"), inside(power, "power")
+    return normal(alpha / 2.0) + normal(1.0 - power)
+
+
+def _wanted(difference: float) -> None:
+    if not 0.0 < difference <= 1.0:
+        raise ValueError(f"difference={difference} is not above 0 and at most 1")

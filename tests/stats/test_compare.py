@@ -1,0 +1,174 @@
+"""Two runs on the same problems: by hand, against scipy, and at the edges."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from passcurve.stats import holm, mcnemar_exact, paired_difference, sign_flip_p
+
+
+class TestPairedDifference:
+    """Difference, intervals and counts."""
+
+    def test_worked_by_hand(self) -> None:
+        """Three problems: pass@1 of A 1, 1/2, 1/2, of B 1/2, 1/2, 0; d = 1/2, 0, 1/2 and its paired t interval."""
+        found = paired_difference(4, [4, 2, 2], 4, [2, 2, 0])
+        assert [0.5, 0.0, 0.5] == found.differences.tolist()
+        assert (3, 1, 2, 1, 0) == (found.m, found.k, found.wins, found.ties, found.losses)
+        assert 1 / 3 == pytest.approx(found.difference)
+        # t(2, .975) = 4.302653 (any t table), s^2 = 1/12, divided by 3 problems.
+        reach = 4.302653 * math.sqrt(1 / 36)
+        assert [1 / 3 - reach, 1.0] == pytest.approx([*found.paired_t], abs=1e-6)
+        # With -1/2 and 1/2 appended: mean 1/5, s^2 = 1/4 - 1/20 = 1/5, t(4, .975) = 2.776445.
+        reach = 2.776445 * math.sqrt((4 * 0.25 - 5 * 0.04) / 4 / 5)
+        assert [0.2 - reach, 0.2 + reach] == pytest.approx([*found.new_problems], abs=1e-6)
+
+    def test_paired_t_is_that_of_scipy(self) -> None:
+        """The paired t interval is the one of scipy.stats.ttest_rel."""
+        rng = np.random.default_rng(3)
+        c_a, c_b = rng.integers(0, 11, 30), rng.integers(0, 11, 30)
+        ours = paired_difference(10, c_a, 10, c_b, level=0.9).paired_t
+        theirs = stats.ttest_rel(c_a / 10, c_b / 10).confidence_interval(0.9)
+        assert [theirs.low, theirs.high] == pytest.approx([*ours], rel=1e-12)
+
+    def test_is_the_interval_of_bonett_and_price_with_t_for_z(self) -> None:
+        """For n = k = 1 the centre is (b - c)/(m + 2) and the variance that of b + 1 and c + 1 of m + 2."""
+        m, b, c = 40, 9, 4
+        verdicts_a = [1] * b + [0] * (m - b)
+        verdicts_b = [0] * b + [1] * c + [0] * (m - b - c)
+        found = paired_difference(1, verdicts_a, 1, verdicts_b)
+        centre = (b - c) / (m + 2)
+        variance = ((b + 1 + c + 1) / (m + 2) - centre**2) / (m + 1)
+        reach = float(stats.t.ppf(0.975, m + 1)) * math.sqrt(variance)
+        assert [centre - reach, centre + reach] == pytest.approx([*found.new_problems], rel=1e-9)
+
+    def test_the_test_is_the_sign_flip_test(self) -> None:
+        """The p-value is that of sign_flip_p, and McNemar's stands beside it only where n = k = 1."""
+        found = paired_difference(1, [1] * 8 + [0] * 4, 1, [0] * 8 + [1] * 2 + [0] * 2)
+        assert sign_flip_p([1.0] * 8 + [-1.0] * 2 + [0.0] * 2) == found.p
+        assert found.p.p == pytest.approx(found.mcnemar, rel=1e-12)
+        assert math.isnan(paired_difference(2, [1, 2], 2, [0, 1]).mcnemar)
+
+    def test_variance_splits_in_two(self) -> None:
+        """The variance of the differences is that between problems and that of fresh samples, added."""
+        rng = np.random.default_rng(8)
+        c_a, c_b = rng.integers(0, 21, 50), rng.integers(0, 21, 50)
+        found = paired_difference(20, c_a, 20, c_b)
+        within = np.mean([c / 20 * (1 - c / 20) / 19 for c in [*c_a, *c_b]]) * 2
+        assert within == pytest.approx(found.within, rel=1e-12)
+        assert float(np.var(found.differences, ddof=1)) == pytest.approx(found.between + found.within, rel=1e-12)
+
+    def test_swapping_the_runs_mirrors_everything(self) -> None:
+        """B against A is minus A against B."""
+        one = paired_difference(5, [5, 3, 1, 0], 6, [2, 3, 1, 1], 2)
+        other = paired_difference(6, [2, 3, 1, 1], 5, [5, 3, 1, 0], 2)
+        assert -one.difference == other.difference
+        assert [-one.new_problems.high, -one.new_problems.low] == pytest.approx([*other.new_problems], abs=1e-15)
+        assert (one.wins, one.losses, one.p.p) == (other.losses, other.wins, other.p.p)
+
+    def test_equal_runs_keep_a_width(self) -> None:
+        """Where every verdict agrees the difference is 0, p is 1, and both intervals have a width and a warning."""
+        found = paired_difference(5, [5, 0, 3] * 10, 5, [5, 0, 3] * 10)
+        assert (0.0, 1.0, 30) == (found.difference, found.p.p, found.ties)
+        assert found.new_problems.high - found.new_problems.low > 2 / 32
+        assert found.these_problems.high > 0.0 > found.these_problems.low
+        assert "all differences agree: an interval without width is not certainty" in found.warnings
+
+    @pytest.mark.parametrize("passed", [0, 7])
+    def test_saturated_runs_keep_a_width(self, passed: int) -> None:
+        """Runs in which all samples failed, or passed, are not certain either."""
+        found = paired_difference(7, [passed] * 20, 7, [passed] * 20, 3)
+        assert found.new_problems.low < 0.0 < found.new_problems.high
+        assert found.these_problems.low < 0.0 < found.these_problems.high
+
+    def test_one_sample_of_each_has_no_interval_for_these_problems(self) -> None:
+        """With n = 1 sampling noise cannot be told from differences between problems; NaN, and a warning says so."""
+        found = paired_difference(1, [1, 0, 1], 1, [0, 0, 1])
+        assert [True, True] == np.isnan(found.these_problems).tolist()
+        assert any(warning.startswith("no interval for these problems: ") for warning in found.warnings)
+
+    def test_one_problem(self) -> None:
+        """One problem has no paired t interval, and a warning."""
+        found = paired_difference(10, [9], 10, [1])
+        assert [True, True] == np.isnan(found.paired_t).tolist()
+        assert 1.0 == found.p.p
+        assert "one problem: nothing can be said about others like it" in found.warnings
+
+    def test_unequal_samples_are_told(self) -> None:
+        """Different numbers of samples of A and B make the sign-flip test approximate, and it says so."""
+        assert any("approximate" in each for each in paired_difference(10, [9, 3], 5, [1, 2]).warnings)
+
+    @pytest.mark.parametrize(
+        ("n_a", "c_a", "n_b", "c_b", "k", "level", "message"),
+        [
+            ([], [], [], [], 1, 0.95, "there are no problems"),
+            (
+                [3, 3],
+                [1, 2],
+                [3],
+                [1],
+                1,
+                0.95,
+                "A has 2 problems and B has 1: both must be of the same problems in order",
+            ),
+            ([3, 3], [1, 4], [3, 3], [1, 1], 1, 0.95, "element 1: n=3, c=4: c must be between 0 and n"),
+            ([3, 2], [1, 1], [3, 3], [1, 1], 3, 0.95, "element 1: n=2, c=1: k=3 needs that many samples"),
+            ([3], [1], [3], [1], 0, 0.95, "k=0 is not an integer of at least 1"),
+            ([3], [1], [3], [1], 1, 1.0, "level=1.0 is not between 0 and 1"),
+            ([3.5], [1], [3], [1], 1, 0.95, "element 0: n=3.5 is not an integer"),
+        ],
+    )
+    def test_refuses(
+        self, n_a: object, c_a: object, n_b: object, c_b: object, k: int, level: float, message: str
+    ) -> None:
+        """Counts that cannot be, other problems, and impossible settings are a ValueError that says where."""
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            paired_difference(n_a, c_a, n_b, c_b, k, level)  # type: ignore[arg-type]
+
+
+class TestMcNemar:
+    """One verdict of each problem from each of two runs."""
+
+    @pytest.mark.parametrize(("b", "c"), [(0, 0), (1, 0), (3, 3), (2, 9), (15, 4), (40, 61)])
+    def test_is_a_fair_coin(self, b: int, c: int) -> None:
+        """It is min(1, 2 P(X <= min(b, c))) of b + c fair coins, in exact fractions."""
+        below = Fraction(sum(math.comb(b + c, i) for i in range(min(b, c) + 1)), 2 ** (b + c))
+        assert float(min(Fraction(1), 2 * below)) == pytest.approx(mcnemar_exact(b, c), rel=1e-12)
+
+    def test_is_the_binomial_test_of_scipy(self) -> None:
+        """It is scipy.stats.binomtest with chance 1/2, and broadcasts."""
+        table = mcnemar_exact([0, 3, 10], [[4], [25]])
+        theirs = [[stats.binomtest(b, b + c).pvalue for b in (0, 3, 10)] for c in (4, 25)]
+        assert np.allclose(theirs, table, rtol=1e-10)
+
+    def test_refuses(self) -> None:
+        """Negative counts and fractions are a ValueError."""
+        with pytest.raises(ValueError, match=r"^c=-1 is negative$"):
+            mcnemar_exact(1, -1)
+        with pytest.raises(ValueError, match=r"^b=0.5 is not an integer$"):
+            mcnemar_exact(0.5, 1)  # type: ignore[call-overload]
+
+
+class TestHolm:
+    """p-values adjusted for their number."""
+
+    def test_published(self) -> None:
+        """The example of R's documentation of p.adjust, method holm, computed by its definition by hand."""
+        # sorted .01, .02, .03, .04 times 4, 3, 2, 1 = .04, .06, .06, .04 -> .04, .06, .06, .06
+        assert [0.06, 0.04, 0.06, 0.06] == pytest.approx(holm([0.04, 0.01, 0.03, 0.02]).tolist())
+
+    def test_is_cut_at_1_and_leaves_one_alone(self) -> None:
+        """No p exceeds 1, and a single one stays."""
+        assert [1.0, 1.0] == holm([0.9, 0.6]).tolist()
+        assert [0.3] == holm([0.3]).tolist()
+
+    @pytest.mark.parametrize("p", [[0.1, math.nan], [1.1], []])
+    def test_refuses(self, p: list[float]) -> None:
+        """What is no row of p-values is a ValueError."""
+        with pytest.raises(ValueError, match="p"):
+            holm(p)
