@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
 import platform
 import resource
@@ -24,12 +25,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from jailed import IS_ONE, LIMITS, Jailed, descendants, need, read_process, until
+from jailed import IS_ONE, LIMITS, Jailed, descendants, found, need, read_process, until
 from test_jail import ATTEMPTS, TRIED
 
 import passcurve
+from passcurve.langs.python import REFEREE_ROLE
 from passcurve.sandbox import zygotes
 from passcurve.sandbox.layers.syscalls import numbers
+from passcurve.sandbox.pool import Pool
 
 SOURCES = Path(passcurve.__file__).parent
 NAMESPACES, RLIMITS = "sandbox/layers/namespaces.py", "sandbox/layers/rlimits.py"
@@ -136,10 +139,10 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
 
     def attempt(jail: Jailed) -> str:
         jail.pool.start(0, jail.job("import time\ndef f():\n    time.sleep(0.4)\n    return 1\n", IS_ONE))
-        while not (found := samples(jail)):
+        while not (there := samples(jail)):
             if jail.pool.wait(0.01):
                 return "refused"  # it could not even begin
-        sample = found[0]
+        sample = there[0]
         # Its walls are put up right after the fork.
         time.sleep(0.1)
         seen = look(sample)
@@ -151,12 +154,12 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
 
 def samples(jail: Jailed) -> list[int]:
     """Return the sample of a jail, told by the bound on its CPU time."""
-    found = []
+    there = []
     for each in descendants(jail.pool._workers[0]._jail._process.pid):
         with contextlib.suppress(OSError):
             if "Max cpu time              unlimited" not in Path(f"/proc/{each.pid}/limits").read_text():
-                found.append(each.pid)
-    return found
+                there.append(each.pid)
+    return there
 
 
 def shares(kind: str) -> Callable[[Jailed], str]:
@@ -305,11 +308,12 @@ class Weakened(Jailed):
     """A jail whose zygotes come from a copy of the package."""
 
     def __init__(self, level: str, bound: str) -> None:
-        super().__init__(level)
-        self.pool.close()
-        folders = (*self.toolchain.folders, bound)
-        self.toolchain = msgspec.structs.replace(self.toolchain, folders=folders)
-        self.pool = type(self.pool)(1, self.probe, self.toolchain, LIMITS, self.pool._workers[0]._referee_role)
+        # Not that of its parent, which would start zygotes for nothing.
+        self.level, self.limits = level, LIMITS
+        toolchain, self.probe = found(level)
+        self.toolchain = msgspec.structs.replace(toolchain, folders=(*toolchain.folders, bound))
+        self.pool = Pool(1, self.probe, self.toolchain, LIMITS, REFEREE_ROLE)
+        self._tags = itertools.count(1)
 
 
 def weaken(folder: Path, layers: tuple[str, ...]) -> Path:
@@ -366,10 +370,10 @@ def test_walls_taken_away(level, layers, host, tmp_path, monkeypatch):
     monkeypatch.setattr(zygotes, "_ROOT", str(root))
     monkeypatch.setattr(zygotes, "_BOOT", str(root / "passcurve/sandbox/boot.py"))
     with Weakened(level, host.bound) as jail:
-        found = {what: say(jail, CASES[what], host) for what in expected}
+        became = {what: say(jail, CASES[what], host) for what in expected}
     for left in Path(host.bound).iterdir():
         left.unlink()
-    assert expected == {what: "worked" if said == "worked" else "refused" for what, said in found.items()}, found
+    assert expected == {what: "worked" if said == "worked" else "refused" for what, said in became.items()}, became
 
 
 def test_every_layer_is_taken_away():
