@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from passcurve.errors import PasscurveError
     from passcurve.pipeline import Request, Result, judge
     from passcurve.stats import (
+        Band,
         BetaBinomial,
+        Clustered,
+        DatasetInterval,
         MaxT,
         Paired,
         Plan,
@@ -24,12 +27,16 @@ if TYPE_CHECKING:
         Tested,
         beta_binomial_fit,
         beta_posterior_pass_at_k,
+        bootstrap_interval,
+        clustered_se,
+        dataset_interval,
         exact_pass_at_k,
         fail_at_k,
         holm,
         max_t_p,
         mcnemar_exact,
         minimum_detectable,
+        one_problem_interval,
         paired_difference,
         pass_at_k,
         pass_curve,
@@ -37,15 +44,19 @@ if TYPE_CHECKING:
         problems_needed,
         sampling_variance,
         sign_flip_p,
+        simultaneous_band,
         stratified_permutation_p,
     )
     from passcurve.stats.estimate import estimate
     from passcurve.types import Benchmark, Counts, Estimate, Limits, Problem, Verdict
 
 __all__ = [
+    "Band",
     "Benchmark",
     "BetaBinomial",
+    "Clustered",
     "Counts",
+    "DatasetInterval",
     "Estimate",
     "Limits",
     "MaxT",
@@ -63,6 +74,9 @@ __all__ = [
     "__version__",
     "beta_binomial_fit",
     "beta_posterior_pass_at_k",
+    "bootstrap_interval",
+    "clustered_se",
+    "dataset_interval",
     "estimate",
     "exact_pass_at_k",
     "fail_at_k",
@@ -72,6 +86,7 @@ __all__ = [
     "max_t_p",
     "mcnemar_exact",
     "minimum_detectable",
+    "one_problem_interval",
     "paired_difference",
     "pass_at_k",
     "pass_curve",
@@ -79,6 +94,7 @@ __all__ = [
     "problems_needed",
     "sampling_variance",
     "sign_flip_p",
+    "simultaneous_band",
     "stratified_permutation_p",
 ]
 

@@ -41,6 +41,14 @@ PUBLIC: dict[str, str] = {
     "problems_needed": "passcurve.stats:problems_needed",
     "Sampling": "passcurve.stats:Sampling",
     "sampling_variance": "passcurve.stats:sampling_variance",
+    "Band": "passcurve.stats:Band",
+    "Clustered": "passcurve.stats:Clustered",
+    "DatasetInterval": "passcurve.stats:DatasetInterval",
+    "bootstrap_interval": "passcurve.stats:bootstrap_interval",
+    "clustered_se": "passcurve.stats:clustered_se",
+    "dataset_interval": "passcurve.stats:dataset_interval",
+    "simultaneous_band": "passcurve.stats:simultaneous_band",
+    "one_problem_interval": "passcurve.stats:one_problem_interval",
 }
 """The public names of the package, each with its module and attribute."""
 

@@ -168,6 +168,14 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """Target A: other problems like these."""
     these_problems: Interval | None = None
     """Target B: these problems, fresh samples."""
+    between: float | None = None
+    """Variance of the true scores over problems; an estimate that may be negative, None where none can be had."""
+    within: float | None = None
+    """Mean variance of a problem's score over fresh samples."""
+    within_from: Literal["unbiased", "beta-binomial", "none"] = "none"
+    """Where ``within`` comes from; ``beta-binomial`` is a model's word."""
+    warnings: tuple[str, ...] = ()
+    """What a reader must know before believing the number."""
     reason: str = ""
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passcurve.stats import exact_pass_at_k, pass_at_k, plus_two_t
+from passcurve.stats import dataset_interval, exact_pass_at_k, pass_at_k, plus_two_t
 from passcurve.stats.estimate import estimate
 from passcurve.types import Counts, Estimate
 
@@ -89,8 +89,48 @@ class TestInterval:
             found.new_problems.method,
         )
         assert {float} == {type(found.value), type(found.new_problems.low), type(found.new_problems.high)}
-        assert found.these_problems is None
         assert "" == found.reason
+
+    def test_the_other_target_is_that_of_dataset_interval(self) -> None:
+        """these_problems, the variance split and the warnings are those of dataset_interval for fresh samples."""
+        (found,) = estimate(of((10, 3), (20, 0), (10, 10)), [2], level=0.9)
+        other = dataset_interval([10, 20, 10], [3, 0, 10], 2, "these_problems", 0.9)
+        assert found.these_problems is not None
+        assert (other.low, other.high, 0.9, "beta-binomial") == (
+            found.these_problems.low,
+            found.these_problems.high,
+            found.these_problems.level,
+            found.these_problems.method,
+        )
+        assert (other.between, other.within, "unbiased") == (found.between, found.within, found.within_from)
+        assert other.warnings == found.warnings
+
+    def test_one_sample_of_each_has_a_bound_and_no_split(self) -> None:
+        """With n = 1 the variances are None, and the interval for these problems is called a bound."""
+        found = one(of((1, 1), (1, 0), (1, 1)), 1)
+        assert found.these_problems is not None
+        assert ("bound", None, None, "none") == (
+            found.these_problems.method,
+            found.between,
+            found.within,
+            found.within_from,
+        )
+
+    def test_copies_are_one_sample(self) -> None:
+        """With copies k > 1 has a reason in place of a value, and k = 1 no interval for fresh samples."""
+        first, second = estimate(of((5, 5), (5, 0), (5, 5)), [1, 2], deterministic=True)
+        assert first.value == pytest.approx(2 / 3)
+        assert (None, None) == (first.these_problems, first.within)
+        assert any(each.startswith("copies (temperature 0)") for each in first.warnings)
+        assert (None, "k=2 of copies: the samples of a problem are one and the same, so n is 1 in effect") == (
+            second.value,
+            second.reason,
+        )
+
+    def test_a_tuned_setting_is_told(self) -> None:
+        """Data on which a setting was chosen carry the warning."""
+        (found,) = estimate(of((5, 3), (5, 0)), [1], tuned=True)
+        assert found.warnings[-1].startswith("a setting was chosen on these data")
 
 
 class TestReason:

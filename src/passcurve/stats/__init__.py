@@ -4,9 +4,18 @@ In: arrays.  Out: arrays.  Refuses: input outside the definition (ValueError nam
 """
 
 from passcurve.stats.compare import Paired, holm, mcnemar_exact, paired_difference
+from passcurve.stats.dataset import (
+    Band,
+    Clustered,
+    DatasetInterval,
+    bootstrap_interval,
+    clustered_se,
+    dataset_interval,
+    simultaneous_band,
+)
 from passcurve.stats.fit import BetaBinomial, Posterior, beta_binomial_fit, beta_posterior_pass_at_k
 from passcurve.stats.flips import MaxT, Tested, max_t_p, sign_flip_p, stratified_permutation_p
-from passcurve.stats.intervals import Bounds, clopper_pearson, plus_two_t, wilson
+from passcurve.stats.intervals import Bounds, clopper_pearson, one_problem_interval, plus_two_t, wilson
 from passcurve.stats.passk import (
     exact_pass_at_k,
     fail_at_k,
@@ -21,8 +30,11 @@ from passcurve.stats.sampling import Sampling, sampling_variance
 from passcurve.stats.shown import naive_variance, plug_in_at_k, plug_in_bias, unbiased_variance
 
 __all__ = [
+    "Band",
     "BetaBinomial",
     "Bounds",
+    "Clustered",
+    "DatasetInterval",
     "MaxT",
     "Paired",
     "Plan",
@@ -32,7 +44,10 @@ __all__ = [
     "Tested",
     "beta_binomial_fit",
     "beta_posterior_pass_at_k",
+    "bootstrap_interval",
     "clopper_pearson",
+    "clustered_se",
+    "dataset_interval",
     "exact_pass_at_k",
     "fail_at_k",
     "holm",
@@ -42,6 +57,7 @@ __all__ = [
     "mcnemar_exact",
     "minimum_detectable",
     "naive_variance",
+    "one_problem_interval",
     "paired_difference",
     "pass_at_k",
     "pass_curve",
@@ -52,6 +68,7 @@ __all__ = [
     "problems_needed",
     "sampling_variance",
     "sign_flip_p",
+    "simultaneous_band",
     "stratified_permutation_p",
     "unbiased_variance",
     "var_pass_at_k",

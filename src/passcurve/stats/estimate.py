@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from passcurve.stats.dataset import DatasetInterval, dataset_interval
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.intervals import plus_two_t
 from passcurve.stats.passk import pass_at_k
@@ -22,35 +23,74 @@ _NAMED = 3
 """Problems that a reason names before it breaks off."""
 
 
-def estimate(counts: Iterable[Counts], ks: Sequence[int], level: float = 0.95, owed: int = 0) -> tuple[Estimate, ...]:
+def estimate(
+    counts: Iterable[Counts],
+    ks: Sequence[int],
+    level: float = 0.95,
+    owed: int = 0,
+    *,
+    deterministic: bool = False,
+    tuned: bool = False,
+) -> tuple[Estimate, ...]:
     """Return pass@k of the data set for each k, in the order asked.
 
     The value is the mean over problems of the unbiased estimate (Chen et al. 2021, arXiv:2107.03374, equation 1), every
     problem with the same weight.  It is correctly rounded up to n = 1000 (and 4096 distinct counts), and for k = 1
     whenever all problems have the same n; elsewhere it is within a few units in the last place.  ``new_problems`` is
-    the plus-two t interval of the per-problem estimates at ``level``; ``these_problems`` is left None.
+    the plus-two t interval of the per-problem estimates at ``level``; ``these_problems`` is what ``dataset_interval``
+    gives for fresh samples of the same problems, and its method says what it rests on.  ``between`` and ``within``
+    split the variance; ``warnings`` are those of ``dataset_interval``.
+
+    ``deterministic`` says that the samples of a problem are copies of one (temperature 0): n is then 1 in effect, k > 1
+    has no value, and fresh samples would be the same.  ``tuned`` says that a setting such as the temperature was chosen
+    on these very data, and adds the warning.
 
     The value is None, and ``reason`` says why, when ``owed`` samples have not been judged, when there are no problems,
-    when a problem has no sample, and when some problem has fewer than k samples.
+    when a problem has no sample, when some problem has fewer than k samples, and for k > 1 of copies.
 
     Raises ValueError for counts that cannot be (c > n, below 0, two for one problem), k < 1, owed < 0 and a level
     outside (0, 1).
     """
     problems = tuple(counts)
     _check(problems, ks, level, owed)
-    return tuple(_estimate(problems, int(k), level, owed) for k in ks)
+    return tuple(_estimate(problems, int(k), level, owed, deterministic=deterministic, tuned=tuned) for k in ks)
 
 
-def _estimate(problems: Sequence[Counts], k: int, level: float, owed: int) -> Estimate:
-    if reason := _obstacle(problems, k, owed):
+def _estimate(
+    problems: Sequence[Counts], k: int, level: float, owed: int, *, deterministic: bool, tuned: bool
+) -> Estimate:
+    reason = _obstacle(problems, k, owed)
+    if not reason and deterministic and k > 1:
+        reason = f"k={k} of copies: the samples of a problem are one and the same, so n is 1 in effect"
+    if reason:
         return Estimate(k=k, value=None, reason=reason)
-    scores = pass_at_k([problem.n for problem in problems], [problem.c for problem in problems], [k])
+    n, c = [problem.n for problem in problems], [problem.c for problem in problems]
+    scores = pass_at_k(n, c, [k])
     low, high = plus_two_t(scores, level)
+    fresh = dataset_interval(n, c, k, "these_problems", level)
+    said = list(fresh.warnings)
+    if deterministic:
+        said.append("copies (temperature 0): fresh samples of these problems would be the same, n is 1 in effect")
+    if tuned:
+        said.append("a setting was chosen on these data: the value is too high by about the best of several tries")
     return Estimate(
         k=k,
         value=_mean(problems, scores, k),
         new_problems=Interval(low=low, high=high, level=level, method="plus-two t"),
+        these_problems=None if deterministic else _interval(fresh),
+        between=None if deterministic else _number(fresh.between),
+        within=None if deterministic else _number(fresh.within),
+        within_from="none" if deterministic else fresh.within_from,
+        warnings=tuple(said),
     )
+
+
+def _interval(found: DatasetInterval) -> Interval:
+    return Interval(low=found.low, high=found.high, level=found.level, method=found.method)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _obstacle(problems: Sequence[Counts], k: int, owed: int) -> str:

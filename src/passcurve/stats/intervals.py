@@ -98,6 +98,23 @@ def clopper_pearson(x: ArrayLike, m: ArrayLike, level: float = 0.95) -> Bounds[F
     return Bounds(low[()], high[()])
 
 
+def one_problem_interval(n: ArrayLike, c: ArrayLike, k: ArrayLike, level: float = 0.95) -> Bounds[FloatArray]:
+    """Return an interval for 1 - (1-p)^k of a single problem of which c of n samples passed; it covers at least level.
+
+    The Clopper-Pearson limits of p, transformed: ``1 - (1 - low)^k`` and ``1 - (1 - high)^k``, for the chance of a pass
+    among k grows with p.  k may exceed n: these limits rest on p alone and on no model of several problems.
+    n, c and k are integers, 0 <= c <= n, n and k at least 1, and broadcast; the bounds have the broadcast shape.
+    ValueError naming the element for anything else, and for a level outside (0, 1).
+    """
+    samples, passed, draws = np.broadcast_arrays(n, c, k)
+    low, high = clopper_pearson(passed, samples, level)
+    if draws.dtype.kind not in "iuf" or not ((draws >= 1) & (np.floor(draws) == draws) & np.isfinite(draws)).all():
+        raise ValueError("k must be an integer of at least 1")
+    with np.errstate(divide="ignore"):
+        ends = [-np.expm1(draws * np.log1p(-np.asarray(end, dtype=np.float64))) for end in (low, high)]
+    return Bounds(ends[0], ends[1])
+
+
 def _tail(level: float) -> float:
     """Return the chance left on each side."""
     if not 0.0 < level < 1.0:
