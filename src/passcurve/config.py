@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
+import tempfile
 from pathlib import Path
 
 from passcurve.errors import UsageError
@@ -22,8 +24,13 @@ def cache_dir() -> Path:
     """Return where fetched benchmarks lie: ``PASSCURVE_CACHE``, else the user's cache folder."""
     if named := os.environ.get("PASSCURVE_CACHE"):
         return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
-    return Path(base) / "passcurve"
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "passcurve"
+    try:
+        return Path("~/.cache/passcurve").expanduser()
+    except RuntimeError:
+        # Nobody knows this user, as in many containers.
+        return Path(tempfile.gettempdir()) / f"passcurve-cache-{os.getuid()}"
 
 
 def cores() -> int:
@@ -42,6 +49,16 @@ def memory_of_machine() -> int | None:
         except (OSError, ValueError):
             continue
     return min(found) if found else None
+
+
+def address_space() -> int | None:
+    """Return the hard limit of our address space in bytes, which no sample can exceed; None when there is none."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    return None if hard == resource.RLIM_INFINITY else hard
 
 
 def parse_size(text: str) -> int:
@@ -86,6 +103,12 @@ def admit(workers: int | None, memory_bytes: int | None) -> tuple[int, int, str]
             return 1, room >> 20 << 20, f"memory limit lowered to {room >> 20} MiB: this machine has no more"
     elif room is not None and room < memory_bytes:
         raise UsageError(f"--memory asks for {_gib(memory_bytes)}; at most {_gib(room)} of this machine can be given")
+    allowed = address_space()
+    if allowed is not None and allowed < memory_bytes:
+        raise UsageError(
+            f"--memory {_gib(memory_bytes)}: this process may use {_gib(allowed)} of address space (ulimit -v), "
+            "and samples inherit that; raise the limit or ask for less memory"
+        )
     fitting = wanted if room is None else max(1, min(wanted, room // memory_bytes))
     note = ""
     if workers is not None and fitting < workers:

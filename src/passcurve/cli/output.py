@@ -18,15 +18,20 @@ from passcurve.errors import IsolationError, PasscurveError
 
 def say(text: str) -> None:
     """Print a line of the result."""
-    try:
+    with _written():
         sys.stdout.write(text + "\n")
-    except BrokenPipeError:
-        _mute()
 
 
 def tell(text: str) -> None:
     """Print a line beside the result: a warning, a note."""
-    sys.stderr.write(text + "\n")
+    # Where nobody can be told, the work goes on.
+    try:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+    except AttributeError:
+        pass
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def say_json(record: dict[str, Any]) -> None:
@@ -73,10 +78,24 @@ def quietly(command: Callable[[], None]) -> None:
     try:
         command()
     finally:
-        try:
+        with _written():
             sys.stdout.flush()
-        except BrokenPipeError:
-            _mute()
+
+
+@contextmanager
+def _written() -> Iterator[None]:
+    """Bear with a stdout that takes nothing: silently when its reader has gone, with one line and 1 otherwise."""
+    try:
+        yield
+    except BrokenPipeError:
+        _mute()
+    except AttributeError:
+        # It was closed before we began.
+        pass
+    except OSError as error:
+        _mute()
+        tell(f"passcurve: cannot print the result: {error.strerror or error}")
+        raise SystemExit(1) from None
 
 
 def _mute() -> None:

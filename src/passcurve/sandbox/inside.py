@@ -41,7 +41,7 @@ def main(descriptors: list[int]) -> None:
 def describe(error: BaseException) -> dict[str, Any]:
     """Return an exception as data: its builtin ancestors, nearest first, its message, its plain arguments."""
     kind = type(error)
-    lineage = [base.__name__ for base in type.mro(kind) if base.__module__ == "builtins"]
+    lineage = [str(base.__name__)[:80] for base in type.mro(kind)[:32] if base.__module__ == "builtins"]
     try:
         message = str(error)[:MESSAGE_CHARACTERS]
     except BaseException:

@@ -21,6 +21,11 @@ MAX_DESCRIPTORS = 4
 MAX_FRAME = 256 << 20
 """Bytes of one frame; each channel sets its own lower bound."""
 
+_DEAR = 12
+"""What a range, a fraction, a decimal or a live object costs more than a plain value to build."""
+_FEW_KEYS = 64
+"""So few may all have one hash: comparing each with each takes no longer than decoding them."""
+
 _U32 = struct.Struct("<I")
 _F64 = struct.Struct("<d")
 _C128 = struct.Struct("<dd")
@@ -28,6 +33,10 @@ _C128 = struct.Struct("<dd")
 
 class WireError(Exception):
     """Bytes that are not a value, or a value that cannot be bytes."""
+
+
+class TooMuchError(WireError):
+    """More than the receiver takes: bytes, or work to make values of them."""
 
 
 class Closed(Exception):  # noqa: N818 - an event, not a mistake
@@ -125,13 +134,21 @@ class Encoder:
 
 
 class Decoder:
-    """Turns bytes into values; ``resolve`` turns each Handle into what stands for it here."""
+    """Turns bytes into values; ``resolve`` turns each Handle into what stands for it here.
 
-    def __init__(self, resolve: Callable[[Handle], Any] | None = None) -> None:
+    ``work`` bounds what all values together may cost, in plain values: a collection counts as four more than its
+    items, whatever is built by more than the interpreter itself as ``_DEAR`` more.
+    """
+
+    def __init__(self, resolve: Callable[[Handle], Any] | None = None, work: int = 1 << 62) -> None:
         self._resolve = resolve
+        self._work = work
 
     def decode(self, data: bytes) -> Any:
-        """Return the one value in ``data``.  Raises WireError for anything else than exactly one value."""
+        """Return the one value in ``data``.
+
+        Raises WireError for anything else than exactly one value, TooMuchError for one that takes too much work.
+        """
         try:
             value, end = self._take(data, 0, 0)
         except (
@@ -167,6 +184,7 @@ class Decoder:
         if tag == 0x63:  # c
             return complex(*_C128.unpack_from(data, at)), at + 16
         if tag == 0x72:  # r
+            self._charge(_DEAR)
             start, at = self._whole(data, at, depth)
             stop, at = self._whole(data, at, depth)
             step, at = self._whole(data, at, depth)
@@ -174,8 +192,11 @@ class Decoder:
         if tag == 0x71:  # q
             numerator, at = self._whole(data, at, depth)
             denominator, at = self._whole(data, at, depth)
+            # Reducing it takes the product of the lengths.
+            self._charge(_DEAR + (numerator.bit_length() * denominator.bit_length() >> 20))
             return _fraction(numerator, denominator), at
         if tag == 0x44:  # D
+            self._charge(_DEAR)
             text, at = self._take(data, at, depth + 1)
             return _decimal(text), at
         size = _U32.unpack_from(data, at)[0]
@@ -192,9 +213,11 @@ class Decoder:
             name, at = self._take(data, at, depth + 1)
             if type(name) is not str or self._resolve is None:
                 raise WireError("a handle where none is expected")
+            self._charge(_DEAR)
             return self._resolve(Handle(_HANDLE_KINDS[tag], size, name[:200])), at
         if size > len(data) - at:
             raise WireError("a collection longer than its bytes")
+        self._charge(size + 4)
         depth += 1
         if tag == 0x6C or tag == 0x74 or tag == 0x53 or tag == 0x5A:  # l t S Z
             items = []
@@ -203,14 +226,35 @@ class Decoder:
                 items.append(item)
             if tag == 0x6C:
                 return items, at
-            return (tuple(items) if tag == 0x74 else set(items) if tag == 0x53 else frozenset(items)), at
+            if tag == 0x74:
+                return tuple(items), at
+            self._charge_keys(items)
+            return (set(items) if tag == 0x53 else frozenset(items)), at
         if tag == 0x64:  # d
-            pairs: dict[Any, Any] = {}
+            self._charge(size)
+            keys, values = [], []
             for _ in range(size):
                 key, at = self._take(data, at, depth)
-                pairs[key], at = self._take(data, at, depth)
-            return pairs, at
+                value, at = self._take(data, at, depth)
+                keys.append(key)
+                values.append(value)
+            self._charge_keys(keys)
+            return dict(zip(keys, values)), at
         raise WireError("unknown tag %d" % tag)
+
+    def _charge(self, work: int) -> None:
+        self._work -= work
+        if self._work < 0:
+            raise TooMuchError("values that take too much work to read")
+
+    def _charge_keys(self, keys: list[Any]) -> None:
+        """Charge the comparisons of keys that have the same hash, which a sender can choose."""
+        if len(keys) > _FEW_KEYS and len(set(map(hash, keys))) < len(keys):
+            counts: dict[int, int] = {}
+            for key in keys:
+                number = hash(key)
+                counts[number] = counts.get(number, 0) + 1
+            self._charge(sum(count * (count - 1) for count in counts.values()))
 
     def _whole(self, data: bytes, at: int, depth: int) -> tuple[int, int]:
         value, at = self._take(data, at, depth + 1)
@@ -229,7 +273,7 @@ def _fraction(numerator: int, denominator: int) -> Fraction:
     from fractions import Fraction
 
     if denominator <= 0:
-        raise WireError("a fraction with denominator %d" % denominator)
+        raise WireError("a fraction whose denominator is not above 0")
     return Fraction(numerator, denominator)
 
 
@@ -265,10 +309,13 @@ def send_frame(fd: int, payload: bytes, write: Callable[[int, bytes], int] = os.
 
 
 def receive_frame(fd: int, limit: int, read: Callable[[int, int], bytes] = os.read) -> bytes:
-    """Read one frame from a blocking descriptor.  Raises Closed at its end, WireError for one over ``limit`` bytes."""
+    """Read one frame from a blocking descriptor.
+
+    Raises Closed at its end, TooMuchError for a frame over ``limit`` bytes.
+    """
     size = _U32.unpack(_read_exactly(fd, 4, read))[0]
     if size > limit:
-        raise WireError("a frame of %d bytes; at most %d are taken" % (size, limit))
+        raise TooMuchError("a frame of %d bytes; at most %d are taken" % (size, limit))
     return _read_exactly(fd, size, read)
 
 

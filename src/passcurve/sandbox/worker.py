@@ -22,7 +22,7 @@ from passcurve.sandbox.job import Job, Outcome, Referee
 from passcurve.sandbox.layers import syscalls
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.zygotes import KilledError, Zygote
+from passcurve.sandbox.zygotes import KilledError, Zygote, translated
 from passcurve.types import Limits
 
 SAMPLE_ROLES = ("passcurve.sandbox.inside", "passcurve.langs.shared")
@@ -32,6 +32,9 @@ FIRST_LOOK_S = 0.05
 
 ANSWER_S = 60.0
 """A zygote answers within milliseconds, however busy the machine; one that takes this long never will."""
+
+LATE_S = 0.5
+"""A look that comes so much later than it was wanted means that we ourselves were stopped."""
 
 DEATH_S = 0.5
 """How long a program that has closed its line gets to be seen dying."""
@@ -53,6 +56,7 @@ class _Look:
         self.jail: tuple[list[int] | None, int] | None = None
         self.referee: list[int] | None = None
         self.missing = 2 if tests else 1
+        self.held = False
 
 
 class _Running:
@@ -76,6 +80,8 @@ class _Running:
         self.own_s = -1.0
         self.tests_s = 0.0
         self.sent_end = False
+        self.held = False
+        """Whether it, its tests or we ourselves were stopped by somebody while its time ran."""
         self.asked_at = 0.0
         """When a zygote was asked for something that it has not answered yet; 0 when nothing is out."""
 
@@ -93,6 +99,8 @@ class _Running:
             doubt = "the tests' process died"
         elif killed == signal.SIGKILL and not self.sent_end and not (self.exit and self.exit["overfull"]):
             doubt = "died of a SIGKILL that we did not send"
+        elif self.ended == "timeout" and self.held:
+            doubt = "was stopped for a while"
         ended = "fault" if self.fault else self.ended or ("report" if self.report else "exit")
         return Outcome(
             tag=self.job.tag,
@@ -135,7 +143,8 @@ class Worker:
         self._own_line: socket.socket | None = None
         self._frames = wire.FrameBuffer(REPORT_BYTES)
         self._tag = 0
-        self._page_fd, self._page = _shared_page()
+        with translated():
+            self._page_fd, self._page = _shared_page()
         self._now: _Running | None = None
         self._ending: list[_Running] = []
         self._ready = False
@@ -154,7 +163,7 @@ class Worker:
         return self._now is not None or bool(self._ending)
 
     def start_zygotes(self) -> None:
-        """Start both zygotes without waiting for them."""
+        """Start both zygotes without waiting for them.  Raises SandboxError when the system lets us have none."""
         self._jail = Zygote(SAMPLE_ROLES, self._probe.walls, self._toolchain, self._limits, self._cpu)
         self._referee = Zygote((self._referee_role,), self._probe.walls, self._toolchain, self._limits, self._cpu)
 
@@ -178,6 +187,10 @@ class Worker:
             except KilledError:
                 self.close()
                 self._await_zygotes()
+        with translated():
+            self._start(job)
+
+    def _start(self, job: Job) -> None:
         self._tag += 1
         running = _Running(job, self._tag)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -322,7 +335,7 @@ class Worker:
                 return
             if source == "referee":
                 if "clock" in record:
-                    self._referee_clock(record["clock"])
+                    self._referee_clock(record)
                 continue
             running = next((each for each in (*self._ending, self._now) if each and each.tag == record["tag"]), None)
             if running is None:
@@ -336,6 +349,7 @@ class Worker:
                 self._settle()
             elif running.look is not None:
                 running.look.jail = (record["clock"], record["at"])
+                running.look.held |= record.get("held", False)
                 self._answered(running)
 
     def _settle(self) -> None:
@@ -354,10 +368,11 @@ class Worker:
         ):
             running.look = None
 
-    def _referee_clock(self, clock: list[int] | None) -> None:
+    def _referee_clock(self, record: dict[str, Any]) -> None:
         for running in (*self._ending, self._now):
             if running is not None and running.look is not None and running.job.referee is not None:
-                running.look.referee = clock
+                running.look.referee = record["clock"]
+                running.look.held |= record.get("held", False)
                 self._answered(running)
                 return
 
@@ -370,6 +385,7 @@ class Worker:
         if look.missing:
             return
         running.look = None
+        running.held |= look.held
         if not running.sent_end:
             running.asked_at = 0.0
         if look.referee is not None:
@@ -425,6 +441,7 @@ class Worker:
         running = self._now
         if running is None or now < running.look_at:
             return
+        running.held |= now - running.look_at > LATE_S
         if running.reported:
             self._end_sample(running)
             return

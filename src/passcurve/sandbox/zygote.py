@@ -203,7 +203,7 @@ class Zygote:
         elif order["do"] == "end":
             self._end()
         else:
-            self._say({"clock": self._clock(), "at": time.monotonic_ns(), "tag": self._tag})
+            self._say({"clock": self._clock(), "at": time.monotonic_ns(), "tag": self._tag, "held": self._is_stopped()})
 
     def _leave(self) -> NoReturn:
         if self._child:
@@ -337,6 +337,16 @@ class Zygote:
         except OSError:
             return None
         return [total, longest]
+
+    def _is_stopped(self) -> bool:
+        """Say whether somebody has stopped the child: that is neither its running nor its sleeping."""
+        if not self._child or not self._proc:
+            return False
+        try:
+            with open("/proc/%d/stat" % self._child, "rb") as file:
+                return file.read().rpartition(b") ")[2][:1] == b"T"
+        except OSError:
+            return False
 
     def _self_test(self) -> list[str]:
         """Try from a child what must fail; return the names of what did not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -10,7 +11,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,21 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     python: str
 
 
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what the system refuses us into an error that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        remedy = ""
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            reason, remedy = "too many open files", "; allow more (ulimit -n) or ask for fewer --workers"
+        elif error.errno in (errno.ENOENT, errno.EROFS, errno.EACCES, errno.ENOSPC):
+            remedy = "; name a folder that can be written in TMPDIR"
+        raise SandboxError(f"a sandbox cannot be built: {reason}{remedy}") from None
+
+
 class KilledError(SandboxError):
     """A zygote was killed by somebody else before its walls stood, which says nothing of the walls."""
 
@@ -104,6 +121,12 @@ class Zygote:
     ) -> None:
         self._folder: str | None = None
         self.frames = wire.FrameBuffer(_FRAME_BYTES)
+        with translated():
+            self._start(roles, walls, toolchain, limits, cpu)
+
+    def _start(
+        self, roles: tuple[str, ...], walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None
+    ) -> None:
         self.line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._process = subprocess.Popen(
