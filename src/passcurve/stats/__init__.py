@@ -26,8 +26,13 @@ from passcurve.stats.passk import (
     var_pass_at_k,
 )
 from passcurve.stats.planning import Plan, PlanRow, minimum_detectable, plan, problems_needed
+from passcurve.stats.relatives import distinct_at_k, expected_attempts, n_at_k, ranked_top_k
 from passcurve.stats.sampling import Sampling, sampling_variance
 from passcurve.stats.shown import naive_variance, plug_in_at_k, plug_in_bias, unbiased_variance
+from passcurve.stats.thresholds import cover_at_tau, g_pass_at_k, mg_pass_at_k, pass_hat_k
+from passcurve.stats.training import pass_at_k_advantages, pkpo_rewards
+from passcurve.stats.values import best_of_k, max_at_k, min_at_k
+from passcurve.stats.votes import maj_at_k
 
 __all__ = [
     "Band",
@@ -42,30 +47,44 @@ __all__ = [
     "Posterior",
     "Sampling",
     "Tested",
+    "best_of_k",
     "beta_binomial_fit",
     "beta_posterior_pass_at_k",
     "bootstrap_interval",
     "clopper_pearson",
     "clustered_se",
+    "cover_at_tau",
     "dataset_interval",
+    "distinct_at_k",
     "exact_pass_at_k",
+    "expected_attempts",
     "fail_at_k",
+    "g_pass_at_k",
     "holm",
     "jackknife_var_pass_at_k",
     "log_fail_at_k",
+    "maj_at_k",
+    "max_at_k",
     "max_t_p",
     "mcnemar_exact",
+    "mg_pass_at_k",
+    "min_at_k",
     "minimum_detectable",
+    "n_at_k",
     "naive_variance",
     "one_problem_interval",
     "paired_difference",
     "pass_at_k",
+    "pass_at_k_advantages",
     "pass_curve",
+    "pass_hat_k",
+    "pkpo_rewards",
     "plan",
     "plug_in_at_k",
     "plug_in_bias",
     "plus_two_t",
     "problems_needed",
+    "ranked_top_k",
     "sampling_variance",
     "sign_flip_p",
     "simultaneous_band",

@@ -1,0 +1,142 @@
+"""maj@k: whether the plurality of k answers is the right one, averaged over all k-subsets of the samples.
+
+Theory of the sum.  Let the right answer occur s times among the k, a hypergeometric chance; r = k - s of the N other
+samples are drawn.  The vote is lost if another answer occurs more than s times, and shared with t that occur s times,
+for a credit of 1/(1+t).  Answers with fewer than s samples in all can do neither; together they are one group.  The
+rest is counted by a product of polynomials in (samples drawn, ties), one factor for each answer.  In place of C(m, j),
+which would overflow, stands ``C(m, j) r^j (N-r)^(m-j) / N^m``, a binomial chance; what that adds is the same for all
+r-subsets and is divided out.  All terms are positive, so nothing cancels.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from passcurve.stats.counts import IntArray, integers, label
+from passcurve.stats.counts import counts as within
+from passcurve.stats.doubled import FloatArray, log_factorial, log_whole, minus, plus, times
+from passcurve.stats.draws import chance
+
+_NOTHING = 1e-18
+"""A share of the sum that ends it."""
+
+
+def maj_at_k(counts: ArrayLike, correct: ArrayLike | None, k: ArrayLike) -> FloatArray | np.float64:
+    """Return maj@k, the chance that the plurality of k samples gives the right answer, ties sharing their vote.
+
+    ``counts`` are the samples of each answer, shape (..., answers), n their sum; ``correct`` is the index of the right
+    answer, or None if it never occurs (maj@k is 0 then: no vote can find it), or an array of these, which with k
+    broadcasts with the leading axes of counts; 1 <= k <= n.  Answers without a sample change nothing: fill short rows
+    with 0.  If t answers share the most votes with the right one, it gets 1/(1+t).  At k = 1 it is pass@1, the share of
+    right samples, to the last bit; for no k is it above pass@k.
+
+    ValueError naming the element for counts that are no integers of at least 0, an index that is none, k < 1, k > n.
+    The relative error is some 1e-14; the cost grows with n k, some milliseconds at n = 200, once for each distinct row.
+    Source: Wang et al. 2022, "Self-consistency", arXiv:2203.11171, and Lewkowycz et al. 2022, "Minerva",
+    arXiv:2206.14858 (maj1@k); the average over all subsets in place of draws is ours.
+    """
+    votes = _rows(counts)
+    right = _indices(correct, votes.shape[-1])
+    lead = np.broadcast_shapes(votes.shape[:-1], right.shape)
+    drawn = within(votes.sum(axis=-1), 0, k).k
+    shape = np.broadcast_shapes(lead, drawn.shape)
+    votes = np.broadcast_to(votes, (*shape, votes.shape[-1]))
+    right, drawn = np.broadcast_to(right, shape), np.broadcast_to(drawn, shape)
+    known: dict[tuple[int, tuple[int, ...], int], float] = {}
+    result = np.zeros(shape)
+    for place in np.ndindex(shape):
+        if right[place] >= 0:
+            row = votes[place].tolist()
+            own = row.pop(right[place])
+            key = own, tuple(sorted(filter(None, row))), int(drawn[place])
+            if key not in known:
+                known[key] = _vote(*key)
+            result[place] = known[key]
+    found: FloatArray | np.float64 = result[()]
+    return found
+
+
+def _rows(given: ArrayLike) -> IntArray:
+    found = integers("counts", given)
+    if not found.ndim:
+        raise ValueError("counts must be a row with the samples of each answer, not one number")
+    return found
+
+
+def _indices(correct: ArrayLike | None, answers: int) -> NDArray[np.intp]:
+    """Return the index of the right answer for each problem, -1 for None."""
+    given = np.asarray(correct, dtype=object)
+    result = np.full(given.shape, -1, dtype=np.intp)
+    for place in np.ndindex(given.shape):
+        result[place] = _index(given[place], answers, place)
+    return result
+
+
+def _index(given: object, answers: int, place: tuple[int, ...]) -> int:
+    if given is None:
+        return -1
+    try:
+        index = operator.index(None if isinstance(given, bool) else given)  # type: ignore[arg-type]
+    except TypeError:
+        raise ValueError(f"{label(place)}correct={given!r} is neither an index nor None") from None
+    if not 0 <= index < answers:
+        raise ValueError(f"{label(place)}correct={index} is not the index of one of {answers} answers")
+    return index
+
+
+def _vote(own: int, others: tuple[int, ...], k: int) -> float:
+    """Return the mean credit of an answer with ``own`` samples against the others."""
+    rest = sum(others)
+    n = own + rest
+    if not own or k == 1:
+        return own / n
+    s = np.arange(max(1, k - rest), min(own, k) + 1)
+    ones = np.ones_like(s)
+    drawn = chance(n * ones, own * ones, k * ones, s)
+    order = np.argsort(-drawn, kind="stable")
+    left = np.cumsum(drawn[order][::-1])[::-1]
+    total = 0.0
+    for rank, at in enumerate(order.tolist()):
+        if left[rank] <= _NOTHING * total:
+            break
+        total += float(drawn[at]) * _credit(others, rest, int(s[at]), k - int(s[at]))
+    return min(1.0, total)
+
+
+def _credit(others: tuple[int, ...], rest: int, s: int, r: int) -> float:
+    """Return the mean of 1/(1+t), or 0 where the vote is lost, over the r-subsets of the other samples."""
+    if r in (0, rest):
+        most = max(others, default=0) if r else 0
+        return 0.0 if most > s else 1.0 / (1 + (others.count(s) if r else 0))
+    rivals = [m for m in others if m >= s]
+    harmless = rest - sum(rivals)
+    if r > harmless + s * len(rivals):
+        return 0.0
+    ways = np.zeros((min(len(rivals), r // s) + 1, r + 1))
+    start = _shares(harmless, min(harmless, r), r, rest)
+    ways[0, : start.size] = start
+    for m in rivals:
+        share = _shares(m, min(s, r), r, rest)
+        grown = np.zeros_like(ways)
+        for j, weight in enumerate(share[:s]):
+            grown[:, j:] += weight * ways[:, : r + 1 - j]
+        if s <= r:
+            grown[1:, s:] += share[s] * ways[:-1, : r + 1 - s]
+        ways = grown
+    shared = ways[:, r] / np.arange(1, len(ways) + 1)
+    return float(shared.sum() / _shares(rest, r, r, rest)[r])
+
+
+def _shares(m: int, most: int, r: int, n: int) -> FloatArray:
+    """Return C(m, j) r^j (n-r)^(m-j) / n^m for j = 0 .. most."""
+    j = np.arange(most + 1, dtype=np.float64)
+    whole = np.full(j.size, float(m))
+    log_r, log_left, log_n = (log_whole(np.full(j.size, float(value))) for value in (r, n - r, n))
+    total = minus(log_factorial(whole), plus(log_factorial(j), log_factorial(whole - j)))
+    total = plus(total, plus(times(log_r, j), minus(times(log_left, whole - j), times(log_n, whole))))
+    scale = np.exp(total.high)
+    result: FloatArray = scale + scale * total.low
+    return result
