@@ -48,7 +48,7 @@ class TestPkpo:
             np.testing.assert_allclose(found, [float(s) for s in transformed(rewards, k)], rtol=1e-14, atol=1e-15)
 
     def test_leave_one_out(self) -> None:
-        """ "loo" takes off the mean over the others of their own sums without i: k/(n-1) max@k of the others."""
+        """The baseline "loo" takes off the mean over the others of their own sums without i: k/(n-1) max@k of the others."""
         for rewards, k in groups():
             if k < len(rewards):
                 expected = []
@@ -61,7 +61,7 @@ class TestPkpo:
                 np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
 
     def test_leave_one_out_of_each_subset(self) -> None:
-        """ "loo_minus_one" leaves what i adds to the largest of the k-1 others, summed over its subsets."""
+        """The baseline "loo_minus_one" leaves what i adds to the largest of the k-1 others, summed over its subsets."""
         for rewards, k in groups():
             if k > 1:
                 n = len(rewards)

@@ -59,7 +59,7 @@ class TestLargestAndSmallest:
 
     def test_for_passes_they_are_pass_at_k_and_pass_hat_k(self) -> None:
         """For values 0 and 1 they are pass@k and pass^k, and at k = 1 both are c/n to the last bit."""
-        ks = np.arange(1, 201)
+        ks = np.array([1, 2, 3, 10, 57, 100, 150, 199, 200])
         for c in (0, 1, 37, 199, 200):
             values = np.repeat([0, 1], [200 - c, c])
             np.testing.assert_allclose(max_at_k(values, ks), pass_at_k(200, c, ks), rtol=1e-14)

@@ -32,7 +32,7 @@ def log_factorial(x: FloatArray) -> Doubled:
     inverse = 1.0 / large
     square = inverse * inverse
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
-    result = _times(_log(large), large + 0.5)
+    result = times(log_whole(large), large + 0.5)
     result = _plus(result, -large)
     result = _plus(result, _half_log_two_pi().high, _half_log_two_pi().low)
     result = _plus(result, series)
@@ -43,8 +43,8 @@ def log_factorial(x: FloatArray) -> Doubled:
     )
 
 
-def _log(x: FloatArray) -> Doubled:
-    """Return log x of whole x < 2^40: powers of two, a table of 64 points, and atanh of what is left, below 1/256."""
+def log_whole(x: FloatArray) -> Doubled:
+    """Return log x of whole x >= 1, < 2^40: powers of two, 64 points, and atanh of what is left, below 1/256."""
     mantissa, exponent = np.frexp(x)
     point = np.rint(mantissa * 128.0)
     nearest = point / 128.0
@@ -64,7 +64,7 @@ def _log(x: FloatArray) -> Doubled:
     lost += z.high * bracket_low + z.low * bracket
     table = _logs_of_points()
     row = point.astype(np.intp) - 64
-    result = _times(_log_two(), exponent.astype(np.float64))
+    result = times(_log_two(), exponent.astype(np.float64))
     result = _plus(result, table.high[row], table.low[row])
     result = _plus(result, 2.0 * z.high, 2.0 * z.low)
     return _plus(result, 2.0 * product, 2.0 * lost)
@@ -107,7 +107,8 @@ def minus(a: Doubled, b: Doubled) -> Doubled:
     return _plus(a, -b.high, -b.low)
 
 
-def _times(a: Doubled, b: FloatArray) -> Doubled:
+def times(a: Doubled, b: FloatArray) -> Doubled:
+    """Return a b."""
     product, lost = two_product(a.high, b)
     return Doubled(*two_sum(product, lost + a.low * b))
 
