@@ -341,12 +341,16 @@ FORGERIES = {
         ("trace function set",),
     ),
     "the token found in the process's own memory": (
-        "import ctypes, os, re, stat\n"
+        "import ctypes, gc, os, re, stat\n"
         'report = rb\'{"status": "passed", "message": "", "token": "[0-9a-f]{32}"\'\n'
+        "libc, (out, into) = ctypes.CDLL(None), os.pipe()\n"
+        "def page(n):\n"
+        "    there = libc.write(into, ctypes.c_void_p(n << 12), 4096) > 0\n"
+        "    return os.read(out, 4096) if there else b''\n"
         "def f():\n"
-        "    near = sorted({id(bytes(n)) >> 18 for n in range(60, 500) for _ in range(40)})\n"
-        "    for each in near:\n"
-        "        for found in re.findall(report, ctypes.string_at(each << 18, 1 << 18)):\n"
+        "    for each in {id(value) >> 20 for value in (*gc.get_objects(), *map(bytes, range(500)))}:\n"
+        "        data = b''.join(page((each << 8) + n) for n in range(-256, 512))\n"
+        "        for found in re.findall(report, data):\n"
         "            send(found + b'}')\n"
         "    return 2\n"
         "def send(data):\n"

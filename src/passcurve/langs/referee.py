@@ -7,6 +7,7 @@ that the sample did.
 
 from __future__ import annotations
 
+import gc
 import json
 import mmap
 import os
@@ -23,6 +24,7 @@ from passcurve.sandbox.wire import (
     Decoder,
     Encoder,
     Handle,
+    TooMuchError,
     WireError,
     decode,
     read_file,
@@ -33,6 +35,13 @@ from passcurve.sandbox.wire import (
 
 ORDER_BYTES = 1 << 20
 TEXT_CHARACTERS = 2000
+DECODED_VALUES = 1 << 24
+"""What a sample returns over one check, in values as ``Decoder`` counts them: a few seconds of work, a GiB at most."""
+RAISED_BYTES = 64 << 10
+"""Of a described exception; ``describe`` makes none so long."""
+FLATTENED_TYPES = 64
+HEAVY_BYTES = 1 << 20
+"""After a check that received so much, what it left is collected at once: it must not burden the next sample."""
 PROMPT_NAME, TEST_NAME = "<prompt>", "<tests>"
 
 
@@ -57,9 +66,12 @@ def main(descriptors: list[int]) -> None:
         except BaseException as error:
             report = {"status": "protocol", "message": type(error).__name__}
         # What a sample returned must not stay for the next check.
+        heavy = check.received > HEAVY_BYTES
         check.__dict__.clear()
         send_frame(descriptor, pack_report(report))
         os.close(samples[0])
+        if heavy:
+            gc.collect()
 
 
 def pack_report(report: dict[str, Any]) -> bytes:
@@ -153,11 +165,13 @@ class Check:
         self._write_back = write_back
         self._arguments: list[Any] = []
         self._encode = Encoder(self._reduce).encode
-        self._decode = Decoder(self._resolve).decode
+        self._decode = Decoder(self._resolve, DECODED_VALUES).decode
         self._stop: tuple[str, str] | None = None
         self._last: _LastCall | None = None
         self._raised: BaseException | None = None
         self._flattened: set[str] = set()
+        self._size = 0
+        self.received = 0
         self.calls = 0
 
     def run(self, bench: Bench, seed: int) -> dict[str, Any]:
@@ -202,8 +216,10 @@ class Check:
         return report
 
     def _not_loaded(self, record: dict[str, Any]) -> dict[str, Any]:
-        raised = record["raised"]
-        kind, message = str(raised["type"])[:200], str(raised["message"])[:TEXT_CHARACTERS]
+        raised = self._described(record["raised"])
+        if raised is None:
+            return {"status": "protocol", "message": "an exception that is none"}
+        kind, message = raised["type"][:200], raised["message"][:TEXT_CHARACTERS]
         where = record.get("while")
         status = "memory" if "MemoryError" in raised["lineage"] else "compile" if where == "compile" else "failed"
         report = self._report(status, _line("%s: %s" % (kind, message) if message else kind))
@@ -273,7 +289,7 @@ class Check:
                 self._call_back(reply)
                 continue
             if "value" in reply:
-                self._flattened.update(str(name)[:80] for name in reply.get("flattened", ())[:8])
+                self._note_flattened(reply.get("flattened", ()))
                 if last is not None:
                     last.outcome = ("returned", reply["value"])
                 if "back" in order and type(reply.get("args")) is not tuple:
@@ -282,14 +298,34 @@ class Check:
             if "raised" in reply:
                 raise self._rebuilt(reply["raised"], last)
             if "unsendable" in reply:
-                said = reply["unsendable"]
-                self._halt("output", "what it returned cannot be passed on: %s" % str(said["message"])[:200])
+                said = self._described(reply["unsendable"])
+                if said is not None:
+                    self._halt("output", "what it returned cannot be passed on: %s" % said["message"][:200])
             self._halt("protocol", "a reply that is none")
 
-    def _rebuilt(self, record: dict[str, Any], last: _LastCall | None) -> BaseException:
+    def _described(self, said: Any) -> dict[str, Any] | None:
+        """Return an exception as ``describe`` makes it, or None for anything else."""
+        kinds = {"type": str, "message": str, "lineage": list, "arguments": tuple}
+        if self._size > RAISED_BYTES or type(said) is not dict:
+            return None
+        if any(type(said.get(name)) is not kind for name, kind in kinds.items()):
+            return None
+        return said if all(type(name) is str for name in said["lineage"]) else None
+
+    def _note_flattened(self, names: Any) -> None:
+        if type(names) is not tuple:
+            self._halt("protocol", "types that are none")
+        for name in names[:8]:
+            if type(name) is str and len(self._flattened) < FLATTENED_TYPES:
+                self._flattened.add(name[:80])
+
+    def _rebuilt(self, said: Any, last: _LastCall | None) -> BaseException:
+        record = self._described(said)
+        if record is None:
+            self._halt("protocol", "an exception that is none")
         try:
             error = rebuild(record)
-            error.passcurve_type = str(record["type"])[:200]  # type: ignore[attr-defined]
+            error.passcurve_type = record["type"][:200]  # type: ignore[attr-defined]
         except Exception:
             self._halt("protocol", "an exception that is none")
         self._raised = error
@@ -298,11 +334,13 @@ class Check:
         return error
 
     def _call_back(self, record: dict[str, Any]) -> None:
-        try:
-            function = self._arguments[record["callback"]]
-            args, kwargs = record["args"], record["kwargs"]
-        except (KeyError, IndexError, TypeError):
+        number, args, kwargs = record["callback"], record.get("args"), record.get("kwargs")
+        if type(number) is not int or not 0 <= number < len(self._arguments):
             self._halt("protocol", "a call of something that was never passed")
+        # Unpacking a range would fill the memory of this process.
+        if type(args) is not tuple or type(kwargs) is not dict:
+            self._halt("protocol", "a call without its arguments")
+        function = self._arguments[number]
         try:
             reply = {"value": function(*args, **kwargs)}
         except _Stop:
@@ -318,18 +356,24 @@ class Check:
             self._halt("tests", "the tests pass %s" % error)
         try:
             send_frame(self._fd, data)
+        except WireError as error:
+            self._halt("tests", "the tests pass %s" % error)
         except Closed:
             self._halt("gone", "the sample's process ended")
 
     def _receive(self) -> dict[str, Any]:
         try:
             data = receive_frame(self._fd, self._left)
-            self._left -= len(data)
+            self._size = len(data)
+            self._left -= self._size
+            self.received += self._size
             record = self._decode(data)
         except Closed:
             self._halt("gone", "the sample's process ended")
+        except TooMuchError as error:
+            self._halt("output", str(error))
         except WireError as error:
-            self._halt("output" if "at most" in str(error) else "protocol", str(error))
+            self._halt("protocol", str(error))
         except MemoryError:
             self._halt("output", "what it returned needs more memory than the tests may use")
         except RecursionError:
@@ -352,7 +396,7 @@ class Check:
 
     def _reduce(self, value: Any) -> Any:
         number = getattr(value, "passcurve_number", None)
-        if number is not None:
+        if type(number) is int:
             return Handle("opaque", number, "")
         kind = type(value)
         plain = flatten(value, kind)
