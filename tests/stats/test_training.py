@@ -48,7 +48,7 @@ class TestPkpo:
             np.testing.assert_allclose(found, [float(s) for s in transformed(rewards, k)], rtol=1e-14, atol=1e-15)
 
     def test_leave_one_out(self) -> None:
-        """The baseline "loo" takes off the mean over the others of their own sums without i: k/(n-1) max@k of the others."""
+        """The baseline "loo" is the mean over the others of their own sums without i: k/(n-1) max@k of the others."""
         for rewards, k in groups():
             if k < len(rewards):
                 expected = []
