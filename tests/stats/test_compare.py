@@ -24,9 +24,9 @@ class TestPairedDifference:
         # t(2, .975) = 4.302653 (any t table), s^2 = 1/12, divided by 3 problems.
         reach = 4.302653 * math.sqrt(1 / 36)
         assert [1 / 3 - reach, 1.0] == pytest.approx([*found.paired_t], abs=1e-6)
-        # With -1/2 and 1/2 appended: mean 1/5, s^2 = 1/4 - 1/20 = 1/5, t(4, .975) = 2.776445.
-        reach = 2.776445 * math.sqrt((4 * 0.25 - 5 * 0.04) / 4 / 5)
-        assert [0.2 - reach, 0.2 + reach] == pytest.approx([*found.new_problems], abs=1e-6)
+        # With -1 and 1 appended: mean 1/5, sum of squares 5/2, s^2 = (5/2 - 5/25)/4, t(4, .975) = 2.776445.
+        reach = 2.776445 * math.sqrt((2.5 - 0.2) / 4 / 5)
+        assert [0.2 - reach, min(1.0, 0.2 + reach)] == pytest.approx([*found.new_problems], abs=1e-6)
 
     def test_paired_t_is_that_of_scipy(self) -> None:
         """The paired t interval is the one of scipy.stats.ttest_rel."""

@@ -33,7 +33,7 @@ class Paired(NamedTuple):
     """Of each problem, in the order given, shape (m,)."""
     level: float
     new_problems: Bounds[float]
-    """Target A, other problems like these: plus-two t, of the differences with two made-up ones appended."""
+    """Target A, other problems like these: plus-two t, of the differences with -1 and +1 appended."""
     paired_t: Bounds[float]
     """The ordinary paired t interval; NaN for one problem, and without width where all differences agree."""
     these_problems: Bounds[float]
@@ -72,10 +72,11 @@ def paired_difference(
 
     d_i is pass@k of A less that of B on problem i (both unbiased), and the difference their mean.
 
-    ``new_problems`` is the t interval (m + 1 degrees of freedom) of the d_i with -h and +h appended, cut to [-1, 1]; h
-    is the largest |d_i| seen, or 1 if all are 0.  For n = k = 1 that is the interval of Bonett and Price (2012,
-    "Adjusted Wald confidence interval for a difference of binomial proportions based on paired data", JEBS 37:479) with
-    t for z.  Unlike the paired t, which stands beside it, it keeps a width where all differences agree.
+    ``new_problems`` is the t interval (m + 1 degrees of freedom) of the d_i with -1 and +1 appended, cut to [-1, 1]:
+    for n = k = 1 the interval of Bonett and Price (2012, "Adjusted Wald confidence interval for a difference of binomial
+    proportions based on paired data", JEBS 37:479) with t for z.  It keeps a width where all differences agree and
+    covers where few problems decide; where the differences are many and small it is cautious, and may hold 0 although p
+    is small.  ``paired_t`` beside it is the ordinary one.
     ``these_problems`` is the difference plus and minus z sqrt(sum of V_A + V_B) / m, where V is ``sampling_variance``
     from the beta-binomial fit of each run, and one made-up problem with the largest V is added.
     ``p`` is ``sign_flip_p`` of the d_i, with ``draws`` and ``seed``.
@@ -90,8 +91,7 @@ def paired_difference(
     differences = pass_at_k(a.n, a.c, [k]) - pass_at_k(b.n, b.c, [k])
     m = differences.size
     mean = math.fsum(differences) / m
-    largest = float(np.abs(differences).max()) or 1.0
-    padded = np.concatenate([differences, [-largest, largest]])
+    padded = np.concatenate([differences, [-1.0, 1.0]])
     spread = _spread(padded)
     unpadded = _spread(differences) if m > 1 else math.nan
     noise = _noise(a, b, k)

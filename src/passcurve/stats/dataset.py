@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.doubled import FloatArray
+from passcurve.stats.fit import beta_binomial_fit, beta_posterior_pass_at_k
 from passcurve.stats.intervals import Bounds, clopper_pearson, plus_two_t, wilson
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.rows import IntArray, Row, counts, inside, numbers, one_whole, student
@@ -120,8 +121,9 @@ def dataset_interval(
 
     Target ``these_problems``: "beta-binomial" (the default) takes the sampling variance V of each problem from the
     fitted model, adds one made-up problem with the largest V there is, and turns the total into the number N of coins
-    whose proportion varies as much: ``N = mean (1 - mean) / variance``, at least m.  The limits are the exact ones of a
-    proportion of N (Korn and Graubard 1998, Survey Methodology 24:193, for the effective number).  "unbiased" is the
+    whose proportion varies as much: ``N = mean (1 - mean) / variance``, at least m, with the mean seen or the model's,
+    whichever gives fewer.  The limits are the exact ones of a proportion of N (Korn and Graubard 1998, Survey
+    Methodology 24:193, for the effective number).  "unbiased" is the
     mean plus and minus z sqrt(sum V) / m with the unbiased V, where 2k <= n.  "bound" is what remains where no variance
     can be estimated, and the default there.  For one sample of each problem it gives the exact limits of a proportion
     of m, which are right if all chances are alike and wide otherwise (Hoeffding 1956, Ann. Math. Statist. 27:713).
@@ -292,16 +294,23 @@ def _these(row: Row, k: int, mean: float, level: float, method: Method, *, alike
     if found.method == "none":
         raise ValueError(found.reason)
     variance = (math.fsum(found.variance) + largest_variance(int(row.n.min()), k)) / m**2
-    low, high = effective_limits(np.array([mean]), np.array([variance]), m, level)
+    fit = beta_binomial_fit(row.n, row.c)
+    smooth = math.fsum(beta_posterior_pass_at_k(row.n, row.c, k, fit.a, fit.b).mean) / m
+    low, high = effective_limits(np.array([mean]), np.array([smooth]), np.array([variance]), m, level)
     return Bounds(float(low[0]), float(high[0]))
 
 
-def effective_limits(mean: FloatArray, variance: FloatArray, m: int, level: float) -> Bounds[FloatArray]:
-    """Return the exact limits of a proportion ``mean`` of as many coins as vary by ``variance``, at least m."""
+def effective_limits(
+    mean: FloatArray, smooth: FloatArray, variance: FloatArray, m: int, level: float
+) -> Bounds[FloatArray]:
+    """Return the exact limits of a proportion ``mean`` of as many coins as vary by ``variance``, at least m.
+
+    The coins are counted at ``mean`` and at ``smooth``, what the model makes of the mean, and the fewer are taken.
+    """
     from scipy.special import betainccinv, betaincinv
 
     tail = (1.0 - level) / 2.0
-    coins = np.maximum(m, mean * (1.0 - mean) / variance)
+    coins = np.maximum(m, np.minimum(mean * (1.0 - mean), smooth * (1.0 - smooth)) / variance)
     passed, failed = coins * mean, coins * (1.0 - mean)
     none, every = mean <= 0.0, mean >= 1.0
     low = np.where(none, 0.0, betaincinv(np.where(none, 1.0, passed), failed + 1.0, tail))
