@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from passcurve import __version__
-from passcurve.cli import bench, doctor, judge, show
+from passcurve.cli import bench, compare, doctor, judge, show
 from passcurve.cli.output import say
 
 app = typer.Typer(
@@ -18,6 +18,8 @@ app = typer.Typer(
 )
 app.command("judge")(judge.judge)
 app.command("show")(show.show)
+app.command("compare")(compare.compare)
+app.command("plan")(compare.plan)
 app.add_typer(bench.app, name="bench")
 app.command("doctor")(doctor.doctor)
 

