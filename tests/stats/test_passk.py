@@ -72,6 +72,7 @@ class TestExact:
             ((4, 1, 0), "k=0 is less than 1"),
             ((4, -1, 1), "n=4 and c=-1 must not be negative"),
             ((4, True, 1), "n, c and k must be integers, not bool"),
+            ((4, 1.0, 1), "n=4, c=1.0, k=1: each must be an integer"),
         ],
     )
     def test_refuses_what_is_outside_the_definition(self, count: tuple[int, int, int], message: str) -> None:

@@ -57,6 +57,7 @@ class TestExpectedAttempts:
         [
             ((5, 1, 7), r"budget=7 exceeds n\+1=6: no unbiased estimator exists"),
             (([9, 5], 1, 7), r"budget=7 exceeds n\+1=6 at element 1: no unbiased estimator exists"),
+            ((5, 1, 10**12), r"budget=1000000000000 exceeds n\+1=6: no unbiased estimator exists"),
             ((5, 6, 1), "c=6 exceeds n=5"),
             ((5, 1, 0), "budget=0 is less than 1"),
         ],
@@ -103,6 +104,7 @@ class TestSubmissions:
     def test_without_a_limit_it_is_pass_at_k(self) -> None:
         """With at least k submissions it is pass@k to the last bit, and at k = 1 c/n."""
         assert pass_at_k(100, 7, 20) == n_at_k(100, 30, 7, 20, 20)
+        assert pass_at_k(100, 7, 20) == n_at_k(100, 30, 7, 20, 10**12)
         assert 7 / 100 == n_at_k(100, 30, 7, 1, 1)
 
     def test_nothing_kept_is_nothing_solved(self) -> None:

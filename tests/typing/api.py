@@ -20,13 +20,20 @@ from passcurve import (
     Request,
     Result,
     Verdict,
+    cover_at_tau,
     estimate,
     exact_pass_at_k,
+    expected_attempts,
     fail_at_k,
+    g_pass_at_k,
+    jackknife_var_pass_at_k,
     judge,
     load_benchmark,
+    maj_at_k,
     pass_at_k,
     pass_curve,
+    pass_hat_k,
+    pkpo_rewards,
 )
 
 assert_type(passcurve.__version__, str)
@@ -38,6 +45,13 @@ assert_type(fail_at_k(10, 3, 1), np.float64)
 assert_type(fail_at_k(np.array([10]), np.array([3]), [1, 5]), NDArray[np.float64])
 assert_type(pass_curve([10], [3], 10), NDArray[np.float64])
 assert_type(exact_pass_at_k(10, 3, 1), Fraction)
+assert_type(jackknife_var_pass_at_k(10, 3, 1), np.float64)
+assert_type(pass_hat_k(10, [3, 4], 1), NDArray[np.float64])
+assert_type(g_pass_at_k(10, 3, 5, Fraction(1, 2)), np.float64)
+assert_type(cover_at_tau([10, 10], [3, 4], 0.5), np.float64)
+assert_type(expected_attempts(10, 3, 5), np.float64)
+assert_type(maj_at_k([3, 4], None, 1), NDArray[np.float64] | np.float64)
+assert_type(pkpo_rewards([0, 1], 1), NDArray[np.float64])
 
 counts = [Counts(problem_id="a", n=10, c=3)]
 assert_type(counts[0].n, int)

@@ -41,7 +41,7 @@ class Counts(NamedTuple):
 
 def counts(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> Counts:
     """Return n, c and k as integers of their own shapes, or refuse them: 0 <= c <= n and 1 <= k <= n."""
-    found = Counts(integers("n", n), integers("c", c), integers("k", k, least=1))
+    found = Counts(integers("n", n), integers("c", c), integers("k", k, least=1, capped=False))
     samples, passed = np.broadcast_arrays(found.n, found.c)
     not_above("c", passed, "n", samples)
     shape = np.broadcast_shapes(samples.shape, found.k.shape)
@@ -63,8 +63,11 @@ def not_above(small_name: str, small: IntArray, large_name: str, large: IntArray
             raise ValueError(f"{label(place)}{small_name}={small[place]} exceeds {large_name}={large[place]}")
 
 
-def integers(name: str, values: ArrayLike, *, least: int = 0) -> IntArray:
-    """Return counts as int64, not copied where they are that; only k may exceed ``LARGEST_N`` (it is refused later)."""
+def integers(name: str, values: ArrayLike, *, least: int = 0, capped: bool = True) -> IntArray:
+    """Return counts as int64, not copied where they are that.
+
+    What counts samples is capped at ``LARGEST_N``; a k or a budget is not, for it is compared with a count elsewhere.
+    """
     found = rectangular(name, values)
     if not found.size and found.dtype.kind == "f":
         return found.astype(np.int64)
@@ -80,7 +83,7 @@ def integers(name: str, values: ArrayLike, *, least: int = 0) -> IntArray:
         wrong = f"is less than {least}" if least else "is negative"
         raise ValueError(f"{label(place)}{name}={_plain(found[place])} {wrong}")
     if found.size and found.max() > LARGEST_N:
-        if name != "k":
+        if capped:
             place = first(found > LARGEST_N)
             most = f"exceeds {LARGEST_N}, the most this is made for"
             raise ValueError(f"{label(place)}{name}={_plain(found[place])} {most}")

@@ -144,7 +144,10 @@ def exact_pass_at_k(n: SupportsIndex, c: SupportsIndex, k: SupportsIndex) -> Fra
     """
     if any(isinstance(value, (bool, np.bool_)) for value in (n, c, k)):
         raise ValueError("n, c and k must be integers, not bool")
-    n, c, k = operator.index(n), operator.index(c), operator.index(k)
+    try:
+        n, c, k = operator.index(n), operator.index(c), operator.index(k)
+    except TypeError:
+        raise ValueError(f"n={n!r}, c={c!r}, k={k!r}: each must be an integer") from None
     if n < 0 or c < 0:
         raise ValueError(f"n={n} and c={c} must not be negative")
     if k < 1:

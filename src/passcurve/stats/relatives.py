@@ -32,7 +32,7 @@ def expected_attempts(n: ArrayLike, c: ArrayLike, budget: ArrayLike) -> FloatArr
     naming the element otherwise.  The relative error is some 1e-15.
     Source: the tail sum of an expectation, with Chen et al. 2021, arXiv:2107.03374, equation 1 for each term.
     """
-    samples, passed, most = integers("n", n), integers("c", c), integers("budget", budget, least=1)
+    samples, passed, most = integers("n", n), integers("c", c), integers("budget", budget, least=1, capped=False)
     not_above("c", passed, "n", samples)
     if (over := np.greater(most, samples + 1)).any():
         place = first(over)
@@ -67,7 +67,7 @@ def n_at_k(
     """
     kept, right = integers("filtered", filtered), integers("correct", correct)
     samples, _, drawn = counts(n, 0, k)
-    most = integers("submissions", submissions, least=1)
+    most = integers("submissions", submissions, least=1, capped=False)
     not_above("filtered", kept, "n", samples)
     not_above("correct", right, "filtered", kept)
     return once_each(_submitted, samples, kept, right, drawn, most)

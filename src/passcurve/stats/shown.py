@@ -55,8 +55,8 @@ def naive_variance(p: ArrayLike, k: ArrayLike, t: ArrayLike) -> FloatArray | np.
     The law is the binomial one: each batch holds a pass with the chance 1 - q^k (Chen et al. 2021, section 2.1, on the
     estimate itself).  p, k >= 1 and t >= 1 broadcast; errors are those of the module.
     """
-    arguments = chances("p", p), integers("k", k, least=1), integers("t", t, least=1)
-    return once_each(_naive, *arguments)
+    drawn, batches = (integers(*named, least=1, capped=False) for named in (("k", k), ("t", t)))
+    return once_each(_naive, chances("p", p), drawn, batches)
 
 
 @overload

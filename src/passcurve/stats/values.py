@@ -51,8 +51,8 @@ def min_at_k(values: ArrayLike, k: ArrayLike) -> FloatArray | np.float64:
     For values 0 and 1 it is pass^k.  Shapes, errors and accuracy are those of the module; at k = 1 it is the mean of
     the values.  Source: that of ``max_at_k``.
     """
-    found = finite("values", values)
-    return -_weighted(-found, -found, k) + 0.0
+    turned = -finite("values", values)
+    return -_weighted(turned, turned, k) + 0.0
 
 
 def largest_weights(n: int, k: int) -> FloatArray:
@@ -73,7 +73,8 @@ def _weighted(values: FloatArray, scores: FloatArray, k: ArrayLike) -> FloatArra
     shape = np.broadcast_shapes(lead, drawn.shape)
     if not math.prod(shape):
         return np.empty(shape)
-    means = _tied_means(values.reshape(-1, n), scores.reshape(-1, n))
+    rows = values.reshape(-1, n)
+    means = np.sort(rows, axis=-1) if scores is values else _tied_means(rows, scores.reshape(-1, n))
     ks, k_at = np.unique(drawn, return_inverse=True)
     table = np.empty((ks.size, means.shape[0]))
     for at, each in enumerate(ks.tolist()):
