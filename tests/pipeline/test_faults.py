@@ -283,10 +283,13 @@ def test_a_slow_sample_is_held(run_of, processes, nothing_left, kind):
     """A sample near its limit passes, however long it or its surroundings are stopped by somebody else."""
     run = run_of([{"task_id": "starter/0", "completion": SLOW}], "--workers", "1")
     session = run.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     # Past its slice of 0.3 s, which a sample may lose.
     while not any(used(pid) > 0.5 for pid in parts(session.pid, processes)["samples"]):
         assert time.monotonic() < deadline
+        if session.poll() is not None:
+            # On a busy machine the moment can be missed.
+            session = run.start()
         time.sleep(0.01)
     hold(parts(session.pid, processes)[kind], 5)
     session.communicate(timeout=60)
