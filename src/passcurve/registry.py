@@ -70,6 +70,10 @@ PUBLIC: dict[str, str] = {
     "ranked_top_k": "passcurve.stats:ranked_top_k",
     "unbiased_variance": "passcurve.stats:unbiased_variance",
     "var_pass_at_k": "passcurve.stats:var_pass_at_k",
+    "Extrapolation": "passcurve.stats:Extrapolation",
+    "Hull": "passcurve.stats:Hull",
+    "extrapolate": "passcurve.stats:extrapolate",
+    "temperature_hull": "passcurve.stats:temperature_hull",
 }
 """The public names of the package, each with its module and attribute."""
 

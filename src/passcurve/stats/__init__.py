@@ -3,6 +3,7 @@
 In: arrays.  Out: arrays.  Refuses: input outside the definition (ValueError naming the element), IO, global state.
 """
 
+from passcurve.stats.beyond import Extrapolation, Hull, extrapolate, temperature_hull
 from passcurve.stats.compare import Paired, holm, mcnemar_exact, paired_difference
 from passcurve.stats.dataset import (
     Band,
@@ -40,6 +41,8 @@ __all__ = [
     "Bounds",
     "Clustered",
     "DatasetInterval",
+    "Extrapolation",
+    "Hull",
     "MaxT",
     "Paired",
     "Plan",
@@ -58,6 +61,7 @@ __all__ = [
     "distinct_at_k",
     "exact_pass_at_k",
     "expected_attempts",
+    "extrapolate",
     "fail_at_k",
     "g_pass_at_k",
     "holm",
@@ -89,6 +93,7 @@ __all__ = [
     "sign_flip_p",
     "simultaneous_band",
     "stratified_permutation_p",
+    "temperature_hull",
     "unbiased_variance",
     "var_pass_at_k",
     "wilson",

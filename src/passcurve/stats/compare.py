@@ -73,8 +73,8 @@ def paired_difference(
     d_i is pass@k of A less that of B on problem i (both unbiased), and the difference their mean.
 
     ``new_problems`` is the t interval (m + 1 degrees of freedom) of the d_i with -1 and +1 appended, cut to [-1, 1]:
-    for n = k = 1 the interval of Bonett and Price (2012, "Adjusted Wald confidence interval for a difference of binomial
-    proportions based on paired data", JEBS 37:479) with t for z.  It keeps a width where all differences agree and
+    for n = k = 1 the interval of Bonett and Price (2012, "Adjusted Wald confidence interval for a difference of
+    binomial proportions based on paired data", JEBS 37:479) with t for z.  It keeps a width where all differences agree and
     covers where few problems decide; where the differences are many and small it is cautious, and may hold 0 although p
     is small.  ``paired_t`` beside it is the ordinary one.
     ``these_problems`` is the difference plus and minus z sqrt(sum of V_A + V_B) / m, where V is ``sampling_variance``
