@@ -50,10 +50,10 @@ def mounts() -> list[str]:
 
 
 def system_v() -> set[str]:
-    """Return the shared memory, queues and semaphores of System V: kind, key and number."""
+    """Return what there is of System V, kind and key."""
     kinds = ("shm", "msg", "sem")
     lines = ((kind, line) for kind in kinds for line in Path("/proc/sysvipc", kind).read_text("ascii").splitlines()[1:])
-    return {f"{kind} {' '.join(line.split()[:2])}" for kind, line in lines}
+    return {f"{kind} {int(line.split()[0]) & 0xFFFFFFFF:x}" for kind, line in lines}
 
 
 class Host:
@@ -76,7 +76,7 @@ class Host:
         self._ended = threading.Event()
         self._listen()
         self._processes = below(os.getpid())
-        self._mounts, self._system_v = mounts(), system_v()
+        self._mounts = mounts()
         self._limits = Path("/proc/self/limits").read_text("ascii")
 
     def _listen(self) -> None:
@@ -160,6 +160,7 @@ class Host:
             time.sleep(0.05)
         status = self.canary.stat()
         kept = (self.canary.read_text("ascii"), stat.S_IMODE(status.st_mode), status.st_mtime, status.st_nlink)
+        key = f"{int(self.mark[-7:], 16):x}"
         wide = (socket.AF_INET, self.free), (socket.AF_INET6, self.free)
         return {
             "no process is left": sorted(left),
@@ -170,7 +171,7 @@ class Host:
             "the canary is not alone": sorted(_in(self.folder) - {"canary", "line"}),
             "no mark is left": self._marks(),
             "no mount is left": sorted(set(mounts()) - set(self._mounts)),
-            "nothing of System V is left": sorted(system_v() - self._system_v),
+            "nothing of System V is left": sorted(each for each in system_v() if each.endswith(f" {key}")),
             "the folder for temporary files is empty": sorted(_in(self.run / "tmp")),
             "the home is what it was": sorted(_in(self.run / "home") - {"secret"}),
             "our own limits are what they were": Path("/proc/self/limits").read_text("ascii") != self._limits,

@@ -76,8 +76,8 @@ class Control:
     problem: str = "add"
     program: str | None = None
     completion: str | None = None
-    without_walls: bool = True
-    """It also passes at isolation none."""
+    apart: bool = False
+    """It passes only where the tests are apart, because it was flattened to plain data."""
 
     @property
     def row(self) -> dict[str, Any]:

@@ -383,15 +383,18 @@ def add(a, b):
     Attack(
         name="the tests found through ctypes",
         program="""
-import ctypes, gc
+import ctypes
 
 def add(a, b):
-    word = b'seven and ' + b'thirty-' + b'five'
-    base = id(gc) & ~0xfffff
-    data = ctypes.string_at(base, 1 << 16)
-    return a + b if word in data else 0
+    api = ctypes.pythonapi
+    api.PyEval_GetFrame.restype = ctypes.py_object
+    frame = api.PyEval_GetFrame()
+    while frame is not None:
+        if frame.f_code.co_name == 'check':
+            return a + b
+        frame = frame.f_back
+    return 0
 """,
-        ends=("failed", "crash"),
     ),
     Attack(
         name="one for True",

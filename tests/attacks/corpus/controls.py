@@ -67,6 +67,7 @@ CONTROLS = (
     _add("multiplies matrices", "m = np.eye(40) @ np.eye(40)\nreturn a + b + int(m.sum()) - 40", "import numpy as np"),
     Control(
         name="returns an array for a list",
+        apart=True,
         problem="evens",
         program="import numpy as np\ndef evens(numbers):\n    kept = np.array(numbers, dtype=int)\n    return kept[kept % 2 == 0]\n",
     ),
@@ -126,7 +127,6 @@ CONTROLS = (
     _add(
         "catches a want of memory",
         "try:\n    bytearray(1 << 40)\nexcept MemoryError:\n    return a + b",
-        without_walls=True,
     ),
     _add(
         "returns from a finally",

@@ -11,6 +11,25 @@ def said(path):
         return b"a secret of the host" in file.read(1 << 20)
 
 
+def locked(fd):
+    """Lock a file for a moment."""
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(fd)
+    return True
+
+
+def held_open():
+    """Return the descriptors beside the three standard ones."""
+    found = []
+    for fd in range(3, 64):
+        try:
+            os.fstat(fd)
+        except OSError:
+            continue
+        found.append(fd)
+    return found
+
+
 def made(path):
     """Make a file."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
@@ -80,7 +99,10 @@ FILES = (
         "os.setxattr('.', 'user.left', b'x')",
         harmless=False,
     ),
-    _probe("locks on a file of the host", "fcntl.flock(os.open('@CANARY@', os.O_RDONLY), fcntl.LOCK_EX)"),
+    _probe(
+        "locks on a file of the host",
+        "locked(os.open('@CANARY@', os.O_RDONLY))",
+    ),
     _probe("a file of the host seen", "os.stat('@CANARY@')", "os.access('@CANARY@', os.F_OK)"),
     _probe("a folder of the host listed", "os.listdir('@FOLDER@')", "os.scandir('@FOLDER@').__next__()"),
     _probe(
@@ -88,7 +110,7 @@ FILES = (
         "checked(libc.inotify_add_watch(checked(libc.inotify_init()), b'@FOLDER@', 2))",
         "fcntl.fcntl(os.open('@FOLDER@', os.O_RDONLY), fcntl.F_NOTIFY, 2)",
     ),
-    _probe("a folder of the host entered", "os.chdir('@FOLDER@')", "os.chroot('@FOLDER@')", harmless=False),
+    _probe("a folder of the host entered", "os.chdir('@FOLDER@')", harmless=False),
     _probe(
         "a file made on the host",
         "made('@FOLDER@/@MARK@')",
@@ -156,12 +178,12 @@ FILES = (
         "any('@MARK@' in value for value in os.environ.values())",
         "any(name in os.environ for name in ('ATTACK_SECRET', 'PASSCURVE_CACHE', 'PATH', 'TMPDIR'))",
         "b'@MARK@' in open('/proc/self/environ', 'rb').read()",
+        harmless=False,
     ),
     _probe(
         "inherited descriptors",
-        "any(stat.S_ISREG(os.fstat(fd).st_mode) or stat.S_ISDIR(os.fstat(fd).st_mode) for fd in map(int, os.listdir('/proc/self/fd')))",
-        "[os.fstat(fd) for fd in range(4, 64)]",
-        "os.fstat(4)",
+        "len(held_open()) > 1 or not all(stat.S_ISSOCK(os.fstat(fd).st_mode) for fd in held_open())",
+        "any(os.fstat(fd).st_rdev != os.stat('/dev/null').st_rdev for fd in range(3))",
         harmless=False,
     ),
     _probe(
@@ -197,6 +219,7 @@ FILES = (
     _probe(
         "the old root",
         "os.chroot('/proc/1/root')",
+        "os.chroot('.')",
         "checked(libc.pivot_root(b'/tmp', b'/tmp')) if hasattr(libc, 'pivot_root') else False",
         "os.listdir('/proc/1/cwd')",
         harmless=False,

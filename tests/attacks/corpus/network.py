@@ -23,6 +23,22 @@ def listening(family, address):
     return True
 
 
+def line():
+    """Return the descriptor of the line to the tests."""
+    for fd in range(3, 64):
+        try:
+            os.fstat(fd)
+        except OSError:
+            continue
+        return fd
+    raise NameError("there is no line")
+
+
+def sent_away(pair):
+    """Send a descriptor over a pair of sockets."""
+    return socket.send_fds(pair[0], [b"x"], [0])
+
+
 def any_family(kind):
     """Say whether a socket of any family can be made."""
     made = []
@@ -93,13 +109,13 @@ NETWORK = (
     ),
     _probe(
         "a descriptor sent away",
-        "socket.send_fds(socket.socketpair()[0], [b'x'], [0])",
-        "socket.send_fds(socket.socket(fileno=3), [b'x'], [0])",
+        "sent_away(socket.socketpair())",
+        "sent_away([socket.socket(fileno=os.dup(line()))])",
     ),
     _probe("who is at the other end of a line", "socket.socketpair()[0].getsockopt(socket.SOL_SOCKET, 17, 12)"),
     _probe(
         "who is at the other end of the tests' line",
-        "[socket.socket(fileno=os.dup(3)).getsockopt(socket.SOL_SOCKET, 17, 12)]",
+        "[socket.socket(fileno=os.dup(line())).getsockopt(socket.SOL_SOCKET, 17, 12)]",
         harmless=False,
     ),
     _probe("a tunnel", "os.open('/dev/net/tun', os.O_RDWR)", "open('/dev/vsock')", "open('/dev/tap0')", harmless=False),

@@ -145,6 +145,7 @@ RESOURCES = (
         "resource.setrlimit(resource.RLIMIT_NOFILE, (100_000, 100_000))",
         "resource.setrlimit(resource.RLIMIT_NPROC, (100_000, 100_000))",
         "resource.setrlimit(resource.RLIMIT_CORE, (1 << 30, 1 << 30))",
+        harmless=False,
     ),
     probe(
         "first in line",
