@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import socket
@@ -18,9 +19,20 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from passcurve.sandbox import wire
-from passcurve.sandbox.wire import Closed, Decoder, Encoder, FrameBuffer, Handle, WireError, decode, encode
+from passcurve.sandbox.wire import (
+    Closed,
+    Decoder,
+    Encoder,
+    FrameBuffer,
+    Handle,
+    TooMuchError,
+    WireError,
+    decode,
+    encode,
+)
 
 HUGE = 1 << 40_000
 
@@ -320,6 +332,72 @@ def test_decoding_is_quick(what: str):
     assert seconds(lambda: refuses(data)) < 2.0
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_damaged_structure(data: st.DataObject):
+    """Values of which parts were cut out, doubled, moved or given other lengths are values or raise WireError."""
+    whole = bytearray(b"l\3\0\0\0" + b"".join(encode(data.draw(values)) for _ in range(3)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        start, end = sorted(data.draw(st.lists(st.integers(0, len(whole)), min_size=2, max_size=2)))
+        part = bytes(whole[start:end])
+        match data.draw(st.sampled_from(["cut", "double", "length", "tag"])):
+            case "cut":
+                del whole[start:end]
+            case "double":
+                at = data.draw(st.integers(0, len(whole)))
+                whole[at:at] = part
+            case "length":
+                whole[start : start + 4] = struct.pack("<I", data.draw(st.sampled_from([0, 1, 3, 255, 1 << 31])))
+            case _:
+                whole[start : start + 1] = data.draw(st.sampled_from([b"l", b"t", b"S", b"Z", b"d", b"r", b"q", b"D"]))
+    try:
+        value = Decoder(None, 100_000).decode(bytes(whole))
+    except WireError:
+        return
+    assert exact(value) == exact(decode(encode(value)))
+
+
+PRIME = (1 << 61) - 1
+WORK: dict[str, Callable[[], bytes]] = {
+    "empty lists": lambda: b"l" + struct.pack("<I", 200_000) + encode([]) * 200_000,
+    "empty dictionaries": lambda: b"l" + struct.pack("<I", 200_000) + encode({}) * 200_000,
+    "ranges": lambda: encode([range(3)] * 80_000),
+    "fractions": lambda: encode([Fraction(1, 2)] * 80_000),
+    "decimals": lambda: encode([Decimal(1)] * 80_000),
+    "a long fraction": lambda: b"q" + encode((1 << 2_000_000) + 1) + encode((1 << 2_000_000) + 3),
+    "keys of one hash": lambda: encode({i * PRIME for i in range(1200)}),
+    "keys of one hash in a dictionary": lambda: encode(dict.fromkeys(i * PRIME for i in range(1200))),
+    "tuples of one hash": lambda: encode(frozenset((i * PRIME,) for i in range(1200))),
+}
+
+
+@pytest.mark.parametrize("what", WORK)
+def test_work_is_bounded(what: str):
+    """Values that cost more than the receiver gives are refused, and taken by one that gives more."""
+    data = WORK[what]()
+    with pytest.raises(TooMuchError, match="too much work"):
+        Decoder(None, 1_000_000).decode(data)
+    Decoder(None, 100_000_000).decode(data)
+
+
+def test_ordinary_work_is_taken():
+    """Plain values, and keys that share a hash now and then, cost little more than their number."""
+    grid = {(x, y) for x in range(-100, 100) for y in range(-100, 100)}
+    assert grid == Decoder(None, 100_000).decode(encode(grid))
+    signs = set(itertools.product((-2, -1, 0, 1, 2), repeat=6))
+    assert signs == Decoder(None, 1_000_000).decode(encode(signs))
+    assert 200_000 == len(Decoder(None, 200_010).decode(encode(list(range(200_000)))))
+
+
+def test_work_adds_up():
+    """One decoder's bound holds for all that it decodes together."""
+    decoder, data = Decoder(None, 3500), encode(list(range(1000)))
+    for _ in range(3):
+        decoder.decode(data)
+    with pytest.raises(TooMuchError):
+        decoder.decode(data)
+
+
 # Frames.
 
 
@@ -378,6 +456,42 @@ def test_nobody_reads():
 def framed(*payloads: bytes) -> bytes:
     """Return frames as they go over a line."""
     return b"".join(struct.pack("<I", len(payload)) + payload for payload in payloads)
+
+
+class Lines(RuleBasedStateMachine):
+    """Frames of any size put on a line and taken off it in pieces of any size: nothing is lost, added or moved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer = FrameBuffer(1000)
+        self.line = b""
+        self.sent: list[bytes] = []
+        self.got: list[bytes] = []
+
+    @rule(payload=st.binary(max_size=1000))
+    def send(self, payload: bytes) -> None:
+        """Put a frame on the line."""
+        self.line += framed(payload)
+        self.sent.append(payload)
+
+    @rule(size=st.integers(0, 3000))
+    def take(self, size: int) -> None:
+        """Take some bytes off it."""
+        self.got += self.buffer.feed(self.line[:size])
+        self.line = self.line[size:]
+
+    @invariant()
+    def order(self) -> None:
+        """Compare what has come with what was sent."""
+        assert self.got == self.sent[: len(self.got)]
+
+    def teardown(self) -> None:
+        """Take what is left: it is all there."""
+        assert self.sent == self.got + self.buffer.feed(self.line)
+
+
+TestLines = Lines.TestCase
+TestLines.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
 
 
 def test_frames_split_at_every_byte():

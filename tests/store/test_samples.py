@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 from hashlib import blake2b
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from passcurve.errors import DataError
 from passcurve.store import lines, samples
-from passcurve.store.samples import MAX_DEPTH, MAX_TEXT_BYTES, BadLine, read_rows
+from passcurve.store.samples import BOM, MAX_DEPTH, MAX_TEXT_BYTES, BadLine, read_rows
 from passcurve.types import Completion, SampleKey
 
 KNOWN = ("T/0", "T/1")
@@ -235,6 +236,49 @@ NEARLY_ROWS = st.dictionaries(
     st.sampled_from(["task_id", "completion", "solution", "x"]), st.sampled_from(["T/0", "T/1", "U"]) | JSON_VALUES
 ).map(lambda fields: json.dumps(fields).encode())
 
+PIECES = [
+    *(b"{", b"}", b"[", b"]", b'"', b",", b":", b"\\", b"\\u0000", b"\\ud800", b"\0", b"\x1f\x8b", b"\xff"),
+    *(b"\xef\xbb\xbf", b"\r", b"\x0b", b"\x0c", b"\x1c", b"\xc2\x85", b"\xe2\x80\xa8", b"NaN", b"-Infinity", b"1e999"),
+    *(b"9" * 5000, b"-" + b"9" * 5000, b"0." + b"1" * 5000, b"1E" + b"9" * 400, b"[" * 250, b"]" * 250, b'{"a":' * 250),
+    *(
+        b', "task_id": "T/1"',
+        b', "task_id": null',
+        b', "completion": 5',
+        b', "solution": "s"',
+        b', "completion": "again"',
+    ),
+]
+
+
+NUMBERS = [b"9" * 5000, b"-" + b"9" * 5000, b"1E" + b"9" * 400, b"1." + b"3" * 5000, b"-0", b"NaN", b"-Infinity", b"0"]
+DEEP = [b"[" * depth + b"]" * depth for depth in (MAX_DEPTH - 1, MAX_DEPTH, 900)]
+FIELDS = st.tuples(
+    st.sampled_from([b"task_id", b"task_id", b"completion", b"solution", b"x", b"", b"task\\u005fid", b"\\ud800"]),
+    st.sampled_from([b'"T/0"', b'"T/0"', b'"T/1"', b'"T\\/0"', b"null", b"{}", b'"\\ud800"', *NUMBERS, *DEEP]),
+)
+
+
+@st.composite
+def _written(draw: st.DrawFn) -> bytes:
+    """Return a row as no program writes it: keys twice, numbers without measure, too deep, odd blanks."""
+    fields = [b'"%s": %s' % field for field in draw(st.lists(FIELDS, max_size=5))]
+    return draw(st.sampled_from([b"", b" ", b"\t\r", BOM, b"\x0b"])) + b"{" + b",".join(fields) + b"}"
+
+
+@st.composite
+def _damaged(draw: st.DrawFn) -> bytes:
+    text = bytearray(row(completion=draw(st.sampled_from(["x", "é\n\ud800", "]" * 300])), x=draw(JSON_VALUES)).strip())
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(text)))
+        if draw(st.booleans()):
+            text[at:at] = draw(st.sampled_from(PIECES))
+        else:
+            text[at : at + draw(st.integers(1, 10))] = draw(st.sampled_from([b"", *PIECES]))
+    return bytes(text).replace(b"\n", b" ")
+
+
+DAMAGED = _written() | _damaged()
+
 
 class TestAnyBytes:
     """Files that nobody meant to write."""
@@ -253,10 +297,59 @@ class TestAnyBytes:
         counted = {item.line for item in found if isinstance(item, Completion)}
         assert {number for number, text in enumerate(texts, start=1) if _is_row(text)} == counted
 
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
+    @given(st.data())
+    def test_rows_that_were_damaged(self, path, data):
+        """A row whose parts were changed is a Completion or a BadLine, and the rows around it are what they were."""
+        damaged = data.draw(DAMAGED)
+        first, *found, last = read(path, row(completion="a") + damaged + b"\n" + row(completion="b"))
+        assert (1, "a", "b") == (first.line, first.text, last.text)
+        assert len(found) == bool(damaged.strip())
+        for item in found:
+            assert isinstance(item, Completion if _is_row(damaged) else BadLine), item
+            str(item).encode("utf-8", "surrogatepass")
+        assert last.key.sample_index == 1 + sum(
+            isinstance(item, Completion) and item.key.problem_id == "T/0" for item in found
+        )
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+    @given(st.lists(NEARLY_ROWS, max_size=5), st.lists(st.sampled_from([b"\n", b"\r\n"]), min_size=5, max_size=5))
+    def test_ends_of_lines_do_not_matter(self, path, texts, ends):
+        """Rows are the same whichever ends their lines have, one by one, but for the digest of what was read."""
+        mixed = read(path, b"".join(text + end for text, end in zip(texts, ends, strict=False)))
+        assert read(path, b"".join(text + b"\n" for text in texts)) == mixed
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+    @given(st.integers(0, 40), st.data())
+    def test_damaged_gzip_yields_rows_or_an_error(self, path, count, data):
+        """A packed file with changed, lost or added bytes gives rows, listed lines, or an error that names it."""
+        packed = bytearray(gzip.compress(b"".join(row(completion=f"c{n}") for n in range(count)), mtime=0))
+        for _ in range(data.draw(st.integers(1, 3))):
+            at = data.draw(st.integers(2, len(packed)))
+            match data.draw(st.sampled_from(["change", "cut", "add"])):
+                case "change":
+                    packed[at : at + 1] = data.draw(st.binary(min_size=1, max_size=1))
+                case "cut":
+                    del packed[at : at + data.draw(st.integers(1, 50))]
+                case _:
+                    packed[at:at] = data.draw(st.sampled_from([b"\0", b"\x1f\x8b", b"x" * 20, bytes(packed)]))
+        path.write_bytes(packed)
+        with contextlib.suppress(DataError):
+            for item in read_rows(path, KNOWN):
+                assert isinstance(item, (Completion, BadLine))
+
 
 def _is_row(text: bytes) -> bool:
     try:
-        value = json.loads(text.decode())
-    except ValueError:
+        value = json.loads(text.decode(), parse_int=float)
+    except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and isinstance(value.get("task_id"), str) and value["task_id"] in KNOWN
+    if not isinstance(value, dict) or _depth(value) > MAX_DEPTH:
+        return False
+    return isinstance(value.get("task_id"), str) and value["task_id"] in KNOWN
+
+
+def _depth(value: object) -> int:
+    if not isinstance(value, (dict, list)):
+        return 0
+    return 1 + max(map(_depth, value.values() if isinstance(value, dict) else value), default=0)
