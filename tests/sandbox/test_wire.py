@@ -383,7 +383,7 @@ def test_work_is_bounded(what: str):
 def test_ordinary_work_is_taken():
     """Plain values, and keys that share a hash now and then, cost little more than their number."""
     grid = {(x, y) for x in range(-100, 100) for y in range(-100, 100)}
-    assert grid == Decoder(None, 100_000).decode(encode(grid))
+    assert grid == Decoder(None, 300_000).decode(encode(grid))
     signs = set(itertools.product((-2, -1, 0, 1, 2), repeat=6))
     assert signs == Decoder(None, 1_000_000).decode(encode(signs))
     assert 200_000 == len(Decoder(None, 200_010).decode(encode(list(range(200_000)))))
