@@ -63,6 +63,12 @@ class TestPairedDifference:
         assert within == pytest.approx(found.within, rel=1e-12)
         assert float(np.var(found.differences, ddof=1)) == pytest.approx(found.between + found.within, rel=1e-12)
 
+    def test_minimum_detectable_difference(self) -> None:
+        """It is 1.959964 + .841621 (any normal table) standard errors of the differences."""
+        found = paired_difference(10, [3, 9, 5, 0], 10, [1, 9, 2, 4])
+        expected = 2.801585 * float(np.std([0.2, 0.0, 0.3, -0.4], ddof=1)) / 2
+        assert expected == pytest.approx(found.minimum_detectable, rel=1e-6)
+
     def test_swapping_the_runs_mirrors_everything(self) -> None:
         """B against A is minus A against B."""
         one = paired_difference(5, [5, 3, 1, 0], 6, [2, 3, 1, 1], 2)
@@ -77,6 +83,7 @@ class TestPairedDifference:
         assert (0.0, 1.0, 30) == (found.difference, found.p.p, found.ties)
         assert found.new_problems.high - found.new_problems.low > 2 / 32
         assert found.these_problems.high > 0.0 > found.these_problems.low
+        assert math.isnan(found.minimum_detectable)
         assert "all differences agree: an interval without width is not certainty" in found.warnings
 
     @pytest.mark.parametrize("passed", [0, 7])

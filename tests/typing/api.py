@@ -13,27 +13,36 @@ import passcurve
 from passcurve import (
     Benchmark,
     Counts,
+    DatasetInterval,
     Estimate,
     Limits,
+    Paired,
     PasscurveError,
     Problem,
     Request,
     Result,
     Verdict,
     cover_at_tau,
+    dataset_interval,
     estimate,
     exact_pass_at_k,
     expected_attempts,
+    extrapolate,
     fail_at_k,
     g_pass_at_k,
+    holm,
     jackknife_var_pass_at_k,
     judge,
     load_benchmark,
     maj_at_k,
+    mcnemar_exact,
+    paired_difference,
     pass_at_k,
     pass_curve,
     pass_hat_k,
     pkpo_rewards,
+    plan,
+    sign_flip_p,
 )
 
 assert_type(passcurve.__version__, str)
@@ -62,6 +71,20 @@ for each in estimate(counts, [1, 10]):
     if each.new_problems is not None:
         assert_type(each.new_problems.low, float)
         assert_type(each.new_problems.method, str)
+
+    assert_type(each.within, float | None)
+    assert_type(each.warnings, tuple[str, ...])
+
+found = paired_difference([10], [3], [10], [4], 1)
+assert_type(found, Paired)
+assert_type(found.new_problems.low, float)
+assert_type(found.differences, NDArray[np.float64])
+assert_type(sign_flip_p([0.1, -0.2]).p, float)
+assert_type(mcnemar_exact(3, 4), np.float64)
+assert_type(holm([0.1]), NDArray[np.float64])
+assert_type(dataset_interval([10], [3]), DatasetInterval)
+assert_type(plan([10], [3]).problems, int | None)
+assert_type(extrapolate([10], [3], [20]).high, NDArray[np.float64])
 
 benchmark = load_benchmark("starter", Path("cache"))
 assert_type(benchmark, Benchmark)

@@ -54,7 +54,7 @@ class Paired(NamedTuple):
     within: float
     """Mean sampling variance of a problem's difference."""
     minimum_detectable: float
-    """The true difference that this run would have found significant at 1 - level with power .8."""
+    """The true difference that this run would have found with power .8; NaN where all differences agree."""
     warnings: tuple[str, ...]
 
 
@@ -74,13 +74,13 @@ def paired_difference(
 
     ``new_problems`` is the t interval (m + 1 degrees of freedom) of the d_i with -1 and +1 appended, cut to [-1, 1]:
     for n = k = 1 the interval of Bonett and Price (2012, "Adjusted Wald confidence interval for a difference of
-    binomial proportions based on paired data", JEBS 37:479) with t for z.  It keeps a width where all differences agree and
-    covers where few problems decide; where the differences are many and small it is cautious, and may hold 0 although p
-    is small.  ``paired_t`` beside it is the ordinary one.
+    binomial proportions based on paired data", JEBS 37:479) with t for z.  It keeps a width where all differences
+    agree and covers where few problems decide; where the differences are many and small it is cautious, and may hold 0
+    although p is small.  ``paired_t`` beside it is the ordinary one.
     ``these_problems`` is the difference plus and minus z sqrt(sum of V_A + V_B) / m, where V is ``sampling_variance``
     from the beta-binomial fit of each run, and one made-up problem with the largest V is added.
     ``p`` is ``sign_flip_p`` of the d_i, with ``draws`` and ``seed``.
-    ``minimum_detectable`` is (z_(alpha/2) + z_.2) s / sqrt(m), s that of ``new_problems``.
+    ``minimum_detectable`` is (z_(alpha/2) + z_.2) s / sqrt(m), s the standard deviation of the d_i; NaN if all agree.
 
     n and c have shape (m,) or broadcast to it.  ValueError naming the element for counts that cannot be, k > n, rows of
     different lengths and a level outside (0, 1).
@@ -115,7 +115,7 @@ def paired_difference(
         losses=int((differences < 0).sum()),
         between=unpadded**2 - within,
         within=within,
-        minimum_detectable=(normal(tail) + normal(1.0 - POWER)) * spread / math.sqrt(m + 2),
+        minimum_detectable=(normal(tail) + normal(1.0 - POWER)) * (unpadded or math.nan) / math.sqrt(m),
         warnings=tuple(_warnings(a, b, k, differences, noise)),
     )
 
