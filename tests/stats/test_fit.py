@@ -94,6 +94,11 @@ class TestPosterior:
         square = integrate.quad(lambda p: (1 - (1 - p) ** 4) ** 2 * law.pdf(p), 0, 1)[0]
         assert [mean, square - mean**2] == pytest.approx([found.mean[0], found.variance[0]], rel=1e-8)
 
+    def test_large_k_has_finite_moments(self) -> None:
+        """At k = 20,000 of n = 100,000, where the quotient of the moments exceeds any float, the variance is 0."""
+        found = beta_posterior_pass_at_k([100_000], [40_000], 20_000, 0.2, 0.8)
+        assert [1.0, 0.0] == [found.mean[0], found.variance[0]]
+
     def test_refuses_a_prior_that_is_none(self) -> None:
         """Both a and b must be positive and finite."""
         with pytest.raises(ValueError, match=r"^b=0 is not a positive number$"):

@@ -90,7 +90,13 @@ def posterior_moments(passed: FloatArray, failed: FloatArray, k: int) -> Posteri
     for j in range(k):
         log_q += np.log1p(-passed / (size + j))
         log_quotient += np.log1p(k * passed / ((failed + j) * (size + k + j)))
-    return Posterior(-np.expm1(log_q), np.exp(2.0 * log_q) * np.expm1(log_quotient))
+    # E[q^2k] - E[q^k]^2: as a difference where the two are far apart, else by their quotient, which keeps the digits.
+    far = log_quotient > 1.0
+    square = np.exp(2.0 * log_q)
+    variance = np.where(
+        far, np.exp(2.0 * log_q + log_quotient) - square, square * np.expm1(np.where(far, 0.0, log_quotient))
+    )
+    return Posterior(-np.expm1(log_q), variance)
 
 
 def above(values: IntArray) -> FloatArray:
