@@ -156,6 +156,14 @@ class TestTheseProblems:
         assert ("bound", "none") == (found.method, found.within_from)
         assert math.isnan(found.within)
 
+    def test_one_problem_has_its_own_limits(self) -> None:
+        """A single problem gets those of one_problem_interval, and several do not."""
+        found = dataset_interval([9], [4], 3, "these_problems")
+        low, high = one_problem_interval(9, 4, 3)
+        assert (low, high, "one problem") == (found.low, found.high, found.method)
+        with pytest.raises(ValueError, match=r"^the limits of one problem are not those of 2$"):
+            dataset_interval(9, [4, 5], 3, "these_problems", method="one problem")
+
     @pytest.mark.parametrize("k", [1, 3, 8])
     def test_all_failed_is_bounded_by_equal_chances(self, k: int) -> None:
         """After m n failures the limit is 1 - (.025)^(k/mn), that of equal chances, and no others do worse."""

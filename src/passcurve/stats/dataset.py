@@ -16,13 +16,15 @@ from numpy.typing import ArrayLike
 
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.fit import beta_binomial_fit, beta_posterior_pass_at_k
-from passcurve.stats.intervals import Bounds, clopper_pearson, plus_two_t, wilson
+from passcurve.stats.intervals import Bounds, clopper_pearson, one_problem_interval, plus_two_t, wilson
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.rows import IntArray, Row, counts, inside, numbers, one_whole, student
 from passcurve.stats.sampling import VarianceFrom, largest_variance, sampling_variance
 
 Target = Literal["new_problems", "these_problems"]
-Method = Literal["plus-two t", "t", "wilson", "bootstrap", "clustered t", "beta-binomial", "unbiased", "bound"]
+Method = Literal[
+    "plus-two t", "t", "wilson", "bootstrap", "clustered t", "beta-binomial", "unbiased", "bound", "one problem"
+]
 
 LEAST_CLUSTERS, FEW_CLUSTERS = 5, 20
 
@@ -128,7 +130,7 @@ def dataset_interval(
     can be estimated, and the default there.  For one sample of each problem it gives the exact limits of a proportion
     of m, which are right if all chances are alike and wide otherwise (Hoeffding 1956, Ann. Math. Statist. 27:713).
     Where all samples failed, or all passed, it gives the limits of the mean over all chances under which that happens
-    at least (1 - level) / 2 of the time.
+    at least (1 - level) / 2 of the time.  A single problem gets the limits of ``one_problem_interval``.
 
     n and c have shape (m,) or broadcast to it.  ValueError naming the element for counts that cannot be, for k > n, and
     for a method that the target or the data do not allow.
@@ -173,7 +175,8 @@ def dataset_interval(
         if clusters is not None:
             raise ValueError("clusters say nothing about fresh samples of these problems")
         alike = not row.c.any() or bool((row.c == row.n).all())
-        method = method or ("bound" if alike or row.n.max() == 1 else "beta-binomial")
+        usual: Method = "bound" if alike or row.n.max() == 1 else "beta-binomial"
+        method = method or ("one problem" if m == 1 else usual)
         bounds = _these(row, k, mean, level, method, alike=alike)
     else:
         raise ValueError(f"target {target!r} is neither new_problems nor these_problems")
@@ -279,6 +282,11 @@ def warnings_of(row: Row, k: int) -> tuple[str, ...]:
 def _these(row: Row, k: int, mean: float, level: float, method: Method, *, alike: bool) -> Bounds[float]:
     m = row.n.size
     tail = (1.0 - level) / 2.0
+    if method == "one problem":
+        if m > 1:
+            raise ValueError(f"the limits of one problem are not those of {m}")
+        one = one_problem_interval(row.n, row.c, k, level)
+        return Bounds(float(one.low[0]), float(one.high[0]))
     if method == "bound":
         if alike:
             return _saturated(row, k, tail)
