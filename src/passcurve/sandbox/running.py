@@ -20,9 +20,11 @@ class Look:
     """A question to both zygotes for the clocks of their children, and the answers so far."""
 
     def __init__(self, *, tests: bool) -> None:
-        self.jail: tuple[list[int] | None, int] | None = None
+        self.jail: tuple[list[int] | None, int, int] | None = None
+        """Its clock, when that was read, and when it was started."""
         self.referee: list[int] | None = None
         self.missing = 2 if tests else 1
+        self.waits_for_tests = tests
         self.held = False
 
 
@@ -70,6 +72,8 @@ class Running:
             doubt = "died of a SIGKILL that we did not send"
         elif self.ended == "timeout" and self.held:
             doubt = "was stopped for a while"
+        elif self.ended == "tests" and not self.sent_end:
+            doubt = "the tests did not end though the program had"
         ended = "fault" if self.fault else self.ended or ("report" if self.report else "exit")
         return Outcome(
             tag=self.job.tag,

@@ -257,7 +257,8 @@ class Worker:
                 self._broken(f"the {source}'s zygote gave up: {str(record.get('failed'))[:200]}")
                 return
             if source == "referee":
-                if "clock" in record:
+                # A referee that was replaced ends with a last clock, which is no answer of the one now at work.
+                if "exit" not in record:
                     self._referee_clock(record)
                 continue
             running = next((each for each in (*self._ending, self._now) if each and each.tag == record["tag"]), None)
@@ -271,8 +272,8 @@ class Worker:
                 self._rest(running)
                 self._settle()
             elif running.look is not None:
-                running.look.jail = (record["clock"], record["at"])
-                running.look.held |= record.get("held", False)
+                running.look.jail = (record["clock"], record["at"], record["since"])
+                running.look.held |= record["held"]
                 self._answered(running)
 
     def _settle(self) -> None:
@@ -293,9 +294,11 @@ class Worker:
 
     def _referee_clock(self, record: dict[str, Any]) -> None:
         for running in (*self._ending, self._now):
-            if running is not None and running.look is not None and running.job.referee is not None:
-                running.look.referee = record["clock"]
-                running.look.held |= record.get("held", False)
+            look = running.look if running is not None else None
+            if running is not None and look is not None and look.waits_for_tests:
+                look.waits_for_tests = False
+                look.referee = record["clock"]
+                look.held |= record["held"]
                 self._answered(running)
                 return
 
@@ -317,10 +320,11 @@ class Worker:
             running.tests_s = max(0, look.referee[0] - cpu_ns) * SECOND_NS
         else:
             ready_s = 0.0
-        clock, at_ns = look.jail or (None, time.monotonic_ns())
+        clock, at_ns, since_ns = look.jail or (None, time.monotonic_ns(), running.started_ns)
         if clock is None and running.exit is not None:
-            clock, at_ns = running.exit["clock"], running.exit["at"]
-        wall = (at_ns - running.started_ns) * SECOND_NS
+            clock, at_ns, since_ns = running.exit["clock"], running.exit["at"], running.exit["since"]
+        # An order may lie about before it is obeyed.
+        wall = (at_ns - max(since_ns, running.started_ns)) * SECOND_NS
         if running.job.limits.clock == "wall":
             running.own_s = wall
         elif clock is not None:

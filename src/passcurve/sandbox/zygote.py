@@ -116,6 +116,7 @@ class Zygote:
         self._watcher = watcher
         self._watched = False
         self._overfull = False
+        self._since = 0
         self._config = config
         self._roles = roles
         self._apart = bool(config["namespaces"])
@@ -203,7 +204,15 @@ class Zygote:
         elif order["do"] == "end":
             self._end()
         else:
-            self._say({"clock": self._clock(), "at": time.monotonic_ns(), "tag": self._tag, "held": self._is_stopped()})
+            self._say(
+                {
+                    "clock": self._clock(),
+                    "since": self._since,
+                    "at": time.monotonic_ns(),
+                    "tag": self._tag,
+                    "held": self._is_stopped(),
+                }
+            )
 
     def _leave(self) -> NoReturn:
         if self._child:
@@ -223,6 +232,7 @@ class Zygote:
         pipe, alive = (-1, -1) if hasattr(os, "pidfd_open") else os.pipe()
         self._page.begin()
         self._overfull = False
+        self._since = time.monotonic_ns()
         pid = os.fork()
         if pid == 0:
             try:
@@ -293,6 +303,7 @@ class Zygote:
                 "exit": status,
                 "tag": self._tag,
                 "clock": clock,
+                "since": self._since,
                 "at": at,
                 "cpu": used.ru_utime + used.ru_stime,
                 "memory": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
@@ -389,6 +400,7 @@ def _attempts(config: Config) -> list[str]:
                 os.unlink(place)
                 return
         os.close(os.open("/passcurve-was-here", os.O_CREAT | os.O_WRONLY, 0o600))
+        os.unlink("/passcurve-was-here")
 
     def open_a_socket() -> None:
         socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
