@@ -119,7 +119,8 @@ def test_threads_that_have_ended_are_charged(jail: Jailed):
     outcome = run(jail, ONE_BY_ONE.format(cpu=60))
     assert "timeout" == outcome.ended
     assert LIMIT_S <= outcome.own_s < LIMIT_S + SLACK_S
-    assert abs(outcome.own_s - outcome.cpu_s) < SLACK_S
+    # On a busy machine more is charged: their waiting for a core went with them.
+    assert outcome.own_s > outcome.cpu_s - SLACK_S
 
 
 def test_threads_that_have_ended_are_charged_once(jail: Jailed):
