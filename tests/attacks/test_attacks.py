@@ -31,12 +31,12 @@ def test_the_corpus():
     assert len(CONTROLS) >= 50
 
 
-@pytest.mark.parametrize("sample", [*ATTACKS, *CONTROLS], ids=lambda sample: sample.name)
+@pytest.mark.parametrize(
+    "sample", [*CONTROLS, *(each for each in ATTACKS if each.is_program)], ids=lambda sample: sample.name
+)
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 def test_programs_compile(sample: Attack | Control):
     """What is to be run can be compiled, so that no slip of ours looks like a defence."""
-    if isinstance(sample, Attack) and {"compile", "no_code"} & set(sample.ends):
-        pytest.skip("it is no program on purpose")
     text = sample.program or f"{PROBLEMS[sample.problem].prompt}{sample.completion}"
     for place in ("@PORT@", "@FREE@", "@HOST@", "@KEY@"):
         text = text.replace(place, "1")

@@ -62,6 +62,11 @@ class Attack:
     """It is run again at the end, after the bystanders, and needs one that is late too."""
 
     @property
+    def is_program(self) -> bool:
+        """Whether it compiles; others are none on purpose."""
+        return not {"compile", "no_code"} & set(self.ends)
+
+    @property
     def row(self) -> dict[str, Any]:
         """Return the sample."""
         text = {"completion": self.completion} if self.program is None else {"solution": self.program}
