@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
@@ -27,7 +28,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     a: float
     b: float
     difference: float
-    new_problems: Interval
+    new_problems: Interval | None
+    """None where no interval can be had, as ``these_problems``; the warnings say why."""
     these_problems: Interval | None
     p: float
     p_error: float
@@ -38,8 +40,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     wins: int
     ties: int
     losses: int
-    minimum_detectable: float
-    """True difference that these runs would have found at the level with power .8."""
+    minimum_detectable: float | None
+    """True difference that these runs would have found at the level with power .8; None where nothing tells."""
     warnings: tuple[str, ...]
 
 
@@ -206,21 +208,14 @@ def _difference(
         seed=seed,
     )  # fmt: skip
     scores = [estimate(side, [k], level)[0].value for side in (a, b)]
-    these = found.these_problems
     return (
         Difference(
             k=k,
             a=scores[0] or 0.0,
             b=scores[1] or 0.0,
             difference=found.difference,
-            new_problems=Interval(
-                low=found.new_problems.low, high=found.new_problems.high, level=level, method="paired plus-two t"
-            ),
-            these_problems=(
-                Interval(low=these.low, high=these.high, level=level, method=f"sampling variance, {found.sampling}")
-                if these.low == these.low
-                else None
-            ),
+            new_problems=_interval(found.new_problems, level, "paired plus-two t"),
+            these_problems=_interval(found.these_problems, level, f"sampling variance, {found.sampling}"),
             p=found.p.p,
             p_error=found.p.error,
             p_method=found.p.method,
@@ -228,11 +223,16 @@ def _difference(
             wins=found.wins,
             ties=found.ties,
             losses=found.losses,
-            minimum_detectable=found.minimum_detectable,
+            minimum_detectable=None if math.isnan(found.minimum_detectable) else found.minimum_detectable,
             warnings=found.warnings,
         ),
         found.differences.tolist(),
     )
+
+
+def _interval(bounds: tuple[float, float], level: float, method: str) -> Interval | None:
+    low, high = bounds
+    return None if math.isnan(low) or math.isnan(high) else Interval(low=low, high=high, level=level, method=method)
 
 
 def _adjusted(columns: Sequence[Sequence[float]], seed: int) -> list[float | None]:

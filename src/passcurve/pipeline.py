@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import fnmatch
 import hashlib
 import tempfile
@@ -255,7 +256,7 @@ class _Road:
         self._bytes = 0
         self._lines: list[VerdictLine] = []
         self._slowest: Slowest | None = None
-        self._suspects: dict[bool, list[Suspect]] = {True: [], False: []}
+        self._suspects: dict[bool, list[tuple[int, Suspect]]] = {True: [], False: []}
         self._resumed = 0
         self._rows_seen = 0
 
@@ -308,7 +309,7 @@ class _Road:
         stored = self._store.verdict_at(row.row) if self._store.resumed else None
         if stored is not None:
             self._resumed += 1
-            self._count(stored)
+            self._count(row, stored)
             return
         program = extract(problem, row)
         if program.text is None:
@@ -380,14 +381,18 @@ class _Road:
     def _say(self, row: Completion, digest: str, verdict: Verdict) -> None:
         verdict = msgspec.structs.replace(verdict, key=row.key)
         self._lines.append(VerdictLine(row=row.row, digest=row.digest, program=digest, verdict=verdict))
-        self._count(verdict)
+        self._count(row, verdict)
 
-    def _count(self, verdict: Verdict) -> None:
+    def _count(self, row: Completion, verdict: Verdict) -> None:
         self.tally.add(verdict)
         if verdict.passed and (self._slowest is None or verdict.own_s > self._slowest.own_s):
             self._slowest = Slowest(key=verdict.key, own_s=verdict.own_s)
-        if verdict.suspicious and len(named := self._suspects[verdict.passed]) < SUSPECTS:
-            named.append(Suspect(key=verdict.key, status=verdict.status, seen=verdict.suspicious))
+        if verdict.suspicious:
+            # The first by row, in whatever order they come.
+            named = self._suspects[verdict.passed]
+            suspect = Suspect(key=verdict.key, status=verdict.status, seen=verdict.suspicious)
+            bisect.insort(named, (row.row, suspect), key=lambda each: each[0])
+            del named[SUSPECTS:]
 
     def _tag(self) -> int:
         self._next_tag += 1
@@ -432,7 +437,7 @@ class _Road:
             malformed=tuple(self._malformed),
             suspicious=tally.suspicious,
             suspicions=tally.suspicions,
-            suspects=tuple(self._suspects[True] + self._suspects[False])[:SUSPECTS],
+            suspects=tuple(suspect for _, suspect in self._suspects[True] + self._suspects[False])[:SUSPECTS],
             statuses=tally.statuses,
             modes=tally.modes,
             jail=found.jail,

@@ -15,6 +15,8 @@ from jailed import IS_ONE, LIMITS, MIB, ONE, Jailed, descendants, jail_at
 from passcurve.langs.python import Plan
 from passcurve.types import Verdict
 
+pytestmark = pytest.mark.long
+
 HOSTILE = msgspec.structs.replace(LIMITS, timeout_s=1.0, memory_bytes=2048 * MIB, output_bytes=64 * MIB)
 WORST_S = 60.0
 """Wall time that a check may take here: the tests get 10 s of CPU at these limits, and the machine may be busy."""
@@ -227,7 +229,6 @@ WORK = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("what", WORK)
 def test_tests_that_work_on_it(hostile: Jailed, what: str):
     """Tests that do not end on what was returned are ended, and the sample is not passed."""

@@ -245,7 +245,7 @@ def hold(chosen, seconds):
         time.sleep(later)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "seconds"), [("zygotes", 10), ("walled", 10), ("everything", 4), ("supervisor", 4)])
 def test_a_run_is_held(run_of, rows, processes, nothing_left, kind, seconds):
     """Whatever of a run is stopped in its midst and goes on later, every verdict is what it would have been."""
@@ -268,7 +268,7 @@ SLOW = """    import time
 """The 28 calls of its tests take more than a slice, so that it runs again at the end, and less than its limit."""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind",
     [

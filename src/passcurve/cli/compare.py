@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import msgspec
 import typer
@@ -61,7 +62,12 @@ def plan(
             correlation=correlation,
         )
         if as_json:
-            say_json(found._asdict() | {"rows": [row._asdict() for row in found.rows]})
+            say_json(_without_nan(found._asdict()) | {"rows": [_without_nan(row._asdict()) for row in found.rows]})
             return
         for line in versus.plan_lines(found):
             say(line)
+
+
+def _without_nan(record: dict[str, Any]) -> dict[str, Any]:
+    """Turn what no number can be given for into null."""
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in record.items()}

@@ -52,13 +52,17 @@ def _difference(each) -> Iterator[str]:  # type: ignore[no-untyped-def]
         f"  pass@{each.k:<4} A {number(each.a)}, B {number(each.b)}, A - B {signed(each.difference)}; "
         f"A is ahead on {each.wins} problems, B on {each.losses}, even on {each.ties}"
     )
-    level = f"{each.new_problems.level:.0%}"
-    yield f"    new problems like these: {level} interval {span(each.new_problems)}; p {p_value(each.p)} (sign flips)"
+    for name, interval in (
+        ("new problems like these", each.new_problems),
+        ("these problems, fresh samples", each.these_problems),
+    ):
+        if interval is not None:
+            yield f"    {name}: {interval.level:.0%} interval {span(interval)}"
+    yield f"    equally good on problems like these: p {p_value(each.p)} (sign flips)"
     if each.adjusted is not None:
         yield f"    p {p_value(each.adjusted)} after adjusting for all comparisons above and below"
-    if each.these_problems is not None:
-        yield f"    these problems, fresh samples: {level} interval {span(each.these_problems)}"
-    yield f"    smallest true difference that these runs would find (power .8): {number(each.minimum_detectable)}"
+    if each.minimum_detectable is not None:
+        yield f"    smallest true difference that these runs would find (power .8): {number(each.minimum_detectable)}"
     for warning in each.warnings:
         yield f"    warning: {warning}"
 
