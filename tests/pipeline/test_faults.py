@@ -258,6 +258,9 @@ def test_a_run_is_held(run_of, rows, processes, nothing_left, kind, seconds):
     assert 0 == session.returncode
     assert EXPECTED == run.found()
     assert list(range(len(EXPECTED))) == sorted(run.stored())
+    if kind == "supervisor":
+        slowest = max(row["seconds"] for row in run.shell.rows("s.jsonl_results.jsonl") if row["passed"])
+        assert slowest < 0.5, "the time that we were stopped is no time of a sample"
 
 
 SLOW = """    import time

@@ -84,11 +84,19 @@ class Running:
             fault=self.fault,
             garbage=bool(self.garbage),
             doubt=doubt,
-            # Below the first look the difference between the clocks is smaller than anybody's limit.
-            own_s=self.own_s if self.own_s >= 0 else min(cpu, wall) if wall < FIRST_LOOK_S else wall,
+            own_s=self._own(cpu, wall),
             wall_s=wall,
             cpu_s=cpu,
             memory_bytes=int(self.exit["memory"]) if self.exit else 0,
             overfull=bool(self.exit and self.exit["overfull"]),
             refused=syscalls.names(self.exit["refused"]) if self.exit and self.exit["refused"] else (),
         )
+
+    def _own(self, cpu: float, wall: float) -> float:
+        if self.held and self.report is not None:
+            # How much of its waiting was ours nobody can tell.
+            return min(cpu, wall)
+        if self.own_s >= 0:
+            return self.own_s
+        # Below the first look the difference between the clocks is smaller than anybody's limit.
+        return min(cpu, wall) if wall < FIRST_LOOK_S else wall

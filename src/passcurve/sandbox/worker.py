@@ -232,6 +232,7 @@ class Worker:
     def _end_sample(self, running: Running) -> None:
         """Time the sample if that matters, end it, and be free for the next: its report is in."""
         running.stopped = running.stopped or time.monotonic()
+        running.held |= running.stopped - running.look_at > LATE_S
         if running.stopped - running.started > FIRST_LOOK_S and not running.sent_end:
             self._look(running)
         self._send_end(running)
