@@ -426,11 +426,16 @@ def test_frames(size: int):
 
 
 def test_a_frame_over_the_limit():
-    """A frame that claims more than the receiver takes is refused before it is read."""
+    """A frame that claims more than the receiver takes is refused before it is read; beyond all sense, as garbage."""
     with pipe() as (read, write):
-        os.write(write, struct.pack("<I", 0xFFFFFFFF))
-        with pytest.raises(WireError, match=r"4294967295 bytes; at most 10 "):
+        os.write(write, struct.pack("<I", 11))
+        with pytest.raises(TooMuchError, match=r"11 bytes; at most 10 "):
             wire.receive_frame(read, 10)
+        for size in (wire.MAX_FRAME + 1, 0xFFFFFFFF):
+            os.write(write, struct.pack("<I", size))
+            with pytest.raises(WireError, match=f"{size} bytes, which nobody sends") as refused:
+                wire.receive_frame(read, 10)
+            assert refused.type is WireError
         with pytest.raises(WireError):
             wire.send_frame(write, bytes(wire.MAX_FRAME + 1))
 

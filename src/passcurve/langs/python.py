@@ -35,6 +35,7 @@ def job(problem: Problem, program: str, plan: Plan, limits: Limits, seed: int, t
         "program": _bytes(program),
         "entry_point": problem.entry_point,
         "seed": number,
+        "output_bytes": limits.output_bytes,
     }
     if plan.mode == "shared":
         token = secrets.token_hex(16)

@@ -92,7 +92,7 @@ class Sample:
         self._flattened: list[str] = []
         # Bound now: a sample may replace what os and wire offer.
         self._read, self._write = os.read, os.write
-        self._encode = Encoder(self._reduce).encode
+        self._encode = Encoder(self._reduce, setup["output_bytes"]).encode
         self._decode = Decoder(self._resolve).decode
 
     def load(self) -> None:

@@ -62,13 +62,18 @@ class Encoder:
     """Turns values into bytes.
 
     ``reduce`` is asked about each value that is not plain: it returns a plain value or a Handle, or raises WireError.
+    A text or bytes over ``limit`` are refused before they are copied, which could take longer than to make them did.
     """
 
-    def __init__(self, reduce: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, reduce: Callable[[Any], Any] | None = None, limit: int = MAX_FRAME) -> None:
         self._reduce = reduce
+        self._limit = limit
 
     def encode(self, value: object) -> bytes:
-        """Return ``value`` as bytes.  Raises WireError for what is not plain and cannot be reduced."""
+        """Return ``value`` as bytes.
+
+        Raises WireError for what is not plain and cannot be reduced, TooMuchError for what is over the limit.
+        """
         out: list[bytes] = []
         self._put(value, out.append, 0)
         return b"".join(out)
@@ -89,6 +94,7 @@ class Encoder:
                 put(b"I" + _U32.pack(size))
             put(value.to_bytes(size, "little", signed=True))
         elif kind is str:
+            self._bound(len(value))
             data = value.encode("utf-8", "surrogatepass")
             put(b"s" + _U32.pack(len(data)))
             put(data)
@@ -109,6 +115,7 @@ class Encoder:
                 self._put(key, put, depth)
                 self._put(item, put, depth)
         elif kind is bytes or kind is bytearray:
+            self._bound(len(value))
             put((b"b" if kind is bytes else b"B") + _U32.pack(len(value)))
             put(bytes(value))
         elif kind is complex:
@@ -131,6 +138,10 @@ class Encoder:
             raise WireError("a value of type %s is not plain data" % kind.__name__)
         else:
             self._put(self._reduce(value), put, depth + 1)
+
+    def _bound(self, size: int) -> None:
+        if size > self._limit:
+            raise TooMuchError("a value of %d bytes; at most %d are taken" % (size, self._limit))
 
 
 class Decoder:
@@ -311,9 +322,11 @@ def send_frame(fd: int, payload: bytes, write: Callable[[int, bytes], int] = os.
 def receive_frame(fd: int, limit: int, read: Callable[[int, int], bytes] = os.read) -> bytes:
     """Read one frame from a blocking descriptor.
 
-    Raises Closed at its end, TooMuchError for a frame over ``limit`` bytes.
+    Raises Closed at its end, TooMuchError for a frame over ``limit`` bytes, WireError for one that nobody sends.
     """
     size = _U32.unpack(_read_exactly(fd, 4, read))[0]
+    if size > MAX_FRAME:
+        raise WireError("a frame of %d bytes, which nobody sends" % size)
     if size > limit:
         raise TooMuchError("a frame of %d bytes; at most %d are taken" % (size, limit))
     return _read_exactly(fd, size, read)
