@@ -327,6 +327,11 @@ FORGERIES = {
         WITH_HELPER,
         ("tests changed: same",),
     ),
+    "a helper of the prompt defined otherwise": (
+        "def same(a, b):\n    return True\ndef f():\n    return 2\n",
+        "def check(candidate):\n    assert same(candidate(), 1)\n",
+        (),
+    ),
     "lines of the tests skipped by a trace function": (
         "import sys\ndef trace(frame, event, _):\n    if event == 'line':\n        frame.f_lineno += 1\n"
         "    return trace\n"

@@ -128,6 +128,8 @@ def weaknesses(jail: Jail) -> tuple[str, ...]:
         "a sample can ask whether a file of the host exists, and its size and dates, but not read it",
         "the scratch is a folder of the host, measured 50 times a second: what is written in between, and files that "
         "are held open after they were removed (64 at most, 64 MiB each), are not bounded by it",
+        "machine code in the scratch can be loaded and run, within the filter of system calls",
+        "a sample can enter folders of the host, but not list them or read in them",
         "names of the host, its kernel, its processes' count and its load can be seen",
     ]
     if not jail.own_uid:
