@@ -61,7 +61,7 @@ ALLOWED: dict[str, set[str]] = {
     # What interpreter there is and whether its walls stand is one question, which ``doctor`` asks.
     "cli/doctor.py": FRONT | {"cli.output", "sandbox.toolchain"},
     "cli/main.py": FRONT | {"cli"},
-    "__main__.py": {"cli"},
+    "__main__.py": {"cli", "version"},
     "cli/*.py": FRONT | {"cli.output"},
     "service/*.py": FRONT | {"service"},
     "compat/*.py": FRONT | {"compat"},

@@ -62,6 +62,39 @@ def test_the_road_can_be_loaded_without_a_terminal_library(module, tmp_path):
     assert "[]\n" == fresh(code, tmp_path).stdout
 
 
+HEAVY = {"typer", "click", "pydantic", "rich", "httpx", "numpy", "scipy", "msgspec", "importlib.metadata", "difflib"}
+
+
+def loaded_by(words: str, folder: Path, seen: set[str] = HEAVY) -> list[str]:
+    """Return which of some modules a command has loaded when it ends; what it prints goes to stderr."""
+    code = (
+        "import sys; from passcurve.__main__ import run; out, sys.stdout = sys.stdout, sys.stderr\n"
+        f"sys.argv = ['passcurve', *{words.split()!r}]\n"
+        "try: run()\nexcept SystemExit: pass\n"
+        f"print(sorted(sys.modules.keys() & {seen!r}), file=out)"
+    )
+    return ast.literal_eval(fresh(code, folder).stdout)
+
+
+def test_the_version_is_told_without_the_commands(tmp_path):
+    """``passcurve --version`` loads neither a command nor anything that has to be installed."""
+    rooms = {f"passcurve.{path.removesuffix('.py').replace('/', '.')}" for path in MODULES} - {"passcurve.__main__"}
+    assert ["passcurve.cli.output", "passcurve.errors"] == loaded_by("--version", tmp_path, HEAVY | rooms)
+
+
+def test_help_loads_no_more_than_the_words_of_the_commands(tmp_path):
+    """``--help`` loads neither what draws, nor what estimates, nor the network, nor the road itself."""
+    seen = {"rich", "httpx", "numpy", "scipy", "passcurve.pipeline", "passcurve.comparison", "passcurve.evidence"}
+    assert [] == loaded_by("--help", tmp_path, seen)
+
+
+def test_what_draws_is_not_loaded_for_a_short_run(tmp_path, starter, shell):
+    """Judging one sample loads nothing that draws on a terminal and no client for the network."""
+    shell.write("s.jsonl", [starter.right()])
+    words = "judge s.jsonl --benchmark starter --subset --k 1"
+    assert ["numpy", "scipy"] == loaded_by(words, tmp_path, {"rich", "httpx", "numpy", "scipy"})
+
+
 @pytest.mark.parametrize("path", MODULES)
 def test_no_module_prints_or_logs_at_import(path):
     """No call of ``print`` or of logging stands at the top of a module."""

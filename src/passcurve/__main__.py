@@ -8,13 +8,24 @@ import sys
 def run() -> None:
     """Entry point of the installed command."""
     try:
-        from passcurve.cli.main import app
-        from passcurve.cli.output import quietly
+        if sys.argv[1:] == ["--version"]:
+            _version()
+        else:
+            from passcurve.cli.main import app
+            from passcurve.cli.output import quietly
 
-        quietly(app)
+            quietly(app)
     except KeyboardInterrupt:
         sys.stderr.write("passcurve: interrupted\n")
         sys.exit(130)
+
+
+def _version() -> None:
+    # What scripts ask most often is answered without loading the commands, which takes several times as long.
+    from passcurve import __version__
+    from passcurve.cli.output import quietly, say
+
+    quietly(lambda: say(f"passcurve {__version__}"))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ The number is the exit code of a command that ends with this error.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -67,5 +66,7 @@ class Interrupted(PasscurveError):  # noqa: N818 - it is not an error of anybody
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a hint like ``; did you mean 'starter'?`` or the empty string."""
+    import difflib  # most commands need no hint, and it is slow to load
+
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

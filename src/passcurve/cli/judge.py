@@ -14,7 +14,7 @@ import typer
 
 from passcurve import config
 from passcurve.bench import resolve
-from passcurve.cli.output import error_console, say, say_json, tell, told
+from passcurve.cli.output import say, say_json, tell, told
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Benchmark, Limits
 
@@ -111,7 +111,7 @@ def judge(
             strict=strict,
             dedup=dedup,
         )
-        with Display(error_console(), evidence.about_rows(source)) as display:
+        with Display(lambda: evidence.about_rows(source)) as display:
             result = pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
         _warn(result, str(source))
         code = result.exit_code or (0 if all(_met(gate, result) for gate in gates) else 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -10,10 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-import typer
-from rich.console import Console
-
 from passcurve.errors import IsolationError, PasscurveError
+
+# What takes long to load is loaded where it is used: ``--version`` needs none of it, and a short run no rich.
 
 
 def say(text: str) -> None:
@@ -36,12 +34,9 @@ def tell(text: str) -> None:
 
 def say_json(record: dict[str, Any]) -> None:
     """Print the one JSON object of a command."""
+    import json
+
     say(json.dumps(record, allow_nan=False))
-
-
-def error_console() -> Console:
-    """Return the console for progress; it knows NO_COLOR and whether stderr is a terminal."""
-    return Console(stderr=True)
 
 
 @contextmanager
@@ -55,6 +50,8 @@ def told(as_json: bool) -> Iterator[None]:
     except PasscurveError as error:
         stop(error, as_json)
     except KeyboardInterrupt:
+        import typer
+
         tell("passcurve: interrupted")
         raise typer.Exit(130) from None
     finally:
@@ -65,6 +62,8 @@ def stop(error: PasscurveError, as_json: bool) -> NoReturn:
     """Print an error and leave with its exit code."""
     if as_json:
         say_json({"error": str(error), "exit_code": error.exit_code})
+    import typer
+
     tell(f"passcurve: {error}")
     raise typer.Exit(error.exit_code)
 

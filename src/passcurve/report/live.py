@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
-
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
+from typing import TYPE_CHECKING, Self
 
 from passcurve.report.terminal import number
 from passcurve.types import Estimate
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
 
 _PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
 
 
 class Display:
-    """Shows judged, passed, pass@1 with its interval, rate and time left; a context manager."""
+    """Shows judged, passed, pass@1 with its interval, rate and time left; a context manager.
 
-    def __init__(self, console: Console, total: int | None) -> None:
-        self._console = console
-        self._total = total
+    What it draws with is loaded when there is something to show: many a run has ended before.
+    """
+
+    def __init__(self, total: Callable[[], int | None] = lambda: None) -> None:
+        """Take what tells about how many rows there are; it is asked once, and not before something is shown."""
+        self._ask_total = total
+        self._total: int | None = None
         self._began = self._shown = time.monotonic()
         self._first_judged: int | None = None
-        self._live = (
-            Live(Text("starting"), console=console, transient=True, auto_refresh=False) if console.is_terminal else None
-        )
+        self._every_s = _LIVE_EVERY_S if sys.stderr is not None and sys.stderr.isatty() else _PLAIN_EVERY_S
+        self._console: Console | None = None
+        self._live: Live | None = None
 
     def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
         return self
 
     def __exit__(
@@ -46,22 +49,41 @@ class Display:
         now = time.monotonic()
         if self._first_judged is None:
             self._first_judged = judged
-        if now - self._shown < (_LIVE_EVERY_S if self._live is not None else _PLAIN_EVERY_S):
+        if now - self._shown < self._every_s:
             return
         self._shown = now
+        if self._console is None:
+            self._begin()
         total = max(self._total or 0, planned)
         rate = (judged - self._first_judged) / max(now - self._began, 1e-9)
         parts = [f"{judged:,} of {total:,} judged", f"{passed:,} passed"]
-        estimate = score()
-        if estimate.value is not None and (interval := estimate.new_problems) is not None:
+        # Not before there is one: what computes it takes longer to load than many a sample to be judged.
+        estimate = score() if judged else None
+        if estimate is not None and estimate.value is not None and (interval := estimate.new_problems) is not None:
             parts.append(f"pass@1 {number(estimate.value)} ({number(interval.low)} to {number(interval.high)})")
         parts.append(f"{rate:,.0f}/s")
         if rate > 0 and total > judged:
             parts.append(f"about {_span((total - judged) / rate)} left")
-        text = ", ".join(parts)
+        self._draw(", ".join(parts))
+
+    def _begin(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._total = self._ask_total()
+        # It knows NO_COLOR and other ways to say what a terminal is.
+        self._console = Console(stderr=True)
+        if self._console.is_terminal:
+            self._live = Live(console=self._console, transient=True, auto_refresh=False)
+            self._live.start()
+        self._every_s = _LIVE_EVERY_S if self._live is not None else _PLAIN_EVERY_S
+
+    def _draw(self, text: str) -> None:
+        from rich.text import Text
+
         if self._live is not None:
             self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
-        else:
+        elif self._console is not None:
             self._console.print(text, highlight=False, soft_wrap=True)
 
 

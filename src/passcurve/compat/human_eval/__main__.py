@@ -59,11 +59,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(asked: dict[str, Any]) -> None:
-    from rich.console import Console
-
     from passcurve.report.live import Display
 
-    with Display(Console(stderr=True), None) as display:
+    with Display() as display:
         result = evaluate(
             asked["sample_file"],
             asked["k"],

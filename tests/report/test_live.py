@@ -1,0 +1,53 @@
+"""The display of a run: on a terminal, and everywhere else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+CODE = """
+import time
+from passcurve.report.live import Display
+from passcurve.types import Estimate, Interval
+asked = []
+def total():
+    asked.append(1)
+    return 8
+def score():
+    return Estimate(k=1, value=.5, new_problems=Interval(low=.25, high=.75, level=.95, method="any"))
+with Display(total) as display:
+    display.show(0, 2, 0, score)
+    assert not asked
+    display._shown -= 60
+    display.show(4, 6, 2, score)
+    display._shown -= 60
+    display.show(6, 6, 2, score)
+assert [1] == asked
+"""
+
+
+def shown_on(stream: int) -> subprocess.CompletedProcess[bytes]:
+    """Show a run on a stream."""
+    env = {"PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "120"}
+    return subprocess.run([sys.executable, "-c", CODE], stderr=stream, env=env, timeout=60, check=True)
+
+
+def test_a_terminal():
+    """On a terminal there is one line, renewed in place, and it is gone in the end."""
+    ours, theirs = os.openpty()
+    shown_on(theirs)
+    os.close(theirs)
+    text = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert "4 of 8 judged, 2 passed, pass@1 .5000 (.2500 to .7500)" in text
+    assert "6 of 8 judged" in text
+    assert text.endswith("\x1b[2K") or text.rstrip().endswith(("\x1b[2K", "\x1b[?25h"))
+
+
+def test_a_file(tmp_path):
+    """In a file there is a line from time to time, and nothing that steers a terminal."""
+    with (tmp_path / "log").open("wb") as log:
+        shown_on(log.fileno())
+    lines = (tmp_path / "log").read_text("utf-8").splitlines()
+    assert ["4 of 8 judged, 2 passed", "6 of 8 judged, 2 passed"] == [line.partition(", pass@1")[0] for line in lines]
