@@ -37,6 +37,66 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "samples.jsonl"
 
 
+NAMES = st.sampled_from(["task_id", "completion", "solution", "result", "x"])
+VALUES = st.recursive(
+    st.sampled_from(["T/0", "T/1", "T/2", "", "\u00e9", "\ud83d\ude00", "\ud800", None, True, 1, -0.5, 1e300, 10**400]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=2),
+    max_leaves=4,
+)
+SCRAPS = st.sampled_from(
+    [
+        b"NaN",
+        b"01",
+        b"1.",
+        b"-",
+        b'"\xff"',
+        b'"\t"',
+        b'"\\q"',
+        b'"\\ud83d\\ude00"',
+        b" ",
+        b",",
+        b"\x0b",
+        b"[" * 201,
+        b"1" * 5000,
+    ]
+)
+
+
+@st.composite
+def odd_lines(draw: st.DrawFn) -> bytes:
+    """Return a line that may be a row, sometimes with a name twice, sometimes with a scrap put in."""
+    members = draw(st.lists(st.tuples(NAMES, VALUES), max_size=4))
+    named = draw(st.booleans())
+    members = [("task_id", "T/0"), ("completion", "x"), *members] if named else members
+    parts = [
+        json.dumps(name).encode()
+        + b":"
+        + json.dumps(value, ensure_ascii=draw(st.booleans())).encode("utf-8", "replace")
+        for name, value in members
+    ]
+    text = b"{" + b", ".join(parts) + b"}"
+    if draw(st.booleans()):
+        at = draw(st.integers(0, len(text)))
+        text = text[:at] + draw(SCRAPS) + text[at:]
+    return text.replace(b"\n", b" ")
+
+
+@given(text=odd_lines())
+@settings(max_examples=300, deadline=None)
+def test_the_quick_way_reads_as_the_thorough_one(text):
+    """What is read in one go is what looking at every field would have made of it; all else is left to that."""
+    known = dict.fromkeys(KNOWN, 0)
+    quick = samples._common(text, known)
+    if quick is not None:
+        assert samples._any(text, known, {}) == quick
+
+
+def test_most_rows_go_the_quick_way():
+    """Rows as generators write them, with fields of their own, are read in one go."""
+    text = row(completion="x = '\u00e9'\n", seed=[1, {"a": None}], passed=True).strip()
+    assert samples._Said("T/0", "completion", "x = '\u00e9'\n", "") == samples._common(text, dict.fromkeys(KNOWN, 0))
+
+
 class TestRowsThatCount:
     """Rows that become Completions."""
 

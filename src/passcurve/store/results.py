@@ -21,6 +21,10 @@ from passcurve.types import Isolation, Verdict
 
 _ALWAYS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
 _OURS = _ALWAYS | {"message", "exception", "call", "suspicious"}
+_READ = msgspec.json.Decoder(
+    msgspec.defstruct("_Ours", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in sorted(_OURS)])
+)
+_NOTHING = _READ.decode(b"{}")
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -108,14 +112,22 @@ def _verdict(row: RawRow, samples: Path, verdict_of: Callable[[int], Verdict | N
 def _joined(row: RawRow, verdict: Verdict, isolation: Isolation) -> bytes:
     found = json.dumps(_found(verdict, isolation))
     ours = found[1:-1]
-    if _OURS.isdisjoint(row.fields):
+    if _has_none_of_ours(row.raw):
         # The row is copied as it stands, so no number or escape in it can change.
         return row.raw.strip()[:-1].rstrip() + b", " + ours.encode("ascii") + b"}\n"
     written = _members(row.raw.decode())
     # A row with all of our fields is one of our own results: what it says of an older verdict must not stay.
-    stale = _OURS if row.fields.keys() >= _ALWAYS else json.loads(found).keys()
+    stale = _OURS if written.keys() >= _ALWAYS else json.loads(found).keys()
     kept = ", ".join(f"{json.dumps(name)}: {value}" for name, value in written.items() if name not in stale)
     return f"{{{kept}, {ours}}}\n".encode()
+
+
+def _has_none_of_ours(raw: bytes) -> bool:
+    """Say whether a row surely has no field of our names; what is too strange to tell is looked at more closely."""
+    try:
+        return _READ.decode(raw) == _NOTHING
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _OURS.isdisjoint(_members(raw.decode()))
 
 
 def _found(verdict: Verdict, isolation: Isolation) -> dict[str, object]:

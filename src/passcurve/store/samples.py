@@ -6,9 +6,10 @@ import json
 from collections.abc import Collection, Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from passcurve.errors import nearest
 from passcurve.store.lines import MAX_LINE_BYTES, read_lines
@@ -37,7 +38,26 @@ class RawRow(msgspec.Struct, frozen=True):
     completion: Completion
     raw: bytes
     """The line without its end, and without a byte order mark."""
-    fields: dict[str, object]
+
+
+class _Common(msgspec.Struct, frozen=True, gc=False):
+    """A row as nearly all are; what else it holds is passed over."""
+
+    task_id: str
+    completion: str | UnsetType = UNSET
+    solution: str | UnsetType = UNSET
+
+
+class _Said(NamedTuple):
+    """What a row says, before it has a place among the others."""
+
+    task: str
+    form: Literal["completion", "solution"]
+    text: str | None
+    missing: str
+
+
+_COMMON = msgspec.json.Decoder(_Common)
 
 
 class _Refused(Exception):  # noqa: N818 - it never leaves this file
@@ -67,15 +87,60 @@ def scan(path: Path, known: Collection[str]) -> Iterator[RawRow | BadLine]:
         if not text.strip():
             continue
         try:
-            fields = _fields(text)
-            task = _task(fields, seen, hints)
+            said = _common(text, seen) or _any(text, seen, hints)
         except _Refused as refusal:
             yield BadLine(line, str(refusal))
             continue
-        key = SampleKey(problem_id=task, sample_index=seen[task])
-        yield RawRow(_completion(fields, key, row, line, raw), text, fields)
-        seen[task] += 1
+        completion = Completion(
+            key=SampleKey(problem_id=said.task, sample_index=seen[said.task]),
+            row=row,
+            line=line,
+            digest=blake2b(raw, digest_size=8).hexdigest(),
+            form=said.form,
+            text=said.text,
+            missing=said.missing,
+        )
+        yield RawRow(completion, text)
+        seen[said.task] += 1
         row += 1
+
+
+def _common(text: bytes, known: dict[str, int]) -> _Said | None:
+    """Read a row of a known task with text in it; None for any other, at which ``_any`` looks closely.
+
+    It takes nothing that ``_any`` would refuse or read otherwise: half surrogate pairs, NaN, a field of another type
+    and the like it leaves alone.
+    """
+    try:
+        row = _COMMON.decode(text)
+        if not text.isascii():
+            text.decode()  # what is passed over is not looked at
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if row.task_id not in known or text.count(b"[") + text.count(b"{") > MAX_DEPTH:
+        return None
+    if row.solution is not UNSET:
+        missing = _excess("solution", row.solution)
+        return _Said(row.task_id, "solution", None if missing else row.solution, missing)
+    if row.completion is not UNSET:
+        missing = _excess("completion", row.completion)
+        return _Said(row.task_id, "completion", None if missing else row.completion, missing)
+    return None
+
+
+def _any(text: bytes, known: dict[str, int], hints: dict[str, str]) -> _Said:
+    """Read any row; raise _Refused for a line that is none."""
+    fields = _fields(text)
+    task = _task(fields, known, hints)
+    form: Literal["completion", "solution"] = "completion"
+    if isinstance(fields.get("solution"), str) or ("solution" in fields and "completion" not in fields):
+        form = "solution"
+    found, missing = None, "the row has neither 'completion' nor 'solution'"
+    if form in fields:
+        value = fields[form]
+        missing = _excess(form, value) if isinstance(value, str) else f"{form} is {_described(value)}"
+        found = value if isinstance(value, str) and not missing else None
+    return _Said(task, form, found, missing)
 
 
 def _fields(text: bytes) -> dict[str, object]:
@@ -138,19 +203,6 @@ def _task(fields: dict[str, object], known: dict[str, int], hints: dict[str, str
     if task not in hints and len(hints) < MAX_HINTS:
         hints[task] = nearest(task[:MAX_SHOWN], known)
     raise _Refused(f"unknown task {_shown(task)}{hints.get(task, '')}")
-
-
-def _completion(fields: dict[str, object], key: SampleKey, row: int, line: int, raw: bytes) -> Completion:
-    form: Literal["completion", "solution"] = "completion"
-    if isinstance(fields.get("solution"), str) or ("solution" in fields and "completion" not in fields):
-        form = "solution"
-    text, missing = None, "the row has neither 'completion' nor 'solution'"
-    if form in fields:
-        value = fields[form]
-        missing = _excess(form, value) if isinstance(value, str) else f"{form} is {_described(value)}"
-        text = value if isinstance(value, str) and not missing else None
-    digest = blake2b(raw, digest_size=8).hexdigest()
-    return Completion(key=key, row=row, line=line, digest=digest, form=form, text=text, missing=missing)
 
 
 def _excess(form: str, text: str) -> str:
