@@ -44,10 +44,14 @@ from passcurve.types import (
     Status,
     Verdict,
 )
+from passcurve.units import Row, Unit
 
 WINDOW_ROWS = 2000
 WINDOW_BYTES = 64 << 20
-"""How much is read ahead of the judge: memory does not grow with the number of samples."""
+"""How many programs are read ahead of the judge: memory does not grow with the number of samples."""
+
+BATCH_ROWS = 1000
+"""How many rows are read, and how many verdicts stored, at once."""
 
 SLICE_S = 0.3
 """A sample that runs longer is stopped and run again at the end, from the start, when no other runs beside it."""
@@ -57,6 +61,7 @@ SUSPECTS = 10
 
 _TRIES = 2
 _TICK_S = 0.1
+_MOMENT_S = 0.001
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,19 +219,6 @@ def _try_to_write(folder: Path) -> None:
         ) from None
 
 
-class _Unit:
-    """One program to be judged, and the rows that wrote exactly it."""
-
-    __slots__ = ("digest", "job", "mode", "problem", "program", "rows", "size")
-
-    def __init__(self, problem: Problem, program: str, digest: str) -> None:
-        self.problem, self.program, self.digest = problem, program, digest
-        self.rows: list[Completion] = []
-        self.job: Job | None = None
-        self.mode: Mode = "referee"
-        self.size = len(program)
-
-
 class _Road:
     """One run: what is read, what is held back, what is under way."""
 
@@ -249,11 +241,15 @@ class _Road:
         self._calibrations = Calibrations(
             request.verdict, request.limits, request.seed, self._put, self._local.put_last
         )
-        self._held: dict[str, list[_Unit]] = {}
-        self._units: dict[int, _Unit] = {}
-        self._twins: dict[tuple[str, str], _Unit | Verdict] = {}
-        self._next_tag = 0
+        self._held: dict[str, list[Unit]] = {}
+        self._units: dict[int, Unit] = {}
+        self._twins: dict[tuple[str, str], Unit] = {}
+        """Programs that are not judged yet; those that are, the store knows."""
+        self._open = 0
+        """Programs that are not judged yet."""
         self._bytes = 0
+        """Their size."""
+        self._next_tag = 0
         self._lines: list[VerdictLine] = []
         self._slowest: Slowest | None = None
         self._suspects: dict[bool, list[tuple[int, Suspect]]] = {True: [], False: []}
@@ -265,14 +261,18 @@ class _Road:
         source = self._read()
         read_all = False
         while not (read_all and self._local.empty):
-            while not read_all and len(self._units) + len(self._held) < WINDOW_ROWS and self._bytes < WINDOW_BYTES:
+            rows = 0
+            while not read_all and rows < BATCH_ROWS and self._open < WINDOW_ROWS and self._bytes < WINDOW_BYTES:
                 completion = next(source, None)
+                rows += 1
                 if completion is None:
                     read_all = True
                 else:
                     self._admit(completion)
-            for outcome in self._local.run(_TICK_S):
+            # Rows whose verdict is known already take no time to judge: nothing is waited for while they come.
+            for outcome in self._local.run(_TICK_S if rows < BATCH_ROWS else _MOMENT_S):
                 self._take(outcome)
+            # Before more is read: an equal program is looked for among those that are not judged yet and in the store.
             self.flush()
             self._watch(
                 Progress(
@@ -306,25 +306,27 @@ class _Road:
         problem = self._problems[row.key.problem_id]
         self.tally.plan(problem.id)
         self._store.check(row)
-        stored = self._store.verdict_at(row.row) if self._store.resumed else None
+        stored = self._store.countable_at(row.row, row.key) if self._store.resumed else None
         if stored is not None:
             self._resumed += 1
-            self._count(row, stored)
+            self._count(row.row, stored)
             return
         program = extract(problem, row)
+        short = Row(row.row, row.digest, row.key)
         if program.text is None:
-            self._say(row, "", Verdict(key=row.key, status="no_code", mode="none", message=program.steps[-1]))
+            self._say(short, "", Verdict(key=row.key, status="no_code", mode="none", message=program.steps[-1]))
             return
         digest = hashlib.blake2b(program.text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-        twin = self._twins.get((problem.id, digest)) if self._request.dedup else None
-        if isinstance(twin, Verdict):
-            self._say(row, digest, twin)
-            return
-        if twin is not None:
-            twin.rows.append(row)
-            return
-        unit = _Unit(problem, program.text, digest)
-        unit.rows.append(row)
+        if self._request.dedup:
+            if twin := self._twins.get((problem.id, digest)):
+                twin.add(short)
+                return
+            if verdict := self._store.judged(problem.id, digest):
+                self._say(short, digest, verdict)
+                return
+        unit = Unit(problem, program.text, digest)
+        unit.add(short)
+        self._open += 1
         self._bytes += unit.size
         if self._request.dedup:
             self._twins[problem.id, digest] = unit
@@ -346,7 +348,7 @@ class _Road:
     def _put(self, job: Job) -> None:
         self._local.put(job, job.referee.key if job.referee is not None else "")
 
-    def _submit(self, unit: _Unit, plan: Plan) -> None:
+    def _submit(self, unit: Unit, plan: Plan) -> None:
         job = language.job(unit.problem, unit.program, plan, self._request.limits, self._request.seed, self._tag())
         unit.job = msgspec.structs.replace(job, slice_s=min(SLICE_S, job.limits.timeout_s))
         unit.mode = plan.mode
@@ -371,19 +373,22 @@ class _Road:
             self._local.put_last(unit.job)
         else:
             del self._units[outcome.tag]
+            self._open -= 1
             self._bytes -= unit.size
-            verdict = to_verdict(unit.rows[0].key, job, outcome, unit.mode)
             if self._request.dedup:
-                self._twins[unit.problem.id, unit.digest] = verdict
-            for row in unit.rows:
+                del self._twins[unit.problem.id, unit.digest]
+            verdict = to_verdict(next(unit.rows()).key, job, outcome, unit.mode)
+            for row in unit.rows():
                 self._say(row, unit.digest, verdict)
 
-    def _say(self, row: Completion, digest: str, verdict: Verdict) -> None:
+    def _say(self, row: Row, digest: str, verdict: Verdict) -> None:
         verdict = msgspec.structs.replace(verdict, key=row.key)
         self._lines.append(VerdictLine(row=row.row, digest=row.digest, program=digest, verdict=verdict))
-        self._count(row, verdict)
+        if len(self._lines) >= BATCH_ROWS:
+            self.flush()
+        self._count(row.row, verdict)
 
-    def _count(self, row: Completion, verdict: Verdict) -> None:
+    def _count(self, row: int, verdict: Verdict) -> None:
         self.tally.add(verdict)
         if verdict.passed and (self._slowest is None or verdict.own_s > self._slowest.own_s):
             self._slowest = Slowest(key=verdict.key, own_s=verdict.own_s)
@@ -391,7 +396,7 @@ class _Road:
             # The first by row, in whatever order they come.
             named = self._suspects[verdict.passed]
             suspect = Suspect(key=verdict.key, status=verdict.status, seen=verdict.suspicious)
-            bisect.insort(named, (row.row, suspect), key=lambda each: each[0])
+            bisect.insort(named, (row, suspect), key=lambda each: each[0])
             del named[SUSPECTS:]
 
     def _tag(self) -> int:

@@ -113,6 +113,60 @@ class TestResuming:
         with rundir.judge(header) as run:
             assert (["passed", "failed"], 2) == ([run.status_at(row) for row in (0, 1)], len(run))
 
+    def test_what_is_counted(self, rundir, header, line, verdict):
+        """Of most verdicts status and mode come back; of those that are suspicious or the slowest yet, everything."""
+        lines = [
+            line(0, "failed", message="no", own_s=9.0),
+            line(1, own_s=0.5, calls=3),
+            line(2, own_s=0.25, calls=3),
+            line(3, "timeout", suspicious=("read /proc",)),
+        ]
+        with rundir.judge(header) as run:
+            run.append(lines)
+        with rundir.judge(header) as run:
+            found = [run.countable_at(row, verdict(row).key) for row in range(5)]
+        assert [verdict(0, "failed"), lines[1].verdict, verdict(2), lines[3].verdict, None] == found
+
+    def test_what_is_counted_of_rows_with_two_lines(self, rundir, header, line, verdict):
+        """Where a line has replaced another, the slowest pass is still found."""
+        with rundir.judge(header) as run:
+            run.append([line(0, own_s=2.0), line(0, own_s=0.5), line(1, own_s=1.0)])
+        with rundir.judge(header) as run:
+            assert [0.5, 1.0] == [run.countable_at(row, verdict(row).key).own_s for row in (0, 1)]
+
+    def test_statuses_are_counted(self, rundir, header, line):
+        """Each row counts once, with the status of its last line, suspicious or not."""
+        with rundir.judge(header) as run:
+            run.append([line(0), line(0, "failed"), line(1, own_s=1.0), line(2), line(3, "crash", suspicious=("x",))])
+            found = {status: count for status, count in run.statuses().items() if count}
+        assert {"passed": 2, "failed": 1, "crash": 1} == found
+
+    def test_a_program_that_was_judged(self, rundir, header, line):
+        """A program is known once its verdict is stored, in this session and in later ones, for its own problem."""
+        found = msgspec.structs.replace(line(4, "failed", message="no"), program="aa")
+        with rundir.judge(header) as run:
+            assert run.judged("T/4", "aa") is None
+            run.append([found, msgspec.structs.replace(line(5, "void"), program="bb")])
+            assert found.verdict == run.judged("T/4", "aa")
+        with rundir.judge(header) as run:
+            assert [found.verdict] * 2 == [run.judged("T/4", "aa"), run.judged("T/4", "aa")]
+            assert [None] * 3 == [run.judged("T/5", "bb"), run.judged("T/5", "aa"), run.judged("T/4", "ab")]
+
+    def test_programs_are_not_looked_for(self, rundir, header, line):
+        """Where equal programs do not share a judgement, none is known."""
+        with rundir.judge(msgspec.structs.replace(header, dedup=False)) as run:
+            run.append([line(0)])
+            assert run.judged("T/0", "p") is None
+
+    def test_many_programs(self, rundir, header, line):
+        """More programs than are kept in memory are read back from the disk."""
+        lines = [msgspec.structs.replace(line(row), program=f"{row:x}") for row in range(2500)]
+        with rundir.judge(header) as run:
+            run.append(lines)
+            for _ in range(2):
+                found = [run.judged(f"T/{row}", f"{row:x}") for row in range(2500)]
+                assert [each.verdict for each in lines] == found
+
     def test_a_session_has_its_own_part(self, rundir, header, line):
         """Each session appends to a file of its own."""
         for row in range(3):

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from passcurve.types import Header, Status, Verdict
+from passcurve.types import Header, Mode, Status, Verdict
 
 FORMAT = "passcurve verdicts 1"
 
@@ -51,16 +51,25 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[Status, int] = {}
 
 
-class _StatusOnly(msgspec.Struct, frozen=True):
+class _Problem(msgspec.Struct, frozen=True, gc=False):
+    problem_id: str
+
+
+class _Gist(msgspec.Struct, frozen=True, gc=False):
+    key: _Problem
     status: Status
+    mode: Mode
+    own_s: float = 0.0
+    suspicious: tuple[str, ...] = ()
 
 
-class LineKey(msgspec.Struct, frozen=True):
+class LineKey(msgspec.Struct, frozen=True, gc=False):
     """What the index needs of a VerdictLine; the rest of the line is skipped unread."""
 
     row: Row
     digest: RowDigest
-    verdict: _StatusOnly
+    verdict: _Gist
+    program: str = ""
 
 
 _LINES = msgspec.json.Decoder(VerdictLine)

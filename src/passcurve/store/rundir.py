@@ -20,12 +20,15 @@ import msgspec
 
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store import codec
-from passcurve.store.codec import Footer, PartHeader, VerdictLine
+from passcurve.store.codec import Footer, LineKey, PartHeader, VerdictLine
 from passcurve.store.parts import LOCK, Lock, PartWriter, footer_path, parse_name, part_path, write_whole
+from passcurve.store.programs import Programs
 from passcurve.store.stage import Change, changes, stage_digest
 from passcurve.store.stored import Attempt, StoredVerdicts
-from passcurve.types import Completion, Header
+from passcurve.types import Completion, Header, Verdict
 
+_LATEST = 1000
+"""Verdicts kept in memory because equal programs often follow one another."""
 _REMEDY = "choose another place with --run DIR"
 
 
@@ -172,6 +175,9 @@ class Judging(StoredVerdicts):
     def __init__(
         self, rundir: RunDir, lock: Lock, header: Header, attempt: Attempt, abandoned: tuple[Change, ...] = ()
     ) -> None:
+        # Made first, because reading what is stored fills it.
+        self._programs = Programs() if header.dedup else None
+        self._latest: dict[int, VerdictLine] = {}
         super().__init__(attempt)
         self.resumed = bool(attempt.parts)
         """Whether an earlier session of this attempt was interrupted."""
@@ -213,6 +219,23 @@ class Judging(StoredVerdicts):
                 f"what it was when the run began; {self._start_over()}"
             )
 
+    def judged(self, problem_id: str, program: str) -> Verdict | None:
+        """Return the stored verdict on a program of this digest, or None when none is known.
+
+        Nothing is known where equal programs do not share a judgement.  Raises what line_at raises.
+        """
+        row = self._programs.row_of(problem_id, program) if self._programs is not None else None
+        if row is None:
+            return None
+        line = self._latest.get(row) or self.line_at(row)
+        if line is None or line.program != program or line.verdict.key.problem_id != problem_id:
+            return None
+        if row not in self._latest:
+            self._latest[row] = line
+            if len(self._latest) > _LATEST:
+                del self._latest[next(iter(self._latest))]
+        return line.verdict
+
     def append(self, lines: Iterable[VerdictLine]) -> None:
         """Store a batch of verdicts; all are safe from the end of this process once this returns.
 
@@ -224,7 +247,7 @@ class Judging(StoredVerdicts):
         encoded = [codec.encode(line) for line in batch]
         offset = self._open_writer().append(b"".join(encoded))
         for line, text in zip(batch, encoded, strict=True):
-            self._set(line.row, line.digest, line.verdict.status, len(self._files) - 1, offset)
+            self._set(line, len(self._files) - 1, offset)
             offset += len(text)
 
     def finish(self, *, planned: int, malformed: int = 0, rows: int | None = None) -> Footer:
@@ -265,6 +288,11 @@ class Judging(StoredVerdicts):
             self._writer = None
             super().close()
             self._lock.release()
+
+    def _set(self, line: LineKey | VerdictLine, part: int, offset: int) -> None:
+        super()._set(line, part, offset)
+        if self._programs is not None and line.program and line.verdict.status != "void":
+            self._programs.add(line.verdict.key.problem_id, line.program, line.row)
 
     def _open_writer(self) -> PartWriter:
         if self._writer is None:

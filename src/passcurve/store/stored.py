@@ -1,10 +1,11 @@
-"""The verdicts of one attempt: a status per row in memory, everything else on the disk until it is asked for."""
+"""The verdicts of one attempt: some bytes per row in memory, everything else on the disk until it is asked for."""
 
 from __future__ import annotations
 
 import os
 from array import array
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,13 +13,18 @@ from typing import Self
 import msgspec
 
 from passcurve.errors import StoreError
-from passcurve.store.codec import VerdictLine, decode_key, decode_verdict
-from passcurve.types import SCORED, STATUSES, Header, Status, Verdict
+from passcurve.store.codec import LineKey, VerdictLine, decode_key, decode_verdict
+from passcurve.types import SCORED, STATUSES, Header, Mode, SampleKey, Status, Verdict
 
 MAX_GAP = 1 << 24
 """A line that claims a row this far beyond all others is damaged; believing it could take all memory."""
 _READ_BYTES = 4096
+_BUFFER_BYTES = 1 << 20
 _CODES: dict[Status, int] = {status: code for code, status in enumerate(STATUSES, start=1)}
+_MODES: tuple[Mode, ...] = ("none", "referee", "shared")
+_MODE_CODES: dict[Mode, int] = {mode: code << 4 for code, mode in enumerate(_MODES)}
+_STATUS, _MODE, _TELLING = 0x0F, 0x30, 0x40
+"""Parts of what is kept in memory of a row; a telling verdict has more to count than status and mode."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +51,9 @@ class StoredVerdicts:
         self.voids = 0
         """Lines that say that the judging itself failed; their rows are owed unless another line has them."""
         self._scored = 0
-        self._statuses = array("B")
+        self._doubled = False
+        self._slowest_s = 0.0
+        self._gists = array("B")
         self._digests = array("Q")
         self._parts = array("H")
         self._offsets = array("Q")
@@ -80,15 +88,15 @@ class StoredVerdicts:
     @property
     def bound(self) -> int:
         """One more than the last row that has a scored verdict; 0 when there is none."""
-        row = len(self._statuses)
-        while row and not self._statuses[row - 1]:
+        row = len(self._gists)
+        while row and not self._gists[row - 1]:
             row -= 1
         return row
 
     def status_at(self, row: int) -> Status | None:
         """Return the status of a row, or None when it is owed."""
-        code = self._statuses[row] if 0 <= row < len(self._statuses) else 0
-        return STATUSES[code - 1] if code else None
+        gist = self._gists[row] if 0 <= row < len(self._gists) else 0
+        return STATUSES[(gist & _STATUS) - 1] if gist else None
 
     def digest_at(self, row: int) -> str | None:
         """Return the digest of the row that was judged, or None when it is owed."""
@@ -116,9 +124,22 @@ class StoredVerdicts:
         line = self.line_at(row)
         return line.verdict if line else None
 
+    def countable_at(self, row: int, key: SampleKey) -> Verdict | None:
+        """Return of the verdict of a row what is counted, or None when it is owed; raises what line_at raises.
+
+        That is status and mode.  A verdict that is suspicious, or that passed more slowly than all whose lines stand
+        before its own, is returned whole.
+        """
+        gist = self._gists[row] if 0 <= row < len(self._gists) else 0
+        if not gist:
+            return None
+        if gist & _TELLING or self._doubled:
+            return self.verdict_at(row)
+        return Verdict(key=key, status=STATUSES[(gist & _STATUS) - 1], mode=_MODES[(gist & _MODE) >> 4])
+
     def rows(self) -> Iterator[int]:
         """Yield the rows that have a scored verdict, in order."""
-        return (row for row, code in enumerate(self._statuses) if code)
+        return (row for row, gist in enumerate(self._gists) if gist)
 
     def iter_lines(self) -> Iterator[VerdictLine]:
         """Yield all that is stored of each row, in order of the rows; raises what line_at raises."""
@@ -133,7 +154,12 @@ class StoredVerdicts:
 
     def statuses(self) -> dict[Status, int]:
         """Return how many rows have each scored status."""
-        return {status: self._statuses.count(_CODES[status]) for status in SCORED}
+        # Of bytes, because an array counts item by item.
+        gists = self._gists.tobytes()
+        found = dict.fromkeys(SCORED, 0)
+        for status, mode, telling in product(SCORED, _MODE_CODES.values(), (0, _TELLING)):
+            found[status] += gists.count(_CODES[status] | mode | telling)
+        return found
 
     def close(self) -> None:
         """Close the files; a second call does nothing."""
@@ -146,27 +172,39 @@ class StoredVerdicts:
 
     def _index(self, path: Path) -> None:
         part = len(self._files) - 1
-        with path.open("rb") as file:
+        with path.open("rb", buffering=_BUFFER_BYTES) as file:
             offset = len(file.readline())
             for line in file:
                 key = decode_key(line) if line.endswith(b"\n") else None
-                if key is not None and key.row < len(self._statuses) + MAX_GAP:
-                    self._set(key.row, key.digest, key.verdict.status, part, offset)
+                if key is not None and key.row < len(self._gists) + MAX_GAP:
+                    self._set(key, part, offset)
                 elif line != b"\n":
                     self.garbage += 1
                 offset += len(line)
 
-    def _set(self, row: int, digest: str, status: Status, part: int, offset: int) -> None:
-        if status == "void":
+    def _set(self, line: LineKey | VerdictLine, part: int, offset: int) -> None:
+        """Note where the verdict of a row is to be found."""
+        row, verdict = line.row, line.verdict
+        if verdict.status == "void":
             self.voids += 1
             return
-        if row >= len(self._statuses):
-            more = row + 1 - len(self._statuses) + _READ_BYTES
-            for column in (self._statuses, self._digests, self._parts, self._offsets):
+        if row >= len(self._gists):
+            more = row + 1 - len(self._gists) + _READ_BYTES
+            for column in (self._gists, self._digests, self._parts, self._offsets):
                 column.frombytes(bytes(more * column.itemsize))
-        self._scored += not self._statuses[row]
-        self._statuses[row] = _CODES[status]
-        self._digests[row] = int(digest, 16)
+        gist = _CODES[verdict.status] | _MODE_CODES[verdict.mode]
+        if verdict.suspicious:
+            gist |= _TELLING
+        if verdict.status == "passed" and verdict.own_s > self._slowest_s:
+            self._slowest_s = verdict.own_s
+            gist |= _TELLING
+        if self._gists[row]:
+            # The slowest so far may have been the line that no longer counts.
+            self._doubled = True
+        else:
+            self._scored += 1
+        self._gists[row] = gist
+        self._digests[row] = int(line.digest, 16)
         self._parts[row] = part
         self._offsets[row] = offset
 

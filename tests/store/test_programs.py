@@ -1,0 +1,51 @@
+"""The table of programs that have been judged."""
+
+from __future__ import annotations
+
+from passcurve.store.programs import Programs, _tag
+
+
+def filled(count: int) -> Programs:
+    """Return a table of so many programs of three problems; the row of each is its number."""
+    table = Programs()
+    for number in range(count):
+        table.add(f"T/{number % 3}", f"{number:024x}", number)
+    return table
+
+
+def test_every_program_is_found():
+    """However often the table has grown, each program has its row, and others have none."""
+    table = filled(20_000)
+    # Two that agree in 32 bits of a hash are rare; the second is then unknown, which costs one judgement.
+    found = [table.row_of(f"T/{number % 3}", f"{number:024x}") for number in range(20_000)]
+    assert 3 > sum(row != number for number, row in enumerate(found))
+    assert 3 > sum(table.row_of("T/3", f"{number:024x}") is not None for number in range(20_000))
+    assert 19_997 < len(table) <= 20_000
+
+
+def test_the_first_row_stays():
+    """A program keeps the row on which it was judged first; the same text for another problem is another program."""
+    table = Programs()
+    table.add("T/0", "aa", 5)
+    table.add("T/0", "aa", 9)
+    table.add("T/1", "aa", 0)
+    assert (5, 0, 2) == (table.row_of("T/0", "aa"), table.row_of("T/1", "aa"), len(table))
+
+
+def test_programs_that_agree_in_the_tag():
+    """Of programs that agree in all that the table keeps the first is what is found; who asks must compare."""
+    seen: dict[int, str] = {}
+    digest, other = next(
+        (digest, seen[tag])
+        for digest in map("{:024x}".format, range(1 << 22))
+        if seen.setdefault(tag := _tag("T/0", digest), digest) != digest
+    )
+    table = Programs()
+    table.add("T/0", other, 5)
+    table.add("T/0", digest, 9)
+    assert (5, 5, 1) == (table.row_of("T/0", other), table.row_of("T/0", digest), len(table))
+
+
+def test_size():
+    """A program takes at most 24 bytes, once there are some."""
+    assert 24 * 30_000 >= len(filled(30_000)._slots) * 8
