@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from passcurve.stats import holm, mcnemar_exact, paired_difference, sign_flip_p
+from passcurve.stats import holm, mcnemar_exact, paired_difference, sign_flip_p, stratified_permutation_p
 
 
 class TestPairedDifference:
@@ -106,9 +106,29 @@ class TestPairedDifference:
         assert 1.0 == found.p.p
         assert "one problem: nothing can be said about others like it" in found.warnings
 
-    def test_unequal_samples_are_told(self) -> None:
-        """Different numbers of samples of A and B make the sign-flip test approximate, and it says so."""
-        assert any("approximate" in each for each in paired_difference(10, [9, 3], 5, [1, 2]).warnings)
+    def test_unequal_samples(self) -> None:
+        """With different numbers of samples p is the larger of the two tests, and it says which and why."""
+        told = set()
+        for n_a, c_a, n_b, c_b in (
+            (20, [1, 1, 1, 0, 1, 2, 1, 0, 1, 1], 1, [0] * 10),
+            (10, [9, 10, 4, 9, 0, 10, 8, 9], 5, [1, 0, 5, 1, 4, 0, 2, 1]),
+        ):
+            found = paired_difference(n_a, c_a, n_b, c_b)
+            flips = sign_flip_p(found.differences)
+            within = stratified_permutation_p(n_a, c_a, n_b, c_b)
+            assert max(flips.p, within.p) == found.p.p
+            assert ("sign flips" if flips.p >= within.p else "permutation within problems") == found.p_test
+            assert any("p is the larger of two tests" in each for each in found.warnings)
+            told.add(found.p_test)
+        assert {"sign flips", "permutation within problems"} == told
+
+    def test_rare_passes_of_many_against_one_sample(self) -> None:
+        """Six lone passes among 20 samples each against none of 1 are no evidence, though all six signs agree."""
+        c_a = [1] * 6 + [0] * 14
+        found = paired_difference(20, c_a, 1, [0] * 20)
+        assert 0.05 > sign_flip_p(found.differences).p
+        # A is ahead by 6/20; were one of the six B's, B would be ahead by 1 - 5/20: every outcome is at least as far.
+        assert 1.0 == pytest.approx(found.p.p, rel=1e-12)
 
     @pytest.mark.parametrize(
         ("n_a", "c_a", "n_b", "c_b", "k", "level", "message"),
