@@ -9,9 +9,26 @@ import sys
 import tempfile
 from pathlib import Path
 
-from passcurve.errors import UsageError
+from passcurve.errors import UsageError, nearest
+from passcurve.types import Metric
 
 DEFAULT_KS = (1, 10, 100)
+ALL_KS = "all"
+METRICS = ("pass@k", "pass^k", "g-pass@k", "mg-pass@k", "attempts@k", "distinct@k", "cover")
+"""What can be had from stored verdicts."""
+_SHARED = {"g-pass@k": "g-pass@k:0.5", "cover": "cover:0.5"}
+"""Metrics that need tau, and how they are written."""
+_SHORT = {"attempts": "attempts@k", "distinct": "distinct@k"}
+_UNSTORED = {
+    "maj@k": "the answer that each sample gave (passcurve.maj_at_k takes them)",
+    "best-of@k": "a score of each sample (passcurve.best_of_k takes them)",
+    "max@k": "the share of tests that each sample passed (passcurve.max_at_k takes them)",
+    "min@k": "the share of tests that each sample passed (passcurve.min_at_k takes them)",
+    "n@k": "which samples passed the public tests (passcurve.n_at_k takes their number)",
+    "ranked@k": "the order in which the samples were ranked (passcurve.ranked_top_k takes it)",
+}
+"""Metrics that need more than verdicts, and what."""
+_METRIC = re.compile(r"(?P<stem>[a-z-]+)(?:(?P<sign>[@^])(?P<k>k|[1-9][0-9]{0,14}))?(?::(?P<share>[0-9]*\.?[0-9]+))?")
 DEFAULT_MEMORY_BYTES = 4 << 30
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(k|m|g|ki|mi|gi)?b?\s*", re.IGNORECASE)
@@ -85,6 +102,34 @@ def parse_ks(text: str) -> tuple[int, ...]:
     if not ks:
         raise UsageError(f"--k {text!r} names no k; write it like --k 1,10,100")
     return tuple(dict.fromkeys(ks))
+
+
+def parse_metrics(text: str) -> tuple[Metric, ...]:
+    """Return the metrics of ``--metric pass@k,pass^5,g-pass@k:0.5``, each once, in order.
+
+    Raises UsageError naming the part that is none, with the nearest name, or what a metric would need.
+    """
+    found = tuple(dict.fromkeys(_metric(part) for part in re.split(r"[\s,]+", text.strip()) if part))
+    if not found:
+        raise UsageError(f"--metric {text!r} names no metric; there are {', '.join(METRICS)}")
+    return found
+
+
+def _metric(part: str) -> Metric:
+    match = _METRIC.fullmatch(part)
+    stem, sign, k, share = match.group("stem", "sign", "k", "share") if match else (part, None, None, None)
+    name = f"{stem}{sign}k" if sign else _SHORT.get(str(stem), str(stem))
+    if name in _UNSTORED:
+        raise UsageError(f"--metric {part!r} needs {_UNSTORED[name]}, and verdicts do not hold that")
+    if name not in METRICS:
+        known = (*METRICS, *_SHORT, *_UNSTORED)
+        raise UsageError(f"--metric {part!r} is none{nearest(name, known) or '; there are ' + ', '.join(METRICS)}")
+    if name in _SHARED and share is None:
+        raise UsageError(f"--metric {part!r} needs a share between 0 and 1; write it like {_SHARED[name]}")
+    if share is not None and (name not in _SHARED or not 0.0 <= float(share) <= 1.0):
+        wanted = "takes no share" if name not in _SHARED else "has a share that is not between 0 and 1"
+        raise UsageError(f"--metric {part!r} {wanted}")
+    return Metric(name=name, k=int(k) if k not in (None, "k") else None, share=share or "")
 
 
 def admit(workers: int | None, memory_bytes: int | None) -> tuple[int, int, str]:

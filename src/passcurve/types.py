@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
@@ -159,10 +160,29 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
     method: str
 
 
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric that follows from verdicts, as it was asked for."""
+
+    name: str = "pass@k"
+    """With k as a letter, as in ``g-pass@k``; ``cover`` has none."""
+    k: int | None = None
+    """The one k that it is asked for, as in ``pass^5``; None: every k of the list."""
+    share: str = ""
+    """tau of ``g-pass@k`` and ``cover``, a decimal as it was written; empty for the others."""
+
+    @property
+    def label(self) -> str:
+        """What it is called while k is open: ``g-pass@k:0.5``."""
+        return f"{self.name}:{self.share}" if self.share else self.name
+
+
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """pass@k of a data set; ``value`` is None when it cannot be estimated, and ``reason`` says why."""
+    """A metric of a data set; ``value`` is None when it cannot be estimated, and ``reason`` says why."""
 
     k: int
+    """0 for a metric that has none (``cover``)."""
+    metric: str = "pass@k"
+    """With k as a letter, as in ``g-pass@k:0.5``; ``name`` has the number in its place."""
     value: float | None
     new_problems: Interval | None = None
     """Target A: other problems like these."""
@@ -177,6 +197,25 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     """What a reader must know before believing the number."""
     reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """The metric at its k: ``pass@10``, ``g-pass@10:0.5``."""
+        return re.sub(r"(?<=[@^])k\b", str(self.k), self.metric)
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """pass@k over several k, with a band that holds the whole curve at once; for new problems."""
+
+    k: tuple[int, ...]
+    value: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    level: float
+    method: str
+    draws: int
+    """What the width of the band rests on, and their seed."""
+    seed: int
 
 
 class Jail(msgspec.Struct, frozen=True, kw_only=True):

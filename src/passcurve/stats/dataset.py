@@ -268,7 +268,8 @@ def warnings_of(row: Row, k: int) -> tuple[str, ...]:
     elif row.n.max() > 1 and bool(((row.c == 0) | (row.c == row.n)).all()):
         said.append("every problem passed always or never: with duplicate samples (temperature 0) n is 1 in effect")
     if k > 1 and k == least:
-        said.append(f"k = n = {k}: a problem's score is 0 or 1, and the noise of sampling is known from a model only")
+        whose = "a problem's score" if least == row.n.max() else "the score of a problem with that n"
+        said.append(f"k = n = {k}: {whose} is 0 or 1, and the noise of sampling is known from a model only")
     elif 2 * k > least and k > 1:
         said.append(f"k={k} is more than half of n={least}: there is no unbiased estimate of the sampling noise")
     if least != row.n.max():

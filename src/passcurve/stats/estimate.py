@@ -15,6 +15,9 @@ from passcurve.stats.intervals import plus_two_t
 from passcurve.stats.passk import pass_at_k
 from passcurve.types import Counts, Estimate, Interval
 
+LEVEL = 0.95
+"""Of every interval, where nothing else is asked for."""
+
 _EXACT_N = 1000
 _EXACT_PAIRS = 4096
 """Up to these the mean is a fraction of integers; beyond, it would take longer than it is worth."""
@@ -26,7 +29,7 @@ _NAMED = 3
 def estimate(
     counts: Iterable[Counts],
     ks: Sequence[int],
-    level: float = 0.95,
+    level: float = LEVEL,
     owed: int = 0,
     *,
     deterministic: bool = False,
@@ -59,7 +62,7 @@ def estimate(
 def _estimate(
     problems: Sequence[Counts], k: int, level: float, owed: int, *, deterministic: bool, tuned: bool
 ) -> Estimate:
-    reason = _obstacle(problems, k, owed)
+    reason = obstacle(problems, k, owed)
     if not reason and deterministic and k > 1:
         reason = f"k={k} of copies: the samples of a problem are one and the same, so n is 1 in effect"
     if reason:
@@ -70,6 +73,7 @@ def _estimate(
     fresh = dataset_interval(n, c, k, "these_problems", level)
     said = list(fresh.warnings)
     if deterministic:
+        said = [each for each in said if "duplicate samples" not in each]
         said.append("copies (temperature 0): fresh samples of these problems would be the same, n is 1 in effect")
     if tuned:
         said.append("a setting was chosen on these data: the value is too high by about the best of several tries")
@@ -93,7 +97,7 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _obstacle(problems: Sequence[Counts], k: int, owed: int) -> str:
+def obstacle(problems: Sequence[Counts], k: int, owed: int) -> str:
     """Say what stands against an unbiased estimate; the empty string when nothing does."""
     if owed:
         return (

@@ -1,0 +1,163 @@
+"""Metrics from counts: values by enumeration of subsets, intervals where there are some, and words elsewhere."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from math import ceil, comb
+
+import pytest
+
+from passcurve.stats import dataset_interval, plus_two_t, simultaneous_band
+from passcurve.stats.metrics import Asked, copied, scores
+from passcurve.types import Counts, Estimate, Metric
+
+N, C = 6, [0, 2, 3, 6]
+COUNTS = tuple(Counts(problem_id=f"P/{i}", n=N, c=c) for i, c in enumerate(C))
+GROUPS = ((6,), (3, 2, 1), (1,) * 6, (4, 2))
+
+
+def one(metric: Metric, k: int, groups=None) -> Estimate:
+    """Return one metric at one k."""
+    (found,) = scores(COUNTS, Asked(metrics=(metric,), ks=(k,)), 0, groups).estimates
+    return found
+
+
+def subsets(c: int, k: int) -> list[int]:
+    """Return how many of each k-subset of N samples pass, of which the first c do."""
+    return [sum(each < c for each in drawn) for drawn in combinations(range(N), k)]
+
+
+def attempts(c: int, k: int) -> Fraction:
+    """Return E[min(T, k)] as the sum of the chances that the first j fail."""
+    return sum((Fraction(comb(N - c, j), comb(N, j)) for j in range(k)), Fraction(0))
+
+
+VALUES = {
+    "pass@k": lambda c, k: Fraction(sum(x > 0 for x in subsets(c, k)), comb(N, k)),
+    "pass^k": lambda c, k: Fraction(sum(x == k for x in subsets(c, k)), comb(N, k)),
+    "g-pass@k": lambda c, k: Fraction(sum(x >= max(1, ceil(k / 2)) for x in subsets(c, k)), comb(N, k)),
+    "mg-pass@k": lambda c, k: (
+        sum((max(Fraction(0), 2 * x - k) / k for x in map(Fraction, subsets(c, k))), Fraction(0)) / comb(N, k)
+    ),
+    "attempts@k": attempts,
+}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6])
+@pytest.mark.parametrize("name", VALUES)
+def test_values(name, k):
+    """Each metric is the mean over problems of what listing all subsets gives."""
+    exact = sum((Fraction(VALUES[name](c, k)) for c in C), Fraction(0)) / len(C)
+    found = one(Metric(name=name, share="0.5" if name == "g-pass@k" else ""), k)
+    assert float(exact) == pytest.approx(found.value, rel=1e-14)
+    assert name.replace("k", str(k)) == found.name.partition(":")[0].replace("mg-pass", "mg-pass")
+
+
+@pytest.mark.parametrize("k", [1, 2, 4, 6])
+def test_distinct(k):
+    """Distinct@k is the mean over problems of how many programs a k-subset holds."""
+    programs = [[at for at, size in enumerate(sizes) for _ in range(size)] for sizes in GROUPS]
+    exact = Fraction(0)
+    for each in programs:
+        drawn = [len({each[i] for i in chosen}) for chosen in combinations(range(N), k)]
+        exact += Fraction(sum(drawn), len(drawn)) / len(C)
+    assert float(exact) == pytest.approx(one(Metric(name="distinct@k"), k, GROUPS).value, rel=1e-14)
+
+
+def test_intervals_of_pass_hat():
+    """Both intervals of pass^k are those of pass@k with passes and failures exchanged."""
+    found = one(Metric(name="pass^k"), 2)
+    mirrored = dataset_interval(N, [N - c for c in C], 2, "these_problems")
+    assert (1 - mirrored.high, 1 - mirrored.low) == (found.these_problems.low, found.these_problems.high)
+    low, high = plus_two_t([float(VALUES["pass^k"](c, 2)) for c in C])
+    assert (low, high) == pytest.approx((found.new_problems.low, found.new_problems.high), rel=1e-12)
+
+
+def test_an_interval_on_its_own_scale():
+    """Attempts lie between 1 and k, and so does their interval: plus-two t of the scores brought to [0, 1] and back."""
+    found = one(Metric(name="attempts@k"), 3)
+    low, high = plus_two_t([float((attempts(c, 3) - 1) / 2) for c in C])
+    assert (1 + 2 * low, 1 + 2 * high) == pytest.approx((found.new_problems.low, found.new_problems.high), rel=1e-12)
+    assert found.these_problems is None
+    assert any("no interval for fresh samples" in each for each in found.warnings)
+
+
+def test_attempts_reach_one_beyond_n():
+    """E[min(T, n+1)] has an unbiased estimate, (n+1)/(c+1); n+2 has none."""
+    assert sum(7 / (c + 1) for c in C) / 4 == pytest.approx(one(Metric(name="attempts@k"), 7).value, rel=1e-14)
+    assert one(Metric(name="attempts@k"), 8).value is None
+
+
+def test_cover_is_a_models_word():
+    """A cover has a value, no k, no interval, and says why; saturated data have no value."""
+    (found,) = scores(COUNTS, Asked(metrics=(Metric(name="cover", share="0.5"),))).estimates
+    assert ("cover:0.5", 0, None, None) == (found.name, found.k, found.new_problems, found.these_problems)
+    assert 0.3 < found.value < 0.7
+    assert any("model's word" in each for each in found.warnings)
+    failed = tuple(Counts(problem_id=str(i), n=4, c=0) for i in range(3))
+    (none,) = scores(failed, Asked(metrics=(Metric(name="cover", share="0.5"),))).estimates
+    assert (None, True) == (none.value, "nothing to fit" in none.reason)
+
+
+def test_what_is_not_stored():
+    """A distinct@k without programs says what is missing."""
+    found = one(Metric(name="distinct@k"), 2)
+    assert (None, "it needs the programs, and what is stored there has none") == (found.value, found.reason)
+
+
+def test_every_k():
+    """Every k from 1 to the least n, and a band for all of them at once that is wider than each alone."""
+    counts = (*COUNTS, Counts(problem_id="P/4", n=4, c=1))
+    found = scores(counts, Asked(every_k=True, ks=()))
+    assert [1, 2, 3, 4] == [each.k for each in found.estimates] == list(found.curve.k)
+    band = simultaneous_band([6, 6, 6, 6, 4], [*C, 1], [1, 2, 3, 4])
+    assert list(found.curve.low) == band.simultaneous.low.tolist()
+    for each, low, high in zip(found.estimates, found.curve.low, found.curve.high, strict=True):
+        assert low <= each.new_problems.low < each.value < each.new_problems.high <= high
+
+
+@pytest.mark.parametrize(
+    ("counts", "owed", "said"),
+    [
+        ((), 0, "no problems"),
+        ((Counts(problem_id="a", n=0, c=0),), 0, "no sample"),
+        (COUNTS, 3, "3 samples are owed"),
+    ],
+)
+def test_every_k_of_nothing(counts, owed, said):
+    """Where there is nothing to estimate from, all gives one k with the reason, and no curve."""
+    found = scores(counts, Asked(every_k=True, ks=()), owed)
+    assert [(1, None)] == [(each.k, each.value) for each in found.estimates]
+    assert said in found.estimates[0].reason
+    assert found.curve is None
+
+
+def test_copies():
+    """Where all samples of five problems or more are one program, k > 1 is refused and k = 1 says what n is worth."""
+    counts = tuple(Counts(problem_id=str(i), n=4, c=4 * (i % 2)) for i in range(5))
+    groups = ((4,),) * 5
+    assert copied(groups)
+    at_1, at_2, every = scores(counts, Asked(metrics=(Metric(), Metric(name="pass^k", k=3)), ks=(1, 2)), 0, groups)[0]
+    assert (0.4, None) == (at_1.value, at_1.these_problems)
+    assert any("n is 1 in effect" in each for each in at_1.warnings)
+    assert at_2.value is None
+    assert "copies" in at_2.reason
+    assert every.value is None
+    assert [1] == [each.k for each in scores(counts, Asked(every_k=True, ks=()), 0, groups).estimates]
+
+
+def test_few_copies_may_be_chance():
+    """With fewer problems equal programs may be chance: there is a value, and a warning."""
+    groups = ((4,),) * 4
+    counts = tuple(Counts(problem_id=str(i), n=4, c=i) for i in range(4))
+    (found,) = scores(counts, Asked(ks=(2,)), 0, groups).estimates
+    assert found.value is not None
+    assert any("at temperature 0 n would be 1" in each for each in found.warnings)
+    (other,) = scores(counts, Asked(ks=(2,)), 0, (*groups[:3], (2, 2))).estimates
+    assert not any("temperature" in each for each in other.warnings)
+
+
+def test_single_samples_are_no_copies():
+    """One sample of each problem says nothing of copies."""
+    assert not copied(((1,),) * 50)
