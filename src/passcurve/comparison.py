@@ -35,11 +35,18 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     p_error: float
     """Standard error of ``p`` from drawing at random; 0 where it was counted."""
     p_method: str
+    """``exact`` or ``Monte Carlo``."""
+    p_test: str
+    """``sign flips``; with unequal n whichever gives more, that or ``permutation within problems``."""
     adjusted: float | None
     """``p`` adjusted for all k and pairs asked for, by the step-down maximum; None where only one was asked for."""
     wins: int
     ties: int
     losses: int
+    between: float | None
+    """Variance over problems of the true differences, raw; None where no sampling variance can be had."""
+    within: float | None
+    """Mean variance of a problem's difference over fresh samples."""
     minimum_detectable: float | None
     """True difference that these runs would have found at the level with power .8; None where nothing tells."""
     warnings: tuple[str, ...]
@@ -90,8 +97,8 @@ def compare(runs: Sequence[Scored], ks: Sequence[int], *, level: float = 0.95, s
     names = _names(runs)
     ids = _same_problems(runs, names)
     for run, name in zip(runs, names, strict=True):
-        if run.owed:
-            raise DataError(f"{name!r} owes {run.owed} verdicts; judge it to its end first")
+        if not run.finished:
+            raise DataError(f"{name!r} is not finished: samples are owed a verdict; judge it to its end first")
         short = [each for each in run.counts if each.n < max(ks)]
         if short:
             least = min(short, key=lambda each: each.n)
@@ -109,7 +116,7 @@ def compare(runs: Sequence[Scored], ks: Sequence[int], *, level: float = 0.95, s
             Pair(
                 a=names[i],
                 b=names[j],
-                differences=tuple(msgspec.structs.replace(each[0], adjusted=next(flat)) for each in row),
+                differences=tuple(_with_adjusted(each[0], next(flat)) for each in row),
                 deciders=_deciders(tables[i], tables[j]),
                 differs=_differs(runs[i].header, runs[j].header),
             )
@@ -219,15 +226,22 @@ def _difference(
             p=found.p.p,
             p_error=found.p.error,
             p_method=found.p.method,
+            p_test=found.p_test,
             adjusted=None,
             wins=found.wins,
             ties=found.ties,
             losses=found.losses,
-            minimum_detectable=None if math.isnan(found.minimum_detectable) else found.minimum_detectable,
+            between=_number(found.between),
+            within=_number(found.within),
+            minimum_detectable=_number(found.minimum_detectable),
             warnings=found.warnings,
         ),
         found.differences.tolist(),
     )
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _interval(bounds: tuple[float, float], level: float, method: str) -> Interval | None:
@@ -241,6 +255,11 @@ def _adjusted(columns: Sequence[Sequence[float]], seed: int) -> list[float | Non
     from passcurve.stats import max_t_p
 
     return list(max_t_p(list(zip(*columns, strict=True)), seed=seed).adjusted.tolist())
+
+
+def _with_adjusted(found: Difference, adjusted: float | None) -> Difference:
+    # The adjustment flips signs only: where another test gave more, that stands.
+    return msgspec.structs.replace(found, adjusted=None if adjusted is None else max(adjusted, found.p))
 
 
 def _deciders(a: Sequence[Counts], b: Sequence[Counts]) -> tuple[Decider, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,43 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """In the order in which the problems appear first."""
     header: Header | None = None
     """Of a run of ours; nothing else says how it was judged."""
-    owed: int = 0
+    finished: bool = True
+    """Whether every sample of the run has its verdict; other files are taken to be whole."""
+    groups: tuple[tuple[int, ...], ...] | None = None
+    """How many samples share each program, for each problem in the order of ``counts``; None where none is stored."""
     note: str = ""
+
+
+class _Tally:
+    """n, c and the programs of each problem, sample by sample."""
+
+    def __init__(self) -> None:
+        self._n: Counter[str] = Counter()
+        self._c: Counter[str] = Counter()
+        self._programs: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._some = False
+
+    def add(self, problem_id: str, passed: bool, program: str = "") -> None:
+        """Count a sample; the empty program stands for none."""
+        self._n[problem_id] += 1
+        self._c[problem_id] += passed
+        self._programs[problem_id][program] += 1
+        self._some = self._some or bool(program)
+
+    def __len__(self) -> int:
+        return len(self._n)
+
+    def counts(self) -> tuple[Counts, ...]:
+        """Return n and c of each problem, in the order in which the problems came."""
+        return tuple(Counts(problem_id=each, n=number, c=self._c[each]) for each, number in self._n.items())
+
+    def groups(self) -> tuple[tuple[int, ...], ...] | None:
+        """Return the sizes of the groups of equal programs, None where no sample has one."""
+        return tuple(tuple(self._programs[each].values()) for each in self._n) if self._some else None
+
+
+def _digest(text: bytes) -> str:
+    return blake2b(text, digest_size=8).hexdigest() if text else ""
 
 
 def read_scored(path: Path) -> Scored:
@@ -49,54 +86,52 @@ def read_scored(path: Path) -> Scored:
         return found
     if beside.is_dir():
         return _run(beside)
+    if not any(line is None or line.strip() for line in read_lines(path)):
+        raise DataError(f"{str(path)!r} has no rows: there is nothing to score")
     raise DataError(
         f"{str(path)!r} is no run and no file of results: its rows have no 'passed'; judge them first, or name the run"
     )
 
 
 def _run(path: Path) -> Scored:
+    tally = _Tally()
     with RunDir(path).read() as stored:
-        n: dict[str, int] = {}
-        c: dict[str, int] = {}
-        voids = 0
         for line in stored.iter_lines():
-            verdict = line.verdict
-            problem_id = verdict.key.problem_id
-            n.setdefault(problem_id, 0)
-            if verdict.status == "void":
-                voids += 1
-                continue
-            n[problem_id] += 1
-            c[problem_id] = c.get(problem_id, 0) + verdict.passed
-        finished = stored.attempt.finished
-        header = stored.attempt.header
-    note = "" if finished else "this run is not finished"
-    return Scored(source=str(path), kind="run", counts=_counts(n, c), header=header, owed=voids, note=note)
+            tally.add(line.verdict.key.problem_id, line.verdict.passed, line.program)
+        attempt = stored.attempt
+    return Scored(
+        source=str(path),
+        kind="run",
+        counts=tally.counts(),
+        header=attempt.header,
+        finished=attempt.finished,
+        groups=tally.groups(),
+    )
 
 
 class _Row(msgspec.Struct):
     task_id: str
     passed: bool
+    completion: msgspec.Raw = msgspec.Raw()
+    solution: msgspec.Raw = msgspec.Raw()
 
 
 def _results(path: Path) -> Scored | None:
     """Read rows with ``task_id`` and ``passed``; None when the first row has no verdict."""
-    n: dict[str, int] = {}
-    c: dict[str, int] = {}
+    tally = _Tally()
     for number, line in enumerate(read_lines(path), start=1):
         if line is not None and not line.strip():
             continue
         try:
             row = msgspec.json.decode((line or b"").removeprefix(BOM), type=_Row)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            if not n:
+            if not tally:
                 return None
             raise DataError(f"{str(path)!r}, line {number}: no row with task_id and passed ({error})") from None
-        n[row.task_id] = n.get(row.task_id, 0) + 1
-        c[row.task_id] = c.get(row.task_id, 0) + row.passed
-    if not n:
+        tally.add(row.task_id, row.passed, _digest(bytes(row.completion) or bytes(row.solution)))
+    if not tally:
         return None
-    return Scored(source=str(path), kind="results", counts=_counts(n, c))
+    return Scored(source=str(path), kind="results", counts=tally.counts(), groups=tally.groups())
 
 
 def _evalplus(path: Path) -> Scored:
@@ -105,15 +140,18 @@ def _evalplus(path: Path) -> Scored:
             raise DataError(f"{str(path)!r} is larger than {_WHOLE_BYTES >> 30} GiB")
         record = json.loads(path.read_bytes())
         tasks: dict[str, list[dict[str, Any]]] = record["eval"]
-        n = {str(task): len(samples) for task, samples in tasks.items()}
-        c = {str(task): sum(map(_passed, samples)) for task, samples in tasks.items()}
+        tally = _Tally()
+        for task, samples in tasks.items():
+            for sample in samples:
+                program = str(sample.get("solution") or "").encode("utf-8", "surrogatepass")
+                tally.add(str(task), _passed(sample), _digest(program))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
         raise DataError(
             f"{str(path)!r} is no record of EvalPlus: it wants 'eval' with a list of samples for each task ({error})"
         ) from None
     both = any("plus_status" in sample for samples in tasks.values() for sample in samples)
     note = "passed: the base tests and the added ones" if both else "passed: the base tests"
-    return Scored(source=str(path), kind="evalplus", counts=_counts(n, c), note=note)
+    return Scored(source=str(path), kind="evalplus", counts=tally.counts(), groups=tally.groups(), note=note)
 
 
 def _passed(sample: dict[str, Any]) -> bool:
@@ -121,7 +159,3 @@ def _passed(sample: dict[str, Any]) -> bool:
     if not asked:
         raise KeyError("base_status")
     return all(status == "pass" for status in asked)
-
-
-def _counts(n: dict[str, int], c: dict[str, int]) -> tuple[Counts, ...]:
-    return tuple(Counts(problem_id=each, n=number, c=c.get(each, 0)) for each, number in n.items())
