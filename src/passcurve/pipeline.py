@@ -366,8 +366,11 @@ class _Road:
         job = unit.job
         whole = job.limits.timeout_s
         if outcome.ended == "slice":
-            unit.job = msgspec.structs.replace(job, slice_s=whole)
+            unit.job = msgspec.structs.replace(language.asked_one_by_one(job), slice_s=whole)
             self._local.put_last(unit.job)
+        elif job.replayed and not language.settles(outcome):
+            unit.job = language.asked_one_by_one(job)
+            self._put(unit.job)
         elif needs_second_run(outcome) and job.tries < _TRIES - 1:
             unit.job = msgspec.structs.replace(job, slice_s=whole, fresh=True, tries=job.tries + 1)
             self._local.put_last(unit.job)

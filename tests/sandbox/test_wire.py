@@ -85,6 +85,10 @@ PLAIN = [
         Decimal("0E-10"),
     ),
     {Decimal("0.5"): Fraction(1, 2), "x": [Decimal("1.00"), 1.0, 1]},
+    # Long enough to be written all at once, or nearly of the kind that is.
+    *([*range(-9, 9)], tuple(range(40)), [-(2**63)] * 16 + [2**63 - 1], [2**63] * 16, [-(2**63) - 1] * 16),
+    *([0.5, -0.0, float("nan"), float("inf")] * 4, (5e-324,) * 16, [1.0] * 16 + [1], [1] * 16 + [True], [True] * 16),
+    *([[*range(20)]] * 3, [None] * 16, ["a"] * 16, {tuple(range(20)): [*range(20)]}),
 ]
 
 
@@ -199,6 +203,10 @@ WRONG = {
     "nothing": b"",
     "an unknown tag": b"\0\0\0\0\0",
     "a list that claims more than there is": b"l\xff\xff\xff\xff",
+    "a row that claims more than there is": b"aq\xff\xff\xff\xff" + bytes(64),
+    "a row that claims a little more than there is": b"ud\x09\0\0\0" + bytes(64),
+    "a row of nothing known": b"ax\x08\0\0\0" + bytes(64),
+    "a row cut short": b"aq\x08",
     "a text that claims more than there is": b"s\xff\xff\xff\x7f",
     "a number that claims more than there is": b"I\xff\xff\xff\xff\1",
     "a dictionary that claims more than there is": b"d\xff\xff\xff\xffNN",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from passcurve.sandbox.job import Job, Referee
+from passcurve.sandbox.job import Job, Outcome, Referee
 from passcurve.types import Limits, Problem
 
 REFEREE_ROLE = "passcurve.langs.referee"
@@ -22,20 +22,28 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["referee", "shared"] = "referee"
     write_back: bool = False
     """What a sample does to its arguments is made true of the tests' own objects."""
+    calls: bytes = b""
+    """What the tests ask whatever is returned, packed: a sample is asked it all at once."""
     note: str = ""
     """What is wrong with the problem, or why it is not in referee mode."""
     fault: bool = False
     """The reference solution fails, or breaks: the benchmark's fault or ours, not a sample's."""
 
 
-def job(problem: Problem, program: str, plan: Plan, limits: Limits, seed: int, tag: int) -> Job:
-    """Return the job that checks ``program`` against the tests of ``problem`` as ``plan`` says."""
+def job(
+    problem: Problem, program: str, plan: Plan, limits: Limits, seed: int, tag: int, *, record: bool = False
+) -> Job:
+    """Return the job that checks ``program`` against the tests of ``problem`` as ``plan`` says.
+
+    ``record``: its report is to tell the calls that a plan can hold.
+    """
     number = _seed(problem, seed)
     setup: dict[str, Any] = {
         "program": _bytes(program),
         "entry_point": problem.entry_point,
         "seed": number,
         "output_bytes": limits.output_bytes,
+        "replayed": plan.calls,
     }
     if plan.mode == "shared":
         token = secrets.token_hex(16)
@@ -58,7 +66,31 @@ def job(problem: Problem, program: str, plan: Plan, limits: Limits, seed: int, t
             "write_back": plan.write_back,
         },
     )
-    return Job(tag=tag, role=SAMPLE_ROLE, setup=setup, referee=referee, limits=limits, slice_s=limits.timeout_s)
+    return Job(
+        tag=tag,
+        role=SAMPLE_ROLE,
+        setup=setup,
+        referee=referee,
+        limits=limits,
+        slice_s=limits.timeout_s,
+        replayed=plan.calls,
+        record=record,
+    )
+
+
+def asked_one_by_one(job: Job) -> Job:
+    """Return the same job with each call made when the tests come to it: what a job at first is only if it must be."""
+    return msgspec.structs.replace(job, setup={**job.setup, "replayed": b""}, replayed=b"")
+
+
+def settles(outcome: Outcome) -> bool:
+    """Say whether a job whose calls were made at once has shown what it would have shown one by one.
+
+    The tests took the outcomes in order, and stopped where they stop.  A program that did not come to the end of all
+    calls may have been stopped by one that the tests would never have come to.
+    """
+    said = (outcome.report or {}).get("status")
+    return said in ("passed", "failed", "compile", "benchmark") and outcome.ended == "report" and not outcome.doubt
 
 
 def reference_program(problem: Problem) -> str | None:

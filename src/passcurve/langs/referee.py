@@ -7,6 +7,7 @@ that the sample did.
 
 from __future__ import annotations
 
+import base64
 import gc
 import json
 import mmap
@@ -18,6 +19,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from passcurve.langs import recording
 from passcurve.sandbox.inside import describe, flatten, rebuild
 from passcurve.sandbox.wire import (
     Closed,
@@ -60,9 +62,13 @@ def main(descriptors: list[int]) -> None:
             os._exit(0)
         start.note()
         order = decode(data)
-        check = Check(samples[0], order["output_bytes"], setup["write_back"])
+        replayed = recording.unpack(order["replayed"])
+        check = Check(samples[0], order["output_bytes"], setup["write_back"], replayed, order["record"])
         try:
-            report = check.run(bench, setup["seed"])
+            report = check.run(bench)
+            if order["record"] and report["status"] == "passed":
+                foreseen = check.foreseen(bench.recorded())
+                report["recorded"] = base64.b64encode(recording.pack(foreseen)).decode() if foreseen else ""
         except BaseException as error:
             report = {"status": "protocol", "message": type(error).__name__}
         # What a sample returned must not stay for the next check.
@@ -99,6 +105,7 @@ class Bench:
 
     def __init__(self, setup: dict[str, Any]) -> None:
         self.entry_point = setup["entry_point"]
+        self.seed = setup["seed"]
         self.test = setup["test"].decode("utf-8", "surrogatepass")
         self.prompt = compile_prompt(setup["prompt"].decode("utf-8", "surrogatepass"))
         self.fault = ""
@@ -106,6 +113,10 @@ class Bench:
             self.code = compile(self.test, TEST_NAME, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             self.fault = "the tests do not compile: %s" % error
+
+    def recorded(self) -> list[bytes]:
+        """Return the calls that the tests make whatever is returned."""
+        return recording.record(self.prompt, self.test, TEST_NAME, self.entry_point, self.seed)
 
 
 def compile_prompt(prompt: str) -> Any:
@@ -157,12 +168,22 @@ class _LastCall:
 
 
 class Check:
-    """One sample against the tests of one problem."""
+    """One sample against the tests of one problem.
 
-    def __init__(self, descriptor: int, output_bytes: int, write_back: bool) -> None:
+    ``replayed``: the calls that the sample makes unasked.  It sends their outcomes in order, and each is taken when the
+    tests come to that very call.
+    """
+
+    def __init__(
+        self, descriptor: int, output_bytes: int, write_back: bool, replayed: list[bytes], record: bool
+    ) -> None:
         self._fd = descriptor
         self._left = output_bytes
         self._write_back = write_back
+        self._replayed = replayed
+        self._taken = 0
+        self._record = record
+        self._asked: list[bytes | None] = []
         self._arguments: list[Any] = []
         self._encode = Encoder(self._reduce).encode
         self._decode = Decoder(self._resolve, DECODED_VALUES).decode
@@ -174,7 +195,7 @@ class Check:
         self.received = 0
         self.calls = 0
 
-    def run(self, bench: Bench, seed: int) -> dict[str, Any]:
+    def run(self, bench: Bench) -> dict[str, Any]:
         """Return the report: a status and what it rests on."""
         if bench.fault:
             return {"status": "benchmark", "message": bench.fault}
@@ -184,7 +205,7 @@ class Check:
             return self._report(*self._why())
         if "raised" in loaded:
             return self._not_loaded(loaded)
-        random.seed(seed)
+        random.seed(bench.seed)
         names: dict[str, Any] = {"__name__": "tests"}
         candidate = self._function(0, bench.entry_point)
         try:
@@ -206,6 +227,13 @@ class Check:
         if not self.calls:
             return self._report("benchmark", "the tests never call %s" % bench.entry_point)
         return self._report("passed", "")
+
+    def foreseen(self, recorded: list[bytes]) -> list[bytes]:
+        """Return those of the recorded calls, from the first on, that this check has made."""
+        made = 0
+        while made < min(len(recorded), len(self._asked)) and recorded[made] == self._asked[made]:
+            made += 1
+        return recorded[:made]
 
     def _why(self) -> tuple[str, str]:
         return self._stop or ("gone", "")
@@ -268,21 +296,39 @@ class Check:
     def _call(self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._last = last = _LastCall(name, args, kwargs)
         self.calls += 1
+        if self._taken < len(self._replayed):
+            if number or not recording.same(args, kwargs, self._replayed[self._taken]):
+                self._halt("diverged", "not the call that was recorded")
+            self._taken += 1
+            return self._reply(last)["value"]
+        if self._record:
+            self._asked.append(None if number else recording.packed(args, kwargs))
         order = {"call": number, "args": args, "kwargs": kwargs}
         if self._write_back:
             order["back"] = True
         reply = self._ask(order, last)
         if self._write_back:
+            if type(reply.get("args")) is not tuple:
+                self._halt("protocol", "a reply without its arguments")
             _copy_back(args, reply["args"])
         return reply["value"]
 
     def _next(self, number: int) -> Any:
+        if self._record:
+            self._asked.append(None)
         return self._ask({"next": number}, None)["value"]
 
     def _ask(self, order: dict[str, Any], last: _LastCall | None) -> dict[str, Any]:
+        if self._taken < len(self._replayed):
+            self._halt("diverged", "a question before the recorded calls were through")
         if self._stop is not None:
             raise _Stop
         self._send(order)
+        return self._reply(last)
+
+    def _reply(self, last: _LastCall | None) -> dict[str, Any]:
+        if self._stop is not None:
+            raise _Stop
         while True:
             reply = self._receive()
             if "callback" in reply:
@@ -292,8 +338,6 @@ class Check:
                 self._note_flattened(reply.get("flattened", ()))
                 if last is not None:
                     last.outcome = ("returned", reply["value"])
-                if "back" in order and type(reply.get("args")) is not tuple:
-                    self._halt("protocol", "a reply without its arguments")
                 return reply
             if "raised" in reply:
                 raise self._rebuilt(reply["raised"], last)

@@ -32,6 +32,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     slice_s: float
     """Stop earlier than the limit says, to run it again later from the start; the limit itself when final."""
+    replayed: bytes = b""
+    """The calls that the program makes unasked, packed; they are in its setup too."""
+    record: bool = False
+    """Report the calls that can be made so."""
     fresh: bool = False
     """Run it in zygotes that have served nothing before."""
     tries: int = 0

@@ -129,7 +129,7 @@ class Worker:
         os.close(setup)
         theirs.close()
         if sent and job.referee is not None:
-            sent = self._check(job.referee, ours)
+            sent = self._check(job, job.referee, ours)
             ours.close()
         else:
             self._own_line = ours
@@ -137,7 +137,7 @@ class Worker:
         if not sent:
             self._broken("a zygote ended before its order")
 
-    def _check(self, referee: Referee, sample: socket.socket) -> bool:
+    def _check(self, job: Job, referee: Referee, sample: socket.socket) -> bool:
         """Give the sample's line to the referee of this problem, starting one if needed."""
         known = referee.key == self._referee_key and self._referee_line is not None
         if not known and not self._new_referee(referee):
@@ -146,7 +146,9 @@ class Worker:
         if line is None:
             return False
         self._page[:16] = bytes(16)
-        payload = wire.encode({"output_bytes": self._limits.output_bytes})
+        payload = wire.encode(
+            {"output_bytes": self._limits.output_bytes, "replayed": job.replayed, "record": job.record}
+        )
         try:
             socket.send_fds(line, [len(payload).to_bytes(4, "little") + payload], [sample.fileno()])
         except OSError:

@@ -97,9 +97,12 @@ def _load(preimport: list[str], roles: list[str]) -> dict[str, Role]:
             __import__(name)
         except ImportError:
             pass  # an older or newer interpreter may lack one; the sample would be told
-    loaded: dict[str, Role] = {name: __import__(name, fromlist=["main"]).main for name in roles}
+    modules = {name: __import__(name, fromlist=["main"]) for name in roles}
     os.register_at_fork = register
-    return loaded
+    for module in modules.values():
+        if hasattr(module, "rehearse"):
+            module.rehearse()
+    return {name: module.main for name, module in modules.items()}
 
 
 class Zygote:
@@ -163,7 +166,6 @@ class Zygote:
         self._watcher.close()
         if _LINUX:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-        compile("def f(x):\n    return [y for y in x if y]\n", "<warm>", "exec")
         gc.collect()
         gc.freeze()
         broken = self._self_test()
