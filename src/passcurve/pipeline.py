@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import fnmatch
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,7 +12,8 @@ from typing import Literal
 import msgspec
 
 from passcurve import __version__
-from passcurve.errors import DataError, Interrupted, UsageError, nearest
+from passcurve.bench.choose import choose_problems
+from passcurve.errors import DataError, Interrupted, UsageError
 from passcurve.extract import extract
 from passcurve.langs import python as language
 from passcurve.langs.calibrate import Calibrations, Settled
@@ -26,6 +26,7 @@ from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
 from passcurve.sched.local import Local
 from passcurve.signature import signature
+from passcurve.store.alike import Alike, group_sizes
 from passcurve.store.codec import VerdictLine
 from passcurve.store.results import write_results
 from passcurve.store.rundir import Judging, RunDir
@@ -34,10 +35,13 @@ from passcurve.store.tally import Tally
 from passcurve.types import (
     Benchmark,
     Completion,
+    Counts,
+    Curve,
     Estimate,
     Header,
     Jail,
     Limits,
+    Metric,
     Mode,
     Problem,
     SampleKey,
@@ -77,6 +81,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ks: tuple[int, ...]
     ks_asked: bool = False
     """A k that was asked for and cannot be estimated is an error; a default one is not."""
+    every_k: bool = False
+    """Every k from 1 to the least n, besides ``ks``."""
+    metrics: tuple[Metric, ...] = (Metric(),)
     verdict: Literal["auto", "referee", "shared"] = "auto"
     isolation: Literal["auto", "full", "restricted", "none"] = "auto"
     packages: tuple[str, ...] = ()
@@ -124,6 +131,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What a run of ``judge`` says in the end."""
 
     estimates: tuple[Estimate, ...]
+    curve: Curve | None
+    """pass@k with a band for all k at once, where every k was asked for."""
+    counts: tuple[Counts, ...]
+    """n and c of each problem, those without a sample among them unless a subset was asked for."""
     benchmark: str
     problems: int
     attempted: int
@@ -138,6 +149,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The first of them, those that passed before the others."""
     statuses: dict[Status, int]
     modes: dict[Mode, int]
+    header: Header
     jail: Jail
     own_clock: bool
     notes: tuple[str, ...]
@@ -149,24 +161,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     results: str | None
     exit_code: int
     """0, or 1 when anything is owed, or 2 when lines were no rows, problems have no sample or a k is too large."""
-
-
-def choose_problems(benchmark: Benchmark, pattern: str) -> tuple[Problem, ...]:
-    """Return the problems that a comma-separated list of ids and wildcards names.
-
-    Raises UsageError naming the part of the list that fits none.
-    """
-    if not pattern:
-        return benchmark.problems
-    chosen: set[str] = set()
-    ids = [problem.id for problem in benchmark.problems]
-    for part in filter(None, (part.strip() for part in pattern.split(","))):
-        found = {each for each in ids if each == part or fnmatch.fnmatchcase(each, part)}
-        found = found or {each for each in ids if each.rpartition("/")[2] == part}
-        if not found:
-            raise UsageError(f"--problems {part!r} fits no problem of {benchmark.name}{nearest(part, ids)}")
-        chosen |= found
-    return tuple(problem for problem in benchmark.problems if problem.id in chosen)
 
 
 def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) -> Result:
@@ -249,6 +243,7 @@ class _Road:
         """Programs that are not judged yet."""
         self._bytes = 0
         """Their size."""
+        self._alike = Alike()
         self._next_tag = 0
         self._lines: list[VerdictLine] = []
         self._slowest: Slowest | None = None
@@ -309,6 +304,8 @@ class _Road:
         stored = self._store.countable_at(row.row, row.key) if self._store.resumed else None
         if stored is not None:
             self._resumed += 1
+            if not self._alike.differs(problem.id) and (line := self._store.line_at(row.row)):
+                self._alike.add(problem.id, line.program)
             self._count(row.row, stored)
             return
         program = extract(problem, row)
@@ -389,6 +386,8 @@ class _Road:
         self._lines.append(VerdictLine(row=row.row, digest=row.digest, program=digest, verdict=verdict))
         if len(self._lines) >= BATCH_ROWS:
             self.flush()
+        if verdict.status != "void":
+            self._alike.add(row.key.problem_id, digest)
         self._count(row.row, verdict)
 
     def _count(self, row: int, verdict: Verdict) -> None:
@@ -409,7 +408,7 @@ class _Road:
     def conclude(self, header: Header, found: isolation.Probe) -> Result:
         """Check that nothing was lost, write the results if nothing is owed, and estimate."""
         # Loaded here: numpy takes longer to load than many samples take to be judged.
-        from passcurve.stats.estimate import estimate
+        from passcurve.stats.metrics import Asked, scores
 
         request, tally = self._request, self.tally
         tally.check()
@@ -418,10 +417,18 @@ class _Road:
         if not tally.planned:
             raise DataError(_nothing(request, self._malformed))
         if not request.subset:
-            from passcurve.types import Counts
-
             counts = {each: counts.get(each, Counts(problem_id=each, n=0, c=0)) for each in self._problems}
-        estimates = estimate(counts.values(), request.ks, owed=tally.owed)
+        groups = None
+        if any(metric.name == "distinct@k" for metric in request.metrics):
+            stored = ((line.verdict.key.problem_id, line.program) for line in self._store.iter_lines())
+            groups = group_sizes(stored, counts)
+        scored = scores(
+            tuple(counts.values()),
+            Asked(metrics=request.metrics, ks=request.ks, every_k=request.every_k),
+            tally.owed,
+            groups=groups,
+            alike=self._alike.problems(counts.values()),
+        )
         results = request.results
         if tally.owed == 0:
             self._store.check_end(self._rows_seen)
@@ -436,7 +443,9 @@ class _Road:
                 )
             self._store.finish(planned=tally.planned, malformed=len(self._malformed), rows=self._rows_seen)
         return Result(
-            estimates=estimates,
+            estimates=scored.estimates,
+            curve=scored.curve,
+            counts=tuple(counts.values()),
             benchmark=request.benchmark.name,
             problems=len(self._problems),
             attempted=attempted,
@@ -448,6 +457,7 @@ class _Road:
             suspects=tuple(suspect for _, suspect in self._suspects[True] + self._suspects[False])[:SUSPECTS],
             statuses=tally.statuses,
             modes=tally.modes,
+            header=header,
             jail=found.jail,
             own_clock=found.own_clock,
             notes=(*self._afresh(), *(f"{each}: {plan.note}" for each, plan in self._plans.items() if plan.note)),
@@ -456,7 +466,7 @@ class _Road:
             signature=signature(header),
             run=str(request.run),
             results=str(results) if results is not None and tally.owed == 0 else None,
-            exit_code=self._exit_code(estimates, attempted),
+            exit_code=self._exit_code(scored.estimates, attempted),
         )
 
     def _afresh(self) -> tuple[str, ...]:
@@ -469,7 +479,10 @@ class _Road:
         if self.tally.owed:
             return 1
         missing = attempted < len(self._problems) and not self._request.subset
-        unmet = self._request.ks_asked and any(each.value is None for each in estimates)
+        named = {(metric.label, metric.k) for metric in self._request.metrics if metric.k is not None}
+        unmet = any(
+            each.value is None and (self._request.ks_asked or (each.metric, each.k) in named) for each in estimates
+        )
         return 2 if self._malformed or missing or unmet else 0
 
 

@@ -72,7 +72,7 @@ def stand(path: Path, asked: Asked, planned: Callable[[Header], Sequence[str]]) 
             groups = groups and groups + ((),) * len(lacking)
     elif run.header is None:
         notes.append("how it was judged is not stored there, nor problems without a sample: it has no signature")
-    found = scores(counts, asked, 0 if run.finished else 1, groups)
+    found = scores(counts, asked, 0 if run.finished else 1, groups=groups, alike=run.alike)
     estimates = found.estimates
     if not run.finished:
         reason = f"the run is not finished: {sum(each.n for each in counts):,} verdicts so far; judge it to its end"

@@ -61,8 +61,10 @@ class TestExamples:
         promised = {"pass@1", "pass@10", "pass@100", "problems", "samples", "owed", "malformed", "suspicious"}
         promised |= {"statuses", "isolation", "modes", "signature", "run"}
         assert set() == promised - record.keys()
-        assert {"value", "new_problems", "these_problems", "reason"} == record["pass@1"].keys()
-        assert {"low", "high", "level", "method"} == record["pass@1"]["new_problems"].keys()
+        parts = {"value", "new_problems", "these_problems", "between", "within", "within_from", "warnings", "reason"}
+        assert parts == record["pass@1"].keys() == record["pass@100"].keys()
+        for target in ("new_problems", "these_problems"):
+            assert {"low", "high", "level", "method"} == record["pass@1"][target].keys()
         assert {"referee": 468, "shared": 0} == record["modes"]
         assert (47, 470, 0, 0) == tuple(record[name] for name in ("problems", "samples", "owed", "malformed"))
 
@@ -117,8 +119,11 @@ class TestScore:
         assert (0, "") == (done.code, done.err)
         lines = done.out.splitlines()
         assert "starter: 4 samples of 2 problems" == lines[0]
-        assert re.match(r"  pass@1    \.7500   95% .*new problems.*: \S+ to \S+ \(plus-two t\)", lines[1])
-        assert lines[2].startswith("  pass@10   -       k=10 needs 10 samples of every problem")
+        assert ["95% new problems", "95% these problems", "var. between", "var. within"] == re.split("  +", lines[1])[
+            1:
+        ]
+        assert re.match(r"  pass@1    \.7500   \S+ to \S+ +\S+ to \S+ +-?\.\d{4} +\.\d{4}$", lines[2])
+        assert lines[3].startswith("  pass@10   -       k=10 needs 10 samples of every problem")
         assert "  3 passed, 1 failed" in lines
         assert "  results: s.jsonl_results.jsonl" in lines
         assert lines[-1].startswith("  signature: benchmark:starter@")

@@ -7,26 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passcurve.report import terminal
-from passcurve.types import Estimate, Interval
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(0.46596, ".4660"), (0.5, ".5000"), (1.0, "1.0000"), (0.0, "0.0000"), (0.99996, "1.0000")]
+    ("value", "said"),
+    [
+        (0.46596, ".4660"),
+        (0.5, ".5000"),
+        (1.0, "1.0000"),
+        (0.0, "0.0000"),
+        (0.99996, ">.9999"),
+        (1e-9, ".0000"),
+        (-0.0012, "-.0012"),
+        (2.5, "2.5000"),
+    ],
 )
 def test_a_score_has_four_digits(value, said):
-    """A score is shown with four digits and without a leading zero, unless it is zero."""
+    """A score is shown with four digits and without a leading zero; 1.0000 and 0.0000 stand for exactly 1 and 0."""
     assert said == terminal.number(value)
-
-
-def test_a_line_for_each_k():
-    """A value stands with its interval, a missing one with its reason."""
-    span = Interval(low=0.25, high=0.75, level=0.95, method="plus-two t")
-    lines = terminal.score_lines(
-        [Estimate(k=1, value=0.5, new_problems=span), Estimate(k=10, value=None, reason="too few")]
-    )
-    assert lines[0].startswith("  pass@1    .5000   95%")
-    assert lines[0].endswith(".2500 to .7500 (plus-two t)")
-    assert "  pass@10   -       too few" == lines[1]
 
 
 def test_statuses_that_occur():

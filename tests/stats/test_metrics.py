@@ -9,7 +9,7 @@ from math import ceil, comb
 import pytest
 
 from passcurve.stats import dataset_interval, plus_two_t, simultaneous_band
-from passcurve.stats.metrics import Asked, copied, scores
+from passcurve.stats.metrics import Asked, scores
 from passcurve.types import Counts, Estimate, Metric
 
 N, C = 6, [0, 2, 3, 6]
@@ -19,7 +19,7 @@ GROUPS = ((6,), (3, 2, 1), (1,) * 6, (4, 2))
 
 def one(metric: Metric, k: int, groups=None) -> Estimate:
     """Return one metric at one k."""
-    (found,) = scores(COUNTS, Asked(metrics=(metric,), ks=(k,)), 0, groups).estimates
+    (found,) = scores(COUNTS, Asked(metrics=(metric,), ks=(k,)), 0, groups=groups).estimates
     return found
 
 
@@ -136,28 +136,21 @@ def test_every_k_of_nothing(counts, owed, said):
 def test_copies():
     """Where all samples of five problems or more are one program, k > 1 is refused and k = 1 says what n is worth."""
     counts = tuple(Counts(problem_id=str(i), n=4, c=4 * (i % 2)) for i in range(5))
-    groups = ((4,),) * 5
-    assert copied(groups)
-    at_1, at_2, every = scores(counts, Asked(metrics=(Metric(), Metric(name="pass^k", k=3)), ks=(1, 2)), 0, groups)[0]
+    asked = Asked(metrics=(Metric(), Metric(name="pass^k", k=3)), ks=(1, 2))
+    at_1, at_2, every = scores(counts, asked, alike=5).estimates
     assert (0.4, None) == (at_1.value, at_1.these_problems)
     assert any("n is 1 in effect" in each for each in at_1.warnings)
     assert at_2.value is None
     assert "copies" in at_2.reason
     assert every.value is None
-    assert [1] == [each.k for each in scores(counts, Asked(every_k=True, ks=()), 0, groups).estimates]
+    assert [1] == [each.k for each in scores(counts, Asked(every_k=True, ks=()), alike=5).estimates]
 
 
 def test_few_copies_may_be_chance():
     """With fewer problems equal programs may be chance: there is a value, and a warning."""
-    groups = ((4,),) * 4
     counts = tuple(Counts(problem_id=str(i), n=4, c=i) for i in range(4))
-    (found,) = scores(counts, Asked(ks=(2,)), 0, groups).estimates
+    (found,) = scores(counts, Asked(ks=(2,)), alike=4).estimates
     assert found.value is not None
     assert any("at temperature 0 n would be 1" in each for each in found.warnings)
-    (other,) = scores(counts, Asked(ks=(2,)), 0, (*groups[:3], (2, 2))).estimates
+    (other,) = scores(counts, Asked(ks=(2,))).estimates
     assert not any("temperature" in each for each in other.warnings)
-
-
-def test_single_samples_are_no_copies():
-    """One sample of each problem says nothing of copies."""
-    assert not copied(((1,),) * 50)

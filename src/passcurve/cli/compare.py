@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.output import say, say_json, told
+from passcurve.cli.output import say_all, say_json, told
 from passcurve.errors import UsageError
 
 
@@ -28,14 +28,13 @@ def compare(
         if len(runs) < 2:
             raise UsageError("a comparison needs two runs or more")
         from passcurve import comparison
-        from passcurve.report import versus
+        from passcurve.report import methods, versus
 
         found = comparison.compare([comparison.read(run) for run in runs], config.parse_ks(k), level=level, seed=seed)
         if as_json:
-            say_json(msgspec.to_builtins(found))
+            say_json({**msgspec.to_builtins(found), "methods": methods.compared(found)})
             return
-        for line in versus.comparison_lines(found):
-            say(line)
+        say_all(versus.comparison_lines(found))
 
 
 def plan(
@@ -64,8 +63,7 @@ def plan(
         if as_json:
             say_json(_without_nan(found._asdict()) | {"rows": [_without_nan(row._asdict()) for row in found.rows]})
             return
-        for line in versus.plan_lines(found):
-            say(line)
+        say_all(versus.plan_lines(found))
 
 
 def _without_nan(record: dict[str, Any]) -> dict[str, Any]:

@@ -7,16 +7,19 @@ import shutil
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import msgspec
 import typer
 
 from passcurve import config
 from passcurve.bench import resolve
-from passcurve.cli.output import say, say_json, tell, told
+from passcurve.cli.output import say_all, say_json, tell, told, width
 from passcurve.errors import DataError, UsageError, nearest
-from passcurve.types import Benchmark, Limits
+from passcurve.types import Benchmark, Limits, Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class VerdictMode(StrEnum):
@@ -53,7 +56,8 @@ class Gate(msgspec.Struct, frozen=True):
 def judge(
     samples: str = typer.Argument(..., help="Samples: .jsonl, .jsonl.gz, - for stdin, or starter:examples."),
     benchmark: Optional[str] = typer.Option(None, help="A known name or a file of problems; default: by the task ids."),
-    k: Optional[str] = typer.Option(None, "--k", help="Values of k, as in 1,10,100 (the default)."),
+    k: Optional[str] = typer.Option(None, "--k", help="Values of k, as in 1,10,100 (the default), or all."),
+    metric: str = typer.Option("pass@k", help="What to report, as in pass@k,pass^k,g-pass@k:0.5,attempts."),
     timeout: float = typer.Option(3.0, min=0.01, help="Seconds of time for each sample."),
     workers: Optional[int] = typer.Option(None, min=1, help="Samples judged at once; default: one per core."),
     memory: Optional[str] = typer.Option(None, help="Memory of each sample, as in 4GiB (the default)."),
@@ -82,8 +86,12 @@ def judge(
     An interrupted run goes on by the same command.
     """
     with told(as_json):
-        ks = config.parse_ks(k) if k is not None else config.DEFAULT_KS
+        every_k = k is not None and k.strip() == config.ALL_KS
+        ks = config.DEFAULT_KS if k is None else () if every_k else config.parse_ks(k)
         gates = [_gate(text) for text in fail_under]
+        metrics = config.parse_metrics(metric)
+        if gates and Metric() not in metrics:
+            metrics += (Metric(),)
         workers_admitted, memory_bytes, note = config.admit(workers, config.parse_size(memory) if memory else None)
         source, run_dir, results_file = _places(samples, run, results)
         chosen = _benchmark(samples, benchmark, source)
@@ -101,7 +109,9 @@ def judge(
             limits=Limits(timeout_s=timeout, clock=clock.value, memory_bytes=memory_bytes),
             workers=workers_admitted,
             ks=tuple(dict.fromkeys([*ks, *(gate.k for gate in gates)])),
-            ks_asked=k is not None,
+            ks_asked=k is not None and not every_k,
+            every_k=every_k,
+            metrics=metrics,
             verdict=verdict.value,
             isolation=isolation.value,
             packages=tuple(filter(None, re.split(r"[\s,]+", packages))),
@@ -118,7 +128,7 @@ def judge(
         if as_json:
             say_json(_record(result))
         else:
-            _print(result)
+            say_all(_lines(result))
         for gate in gates:
             if not _met(gate, result):
                 tell(f"passcurve: pass@{gate.k} is not {gate.least:g} or more")
@@ -133,7 +143,7 @@ def _gate(text: str) -> Gate:
 
 
 def _met(gate: Gate, result: Any) -> bool:
-    value = next((each.value for each in result.estimates if each.k == gate.k), None)
+    value = next((each.value for each in result.estimates if each.name == f"pass@{gate.k}"), None)
     return value is not None and value >= gate.least
 
 
@@ -189,17 +199,12 @@ def _warn(result: Any, samples: str) -> None:
 
 
 def _record(result: Any) -> dict[str, Any]:
-    record: dict[str, Any] = {}
-    for each in result.estimates:
-        record[f"pass@{each.k}"] = {
-            "value": each.value,
-            "new_problems": msgspec.to_builtins(each.new_problems),
-            "these_problems": msgspec.to_builtins(each.these_problems),
-            "reason": each.reason,
-        }
+    from passcurve.report import methods, scores
+
     modes = {name: count for name, count in result.modes.items() if name != "none"}
     return {
-        **record,
+        **scores.score_record(result.estimates, result.curve),
+        "methods": methods.judged(result.estimates, result.curve, result.counts, result.benchmark, result.header),
         "benchmark": result.benchmark,
         "problems": result.problems,
         "attempted": result.attempted,
@@ -222,25 +227,26 @@ def _record(result: Any) -> dict[str, Any]:
     }
 
 
-def _print(result: Any) -> None:
-    from passcurve.report import terminal
+def _lines(result: Any) -> Iterator[str]:
+    from passcurve.report import methods, scores, terminal
 
     attempted = (
         f"{result.attempted} of {result.problems}" if result.attempted < result.problems else str(result.problems)
     )
     samples = f"{result.samples:,} sample{'s' if result.samples != 1 else ''}"
-    say(f"{result.benchmark}: {samples} of {attempted} problem{'s' if result.problems != 1 else ''}")
-    for line in terminal.score_lines(result.estimates):
-        say(line)
-    say(f"  {terminal.status_line(result.statuses)}")
+    yield f"{result.benchmark}: {samples} of {attempted} problem{'s' if result.problems != 1 else ''}"
+    yield from scores.score_lines(result.estimates, result.curve, width())
+    yield f"  {terminal.status_line(result.statuses)}"
     modes = ", ".join(f"{count:,} {name}" for name, count in result.modes.items() if count and name != "none")
-    say(f"  verdicts: {modes or 'none'}; {terminal.jail_line(result.jail)}")
+    yield f"  verdicts: {modes or 'none'}; {terminal.jail_line(result.jail)}"
     if result.slowest is not None:
         key = result.slowest.key
-        say(f"  slowest pass: {result.slowest.own_s:.3f} s ({key.problem_id} sample {key.sample_index})")
+        yield f"  slowest pass: {result.slowest.own_s:.3f} s ({key.problem_id} sample {key.sample_index})"
     suspects = [(each.key, each.status, each.seen) for each in result.suspects]
-    for line in terminal.suspicion_lines(result.suspicious, suspects):
-        say(line)
+    yield from terminal.suspicion_lines(result.suspicious, suspects)
+    said = methods.judged(result.estimates, result.curve, result.counts, result.benchmark, result.header)
+    if said:
+        yield f"  for a paper: {said}"
     if result.results is not None:
-        say(f"  results: {result.results}")
-    say(f"  signature: {result.signature}")
+        yield f"  results: {result.results}"
+    yield f"  signature: {result.signature}"

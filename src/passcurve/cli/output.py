@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -18,6 +19,28 @@ def say(text: str) -> None:
     """Print a line of the result."""
     with _written():
         sys.stdout.write(text + "\n")
+
+
+def width() -> int | None:
+    """Return the columns of the terminal that stdout is, or None when it is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def say_all(lines: Iterable[str]) -> None:
+    """Print lines of the result; on a terminal those that are longer than it is wide are broken between words."""
+    columns = width()
+    for line in lines:
+        if columns is None or len(line) <= columns:
+            say(line)
+            continue
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        for part in textwrap.wrap(
+            line, max(columns, 20), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        ):
+            say(part)
 
 
 def tell(text: str) -> None:

@@ -1,4 +1,4 @@
-"""``passcurve show``: one verdict in full, or all verdicts on a problem in a line each."""
+"""``passcurve show``: the scores of stored verdicts, all verdicts on a problem in a line each, or one in full."""
 
 from __future__ import annotations
 
@@ -10,19 +10,28 @@ import typer
 
 from passcurve import config
 from passcurve.bench import resolve
-from passcurve.cli.output import say, say_json, told
+from passcurve.bench.choose import choose_problems
+from passcurve.cli.output import say, say_all, say_json, told, width
 from passcurve.errors import DataError
 from passcurve.types import Benchmark, Header
 
 
 def show(
-    run: Path = typer.Argument(..., help="A run directory, or the file of samples that was judged."),
-    problem: str = typer.Argument(..., help="The problem's id; its last part will do: 32 for HumanEval/32."),
+    run: Path = typer.Argument(
+        ..., help="A run directory, the file of samples that was judged, or (for scores) a file of results."
+    ),
+    problem: Optional[str] = typer.Argument(
+        None, help="The problem's id; its last part will do: 32 for HumanEval/32; default: the scores of all."
+    ),
     index: Optional[int] = typer.Argument(None, help="Which of its samples, from 0; default: all, in a line each."),
+    k: Optional[str] = typer.Option(None, "--k", help="Of the scores: 1,10,100 (the default) or any list, or all."),
+    metric: str = typer.Option("pass@k", help="What to report, as in pass@k,pass^k,g-pass@k:0.5,attempts."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Show a verdict in full: prompt, program, failing call, exception."""
+    """Show what is stored: scores, or the verdicts on a problem with prompt, program, failing call, exception."""
     with told(as_json):
+        if problem is None:
+            raise typer.Exit(_scores(run, k, metric, as_json))
         from passcurve import evidence
         from passcurve.report import terminal
 
@@ -48,6 +57,61 @@ def show(
                 verdict = look.verdict
                 line = f"{verdict.key.problem_id} {verdict.key.sample_index:>3}  {verdict.status:<8} {verdict.message}"
                 say(terminal.printable(line.replace("\n", " ").rstrip()))
+
+
+def _scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
+    """Print the scores of stored verdicts and return the exit code."""
+    every_k = k is not None and k.strip() == config.ALL_KS
+    ks = config.DEFAULT_KS if k is None else () if every_k else config.parse_ks(k)
+    metrics = config.parse_metrics(metric)
+    from passcurve import standing
+    from passcurve.report import methods, scores, terminal
+    from passcurve.stats.metrics import Asked
+
+    beside = Path(f"{str(run).replace(':', '-')}.passcurve")
+    path = beside if not run.exists() and beside.is_dir() else run
+    found = standing.stand(path, Asked(metrics=metrics, ks=ks, every_k=every_k), _planned)
+    named = {(each.label, each.k) for each in metrics}
+    unmet = [
+        each
+        for each in found.estimates
+        if each.value is None and ((k is not None and not every_k) or (each.metric, each.k) in named)
+    ]
+    code = 2 if unmet or not found.finished or found.attempted < found.problems else 0
+    benchmark = found.header.benchmark if found.header is not None else ""
+    said = methods.judged(found.estimates, found.curve, found.counts, benchmark, found.header)
+    if as_json:
+        say_json(
+            {
+                **scores.score_record(found.estimates, found.curve),
+                "methods": said,
+                "source": found.source,
+                "kind": found.kind,
+                "benchmark": benchmark,
+                "problems": found.problems,
+                "attempted": found.attempted,
+                "samples": found.samples,
+                "finished": found.finished,
+                "notes": list(found.notes),
+                "signature": found.signature,
+            }
+        )
+        return code
+    of = f"{found.attempted} of {found.problems}" if found.attempted < found.problems else str(found.problems)
+    lines = [
+        f"{benchmark or found.source}: {found.samples:,} sample{'s' if found.samples != 1 else ''} "
+        f"of {of} problem{'s' if found.problems != 1 else ''}",
+        *scores.score_lines(found.estimates, found.curve, width()),
+        *(f"  note: {note}" for note in found.notes),
+        *([f"  for a paper: {said}"] if said else []),
+        *([f"  signature: {found.signature}"] if found.signature else []),
+    ]
+    say_all(terminal.printable(line) for line in lines)
+    return code
+
+
+def _planned(header: Header) -> list[str]:
+    return [problem.id for problem in choose_problems(_benchmark(header), header.problems)]
 
 
 def _benchmark(header: Header) -> Benchmark:

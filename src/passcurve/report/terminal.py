@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from passcurve.types import Estimate, Jail, Limits, Problem, Program, SampleKey, Status, Verdict
+from passcurve.types import Jail, Limits, Problem, Program, SampleKey, Status, Verdict
 
 _MALFORMED_SHOWN = 10
 _NOTES_SHOWN = 5
@@ -16,26 +16,9 @@ def number(value: float) -> str:
     """Return a score with four digits, ``.4660``; a bare 1 or 0 only when it is exact."""
     if value in (0.0, 1.0):
         return f"{value:.4f}"
-    return f"{value:.4f}".removeprefix("0")
-
-
-def score_lines(estimates: Sequence[Estimate]) -> list[str]:
-    """Return one line for each k."""
-    lines = []
-    for each in estimates:
-        name = f"pass@{each.k}"
-        if each.value is None:
-            lines.append(f"  {name:<9} -       {each.reason}")
-            continue
-        line = f"  {name:<9} {number(each.value)}"
-        if each.new_problems is not None:
-            span = each.new_problems
-            line += (
-                f"   {span.level:.0%} interval for new problems like these: {number(span.low)} to {number(span.high)}"
-                f" ({span.method})"
-            )
-        lines.append(line)
-    return lines
+    if 0.99995 <= value < 1.0:
+        return ">.9999"
+    return f"{'-' if value < 0 else ''}{f'{abs(value):.4f}'.removeprefix('0')}"
 
 
 def status_line(statuses: dict[Status, int]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from passcurve.report import methods
 from passcurve.report.terminal import number, printable
 from passcurve.types import Counts, Interval
 
@@ -45,6 +46,8 @@ def comparison_lines(comparison) -> Iterator[str]:  # type: ignore[no-untyped-de
         yield from _deciders(pair)
         for text in pair.differs:
             yield printable(f"  differs: {text}")
+    yield ""
+    yield printable(f"  for a paper: {methods.compared(comparison)}")
 
 
 def _difference(each) -> Iterator[str]:  # type: ignore[no-untyped-def]
@@ -58,7 +61,9 @@ def _difference(each) -> Iterator[str]:  # type: ignore[no-untyped-def]
     ):
         if interval is not None:
             yield f"    {name}: {interval.level:.0%} interval {span(interval)}"
-    yield f"    equally good on problems like these: p {p_value(each.p)} (sign flips)"
+    if each.between is not None and each.within is not None:
+        yield f"    variance of the differences: {number(each.between)} between problems, {number(each.within)} within"
+    yield f"    equally good on problems like these: p {p_value(each.p)} ({each.p_test})"
     if each.adjusted is not None:
         yield f"    p {p_value(each.adjusted)} after adjusting for all comparisons above and below"
     if each.minimum_detectable is not None:

@@ -52,14 +52,17 @@ class Scores(NamedTuple):
     """Whether the samples of each problem are one program, so often that n is 1 in effect."""
 
 
-def scores(counts: Sequence[Counts], asked: Asked, owed: int = 0, groups: Groups | None = None) -> Scores:
+def scores(
+    counts: Sequence[Counts], asked: Asked, owed: int = 0, *, groups: Groups | None = None, alike: int = 0
+) -> Scores:
     """Return each metric at each k, from stored verdicts alone.
 
-    ``groups`` says for each problem, in the order of ``counts``, how many of its samples share each program; it is what
-    ``distinct@k`` is made of, and tells copies (temperature 0), of which k > 1 has no value.
+    ``groups`` says for each problem, in the order of ``counts``, how many of its samples share each program, which is
+    what ``distinct@k`` is made of.  ``alike`` is the number of problems with several samples, if all samples of each of
+    those are one program, else 0: from 5 on they are copies (temperature 0), and k > 1 has no value.
     Raises ValueError as ``estimate`` does, and for a metric that is not known here.
     """
-    copies = groups is not None and copied(groups)
+    copies = alike >= _COPIED_PROBLEMS
     ks = asked.ks
     if asked.every_k:
         least = 1 if owed or copies or not counts else max(1, min(each.n for each in counts))
@@ -73,21 +76,11 @@ def scores(counts: Sequence[Counts], asked: Asked, owed: int = 0, groups: Groups
             found.append(_cover(counts, metric, owed))
         else:
             found += [_relative(counts, metric, k, asked.level, owed, groups, copies=copies) for k in own]
-    if groups is not None and not copies and _alike(groups):
+    if alike and not copies:
         said = "all samples of each problem are one program: at temperature 0 n would be 1 in effect"
         found = [replace(each, warnings=(*each.warnings, said)) if each.k > 1 else each for each in found]
     unique = {each.name: each for each in found}
     return Scores(tuple(unique.values()), _curve(counts, unique, asked) if asked.every_k else None, copies)
-
-
-def copied(groups: Groups) -> bool:
-    """Say whether all samples of each problem are one program, over so many problems that this is no chance."""
-    return _alike(groups) and sum(sum(sizes) > 1 for sizes in groups) >= _COPIED_PROBLEMS
-
-
-def _alike(groups: Groups) -> bool:
-    several = [sizes for sizes in groups if sum(sizes) > 1]
-    return bool(several) and all(len(sizes) == 1 for sizes in several)
 
 
 # --- one metric -----------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from passcurve.errors import DataError
+from passcurve.store.alike import Alike, group_sizes
 from passcurve.store.lines import read_lines
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM
@@ -34,6 +35,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """Whether every sample of the run has its verdict; other files are taken to be whole."""
     groups: tuple[tuple[int, ...], ...] | None = None
     """How many samples share each program, for each problem in the order of ``counts``; None where none is stored."""
+    alike: int = 0
+    """How many problems have several samples, if all samples of each of those are one program; else 0."""
     note: str = ""
 
 
@@ -43,26 +46,30 @@ class _Tally:
     def __init__(self) -> None:
         self._n: Counter[str] = Counter()
         self._c: Counter[str] = Counter()
-        self._programs: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._some = False
+        self._programs: list[tuple[str, str]] = []
+        self._alike = Alike()
 
-    def add(self, problem_id: str, passed: bool, program: str = "") -> None:
+    def add(self, problem_id: str, passed: bool, program: str) -> None:
         """Count a sample; the empty program stands for none."""
         self._n[problem_id] += 1
         self._c[problem_id] += passed
-        self._programs[problem_id][program] += 1
-        self._some = self._some or bool(program)
+        self._programs.append((problem_id, program))
+        self._alike.add(problem_id, program)
 
     def __len__(self) -> int:
         return len(self._n)
 
-    def counts(self) -> tuple[Counts, ...]:
-        """Return n and c of each problem, in the order in which the problems came."""
-        return tuple(Counts(problem_id=each, n=number, c=self._c[each]) for each, number in self._n.items())
-
-    def groups(self) -> tuple[tuple[int, ...], ...] | None:
-        """Return the sizes of the groups of equal programs, None where no sample has one."""
-        return tuple(tuple(self._programs[each].values()) for each in self._n) if self._some else None
+    def scored(self, path: Path, kind: str, note: str = "") -> Scored:
+        """Return what was counted, the problems in the order in which they came."""
+        counts = tuple(Counts(problem_id=each, n=number, c=self._c[each]) for each, number in self._n.items())
+        return Scored(
+            source=str(path),
+            kind=kind,
+            counts=counts,
+            groups=group_sizes(self._programs, self._n),
+            alike=self._alike.problems(counts),
+            note=note,
+        )
 
 
 def _digest(text: bytes) -> str:
@@ -99,14 +106,8 @@ def _run(path: Path) -> Scored:
         for line in stored.iter_lines():
             tally.add(line.verdict.key.problem_id, line.verdict.passed, line.program)
         attempt = stored.attempt
-    return Scored(
-        source=str(path),
-        kind="run",
-        counts=tally.counts(),
-        header=attempt.header,
-        finished=attempt.finished,
-        groups=tally.groups(),
-    )
+    found = tally.scored(path, "run")
+    return msgspec.structs.replace(found, header=attempt.header, finished=attempt.finished)
 
 
 class _Row(msgspec.Struct):
@@ -131,7 +132,7 @@ def _results(path: Path) -> Scored | None:
         tally.add(row.task_id, row.passed, _digest(bytes(row.completion) or bytes(row.solution)))
     if not tally:
         return None
-    return Scored(source=str(path), kind="results", counts=tally.counts(), groups=tally.groups())
+    return tally.scored(path, "results")
 
 
 def _evalplus(path: Path) -> Scored:
@@ -151,7 +152,7 @@ def _evalplus(path: Path) -> Scored:
         ) from None
     both = any("plus_status" in sample for samples in tasks.values() for sample in samples)
     note = "passed: the base tests and the added ones" if both else "passed: the base tests"
-    return Scored(source=str(path), kind="evalplus", counts=tally.counts(), groups=tally.groups(), note=note)
+    return tally.scored(path, "evalplus", note)
 
 
 def _passed(sample: dict[str, Any]) -> bool:

@@ -1,0 +1,129 @@
+"""Scores as a table for people and as a record for programs: each k with both intervals, and what to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from passcurve.report.terminal import number, printable
+from passcurve.types import Curve, Estimate, Interval
+
+_STEPS = (1, 2, 5)
+_TARGETS = {"new_problems": "new problems like these", "these_problems": "these problems, fresh samples"}
+
+
+def score_lines(estimates: Sequence[Estimate], curve: Curve | None = None, width: int | None = None) -> list[str]:
+    """Return a line for each estimate under a heading, what the columns mean, and the warnings.
+
+    Of a curve the steps 1, 2, 5, 10, ... and its end are shown.  Where ``width`` is too narrow for the table each
+    column gets a line of its own.
+    """
+    shown = _steps(estimates) if curve is not None else list(estimates)
+    band = dict(zip(curve.k, zip(curve.low, curve.high, strict=True), strict=True)) if curve is not None else {}
+    rows = [_row(each, band) for each in shown]
+    heads = _heads(shown, curve)
+    used = [at for at, _ in enumerate(heads) if any(row.cells and row.cells[at] != "-" for row in rows)]
+    heads = [heads[at] for at in used]
+    rows = [row._replace(cells=[row.cells[at] for at in used] if row.cells else []) for row in rows]
+    lines = _table(heads, rows)
+    if width is not None and max(map(len, _table(heads, [row for row in rows if row.cells])), default=0) > width:
+        lines = list(_stacked(heads, rows))
+    return [*lines, *_meaning(shown, curve), *(f"  warning: {text}" for text in warnings(shown))]
+
+
+def score_record(estimates: Sequence[Estimate], curve: Curve | None = None) -> dict[str, Any]:
+    """Return the estimates under their names, and the band of the curve under ``curve`` where there is one."""
+    record: dict[str, Any] = {}
+    for each in estimates:
+        record[each.name] = {
+            name: value for name, value in msgspec.to_builtins(each).items() if name not in ("k", "metric")
+        }
+    return record if curve is None else {**record, "curve": msgspec.to_builtins(curve)}
+
+
+def warnings(estimates: Sequence[Estimate]) -> list[str]:
+    """Return the warnings of all estimates, each once; those that differ only in k, with the first."""
+    return [printable(text) for text in dict.fromkeys(text for each in estimates for text in each.warnings)]
+
+
+def span(interval: Interval | None) -> str:
+    """Return an interval as its two ends."""
+    return "-" if interval is None else f"{number(interval.low)} to {number(interval.high)}"
+
+
+def _steps(estimates: Sequence[Estimate]) -> list[Estimate]:
+    last = max((each.k for each in estimates if each.value is not None), default=0)
+    return [each for each in estimates if each.value is None or each.k in (0, last) or _is_step(each.k)]
+
+
+def _is_step(k: int) -> bool:
+    """Say whether k is 1, 2, 5, 10, 20, 50, ..."""
+    digits = str(k).rstrip("0")
+    return len(digits) == 1 and int(digits) in _STEPS
+
+
+class _Row(NamedTuple):
+    name: str
+    value: str
+    cells: list[str]
+    """Of the columns after the value; empty where there is no value."""
+    reason: str = ""
+
+
+def _heads(estimates: Sequence[Estimate], curve: Curve | None) -> list[str]:
+    levels = {each.new_problems.level for each in estimates if each.new_problems is not None}
+    level = f"{100 * min(levels):g}% " if levels else ""
+    heads = [f"{level}new problems", f"{level}these problems"]
+    return [*heads, f"{level}all k at once"] if curve is not None else [*heads, "var. between", "var. within"]
+
+
+def _row(each: Estimate, band: dict[int, tuple[float, float]]) -> _Row:
+    if each.value is None:
+        return _Row(each.name, "-", [], printable(each.reason))
+    cells = [span(each.new_problems), span(each.these_problems)]
+    if band:
+        ends = band.get(each.k) if each.metric == "pass@k" else None
+        cells.append("-" if ends is None else f"{number(ends[0])} to {number(ends[1])}")
+    else:
+        cells += ["-" if part is None else number(part) for part in (each.between, each.within)]
+    return _Row(each.name, number(each.value), cells)
+
+
+def _table(heads: Sequence[str], rows: Sequence[_Row]) -> list[str]:
+    name = max([8, *(len(row.name) for row in rows)])
+    value = max([6, *(len(row.value) for row in rows)])
+    wide = [max([len(head), *(len(row.cells[at]) for row in rows if row.cells)]) for at, head in enumerate(heads)]
+    top = "  ".join(head.ljust(size) for head, size in zip(heads, wide, strict=True))
+    lines = [f"  {'':{name}}  {'':{value}}  {top}".rstrip()] if heads else []
+    for row in rows:
+        rest = row.reason or "  ".join(cell.ljust(size) for cell, size in zip(row.cells, wide, strict=False))
+        lines.append(f"  {row.name:{name}}  {row.value:{value}}  {rest}".rstrip())
+    return lines
+
+
+def _stacked(heads: Sequence[str], rows: Sequence[_Row]) -> Iterator[str]:
+    for row in rows:
+        yield f"  {row.name}  {row.value}{f'  {row.reason}' if row.reason else ''}"
+        yield from (f"    {head}: {cell}" for head, cell in zip(heads, row.cells, strict=False) if cell != "-")
+
+
+def _meaning(estimates: Sequence[Estimate], curve: Curve | None) -> Iterator[str]:
+    """Say what the intervals are for and how they were made."""
+    parts = []
+    for target, said in _TARGETS.items():
+        made = [getattr(each, target) for each in estimates]
+        methods = dict.fromkeys(interval.method for interval in made if interval is not None)
+        if methods:
+            parts.append(f"{said} ({', '.join(methods)})")
+    if curve is not None:
+        parts.append(f"the whole curve, new problems ({curve.method}, {curve.draws:,} draws, seed {curve.seed})")
+    if parts:
+        yield f"  intervals: {'; '.join(parts)}"
+    if curve is None and any(each.within is not None for each in estimates):
+        model = any(each.within_from == "beta-binomial" for each in estimates)
+        yield (
+            "  variance of the scores: between problems, and within one over fresh samples"
+            f"{' (by the beta-binomial model where 2k > n)' if model else ''}"
+        )

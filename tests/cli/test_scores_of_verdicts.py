@@ -1,0 +1,258 @@
+"""Scores of stored verdicts: ``show`` without a problem, --metric, --k all, and data of which no number is enough."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from math import comb
+
+import pytest
+
+
+def results(shell, name: str, verdicts: dict[str, str], *, copies: bool = False) -> str:
+    """Write a file of results; each sample has a program of its own unless they are copies."""
+    shell.write(
+        name,
+        [
+            {"task_id": task, "completion": task if copies else f"{task} {at}", "passed": digit == "1"}
+            for task, digits in verdicts.items()
+            for at, digit in enumerate(digits)
+        ],
+    )
+    return name
+
+
+ORDINARY = {"P/0": "1111", "P/1": "1110", "P/2": "1100", "P/3": "1000", "P/4": "0000"}
+
+
+def mean(of) -> float:
+    """Return the mean over the ordinary problems of a function of c."""
+    return float(sum(Fraction(of(digits.count("1"))) for digits in ORDINARY.values()) / 5)
+
+
+class TestShow:
+    """``show RUN``."""
+
+    def test_a_run_says_what_judging_it_said(self, judged):
+        """The scores of a stored run are those that judging printed, intervals and sentence among them."""
+        done = judged.shell("show", "starter:examples", "--json")
+        assert (0, "") == (done.code, done.err)
+        for name in ("pass@1", "pass@10", "pass@100", "methods", "signature", "benchmark", "problems", "samples"):
+            assert judged.done.record[name] == done.record[name]
+
+    def test_results_as_well_as_the_run(self, judged):
+        """The file of results gives the same values, and says that it does not hold how it was judged."""
+        done = judged.shell("show", "starter-examples_results.jsonl", "--json")
+        assert judged.done.record["pass@10"] == done.record["pass@10"]
+        assert ("", "results") == (done.record["signature"], done.record["kind"])
+        assert "no signature" in done.record["notes"][0]
+
+    def test_what_is_printed(self, judged):
+        """A person reads the table, the words on the intervals, the sentence for a paper and the signature."""
+        out = judged.shell("show", "starter:examples").out
+        assert out.startswith("starter: 470 samples of 47 problems\n")
+        assert re.search(r"^  pass@10 +\.9149 +\.8101 to \.9858 +\S+ to \S+", out, re.MULTILINE)
+        assert (
+            "  for a paper: From n = 10 samples of each of 47 problems of starter we report pass@1 and pass@10" in out
+        )
+        assert out.splitlines()[-1].startswith("  signature: benchmark:starter@")
+
+    def test_problems_without_a_sample_are_not_forgotten(self, shell, starter):
+        """A run in which problems have no sample has no score when it is shown either."""
+        shell.write("s.jsonl", [starter.right()])
+        shell("judge", "s.jsonl")
+        done = shell("show", "s.jsonl", "--json")
+        assert (2, None) == (done.code, done.record["pass@1"]["value"])
+        assert (47, 1) == (done.record["problems"], done.record["attempted"])
+        assert "46 of 47 problems have no sample" in done.record["pass@1"]["reason"]
+
+    def test_an_unfinished_run(self, judged, shell):
+        """A run that is not finished has no score, and says so."""
+        folder = shell.folder / "r"
+        folder.mkdir()
+        for path in (judged.shell.folder / "starter-examples.passcurve").iterdir():
+            if not path.name.startswith("finished"):
+                (folder / path.name).write_bytes(path.read_bytes())
+        done = shell("show", "r", "--json")
+        assert (2, None, False) == (done.code, done.record["pass@1"]["value"], done.record["finished"])
+        assert "not finished: 470 verdicts so far" in done.record["pass@1"]["reason"]
+        assert "" == done.record["methods"]
+        refused = shell("compare", "r", "r")
+        assert (2, True) == (refused.code, "not finished" in refused.err)
+
+
+class TestMetrics:
+    """--metric."""
+
+    def test_values(self, shell):
+        """Each metric comes under its name at each k, with the value that counting by hand gives."""
+        name = results(shell, "r.jsonl", ORDINARY)
+        words = "pass@k,pass^k,g-pass@k:0.5,attempts,distinct@2,pass^3"
+        record = shell("show", name, "--k", "2", "--metric", words, "--json").record
+        assert mean(lambda c: 1 - Fraction(comb(4 - c, 2), 6)) == record["pass@2"]["value"]
+        assert mean(lambda c: Fraction(comb(c, 2), 6)) == pytest.approx(record["pass^2"]["value"], rel=1e-15)
+        assert mean(lambda c: Fraction(comb(c, 3), 4)) == pytest.approx(record["pass^3"]["value"], rel=1e-15)
+        assert record["pass@2"]["value"] == pytest.approx(record["g-pass@2:0.5"]["value"], rel=1e-15)
+        assert mean(lambda c: 1 + Fraction(4 - c, 4)) == pytest.approx(record["attempts@2"]["value"], rel=1e-15)
+        assert 2.0 == record["distinct@2"]["value"]
+        assert record["pass^2"]["these_problems"]["low"] < record["pass^2"]["value"]
+        assert record["attempts@2"]["these_problems"] is None
+        assert "no interval for fresh samples" in record["attempts@2"]["warnings"][0]
+
+    def test_judge_takes_them_too(self, shell, starter):
+        """The same option of judge reports them from fresh verdicts; a gate still finds pass@k."""
+        shell.write("s.jsonl", [starter.right(), starter.bad()])
+        words = ("--problems", "starter/0", "--metric", "pass^2", "--fail-under", "pass@1=.6")
+        done = shell("judge", "s.jsonl", *words, "--json")
+        assert (3, 0.0, 0.5) == (done.code, done.record["pass^2"]["value"], done.record["pass@1"]["value"])
+
+    def test_one_that_was_asked_for_and_cannot_be_had(self, shell):
+        """A k inside the name of a metric counts as asked for: without a value the exit code is 2."""
+        name = results(shell, "r.jsonl", ORDINARY)
+        done = shell("show", name, "--metric", "pass@1,pass^9", "--json")
+        assert (2, None, 0.5) == (done.code, done.record["pass^9"]["value"], done.record["pass@1"]["value"])
+
+    @pytest.mark.parametrize(
+        ("asked", "said"),
+        [
+            ("pas@k", "--metric 'pas@k' is none; did you mean 'pass@k'?"),
+            ("gibberish!", "--metric 'gibberish!' is none; there are pass@k, pass^k"),
+            ("maj@k", "--metric 'maj@k' needs the answer that each sample gave"),
+            ("best-of@10", "--metric 'best-of@10' needs a score of each sample"),
+            ("max@k", "--metric 'max@k' needs the share of tests that each sample passed"),
+            ("n@10", "--metric 'n@10' needs which samples passed the public tests"),
+            ("g-pass@k", "--metric 'g-pass@k' needs a share between 0 and 1; write it like g-pass@k:0.5"),
+            ("g-pass@k:1.5", "--metric 'g-pass@k:1.5' has a share that is not between 0 and 1"),
+            ("pass@k:0.5", "--metric 'pass@k:0.5' takes no share"),
+            ("pass@0", "--metric 'pass@0' is none"),
+            (",", "--metric ',' names no metric"),
+        ],
+    )
+    def test_refusals(self, shell, asked, said):
+        """A metric that is none, or that verdicts cannot give, is refused in one line before anything is read."""
+        words = ("judge", "starter:examples") if asked == "pas@k" else ("show", "nowhere")
+        done = shell(*words, "--metric", asked)
+        assert (2, "") == (done.code, done.out)
+        assert re.fullmatch(r"passcurve: .+\n", done.err)
+        assert said in done.err
+        assert [] == list(shell.folder.iterdir())
+
+    def test_programs_that_are_not_stored(self, shell):
+        """distinct@k of results without programs says what is missing."""
+        shell.write("r.jsonl", [{"task_id": "P/0", "passed": True}, {"task_id": "P/0", "passed": False}])
+        done = shell("show", "r.jsonl", "--metric", "distinct@2")
+        assert 2 == done.code
+        assert "distinct@2  -       it needs the programs" in done.out
+
+
+class TestEveryK:
+    """--k all."""
+
+    def test_all(self, shell):
+        """Every k up to the least n is in the record, with a band for all at once; no k is an error."""
+        name = results(shell, "r.jsonl", {**ORDINARY, "P/5": "10100"})
+        done = shell("show", name, "--k", "all", "--json")
+        assert (0, [f"pass@{k}" for k in (1, 2, 3, 4)]) == (done.code, [*done.record][:4])
+        assert ([1, 2, 3, 4], "sup-t", 0) == tuple(done.record["curve"][each] for each in ("k", "method", "seed"))
+        out = shell("show", name, "--k", "all").out
+        assert ["1", "2", "4"] == re.findall(r"^  pass@(\d+)", out, re.MULTILINE)
+        assert "95% all k at once" in out
+
+    def test_of_fresh_verdicts(self, shell, starter):
+        """The option of judge is the same."""
+        shell.write("s.jsonl", [starter.right(), starter.bad(), starter.bad("starter/1"), starter.right("starter/1")])
+        done = shell("judge", "s.jsonl", "--problems", "starter/0,starter/1", "--k", "all", "--json")
+        assert (0, [0.5, 1.0]) == (done.code, done.record["curve"]["value"])
+
+    def test_all_among_others(self, shell):
+        """All stands alone."""
+        done = shell("show", results(shell, "r.jsonl", ORDINARY), "--k", "1,all")
+        assert (2, "") == (done.code, done.out)
+        assert "'all' is no whole number" in done.err
+
+
+class TestHardData:
+    """Data of which a number alone would mislead."""
+
+    def test_unequal_n(self, shell):
+        """Unequal n is told, and a k that some problem does not allow has the reason in place of a number."""
+        name = results(shell, "r.jsonl", {"P/0": "110", "P/1": "10110", "P/2": "00"})
+        done = shell("show", name, "--k", "1,3", "--json")
+        assert 2 == done.code
+        assert "the numbers of samples differ between problems: 2 to 5" in done.record["pass@1"]["warnings"]
+        assert "1 of 3 has fewer (least 2, 'P/2')" in done.record["pass@3"]["reason"]
+
+    @pytest.mark.parametrize(("digit", "what"), [("0", "failed"), ("1", "passed")])
+    def test_saturated(self, shell, digit, what):
+        """Where all samples agree both intervals keep a width, and a warning says so."""
+        name = results(shell, "r.jsonl", {f"P/{i}": digit * 4 for i in range(5)})
+        record = shell("show", name, "--k", "1,4", "--json").record
+        for each in (record["pass@1"], record["pass@4"]):
+            assert float(digit) == each["value"]
+            for target in ("new_problems", "these_problems"):
+                assert each[target]["low"] < each[target]["high"]
+            assert f"saturated: every sample {what}; " in each["warnings"][0] + " "
+
+    def test_one_problem(self, shell):
+        """One problem has the limits of its own p, and says that it tells next to nothing of others."""
+        record = shell("show", results(shell, "r.jsonl", {"P/0": "1110000000"}), "--k", "5", "--json").record
+        assert "one problem" == record["pass@5"]["these_problems"]["method"]
+        assert (0.0, 1.0) == (record["pass@5"]["new_problems"]["low"], record["pass@5"]["new_problems"]["high"])
+        assert record["pass@5"]["warnings"][0].startswith("one problem: ")
+        assert record["pass@5"]["between"] is None
+
+    def test_no_problems(self, shell):
+        """A file without rows is refused in one line."""
+        shell.write("r.jsonl", [])
+        done = shell("show", "r.jsonl")
+        assert (2, "") == (done.code, done.out)
+        assert "passcurve: 'r.jsonl' has no rows: there is nothing to score\n" == done.err
+
+    def test_copies(self, shell):
+        """Samples that are copies have pass@1, no interval for fresh samples, and no k > 1."""
+        name = results(shell, "r.jsonl", {f"P/{i}": str(i % 2) * 5 for i in range(6)}, copies=True)
+        done = shell("show", name, "--k", "1,5", "--json")
+        assert (2, 0.5, None) == (done.code, done.record["pass@1"]["value"], done.record["pass@5"]["value"])
+        assert done.record["pass@1"]["these_problems"] is None
+        assert any("temperature 0" in each for each in done.record["pass@1"]["warnings"])
+        assert "copies" in done.record["pass@5"]["reason"]
+        assert "identical samples (n = 1 in effect)" in done.record["methods"]
+
+    def test_copies_that_are_judged(self, shell, starter):
+        """Judging sees copies by the programs themselves, also when the run goes on after an interruption."""
+        tasks = [f"starter/{i}" for i in range(5)]
+        shell.write("s.jsonl", [starter.right(task) for task in tasks for _ in range(2)])
+        words = ("judge", "s.jsonl", "--problems", ",".join(tasks), "--k", "1,2", "--json")
+        done = shell(*words)
+        assert (2, 1.0, None) == (done.code, done.record["pass@1"]["value"], done.record["pass@2"]["value"])
+        (shell.folder / "s.jsonl.passcurve" / "finished-0001.json").unlink()
+        again = shell(*words)
+        assert (10, done.record["pass@2"]) == (again.record["resumed"], again.record["pass@2"])
+
+    def test_all_void(self, shell, judged):
+        """Where nothing could be judged every sample is owed, and there is no score."""
+        folder = shell.folder / "r"
+        folder.mkdir()
+        for path in (judged.shell.folder / "starter-examples.passcurve").iterdir():
+            if path.name.startswith("verdicts"):
+                first, *lines = path.read_text("utf-8").splitlines()
+                rows = [json.loads(line) for line in lines]
+                for row in rows:
+                    row["verdict"]["status"] = "void"
+                text = "".join(f"{line}\n" for line in (first, *map(json.dumps, rows)))
+                (folder / path.name).write_text(text, "utf-8")
+            elif not path.name.startswith("finished"):
+                (folder / path.name).write_bytes(path.read_bytes())
+        done = shell("show", "r", "--json")
+        assert (2, 0, None) == (done.code, done.record["samples"], done.record["pass@1"]["value"])
+        assert "not finished: 0 verdicts so far" in done.record["pass@1"]["reason"]
+
+
+def test_a_reader_that_goes_away(shell):
+    """A reader that takes one line and goes away, as ``| head -1`` does, is no error."""
+    name = results(shell, "r.jsonl", ORDINARY)
+    with shell.start("show", name) as started:
+        started.stdout.close()
+        assert b"" == started.stderr.read()
+        assert 0 == started.wait(60)
