@@ -9,7 +9,8 @@ cell the result is compared with what the library itself returns, and a differen
 
 Target A: the truth is the mean of pass@k over the law.  Target B: the truth is the mean over the problems of this very
 data set.  A bootstrap or a sign-flip test draws 999 times, anew for every 2,000 data sets.
-With matplotlib a chart is written beside the table.
+The page and its chart are written by coverage_page.py beside this file.  The exit code is 1 when a default interval for
+new problems covers less than .93 in some cell, or a test rejects a true null more than 5.5 % of the time.
 """
 
 from __future__ import annotations
@@ -29,59 +30,83 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+from coverage_page import FLOOR, MOST_REJECTED, chart, page, worst
+from scipy import special, stats
 
 from passcurve.stats import (
     clopper_pearson,
     clustered_se,
     dataset_interval,
+    expected_attempts,
+    g_pass_at_k,
     mcnemar_exact,
     one_problem_interval,
     paired_difference,
     pass_at_k,
+    pass_hat_k,
     plus_two_t,
+    stratified_permutation_p,
     var_pass_at_k,
     wilson,
 )
 from passcurve.stats.dataset import bootstrap_counts, effective_limits
 from passcurve.stats.fit import fit_tails
+from passcurve.stats.metrics import Asked, scores
 from passcurve.stats.sampling import largest_variance, overlap
+from passcurve.types import Counts, Metric
 
 LEVEL = 0.95
 TAIL = 0.025
 BLOCK = 2_000
 DRAWS = 999
-FLOOR = 0.93
-"""What a default interval must cover in every cell."""
-
 PROBLEMS = (20, 50, 100, 164)
 PLANS = {1: (1,), 2: (1, 2), 5: (1, 3, 5), 20: (1, 10, 20), 200: (1, 10)}
 """Samples of each problem, and the k looked at."""
 
 
 class Law(NamedTuple):
-    """A law of the chances of problems."""
+    """A law of the chances p of problems; ``moment(i, j)`` is E[p^i (1-p)^j]."""
 
     name: str
     draw: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
-    truth: Callable[[int], float]
+    moment: Callable[[int, int], float]
+
+    def truth(self, k: int) -> float:
+        """Return the mean of pass@k over the law."""
+        return 1.0 - self.moment(0, k)
+
+    def relatives(self, k: int) -> dict[str, float]:
+        """Return the means of relatives of pass@k, under the names that the command line gives them."""
+        half = range(max(1, math.ceil(k / 2)), k + 1)
+        return {
+            "pass^k": self.moment(k, 0),
+            "g-pass@k:0.5": sum(math.comb(k, j) * self.moment(j, k - j) for j in half),
+            "attempts@k": sum(self.moment(0, j) for j in range(k)),
+        }
 
 
-def _moment(a: float, b: float, k: int) -> float:
-    """Return E[(1-p)^k] for p ~ Beta(a, b)."""
-    return math.exp(special.betaln(a, b + k) - special.betaln(a, b))
+def _alike(name: str, p: float) -> Law:
+    return Law(name, lambda _, shape: np.full(shape, p), lambda i, j: p**i * (1 - p) ** j)
+
+
+def _beta(a: float, b: float, i: int, j: int) -> float:
+    return math.exp(special.betaln(a + i, b + j) - special.betaln(a, b))
 
 
 LAWS = (
-    Law("alike, p = .3", lambda _, shape: np.full(shape, 0.3), lambda k: 1 - 0.7**k),
-    Law("uniform", lambda rng, shape: rng.random(shape), lambda k: 1 - 1 / (k + 1)),
-    Law("U-shaped, Beta(.2, .8)", lambda rng, shape: rng.beta(0.2, 0.8, shape), lambda k: 1 - _moment(0.2, 0.8, k)),
+    _alike("alike, p = .3", 0.3),
+    Law("uniform", lambda rng, shape: rng.random(shape), lambda i, j: _beta(1, 1, i, j)),
+    Law(
+        "U-shaped, Beta(.2, .8)",
+        lambda rng, shape: rng.beta(0.2, 0.8, shape),
+        lambda i, j: _beta(0.2, 0.8, i, j),
+    ),
     Law(
         "4 of 5 impossible",
         lambda rng, shape: rng.random(shape) * (rng.random(shape) < 0.2),
-        lambda k: 0.2 * (1 - 1 / (k + 1)),
+        lambda i, j: 0.2 * _beta(1, 1, i, j) + 0.8 * (i == 0),
     ),
-    Law("alike and rare, p = .02", lambda _, shape: np.full(shape, 0.02), lambda k: 1 - 0.98**k),
+    _alike("alike and rare, p = .02", 0.02),
 )
 
 
@@ -190,6 +215,7 @@ def intervals_of(task: tuple[int, int, int, int, int]) -> list[Cell]:
         table = table.reshape(rows, n + 1)
         weights = bootstrap_counts(m, DRAWS, int(rng.integers(1 << 31))).astype(np.float32)
         fresh = these_problems(c, table, n, PLANS[n])
+        mirrored = these_problems(n - c, table[:, ::-1], n, PLANS[n]) if n > 1 else {}
         for cell in cells:
             k, truth = cell.k, law.truth(cell.k)
             score = pass_at_k(n, np.arange(n + 1), k)
@@ -207,8 +233,15 @@ def intervals_of(task: tuple[int, int, int, int, int]) -> list[Cell]:
                 ends["Wilson"] = wilson(c.sum(axis=1), m, LEVEL)
             for name, (low, high) in ends.items():
                 cell.of(name).add(low, high, truth)
+            if k > 1:
+                for name, low, high, expected in relatives_of(table, law, m, n, k):
+                    cell.of(name).add(low, high, expected)
+                    if number == 0:
+                        check_relative(c[:2], cell, name, low, high)
             own = (1.0 - (1.0 - p) ** k).mean(axis=1)
             cell.of("B: default").add(*fresh[k], own)
+            if k > 1:
+                cell.of("B: pass^k").add(1.0 - mirrored[k][1], 1.0 - mirrored[k][0], (p**k).mean(axis=1))
             unbiased = None
             if 2 * k <= n:
                 reach = -special.ndtri(TAIL) * np.sqrt(table @ var_pass_at_k(n, np.arange(n + 1), k)) / m
@@ -217,6 +250,36 @@ def intervals_of(task: tuple[int, int, int, int, int]) -> list[Cell]:
             if number == 0:
                 check(c[:3], cell, ends, fresh[k], unbiased)
     return cells
+
+
+def relatives_of(table: np.ndarray, law: Law, m: int, n: int, k: int) -> Iterator[tuple]:
+    """Yield name, limits and truth of relatives of pass@k for new problems, scores between 0 and 1."""
+    c = np.arange(n + 1)
+    own = {
+        "pass^k": pass_hat_k(n, c, k),
+        "g-pass@k:0.5": g_pass_at_k(n, c, k, 0.5),
+        "attempts@k": (expected_attempts(n, c, k) - 1) / (k - 1),
+    }
+    for name, truth in law.relatives(k).items():
+        if name == "attempts@k":
+            truth = (truth - 1) / (k - 1)
+        score = own[name]
+        sums, squares = table @ score, table @ score**2
+        low, high = t_interval((sums + 1) / (m + 2), (squares + 1) / (m + 2), m + 2)
+        yield name, low, high, truth
+
+
+def check_relative(c: np.ndarray, cell: Cell, name: str, low: np.ndarray, high: np.ndarray) -> None:
+    """Compare with what the library returns for the same counts."""
+    label, _, share = name.partition(":")
+    asked = Asked(metrics=(Metric(name=label, share=share),), ks=(cell.k,))
+    for i, row in enumerate(c):
+        counts = [Counts(problem_id=str(j), n=cell.n, c=each) for j, each in enumerate(row.tolist())]
+        (found,) = scores(counts, asked).estimates
+        ends = np.array([found.new_problems.low, found.new_problems.high])
+        if name == "attempts@k":
+            ends = (ends - 1) / (cell.k - 1)
+        np.testing.assert_allclose((low[i], high[i]), ends, rtol=1e-5, atol=1e-6)
 
 
 def check(c: np.ndarray, cell: Cell, ends: dict, fresh: tuple, unbiased: tuple | None) -> None:
@@ -237,7 +300,7 @@ def check(c: np.ndarray, cell: Cell, ends: dict, fresh: tuple, unbiased: tuple |
 
 # --- two runs -------------------------------------------------------------------------------------------------------
 
-PAIRS = ((1, 1, 1), (5, 5, 1), (20, 20, 1), (20, 20, 10), (20, 5, 1))
+PAIRS = ((1, 1, 1), (5, 5, 1), (20, 20, 1), (20, 20, 10), (20, 5, 1), (20, 1, 1))
 """n of A, n of B, and k."""
 SHIFTS = (0.0, 0.05, 0.1, 0.2)
 
@@ -257,6 +320,8 @@ class PairCell:
     k: int
     shift: float
     rejected: int = 0
+    by_flips: int = 0
+    """Rejected by sign flips alone; the same where n is equal."""
     apart: int = 0
     seen: int = 0
     tallies: dict[str, Tally] = field(default_factory=dict)
@@ -293,6 +358,14 @@ def pairs_of(task: tuple[int, int, int, int]) -> list[PairCell]:
                 signs = rng.integers(0, 2, (m, DRAWS)) * 2.0 - 1.0
                 reached = np.abs(d.sum(axis=1))[:, None] - 1e-9
                 p = (1 + (np.abs(d @ signs) >= reached).sum(axis=1)) / (1 + DRAWS)
+            cell.by_flips += int((p <= 0.05).sum())
+            if cell.n_a != cell.n_b:
+                within = permuted(c_a, c_b, cell.n_a, cell.n_b)
+                if number == 0:
+                    for i in range(2):
+                        expected = stratified_permutation_p(cell.n_a, c_a[i], cell.n_b, c_b[i]).p
+                        np.testing.assert_allclose(within[i], expected, atol=1e-6)
+                p = np.maximum(p, within)
             cell.rejected += int((p <= 0.05).sum())
             one, other = (
                 t_interval((s.sum(axis=1) + 1) / (m + 2), ((s**2).sum(axis=1) + 1) / (m + 2), m + 2) for s in scores
@@ -304,6 +377,32 @@ def pairs_of(task: tuple[int, int, int, int]) -> list[PairCell]:
                     found = paired_difference(cell.n_a, c_a[i], cell.n_b, c_b[i], cell.k, draws=DRAWS)
                     np.testing.assert_allclose((padded[0][i], padded[1][i]), tuple(found.new_problems), atol=1e-9)
     return cells
+
+
+def permuted(c_a: np.ndarray, c_b: np.ndarray, n_a: int, n_b: int) -> np.ndarray:
+    """Return the p-values of the stratified permutation test at k = 1.
+
+    Given how many passed on each problem, the passes of A are a sum of hypergeometric numbers; its law is the product
+    of their characteristic functions, one for each number that can have passed.
+    """
+    rows, m = c_a.shape
+    total = n_a + n_b
+    both = np.arange(total + 1)
+    least = np.maximum(0, both - n_b)
+    size = 1 << int(m * min(n_a, n_b)).bit_length()
+    law = np.zeros((total + 1, size))
+    for passed, low in enumerate(least.tolist()):
+        x = np.arange(low, min(n_a, passed) + 1)
+        law[passed, : x.size] = stats.hypergeom(total, passed, n_a).pmf(x)
+    where = np.arange(rows)[:, None] * (total + 1) + c_a + c_b
+    problems = np.bincount(where.ravel(), minlength=rows * (total + 1)).reshape(rows, total + 1)
+    # the smallest number keeps the logarithm finite where a characteristic function is 0
+    product = np.exp(problems @ np.log(np.fft.rfft(law, axis=1) + 1e-300))
+    chance = np.fft.irfft(product, n=size, axis=1)
+    passed_a = (problems @ least)[:, None] + np.arange(size)
+    apart = passed_a * (1 / n_a + 1 / n_b) - ((c_a + c_b).sum(axis=1) / n_b)[:, None]
+    reached = np.abs(c_a.sum(axis=1) / n_a - c_b.sum(axis=1) / n_b)[:, None] - 1e-9
+    return np.where(np.abs(apart) >= reached, chance, 0.0).sum(axis=1)
 
 
 def clusters_of(task: tuple[int, int, int]) -> tuple[int, Tally, Tally]:
@@ -337,126 +436,8 @@ def one_problem(n: int, k: int) -> tuple[float, float]:
     return float(held.min()), float(held.mean())
 
 
-# --- telling --------------------------------------------------------------------------------------------------------
-
-A_NAMES = ("plus-two t", "t", "bootstrap", "Wilson")
-B_NAMES = ("B: default", "B: unbiased")
-
-
-def summary(cells: list[Cell] | list[PairCell], names: tuple[str, ...]) -> list[str]:
-    """Say of each interval in how many cells it covers enough."""
-    lines = ["| interval | cells | worst | median | cells below .93 |", "|---|---|---|---|---|"]
-    for name in names:
-        found = [cell.tallies[name].coverage for cell in cells if name in cell.tallies]
-        below = sum(each < FLOOR for each in found)
-        lines.append(f"| {name} | {len(found)} | {min(found):.4f} | {np.median(found):.4f} | {below} |")
-    return lines
-
-
-def most_rejected(cells: list[PairCell], of: str) -> str:
-    """Say where the test rejects a true null most often."""
-    worst = max(cells, key=lambda cell: cell.rejected / cell.seen)
-    where = f"{worst.law}, m = {worst.m}, n = {worst.n_a} and {worst.n_b}, k = {worst.k}"
-    return f"- {of}: at most {worst.rejected / worst.seen:.4f} over {len(cells)} cells ({where})"
-
-
-def table_of(cells: list[Cell]) -> list[str]:
-    """Return the table with a row for each cell."""
-    names = (*A_NAMES, *B_NAMES)
-    lines = [f"| law | m | n | k | {' | '.join(names)} |", "|---" * (4 + len(names)) + "|"]
-    for cell in cells:
-        found = " | ".join(str(cell.tallies.get(name, "")) for name in names)
-        lines.append(f"| {cell.law} | {cell.m} | {cell.n} | {cell.k} | {found} |")
-    return lines
-
-
-def report(cells: list[Cell], pairs: list[PairCell], groups: list, settings: str) -> str:
-    """Write the page."""
-    null = [cell for cell in pairs if cell.shift == 0.0]
-    lines = [
-        "# Measured coverage",
-        "",
-        f"Written by `benchmarks/coverage.py`: {settings}.",
-        "Level .95; in a cell the share of intervals that held the truth, and in brackets their mean width.",
-        "An interval without width holds nothing.",
-        "Four laws of difficulty are those of the design; the fifth, rare passes, is there because it is hard.",
-        "",
-        "## Summary",
-        "",
-        *summary(cells, (*A_NAMES, *B_NAMES)),
-        "",
-        "Defaults are plus-two t for new problems and `B: default` for these problems",
-        "(beta-binomial, or the bound where n = 1 or all samples are alike).",
-        "",
-        "Differences of two runs, new problems:",
-        "",
-        *summary(pairs, ("plus-two t", "paired t")),
-        "",
-        "Sign-flip test at .05 under a true null:",
-        "",
-        most_rejected([cell for cell in null if cell.n_a == cell.n_b], "equal n"),
-        most_rejected([cell for cell in null if cell.n_a != cell.n_b], "unequal n, for which the test is approximate"),
-        "",
-        "## Power of the sign-flip test",
-        "",
-        "Share of true differences found at .05, and in brackets how often the two intervals do not overlap,",
-        "which is no test and has far less power.",
-        "The true difference in pass@k stands in the fifth column; the line with 0 is the rate of false rejections.",
-        "",
-        "| law | m | n of A, B | k | difference | found (intervals apart) |",
-        "|---|---|---|---|---|---|",
-    ]
-    truth = {law.name: law.truth for law in LAWS}
-    for cell in pairs:
-        size = (1 - (1 - cell.shift) ** cell.k) * (1 - truth[cell.law](cell.k))
-        found = f"{cell.rejected / cell.seen:.4f} ({cell.apart / cell.seen:.4f})"
-        lines.append(f"| {cell.law} | {cell.m} | {cell.n_a}, {cell.n_b} | {cell.k} | {size:.3f} | {found} |")
-    lines += [
-        "",
-        "## Clusters",
-        "",
-        "Four problems to a cluster that share one chance, uniform over clusters; n = 5, k = 1.",
-        "Ignoring the clusters loses what the last column shows.",
-        "",
-        "| clusters | clustered t | plus-two t, clusters ignored |",
-        "|---|---|---|",
-        *(f"| {number} | {clustered} | {plain} |" for number, clustered, plain in groups),
-        "",
-        "## One problem",
-        "",
-        "`one_problem_interval`, by enumeration over p = .001 to .999.",
-        "",
-        "| n | k | least | mean |",
-        "|---|---|---|---|",
-    ]
-    for n, k in ((1, 1), (5, 1), (10, 10), (20, 5), (20, 100), (200, 10)):
-        least, mean = one_problem(n, k)
-        lines.append(f"| {n} | {k} | {least:.4f} | {mean:.4f} |")
-    lines += ["", "## Every cell", "", *table_of(cells)]
-    return "\n".join(lines) + "\n"
-
-
-def chart(cells: list[Cell], path: Path) -> None:
-    """Draw coverage of each interval over its cells, sorted."""
-    try:
-        import matplotlib.pyplot as plt
-    except ModuleNotFoundError:
-        print("no chart: it needs matplotlib (pip install matplotlib)")
-        return
-    figure, axes = plt.subplots(figsize=(8, 4.5))
-    for name in (*A_NAMES, *B_NAMES):
-        found = sorted(cell.tallies[name].coverage for cell in cells if name in cell.tallies)
-        axes.plot(np.linspace(0, 1, len(found)), found, label=name)
-    axes.axhline(LEVEL, color="black", linewidth=0.7)
-    axes.set(xlabel="cells, worst first (share)", ylabel="measured coverage", ylim=(0.5, 1.0))
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path)
-    print(f"chart: {path}")
-
-
-def main() -> None:
-    """Run the study and write the page."""
+def main() -> int:
+    """Run the study, write the page, and say whether what must hold holds."""
     parser = argparse.ArgumentParser(description="Measured coverage of the intervals.")
     parser.add_argument("--replicates", type=int, default=100_000)
     parser.add_argument("--pair-replicates", type=int, help="for comparisons; as many as --replicates by default")
@@ -490,12 +471,20 @@ def main() -> None:
         f"{sum(cell.shift > 0.0 for cell in compared)} with one, seed {asked.seed}, "
         f"Python {platform.python_version()}, numpy {np.__version__}"
     )
-    asked.out.write_text(report(cells, compared, grouped, settings), "utf-8")
-    print("\n".join(summary(cells, (*A_NAMES, *B_NAMES))))
-    print("\n".join(summary(compared, ("plus-two t", "paired t"))))
-    print(f"{took / 60:.1f} minutes; table: {asked.out}")
-    chart(cells, asked.out.with_suffix(".svg"))
+    sizes = {
+        id(cell): (1 - (1 - cell.shift) ** cell.k) * (1 - LAWS[names.index(cell.law)].truth(cell.k))
+        for cell in compared
+    }
+    alone = [(n, k, *one_problem(n, k)) for n, k in ((1, 1), (5, 1), (10, 10), (20, 5), (20, 100), (200, 10))]
+    picture = asked.out.with_suffix(".svg")
+    picture.write_text(chart(cells), "utf-8")
+    asked.out.write_text(page(cells, compared, sizes, grouped, alone, settings, picture.name), "utf-8")
+    least, most = worst(cells, compared)
+    print(f"{took / 60:.1f} minutes; {asked.out} and {picture}")
+    print(f"new problems, default: at least {least:.4f} in every cell (wanted {FLOOR})")
+    print(f"true nulls rejected: at most {most:.4f} in every cell (wanted {MOST_REJECTED})")
+    return 0 if least >= FLOOR and most <= MOST_REJECTED else 1
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

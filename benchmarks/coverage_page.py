@@ -1,0 +1,193 @@
+"""The page and the chart of what coverage.py measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.sax.saxutils import escape
+
+FLOOR = 0.93
+"""What a default interval must cover in every cell."""
+MOST_REJECTED = 0.055
+"""How often a test at .05 may reject a true null, in every cell."""
+
+A_NAMES = ("plus-two t", "t", "bootstrap", "Wilson")
+B_NAMES = ("B: default", "B: unbiased", "B: pass^k")
+RELATIVES = ("pass^k", "g-pass@k:0.5", "attempts@k")
+SHOWN = {
+    "plus-two t": "plus-two t (default A)",
+    "t": "t",
+    "bootstrap": "bootstrap",
+    "Wilson": "Wilson (n = 1)",
+    **{name: f"plus-two t of {name}" for name in RELATIVES},
+    "B: default": "beta-binomial (default B)",
+    "B: unbiased": "unbiased variance (B)",
+    "B: pass^k": "beta-binomial of pass^k (B)",
+}
+"""How the chart calls the intervals, in its order."""
+
+_LEFT, _WIDE, _ROW, _TOP = 210, 560, 26, 34
+_LOWEST = 0.80
+
+
+def page(
+    cells: Sequence[Any],
+    pairs: Sequence[Any],
+    sizes: Mapping[int, float],
+    groups: Sequence[tuple[int, Any, Any]],
+    single: Sequence[tuple[int, int, float, float]],
+    settings: str,
+    picture: str,
+) -> str:
+    """Return the page; ``sizes`` are the true differences of the pairs, by identity."""
+    null = [cell for cell in pairs if cell.shift == 0.0]
+    equal = [cell for cell in null if cell.n_a == cell.n_b]
+    unequal = [cell for cell in null if cell.n_a != cell.n_b]
+    lines = [
+        "# Measured coverage",
+        "",
+        f"Written by `benchmarks/coverage.py`: {settings}.",
+        "Level .95; in a cell stands the share of intervals that held the truth, and in brackets their mean width.",
+        "An interval without width holds nothing.",
+        "Four laws of difficulty are common ones; the fifth, rare passes, is there because it is hard.",
+        "",
+        "## Summary",
+        "",
+        *_summary(cells, (*A_NAMES, *B_NAMES)),
+        "",
+        "The defaults are plus-two t for new problems and `B: default` for these problems,",
+        "which is the beta-binomial interval, or the bound where n = 1 or all samples are alike.",
+        f"The others are offered by name; those with cells below {_short(FLOOR)} are no defaults for that reason.",
+        "",
+        f"![Coverage of each interval, a dot for each cell]({picture})",
+        "",
+        "Relatives of pass@k for new problems, the plus-two t interval of their scores, k > 1:",
+        "",
+        *_summary(cells, RELATIVES),
+        "",
+        "Differences of two runs, new problems:",
+        "",
+        *_summary(pairs, ("plus-two t", "paired t")),
+        "",
+        "Tests at .05 under a true null:",
+        "",
+        _most(equal, "rejected", "equal n, sign flips"),
+        _most(unequal, "rejected", "unequal n, the larger p of sign flips and permutation within problems"),
+        _most(unequal, "by_flips", "unequal n, sign flips alone, which is not what is reported"),
+        "",
+        "## Power of the sign-flip test",
+        "",
+        "Share of true differences found at .05, and in brackets how often the two intervals do not overlap,",
+        "which is no test and has far less power.",
+        "The true difference in pass@k stands in the fifth column; the line with 0 is the rate of false rejections.",
+        "",
+        "| law | m | n of A, B | k | difference | found (intervals apart) |",
+        "|---|---|---|---|---|---|",
+        *(_pair(cell, sizes[id(cell)]) for cell in pairs),
+        "",
+        "## Clusters",
+        "",
+        "Four problems to a cluster that share one chance, uniform over clusters; n = 5, k = 1.",
+        "Ignoring the clusters loses what the last column shows.",
+        "",
+        "| clusters | clustered t | plus-two t, clusters ignored |",
+        "|---|---|---|",
+        *(f"| {number} | {clustered} | {plain} |" for number, clustered, plain in groups),
+        "",
+        "## One problem",
+        "",
+        "`one_problem_interval`, by enumeration over p = .001 to .999.",
+        "",
+        "| n | k | least | mean |",
+        "|---|---|---|---|",
+        *(f"| {n} | {k} | {least:.4f} | {mean:.4f} |" for n, k, least, mean in single),
+        "",
+        "## Every cell",
+        "",
+        *_table(cells, (*A_NAMES, *B_NAMES)),
+        "",
+        "Relatives of pass@k, plus-two t for new problems; attempts are brought to the scale from 0 to 1:",
+        "",
+        *_table([cell for cell in cells if cell.k > 1], RELATIVES),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def worst(cells: Sequence[Any], pairs: Sequence[Any]) -> tuple[float, float]:
+    """Return the least coverage of the default for new problems, and the largest share of true nulls rejected."""
+    least = min(cell.tallies["plus-two t"].coverage for cell in cells)
+    return least, max(cell.rejected / cell.seen for cell in pairs if cell.shift == 0.0)
+
+
+def chart(cells: Sequence[Any]) -> str:
+    """Return a chart as SVG: a row for each interval, a dot for each cell at its coverage."""
+    rows = [(said, _coverages(cells, name)) for name, said in SHOWN.items()]
+    height = _TOP + _ROW * len(rows) + 34
+    bottom = height - 34
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + _WIDE + 20} {height}" '
+        'font-family="sans-serif" font-size="12" role="img">',
+        "<title>Measured coverage of each interval at level .95, a dot for each cell</title>",
+        f'<rect width="{_LEFT + _WIDE + 20}" height="{height}" fill="white"/>',
+    ]
+    for tick in (0.80, 0.85, 0.90, FLOOR, 0.95, 1.0):
+        dash = ' stroke-dasharray="3 3"' if tick == FLOOR else ""
+        shade = "#000" if tick in (FLOOR, 0.95) else "#ccc"
+        at = _x(tick)
+        parts.append(f'<line x1="{at}" x2="{at}" y1="{_TOP - 8}" y2="{bottom}" stroke="{shade}"{dash}/>')
+        parts.append(f'<text x="{at}" y="{bottom + 16}" text-anchor="middle">{_short(tick)}</text>')
+    for row, (said, found) in enumerate(rows):
+        y = _TOP + _ROW * row + _ROW // 2 - 4
+        parts.append(f'<text x="{_LEFT - 34}" y="{y + 4}" text-anchor="end">{escape(said)}</text>')
+        below = sum(each < _LOWEST for each in found)
+        if below:
+            parts.append(f'<text x="{_LEFT - 4}" y="{y + 4}" text-anchor="end" fill="#b00">{below} &lt;</text>')
+        parts += [
+            f'<circle cx="{_x(each)}" cy="{y}" r="3" fill="{"#b00" if each < FLOOR else "#246"}" fill-opacity="0.35"/>'
+            for each in found
+            if each >= _LOWEST
+        ]
+    parts.append(f'<text x="{_LEFT}" y="16">share of intervals that held the truth; left of .80 only counted</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _x(coverage: float) -> float:
+    return round(_LEFT + _WIDE * (coverage - _LOWEST) / (1.0 - _LOWEST), 1)
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0")
+
+
+def _coverages(cells: Sequence[Any], name: str) -> list[float]:
+    return [cell.tallies[name].coverage for cell in cells if name in cell.tallies]
+
+
+def _summary(cells: Sequence[Any], names: Sequence[str]) -> list[str]:
+    lines = ["| interval | cells | worst | median | cells below .93 |", "|---|---|---|---|---|"]
+    for name in names:
+        found = sorted(_coverages(cells, name))
+        middle = (found[len(found) // 2] + found[(len(found) - 1) // 2]) / 2
+        below = sum(each < FLOOR for each in found)
+        lines.append(f"| {name} | {len(found)} | {found[0]:.4f} | {middle:.4f} | {below} |")
+    return lines
+
+
+def _most(cells: Sequence[Any], counted: str, of: str) -> str:
+    """Say where a test rejects a true null most often."""
+    top = max(cells, key=lambda cell: getattr(cell, counted) / cell.seen)
+    where = f"{top.law}, m = {top.m}, n = {top.n_a} and {top.n_b}, k = {top.k}"
+    return f"- {of}: at most {getattr(top, counted) / top.seen:.4f} over {len(cells)} cells ({where})"
+
+
+def _pair(cell: Any, size: float) -> str:
+    found = f"{cell.rejected / cell.seen:.4f} ({cell.apart / cell.seen:.4f})"
+    return f"| {cell.law} | {cell.m} | {cell.n_a}, {cell.n_b} | {cell.k} | {size:.3f} | {found} |"
+
+
+def _table(cells: Sequence[Any], names: Sequence[str]) -> list[str]:
+    lines = [f"| law | m | n | k | {' | '.join(names)} |", "|---" * (4 + len(names)) + "|"]
+    for cell in cells:
+        found = " | ".join(str(cell.tallies.get(name, "")) for name in names)
+        lines.append(f"| {cell.law} | {cell.m} | {cell.n} | {cell.k} | {found} |")
+    return lines
