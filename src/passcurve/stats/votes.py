@@ -10,6 +10,8 @@ r-subsets and is divided out.  All terms are positive, so nothing cancels.
 
 from __future__ import annotations
 
+import functools
+import math
 import operator
 
 import numpy as np
@@ -19,6 +21,9 @@ from passcurve.stats.counts import IntArray, integers, label
 from passcurve.stats.counts import counts as within
 from passcurve.stats.doubled import FloatArray, log_factorial, log_whole, minus, plus, times
 from passcurve.stats.draws import chance
+
+_EXACT_N = 500
+"""Up to so many other samples C(m, j) is the rounded integer; powers of 1/2 times that stay far from underflow."""
 
 _NOTHING = 1e-18
 """A share of the sum that ends it."""
@@ -130,9 +135,21 @@ def _credit(others: tuple[int, ...], rest: int, s: int, r: int) -> float:
     return float(shared.sum() / _shares(rest, r, r, rest)[r])
 
 
+@functools.lru_cache(maxsize=_EXACT_N)
+def _ways(m: int) -> FloatArray:
+    """Return C(m, 0) .. C(m, m)."""
+    row = np.array([float(math.comb(m, j)) for j in range(m + 1)])
+    row.setflags(write=False)
+    return row
+
+
 def _shares(m: int, most: int, r: int, n: int) -> FloatArray:
     """Return C(m, j) r^j (n-r)^(m-j) / n^m for j = 0 .. most."""
     j = np.arange(most + 1, dtype=np.float64)
+    if n <= _EXACT_N:
+        # r/n and (n-r)/n are rounded, but in the end each stands to the same power above and below the line.
+        quick: FloatArray = _ways(m)[: most + 1] * (r / n) ** j * ((n - r) / n) ** (m - j)
+        return quick
     whole = np.full(j.size, float(m))
     log_r, log_left, log_n = (log_whole(np.full(j.size, float(value))) for value in (r, n - r, n))
     total = minus(log_factorial(whole), plus(log_factorial(j), log_factorial(whole - j)))
