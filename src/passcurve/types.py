@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+# Of what there is one of for each sample the garbage collector need not know: it holds no cycles.
+
 Status = Literal["passed", "failed", "timeout", "memory", "output", "compile", "crash", "no_code", "void"]
 """What a verdict says; SCORED lists those that count in n."""
 
@@ -56,14 +58,14 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """Distributions that its samples may import beyond the standard library."""
 
 
-class SampleKey(msgspec.Struct, frozen=True, kw_only=True):
+class SampleKey(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Joins the stages: the problem, and which of its samples this is (from 0, by occurrence)."""
 
     problem_id: str
     sample_index: int
 
 
-class Completion(msgspec.Struct, frozen=True, kw_only=True):
+class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a model wrote for a problem, as it stood in the row; never altered."""
 
     key: SampleKey
@@ -80,7 +82,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     missing: str = ""
 
 
-class Program(msgspec.Struct, frozen=True, kw_only=True):
+class Program(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The source that is run for a completion, and how it came about."""
 
     key: SampleKey
@@ -102,7 +104,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Of everything that a sample returns over one check, in encoded form."""
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One call that the tests made, as text for a reader (bounded)."""
 
     index: int
@@ -111,7 +113,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """``returned ...`` or ``raised ...``."""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What is said of one sample, and what it rests on."""
 
     key: SampleKey

@@ -14,7 +14,7 @@ Row: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 RowDigest: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
 
 
-class VerdictLine(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One verdict, with the row that it is of."""
 
     row: Row

@@ -32,12 +32,15 @@ class BadLine(msgspec.Struct, frozen=True):
     reason: str
 
 
-class RawRow(msgspec.Struct, frozen=True):
+class RawRow(msgspec.Struct, frozen=True, gc=False):
     """A row that counts, with what it was read from."""
 
-    completion: Completion
+    key: SampleKey
+    row: int
+    line: int
     raw: bytes
     """The line without its end, and without a byte order mark."""
+    said: _Said
 
 
 class _Common(msgspec.Struct, frozen=True, gc=False):
@@ -70,11 +73,11 @@ def read_rows(path: Path, known: Collection[str]) -> Iterator[Completion | BadLi
     Raises DataError, on iteration, when the file cannot be read to its end.
     """
     for row in scan(path, known):
-        yield row.completion if isinstance(row, RawRow) else row
+        yield _completion(row) if isinstance(row, RawRow) else row
 
 
 def scan(path: Path, known: Collection[str]) -> Iterator[RawRow | BadLine]:
-    """Yield as read_rows does, each Completion with its line; raises what read_rows raises."""
+    """Yield as read_rows does, of each row what it was read from; raises what read_rows raises."""
     seen = dict.fromkeys(known, 0)
     hints: dict[str, str] = {}
     row = 0
@@ -91,18 +94,23 @@ def scan(path: Path, known: Collection[str]) -> Iterator[RawRow | BadLine]:
         except _Refused as refusal:
             yield BadLine(line, str(refusal))
             continue
-        completion = Completion(
-            key=SampleKey(problem_id=said.task, sample_index=seen[said.task]),
-            row=row,
-            line=line,
-            digest=blake2b(raw, digest_size=8).hexdigest(),
-            form=said.form,
-            text=said.text,
-            missing=said.missing,
-        )
-        yield RawRow(completion, text)
+        key = SampleKey(problem_id=said.task, sample_index=seen[said.task])
+        yield RawRow(key, row, line, text, said)
         seen[said.task] += 1
         row += 1
+
+
+def _completion(row: RawRow) -> Completion:
+    said = row.said
+    return Completion(
+        key=row.key,
+        row=row.row,
+        line=row.line,
+        digest=blake2b(row.raw, digest_size=8).hexdigest(),
+        form=said.form,
+        text=said.text,
+        missing=said.missing,
+    )
 
 
 def _common(text: bytes, known: dict[str, int]) -> _Said | None:

@@ -19,6 +19,7 @@ from passcurve.types import SCORED, STATUSES, Header, Mode, SampleKey, Status, V
 MAX_GAP = 1 << 24
 """A line that claims a row this far beyond all others is damaged; believing it could take all memory."""
 _READ_BYTES = 4096
+_BLOCK_BYTES = 1 << 18
 _BUFFER_BYTES = 1 << 20
 _CODES: dict[Status, int] = {status: code for code, status in enumerate(STATUSES, start=1)}
 _MODES: tuple[Mode, ...] = ("none", "referee", "shared")
@@ -57,6 +58,8 @@ class StoredVerdicts:
         self._digests = array("Q")
         self._parts = array("H")
         self._offsets = array("Q")
+        self._block, self._block_part, self._block_at = b"", -1, 0
+        self._next = (-1, 0)
         self._files: list[int] = []
         self._paths: list[Path] = []
         try:
@@ -107,11 +110,11 @@ class StoredVerdicts:
 
         Raises StoreError when it cannot be read back.
         """
-        if self.status_at(row) is None:
+        if not (0 <= row < len(self._gists) and self._gists[row]):
             return None
         part, offset = self._parts[row], self._offsets[row]
         try:
-            line = decode_verdict(_line_at(self._files[part], offset))
+            line = decode_verdict(self._read(part, offset))
         except OSError as error:
             raise StoreError(f"cannot read {str(self._paths[part])!r}: {error.strerror or error}") from error
         if line is None or line.row != row:
@@ -161,6 +164,25 @@ class StoredVerdicts:
             found[status] += gists.count(_CODES[status] | mode | telling)
         return found
 
+    def _read(self, part: int, offset: int) -> bytes:
+        """Return the line that begins there, of whose end nothing is missing; else what there is, without an end."""
+        if part == self._block_part and self._block_at <= offset < self._block_at + len(self._block):
+            start = offset - self._block_at
+        else:
+            # Whoever asks for the line after the last one will ask for more.
+            size = _BLOCK_BYTES if (part, offset) == self._next else _READ_BYTES
+            self._block, self._block_part, self._block_at = os.pread(self._files[part], size, offset), part, offset
+            start = 0
+        while not (end := self._block.find(b"\n", start) + 1):
+            at = self._block_at + len(self._block)
+            piece = os.pread(self._files[part], max(_READ_BYTES, len(self._block)), at)
+            self._block, self._block_at, start = self._block[start:] + piece, offset, 0
+            if not piece:
+                return self._block
+        line = self._block[start:end]
+        self._next = (part, offset + len(line))
+        return line
+
     def close(self) -> None:
         """Close the files; a second call does nothing."""
         while self._files:
@@ -207,13 +229,3 @@ class StoredVerdicts:
         self._digests[row] = int(line.digest, 16)
         self._parts[row] = part
         self._offsets[row] = offset
-
-
-def _line_at(fd: int, offset: int) -> bytes:
-    line = b""
-    while b"\n" not in line:
-        piece = os.pread(fd, _READ_BYTES, offset + len(line))
-        if not piece:
-            break
-        line += piece
-    return line[: line.find(b"\n") + 1]
