@@ -57,7 +57,7 @@ class TestPlusTwoT:
         [
             ([], 0.95, r"values must be one row of at least one score, not an array of shape \(0,\)"),
             (0.5, 0.95, r"values must be one row of at least one score, not an array of shape \(\)"),
-            ([0.5, math.nan], 0.95, r"element 1: the score nan is not in \[0, 1\]"),
+            ([0.5, math.nan], 0.95, "element 1: values=nan is not a finite number"),
             ([0.5, 0.5, 1.5], 0.95, r"element 2: the score 1.5 is not in \[0, 1\]"),
             ([0.5], 1.0, "level=1.0 is not between 0 and 1"),
             ([0.5], math.nan, "level=nan is not between 0 and 1"),

@@ -216,7 +216,7 @@ class TestCover:
             (([5, 5], [1, 6], 0.5), "element 1: c=6 exceeds n=5"),
             (([5, 5], [1, 2], [0.5, 2]), r"element 1: tau=2.0 is not in \[0, 1\]"),
             (([5, 5], [1, 2], 0.5, 1.0), "a=1.0, b=None: give both or neither"),
-            (([5, 5], [1, 2], 0.5, 1.0, -1.0), "b=-1.0 is not a positive number"),
+            (([5, 5], [1, 2], 0.5, 1.0, -1.0), "b=-1.0 is not a positive number up to 10\\^15"),
             (([5, 5], [0, 0], 0.5), "all 10 samples failed: nothing to fit"),
         ],
     )

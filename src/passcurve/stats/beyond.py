@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passcurve.stats.counts import together
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.fit import beta_binomial_fit
 from passcurve.stats.passk import pass_at_k
-from passcurve.stats.rows import IntArray, Row, counts, numbers, one_whole, whole
+from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, counts, numbers, one_whole, whole
 
 LABELLED, FARTHEST = 2, 10
 """Past this many times n a value is labelled far, and past the second it is given only when asked for."""
@@ -216,10 +217,12 @@ def temperature_hull(
     must be at most half of the smallest n, rounded down, for both halves must have k samples.  ValueError otherwise.
     """
     degrees = numbers(temperatures, "temperature")
-    table = np.asarray(c)
+    table = whole(c, "c")
     if table.ndim != 2 or table.shape[0] != degrees.size or not table.size:
         raise ValueError(f"c must have shape ({degrees.size}, m), a row for each temperature, not {table.shape}")
-    samples = np.broadcast_to(np.asarray(n), table.shape)
+    samples, _ = together(n=whole(n, "n"), c=table)
+    if samples.shape != table.shape:
+        raise ValueError(f"n of shape {np.shape(n)} does not fit c of shape {table.shape}")
     flat = counts(samples.ravel(), table.ravel())
     passed, samples = flat.c.reshape(table.shape), flat.n.reshape(table.shape)
     wanted = np.atleast_1d(whole(ks, "k"))
@@ -230,8 +233,8 @@ def temperature_hull(
         raise ValueError(
             f"k={int(wanted.max())} needs {2 * int(wanted.max())} samples of each, and one has {samples.min()}"
         )
-    one_whole(splits, "splits")
-    rng = np.random.default_rng(one_whole(seed, "seed", 0))
+    splits, seed = one_whole(splits, "splits", most=MOST_DRAWS), one_whole(seed, "seed", 0)
+    rng = np.random.default_rng(seed)
     curves = _curves(samples, passed, wanted)
     honest = np.zeros(wanted.size)
     chosen = np.zeros(curves.shape)

@@ -11,11 +11,12 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passcurve.stats.counts import together
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.flips import Tested, sign_flip_p, stratified_permutation_p
 from passcurve.stats.intervals import Bounds
 from passcurve.stats.passk import pass_at_k
-from passcurve.stats.rows import Row, chances, counts, inside, normal, pair, student, whole
+from passcurve.stats.rows import Row, chances, counts, inside, normal, one_whole, pair, student, whole
 from passcurve.stats.sampling import Sampling, largest_variance, sampling_variance
 
 POWER = 0.8
@@ -91,6 +92,7 @@ def paired_difference(
     different lengths and a level outside (0, 1).
     """
     a, b = counts(n_a, c_a, k), counts(n_b, c_b, k)
+    k, draws, seed = one_whole(k, "k"), one_whole(draws, "draws"), one_whole(seed, "seed", 0)
     pair(a, b)
     tail = (1.0 - inside(level, "level")) / 2.0
     differences = pass_at_k(a.n, a.c, [k]) - pass_at_k(b.n, b.c, [k])
@@ -213,7 +215,7 @@ def mcnemar_exact(b: ArrayLike, c: ArrayLike) -> FloatArray | np.float64:
     ``sign_flip_p`` of the differences.  b and c are integers of at least 0 and broadcast; b = c = 0 gives 1.
     Source: McNemar 1947, Psychometrika 12:153, in its exact form.  ValueError for anything else.
     """
-    only_a, only_b = np.broadcast_arrays(whole(b, "b"), whole(c, "c"))
+    only_a, only_b = together(b=whole(b, "b"), c=whole(c, "c"))
     for name, values in (("b", only_a), ("c", only_b)):
         if (values < 0).any():
             raise ValueError(f"{name}={values[values < 0].flat[0]} is negative")

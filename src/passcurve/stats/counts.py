@@ -42,9 +42,9 @@ class Counts(NamedTuple):
 def counts(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> Counts:
     """Return n, c and k as integers of their own shapes, or refuse them: 0 <= c <= n and 1 <= k <= n."""
     found = Counts(integers("n", n), integers("c", c), integers("k", k, least=1, capped=False))
-    samples, passed = np.broadcast_arrays(found.n, found.c)
+    samples, passed = together(n=found.n, c=found.c)
     not_above("c", passed, "n", samples)
-    shape = np.broadcast_shapes(samples.shape, found.k.shape)
+    shape = shape_of(n=samples.shape, k=found.k.shape)
     if samples.size and found.k.size and found.k.max() > found.n.min():
         samples, drawn = np.broadcast_to(samples, shape), np.broadcast_to(found.k, shape)
         if (over := drawn > samples).any():
@@ -54,10 +54,28 @@ def counts(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> Counts:
     return found
 
 
+def together(**named: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Broadcast arrays, or refuse by naming those that do not fit."""
+    try:
+        return np.broadcast_arrays(*named.values())
+    except ValueError:
+        shapes = " and ".join(f"{name} of shape {values.shape}" for name, values in named.items())
+        raise ValueError(f"{shapes} do not fit each other") from None
+
+
+def shape_of(**named: tuple[int, ...]) -> tuple[int, ...]:
+    """Broadcast shapes, or refuse by naming those that do not fit."""
+    try:
+        return np.broadcast_shapes(*named.values())
+    except ValueError:
+        shapes = " and ".join(f"{name} of shape {shape}" for name, shape in named.items())
+        raise ValueError(f"{shapes} do not fit each other") from None
+
+
 def not_above(small_name: str, small: IntArray, large_name: str, large: IntArray) -> None:
     """Refuse one count that exceeds another, element by element."""
     if small.size and large.size and small.max() > large.min():
-        small, large = np.broadcast_arrays(small, large)
+        small, large = together(**{small_name: small, large_name: large})
         if (over := small > large).any():
             place = first(over)
             raise ValueError(f"{label(place)}{small_name}={small[place]} exceeds {large_name}={large[place]}")
@@ -81,12 +99,12 @@ def integers(name: str, values: ArrayLike, *, least: int = 0, capped: bool = Tru
     if found.size and found.min() < least:
         place = first(found < least)
         wrong = f"is less than {least}" if least else "is negative"
-        raise ValueError(f"{label(place)}{name}={_plain(found[place])} {wrong}")
+        raise ValueError(f"{label(place)}{name}={plain(found[place])} {wrong}")
     if found.size and found.max() > LARGEST_N:
         if capped:
             place = first(found > LARGEST_N)
             most = f"exceeds {LARGEST_N}, the most this is made for"
-            raise ValueError(f"{label(place)}{name}={_plain(found[place])} {most}")
+            raise ValueError(f"{label(place)}{name}={plain(found[place])} {most}")
         found = np.minimum(found, 2**60)
     return found.astype(np.int64, copy=False)
 
@@ -113,7 +131,9 @@ def finite(name: str, values: ArrayLike) -> FloatArray:
 
 
 def rectangular(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return an array, or refuse rows of different lengths by naming the first that differs."""
+    """Return an array, or refuse rows of different lengths by naming the first that differs, and masked elements."""
+    if isinstance(values, np.ma.MaskedArray) and (hidden := np.ma.getmaskarray(values)).any():
+        raise ValueError(f"{label(first(hidden))}{name} is masked; leave such elements out")
     try:
         return np.asarray(values)
     except ValueError:
@@ -123,8 +143,10 @@ def rectangular(name: str, values: ArrayLike) -> NDArray[Any]:
         raise ValueError(f"{found}; rows must be equally long") from None
 
 
-def _plain(value: np.generic) -> int:
-    return int(value.item())
+def plain(value: np.generic) -> str:
+    """Return a whole number as text, one with very many digits in short."""
+    number = value.item()
+    return str(int(number)) if abs(number) < 10**20 else f"{float(number):.6g}"
 
 
 def first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
@@ -222,15 +244,19 @@ def in_blocks(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
 
 def once_each(rule: Callable[..., FloatArray], *columns: IntArray | FloatArray) -> FloatArray | np.float64:
     """Apply a rule of any number of flat arrays to broadcast ones, once to each distinct combination."""
-    together = np.broadcast_arrays(*columns)
-    shape = together[0].shape
+    try:
+        every = np.broadcast_arrays(*columns)
+    except ValueError:
+        shapes = ", ".join(str(column.shape) for column in columns)
+        raise ValueError(f"arguments of the shapes {shapes} do not fit each other") from None
+    shape = every[0].shape
     keys = np.zeros(math.prod(shape), dtype=np.int64)
-    for column in together:
+    for column in every:
         found, which = np.unique(column, return_inverse=True)
         keys = np.unique(keys * found.size + which.reshape(-1), return_inverse=True)[1].reshape(-1)
     where = np.zeros(int(keys.max(initial=-1)) + 1, dtype=np.intp)
     where[keys] = np.arange(keys.size)
     with np.errstate(under="ignore"):
-        values = rule(*(column.reshape(-1)[where] for column in together))
+        values = rule(*(column.reshape(-1)[where] for column in every))
     result: FloatArray | np.float64 = values[keys].reshape(shape)[()]
     return result

@@ -18,7 +18,7 @@ from passcurve.stats.doubled import FloatArray
 from passcurve.stats.fit import beta_binomial_fit, beta_posterior_pass_at_k
 from passcurve.stats.intervals import Bounds, clopper_pearson, one_problem_interval, plus_two_t, wilson
 from passcurve.stats.passk import pass_at_k
-from passcurve.stats.rows import IntArray, Row, counts, inside, numbers, one_whole, student
+from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, counts, inside, numbers, one_whole, student, whole
 from passcurve.stats.sampling import VarianceFrom, largest_variance, sampling_variance
 
 Target = Literal["new_problems", "these_problems"]
@@ -88,7 +88,11 @@ def clustered_se(values: ArrayLike, clusters: Sequence[object] | ArrayLike) -> C
     """
     scores = numbers(values, "value")
     names: dict[object, int] = {}
-    where = np.array([names.setdefault(name, len(names)) for name in np.asarray(clusters, dtype=object).tolist()])
+    try:
+        listed: list[object] = list(clusters)  # type: ignore[arg-type]
+        where = np.array([names.setdefault(name, len(names)) for name in listed], dtype=np.int64)
+    except TypeError as error:
+        raise ValueError(f"clusters must be one row of names that can be keys: {error}") from None
     if where.shape != scores.shape:
         raise ValueError(f"{scores.size} values need as many clusters, not {where.size}")
     total = len(names)
@@ -135,8 +139,8 @@ def dataset_interval(
     n and c have shape (m,) or broadcast to it.  ValueError naming the element for counts that cannot be, for k > n, and
     for a method that the target or the data do not allow.
     """
-    row = counts(n, c, k)
-    inside(level, "level")
+    row, k = counts(n, c, k), one_whole(k, "k")
+    level = inside(level, "level")
     scores = pass_at_k(row.n, row.c, [k])
     m = row.n.size
     mean = math.fsum(scores) / m
@@ -195,8 +199,8 @@ def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 
     values has shape (m,).  ValueError for other shapes and when (B+1)(1-level)/2 is below 1.
     """
     scores = numbers(values, "value")
-    one_whole(seed, "seed", 0)
-    rank = int((one_whole(resamples, "resamples") + 1) * (1.0 - inside(level, "level")) / 2.0 + 1e-9)
+    resamples, seed = one_whole(resamples, "resamples", most=MOST_DRAWS), one_whole(seed, "seed", 0)
+    rank = int((resamples + 1) * (1.0 - inside(level, "level")) / 2.0 + 1e-9)
     if rank < 1:
         raise ValueError(f"{resamples} resamples are too few for level={level}")
     drawn = bootstrap_counts(scores.size, resamples, seed) @ scores / scores.size
@@ -221,12 +225,11 @@ def simultaneous_band(
 
     n and c have shape (m,), ks (K,).  ValueError naming the element for counts that cannot be and for k > n.
     """
-    wanted = np.atleast_1d(np.asarray(ks))
+    wanted = np.atleast_1d(whole(ks, "k"))
     if wanted.ndim != 1 or not wanted.size:
         raise ValueError(f"ks must be one row of at least one k, not an array of shape {wanted.shape}")
     row = counts(n, c, max(one_whole(k, "k") for k in wanted.tolist()))
-    one_whole(draws, "draws")
-    one_whole(seed, "seed", 0)
+    draws, seed = one_whole(draws, "draws", most=MOST_DRAWS), one_whole(seed, "seed", 0)
     chance = inside(level, "level")
     scores = pass_at_k(row.n[:, None], row.c[:, None], wanted[None, :])
     m = row.n.size

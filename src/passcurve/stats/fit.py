@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.doubled import FloatArray
-from passcurve.stats.rows import IntArray, counts, one_whole
+from passcurve.stats.rows import IntArray, counts, one_whole, positive
 
 LEAST_SIZE, MOST_SIZE = 1e-3, 1e6
 """a + b is kept between these: beyond, the likelihood is flat (each problem always or never passes; all alike)."""
+
+_LARGEST_K = 10**6
+"""One factor is worked out for each of k."""
 
 _STEPS = 200
 _CLOSE = 1e-9
@@ -72,10 +75,8 @@ def beta_posterior_pass_at_k(n: ArrayLike, c: ArrayLike, k: int, a: float, b: fl
     ValueError for counts that cannot be, k < 1, and a or b that is not a positive number.
     """
     row = counts(n, c)
-    k = one_whole(k, "k")
-    for name, value in (("a", a), ("b", b)):
-        if not 0.0 < value < math.inf:
-            raise ValueError(f"{name}={value} is not a positive number")
+    k = one_whole(k, "k", most=_LARGEST_K)
+    a, b = positive(a, "a"), positive(b, "b")
     pairs, where = np.unique(np.stack([row.n, row.c]), axis=1, return_inverse=True)
     mean, variance = posterior_moments(a + pairs[1], b + pairs[0] - pairs[1], k)
     where = where.reshape(-1)
@@ -88,7 +89,8 @@ def posterior_moments(passed: FloatArray, failed: FloatArray, k: int) -> Posteri
     log_q = np.zeros(np.shape(size))
     log_quotient = np.zeros(np.shape(size))
     for j in range(k):
-        log_q += np.log1p(-passed / (size + j))
+        # The same as log1p(-passed / (size + j)), and finite where failed is next to nothing.
+        log_q -= np.log1p(passed / (failed + j))
         log_quotient += np.log1p(k * passed / ((failed + j) * (size + k + j)))
     # E[q^2k] - E[q^k]^2: as a difference where the two are far apart, else by their quotient, which keeps the digits.
     far = log_quotient > 1.0

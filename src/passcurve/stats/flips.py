@@ -18,9 +18,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passcurve.stats.counts import finite
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.passk import pass_at_k
-from passcurve.stats.rows import IntArray, Row, counts, numbers, one_whole, pair
+from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, counts, numbers, one_whole, pair
 
 _TIE = 1e-9
 _HALVES = 40
@@ -74,7 +75,7 @@ def sign_flip_p(differences: ArrayLike, draws: int = 99_999, seed: int = 0) -> T
     """
     values = np.abs(numbers(differences, "difference"))
     seen = abs(math.fsum(np.asarray(differences, dtype=np.float64)))
-    _random(draws, seed)
+    draws, seed = _random(draws, seed)
     values = values[values > 0.0]
     if not values.size:
         return Tested(1.0, 0.0, "exact", 0, None)
@@ -102,11 +103,11 @@ def max_t_p(differences: ArrayLike, draws: int = 9_999, seed: int = 0) -> MaxT:
     ``draws`` are drawn with ``seed``.  A column of zeros has p = 1.
     ValueError for other shapes, for what is not finite, draws < 1 and seed < 0.
     """
-    table = np.asarray(differences, dtype=np.float64)
+    table = finite("differences", differences)
     if table.ndim != 2 or not table.size:
         raise ValueError(f"differences must have shape (m, h) with m, h >= 1, not {table.shape}")
     numbers(table.ravel(), "difference")
-    _random(draws, seed)
+    draws, seed = _random(draws, seed)
     size = np.sqrt((table**2).sum(axis=0))
     scaled = table / np.where(size > 0.0, size, 1.0)
     seen = np.abs(scaled.sum(axis=0))
@@ -149,8 +150,9 @@ def stratified_permutation_p(
     drawn as in ``sign_flip_p``.  ValueError naming the element for counts that cannot be and for k > n.
     """
     a, b = counts(n_a, c_a, k), counts(n_b, c_b, k)
+    k = one_whole(k, "k")
     pair(a, b)
-    _random(draws, seed)
+    draws, seed = _random(draws, seed)
     m = a.n.size
     seen = abs(math.fsum(pass_at_k(a.n, a.c, [k])) - math.fsum(pass_at_k(b.n, b.c, [k])))
     reached = seen - _TIE * m
@@ -291,6 +293,5 @@ def _drawn(hits: int, draws: int, seed: int) -> Tested:
     return Tested(p, math.sqrt(p * (1.0 - p) / draws), "Monte Carlo", draws, seed)
 
 
-def _random(draws: int, seed: int) -> None:
-    one_whole(draws, "draws")
-    one_whole(seed, "seed", 0)
+def _random(draws: int, seed: int) -> tuple[int, int]:
+    return one_whole(draws, "draws", most=MOST_DRAWS), one_whole(seed, "seed", 0)

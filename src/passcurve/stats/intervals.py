@@ -6,9 +6,12 @@ import math
 from typing import Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
+from passcurve.stats.counts import finite, rectangular, together
+from passcurve.stats.doubled import FloatArray
+from passcurve.stats.rows import inside
+
 Number = TypeVar("Number", float, np.float64, FloatArray, FloatArray | np.float64)
 
 # scipy.special is imported where it is used: it takes longer to import than most calls of this package take to run.
@@ -34,7 +37,7 @@ def plus_two_t(values: ArrayLike, level: float = 0.95) -> Bounds[float]:
 
     values has shape (m,), m >= 1, each in [0, 1]; level lies between 0 and 1.  ValueError otherwise.
     """
-    scores = np.asarray(values, dtype=np.float64)
+    scores = finite("values", values)
     tail = _tail(level)
     if scores.ndim != 1 or not scores.size:
         raise ValueError(f"values must be one row of at least one score, not an array of shape {scores.shape}")
@@ -106,7 +109,7 @@ def one_problem_interval(n: ArrayLike, c: ArrayLike, k: ArrayLike, level: float 
     n, c and k are integers, 0 <= c <= n, n and k at least 1, and broadcast; the bounds have the broadcast shape.
     ValueError naming the element for anything else, and for a level outside (0, 1).
     """
-    samples, passed, draws = np.broadcast_arrays(n, c, k)
+    samples, passed, draws = together(n=rectangular("n", n), c=rectangular("c", c), k=rectangular("k", k))
     low, high = clopper_pearson(passed, samples, level)
     if draws.dtype.kind not in "iuf" or not ((draws >= 1) & (np.floor(draws) == draws) & np.isfinite(draws)).all():
         raise ValueError("k must be an integer of at least 1")
@@ -117,9 +120,7 @@ def one_problem_interval(n: ArrayLike, c: ArrayLike, k: ArrayLike, level: float 
 
 def _tail(level: float) -> float:
     """Return the chance left on each side."""
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level={level} is not between 0 and 1")
-    return (1.0 - level) / 2.0
+    return (1.0 - inside(level, "level")) / 2.0
 
 
 class _Proportion(NamedTuple):
@@ -128,7 +129,7 @@ class _Proportion(NamedTuple):
 
 
 def _proportion(x: ArrayLike, m: ArrayLike) -> _Proportion:
-    seen, trials = np.broadcast_arrays(x, m)
+    seen, trials = together(x=rectangular("x", x), m=rectangular("m", m))
     for name, values in (("x", seen), ("m", trials)):
         if values.dtype.kind not in "iuf":
             raise ValueError(f"{name} must be integers, not {values.dtype.name} values")

@@ -33,13 +33,14 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import reprlib
 from fractions import Fraction
 from typing import SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import IntArray, counts, distinct_pairs, in_blocks, spread
+from passcurve.stats.counts import IntArray, counts, distinct_pairs, in_blocks, rectangular, spread
 from passcurve.stats.doubled import Doubled, FloatArray, log_factorial, minus, two_sum
 
 _FEW = 16
@@ -127,7 +128,7 @@ def pass_curve(n: ArrayLike, c: ArrayLike, k_max: int) -> FloatArray:
     Each entry equals ``pass_at_k`` of its k to the last bit.  ValueError as in the module, and for a k_max that is not
     one number.
     """
-    if np.ndim(k_max):
+    if np.ndim(rectangular("k_max", k_max)):
         raise ValueError(f"k_max must be one number, not an array of shape {np.shape(k_max)}")
     samples, passed, last = counts(n, c, k_max)
     pairs = distinct_pairs(samples, passed)
@@ -147,15 +148,16 @@ def exact_pass_at_k(n: SupportsIndex, c: SupportsIndex, k: SupportsIndex) -> Fra
     try:
         n, c, k = operator.index(n), operator.index(c), operator.index(k)
     except TypeError:
-        raise ValueError(f"n={n!r}, c={c!r}, k={k!r}: each must be an integer") from None
+        shown = (" ".join(reprlib.repr(each).split()) for each in (n, c, k))
+        raise ValueError("n={}, c={}, k={}: each must be an integer".format(*shown)) from None
     if n < 0 or c < 0:
         raise ValueError(f"n={n} and c={c} must not be negative")
     if k < 1:
         raise ValueError(f"k={k} is less than 1")
     if c > n:
-        raise ValueError(f"c={c} exceeds n={n}")
+        raise ValueError(f"c={reprlib.repr(c)} exceeds n={reprlib.repr(n)}")
     if k > n:
-        raise ValueError(f"k={k} exceeds n={n}: no unbiased estimator exists")
+        raise ValueError(f"k={reprlib.repr(k)} exceeds n={reprlib.repr(n)}: no unbiased estimator exists")
     subsets = math.comb(n, k)
     return Fraction(subsets - math.comb(n - c, k), subsets)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.passk import pass_at_k
-from passcurve.stats.rows import Row, counts, inside, normal, one_whole, pair
+from passcurve.stats.rows import Row, counts, inside, normal, one_whole, pair, real
 from passcurve.stats.sampling import sampling_variance
 
 SAMPLES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -68,8 +68,7 @@ def problems_needed(difference: float, variance: float, level: float = 0.95, pow
     in (0, 1], a negative variance, and a level or power outside (0, 1).
     """
     _wanted(difference)
-    if not 0.0 <= variance < math.inf:
-        raise ValueError(f"variance={variance} is not a number of at least 0")
+    variance = real(variance, "variance", "a number of at least 0", 0.0, math.inf)
     return max(2, math.ceil(_sum_of_z(level, power) ** 2 * variance / difference**2 - 1e-9))
 
 
@@ -78,8 +77,7 @@ def minimum_detectable(m: int, variance: float, level: float = 0.95, power: floa
 
     ValueError as there, and for m < 1.
     """
-    if not 0.0 <= variance < math.inf:
-        raise ValueError(f"variance={variance} is not a number of at least 0")
+    variance = real(variance, "variance", "a number of at least 0", 0.0, math.inf)
     return _sum_of_z(level, power) * math.sqrt(variance / one_whole(m, "m"))
 
 
@@ -106,15 +104,14 @@ def plan(
     any variance estimate (one sample of each problem: omega^2 and sampling noise cannot be told apart), and settings
     outside their range.
     """
-    a = counts(n_a, c_a, k)
+    a, k = counts(n_a, c_a, k), one_whole(k, "k")
     if (n_b is None) != (c_b is None):
         raise ValueError("n_b and c_b must be given together")
     b = a if n_b is None or c_b is None else counts(n_b, c_b, k)
     pair(a, b)
     if a.n.size < 2:
         raise ValueError("one problem: its variance between problems cannot be told")
-    if not -1.0 <= correlation <= 1.0:
-        raise ValueError(f"correlation={correlation} is not in [-1, 1]")
+    correlation = real(correlation, "correlation", "in [-1, 1]", -1.0, 1.0)
     if difference is not None:
         _wanted(difference)
     z = _sum_of_z(level, power)
@@ -204,5 +201,5 @@ def _sum_of_z(level: float, power: float) -> float:
 
 
 def _wanted(difference: float) -> None:
-    if not 0.0 < difference <= 1.0:
+    if not real(difference, "difference", "above 0 and at most 1", 0.0, 1.0):
         raise ValueError(f"difference={difference} is not above 0 and at most 1")

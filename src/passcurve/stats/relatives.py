@@ -11,7 +11,18 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import IntArray, counts, first, integers, label, not_above, once_each, spread
+from passcurve.stats.counts import (
+    IntArray,
+    counts,
+    first,
+    integers,
+    label,
+    not_above,
+    once_each,
+    shape_of,
+    spread,
+    together,
+)
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.draws import expectation
 from passcurve.stats.passk import fail_each, pass_each
@@ -87,7 +98,7 @@ def ranked_top_k(sizes: ArrayLike, correct: ArrayLike, k: ArrayLike) -> FloatArr
     Source: McSherry and Najork 2008, "Computing information retrieval performance measures efficiently in the presence
     of tied scores", ECIR, for the average over ties.
     """
-    members, right = np.broadcast_arrays(_rows("sizes", sizes), _rows("correct", correct))
+    members, right = together(sizes=_rows("sizes", sizes), correct=_rows("correct", correct))
     not_above("correct", right, "sizes", members)
     drawn = counts(members.sum(axis=-1), 0, k).k[..., None]
     before = np.cumsum(members, axis=-1) - members
@@ -115,7 +126,7 @@ def distinct_at_k(group_sizes: ArrayLike, k: ArrayLike) -> FloatArray | np.float
     """
     members = _rows("group_sizes", group_sizes)
     samples, _, drawn = counts(members.sum(axis=-1), 0, k)
-    shape = np.broadcast_shapes(samples.shape, drawn.shape)
+    shape = shape_of(group_sizes=samples.shape, k=drawn.shape)
     seen = np.asarray(spread(pass_each, samples[..., None], members, drawn[..., None]))
     result: FloatArray | np.float64 = np.where(np.broadcast_to(drawn, shape) == 1, 1.0, seen.sum(axis=-1))[()]
     return result

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passcurve.stats.counts import LARGEST_N, label, plain, rectangular, together
+from passcurve.stats.counts import first as first_of
 from passcurve.stats.doubled import FloatArray
 
 IntArray = NDArray[np.int64]
+
+_MOST_SAMPLES = 10**7
+"""Of one problem: models are fitted to tables of that length."""
+
+_LARGEST = 2**63 - 1
+
+MOST_DRAWS = 10**7
+"""Of anything random: more would fill the memory and change no digit that matters."""
 
 
 class Row(NamedTuple):
@@ -21,7 +33,7 @@ class Row(NamedTuple):
 
 def counts(n: ArrayLike, c: ArrayLike, k: int = 1) -> Row:
     """Return n and c as one row of at least one problem with n >= k each, or raise ValueError naming the element."""
-    samples, passed = np.broadcast_arrays(whole(n, "n"), whole(c, "c"))
+    samples, passed = together(n=whole(n, "n", _MOST_SAMPLES), c=whole(c, "c", _MOST_SAMPLES))
     if samples.ndim != 1:
         raise ValueError(f"n and c must make one row of problems, not an array of shape {samples.shape}")
     if not samples.size:
@@ -44,31 +56,39 @@ def pair(a: Row, b: Row) -> None:
         raise ValueError(f"A has {a.n.size} problems and B has {b.n.size}: both must be of the same problems in order")
 
 
-def whole(values: ArrayLike, name: str) -> IntArray:
+def whole(values: ArrayLike, name: str, most: int = LARGEST_N) -> IntArray:
     """Return integers, of which floats may be the carrier; ValueError naming the element for anything else."""
-    array = np.asarray(values)
+    array = rectangular(name, values)
     if not array.size:
-        return array.astype(np.int64)
+        return np.zeros(array.shape, dtype=np.int64)
     if array.dtype.kind not in "iuf":
-        raise ValueError(f"{name} must be integers, not {array.dtype.name} values")
-    sound = np.isfinite(array) & (np.floor(array) == array)
-    if not sound.all():
-        place = tuple(int(i) for i in np.argwhere(~sound)[0])
-        where = f"element {place[0] if len(place) == 1 else place}: " if place else ""
-        raise ValueError(f"{where}{name}={array[place]} is not an integer")
+        raise ValueError(f"{name} must be integers up to {most}, not {array.dtype.name} values")
+    if not (sound := np.isfinite(array) & (np.floor(array) == array)).all():
+        place = first_of(~sound)
+        raise ValueError(f"{label(place)}{name}={array[place]} is not an integer")
+    # The absolute value of the least integer has none of its own.
+    if (over := (array > most) | (array < -most)).any():
+        place = first_of(over)
+        raise ValueError(f"{label(place)}{name}={plain(array[place])} exceeds {most}, the most this is made for")
     return array.astype(np.int64)
 
 
-def one_whole(value: int, name: str, least: int = 1) -> int:
-    """Return one integer of at least ``least``."""
-    if np.ndim(value) or isinstance(value, (bool, np.bool_, str)) or value != int(value) or value < least:
-        raise ValueError(f"{name}={value!r} is not an integer of at least {least}")
-    return int(value)
+def one_whole(value: object, name: str, least: int = 1, most: int = _LARGEST) -> int:
+    """Return one integer between ``least`` and ``most``, of which a float may be the carrier."""
+    number = _scalar(value, "iuf")
+    if number is None or not math.isfinite(number) or number != int(number) or number < least:
+        raise ValueError(f"{name}={_short(value)} is not an integer of at least {least}")
+    if number > most:
+        raise ValueError(f"{name}={_short(value)} exceeds {most}, the most this is made for")
+    return int(number)
 
 
 def numbers(values: ArrayLike, name: str) -> FloatArray:
     """Return one row of at least one finite number."""
-    array = np.asarray(values, dtype=np.float64)
+    given = rectangular(name, values)
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numbers, not {given.dtype.name} values")
+    array = given.astype(np.float64)
     if array.ndim != 1 or not array.size:
         raise ValueError(f"{name} must be one row of at least one number, not an array of shape {array.shape}")
     if not np.isfinite(array).all():
@@ -86,11 +106,46 @@ def chances(values: ArrayLike, name: str) -> FloatArray:
     return array
 
 
-def inside(value: float, name: str) -> float:
+def inside(value: object, name: str) -> float:
     """Return a number strictly between 0 and 1."""
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"{name}={value} is not between 0 and 1")
-    return float(value)
+    number = _scalar(value, "f")
+    if number is None or not 0.0 < number < 1.0:
+        raise ValueError(f"{name}={_short(value)} is not between 0 and 1")
+    return float(number)
+
+
+def real(value: object, name: str, wanted: str, low: float, high: float) -> float:
+    """Return one finite number from ``low`` to ``high``; ``wanted`` ends the refusal of anything else."""
+    number = _scalar(value, "iuf")
+    if number is None or not math.isfinite(number) or not low <= number <= high:
+        raise ValueError(f"{name}={_short(value)} is not {wanted}")
+    return float(number)
+
+
+def positive(value: object, name: str) -> float:
+    """Return one number above 0, at most 10^15."""
+    number = real(value, name, "a positive number up to 10^15", 0.0, 1e15)
+    if number == 0.0:
+        raise ValueError(f"{name}={_short(value)} is not a positive number up to 10^15")
+    return number
+
+
+def _scalar(value: object, kinds: str) -> int | float | None:
+    """Return a number of one of these kinds of numpy types, or None."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if array.ndim or array.dtype.kind not in kinds:
+        return None
+    number: int | float = array.item()
+    return number
+
+
+def _short(value: object) -> str:
+    """Return what was given as text on one line, bounded."""
+    given = value.item() if isinstance(value, np.generic) else value
+    return " ".join(reprlib.repr(given).split())
 
 
 def normal(tail: float) -> float:

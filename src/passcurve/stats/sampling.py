@@ -43,8 +43,9 @@ def sampling_variance(
     ValueError where it does not exist.  n and c have shape (m,) or broadcast to it.  ValueError naming the element for
     counts that cannot be, for k > n and for k > at.
     """
-    row = counts(n, c, k)
-    if at is not None and one_whole(at, "at") < k:
+    row, k = counts(n, c, k), one_whole(k, "k")
+    at = None if at is None else one_whole(at, "at")
+    if at is not None and at < k:
         raise ValueError(f"at={at} samples are fewer than k={k}")
     least = int(row.n.min())
     if 2 * k <= least and method != "beta-binomial":

@@ -7,17 +7,18 @@ samples, hence unbiased for the same thing asked of k fresh samples; only ``cove
 
 from __future__ import annotations
 
-import math
+import reprlib
 from fractions import Fraction
 from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import IntArray, chances, counts, integers, label, not_above, once_each, spread
+from passcurve.stats.counts import IntArray, chances, counts, integers, label, not_above, once_each, spread, together
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.draws import expectation
 from passcurve.stats.passk import fail_each, pass_each
+from passcurve.stats.rows import positive
 
 _PLAIN = 1 << 26
 """Fractions with denominators up to here lie further apart than two neighbouring floats below 1."""
@@ -102,7 +103,7 @@ def cover_at_tau(
     Source: Dragoi et al. 2025, "Beyond Pass@k: Breadth-Depth Metrics for Reasoning Boundaries", arXiv:2510.08325, for
     the quantity; the posterior chance in place of its indicator is ours.
     """
-    samples, passed = np.broadcast_arrays(integers("n", n), integers("c", c))
+    samples, passed = together(n=integers("n", n), c=integers("c", c))
     not_above("c", passed, "n", samples)
     least = chances("tau", tau)
     if not samples.size:
@@ -114,9 +115,7 @@ def cover_at_tau(
         a, b, _ = beta_binomial_fit(samples, passed)
     if a is None or b is None:
         raise ValueError(f"a={a}, b={b}: give both or neither")
-    for name, value in (("a", a), ("b", b)):
-        if not 0.0 < value < math.inf:
-            raise ValueError(f"{name}={value} is not a positive number")
+    a, b = positive(a, "a"), positive(b, "b")
 
     from scipy.special import betaincc
 
@@ -175,9 +174,9 @@ def _thresholds(k: IntArray, tau: ArrayLike | Fraction) -> IntArray:
 def _rational(given: object, place: tuple[int, ...]) -> Fraction:
     exact = _exact(given)
     if exact is None:
-        raise ValueError(f"{label(place)}tau={given!r} is not a number")
+        raise ValueError(f"{label(place)}tau={reprlib.repr(given)} is not a number")
     if not 0 <= exact <= 1:
-        raise ValueError(f"{label(place)}tau={given} is not in [0, 1]")
+        raise ValueError(f"{label(place)}tau={reprlib.repr(given)} is not in [0, 1]")
     plain = exact.limit_denominator(_PLAIN)
     return plain if isinstance(given, float) and float(plain) == given else exact
 

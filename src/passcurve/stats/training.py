@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import IntArray, counts, finite, first, label
+from passcurve.stats.counts import IntArray, counts, finite, first, label, shape_of
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.passk import fail_each, pass_each
 from passcurve.stats.values import largest_weights
@@ -92,7 +92,7 @@ def _group(name: str, values: ArrayLike, k: ArrayLike) -> tuple[FloatArray, IntA
         raise ValueError(f"{name} must be a row with one entry for each sample, not one number")
     n = found.shape[-1]
     drawn = counts(n, 0, k).k
-    shape = np.broadcast_shapes(found.shape[:-1], drawn.shape)
+    shape = shape_of(**{name: found.shape[:-1], "k": drawn.shape})
     return np.broadcast_to(found, (*shape, n)), np.broadcast_to(drawn, shape)
 
 

@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import IntArray, counts, finite
+from passcurve.stats.counts import IntArray, counts, finite, shape_of, together
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.passk import fail_each
 
@@ -30,7 +30,7 @@ def best_of_k(values: ArrayLike, scores: ArrayLike, k: ArrayLike) -> FloatArray 
     Source: Nakano et al. 2021, "WebGPT", arXiv:2112.09332, appendix I (the unbiased estimate for best-of-n), here with
     ties.
     """
-    found, ranks = np.broadcast_arrays(finite("values", values), finite("scores", scores))
+    found, ranks = together(values=finite("values", values), scores=finite("scores", scores))
     return _weighted(found, ranks, k)
 
 
@@ -70,7 +70,7 @@ def _weighted(values: FloatArray, scores: FloatArray, k: ArrayLike) -> FloatArra
         raise ValueError("values must be a row of samples, not one number")
     lead, n = values.shape[:-1], values.shape[-1]
     drawn = counts(n, 0, k).k
-    shape = np.broadcast_shapes(lead, drawn.shape)
+    shape = shape_of(values=lead, k=drawn.shape)
     if not math.prod(shape):
         return np.empty(shape)
     rows = values.reshape(-1, n)

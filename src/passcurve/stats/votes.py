@@ -13,11 +13,12 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import reprlib
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passcurve.stats.counts import IntArray, integers, label
+from passcurve.stats.counts import IntArray, integers, label, shape_of
 from passcurve.stats.counts import counts as within
 from passcurve.stats.doubled import FloatArray, log_factorial, log_whole, minus, plus, times
 from passcurve.stats.draws import chance
@@ -45,9 +46,9 @@ def maj_at_k(counts: ArrayLike, correct: ArrayLike | None, k: ArrayLike) -> Floa
     """
     votes = _rows(counts)
     right = _indices(correct, votes.shape[-1])
-    lead = np.broadcast_shapes(votes.shape[:-1], right.shape)
+    lead = shape_of(counts=votes.shape[:-1], correct=right.shape)
     drawn = within(votes.sum(axis=-1), 0, k).k
-    shape = np.broadcast_shapes(lead, drawn.shape)
+    shape = shape_of(counts=lead, k=drawn.shape)
     votes = np.broadcast_to(votes, (*shape, votes.shape[-1]))
     right, drawn = np.broadcast_to(right, shape), np.broadcast_to(drawn, shape)
     known: dict[tuple[int, tuple[int, ...], int], float] = {}
@@ -86,9 +87,9 @@ def _index(given: object, answers: int, place: tuple[int, ...]) -> int:
     try:
         index = operator.index(None if isinstance(given, bool) else given)  # type: ignore[arg-type]
     except TypeError:
-        raise ValueError(f"{label(place)}correct={given!r} is neither an index nor None") from None
+        raise ValueError(f"{label(place)}correct={reprlib.repr(given)} is neither an index nor None") from None
     if not 0 <= index < answers:
-        raise ValueError(f"{label(place)}correct={index} is not the index of one of {answers} answers")
+        raise ValueError(f"{label(place)}correct={reprlib.repr(index)} is not the index of one of {answers} answers")
     return index
 
 
