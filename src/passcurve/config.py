@@ -32,6 +32,8 @@ _METRIC = re.compile(r"(?P<stem>[a-z-]+)(?:(?P<sign>[@^])(?P<k>k|[1-9][0-9]{0,14
 DEFAULT_MEMORY_BYTES = 4 << 30
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(k|m|g|ki|mi|gi)?b?\s*", re.IGNORECASE)
+OWN_BYTES = 512 << 20
+"""Of address space, for ourselves: numpy's library looks for it for ever where it gets too little."""
 _MEMORY_SHARE = 0.9
 _DIGITS = 15
 """More would be no count and no size of anything."""
@@ -68,14 +70,17 @@ def memory_of_machine() -> int | None:
     return min(found) if found else None
 
 
-def address_space() -> int | None:
-    """Return the hard limit of our address space in bytes, which no sample can exceed; None when there is none."""
+def address_space() -> tuple[int | None, int | None]:
+    """Return the limits of our address space in bytes: ours, and the hard one, which no sample can exceed.
+
+    None stands for no limit.
+    """
     if sys.platform == "win32":
-        return None
+        return None, None
     import resource
 
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    return None if hard == resource.RLIM_INFINITY else hard
+    soft, hard = (None if each == resource.RLIM_INFINITY else each for each in resource.getrlimit(resource.RLIMIT_AS))
+    return soft, hard
 
 
 def parse_size(text: str) -> int:
@@ -148,7 +153,12 @@ def admit(workers: int | None, memory_bytes: int | None) -> tuple[int, int, str]
             return 1, room >> 20 << 20, f"memory limit lowered to {room >> 20} MiB: this machine has no more"
     elif room is not None and room < memory_bytes:
         raise UsageError(f"--memory asks for {_gib(memory_bytes)}; at most {_gib(room)} of this machine can be given")
-    allowed = address_space()
+    own, allowed = address_space()
+    if own is not None and own < OWN_BYTES:
+        raise UsageError(
+            f"this process may use {_gib(own)} of address space (ulimit -v); "
+            f"at least {_gib(OWN_BYTES)} is needed, whatever samples may use"
+        )
     if allowed is not None and allowed < memory_bytes:
         raise UsageError(
             f"--memory {_gib(memory_bytes)}: this process may use {_gib(allowed)} of address space (ulimit -v), "

@@ -198,6 +198,15 @@ def test_less_memory_than_promised(run_of, nothing_left):
         check_refused(done, "memory")
 
 
+@pytest.mark.parametrize("flags", ["-v", "-S -v"])
+def test_too_little_memory_for_ourselves(run_of, nothing_left, flags):
+    """Where we cannot have what we need ourselves, that is said before anything is judged."""
+    run = under(run_of(LARGE, "--memory", "64MiB"), f'ulimit {flags} {200 << 10}; exec "$@"')
+    done = run.end()
+    nothing_left()
+    check_refused(done, "at least 0.5 GiB is needed")
+
+
 def test_a_limit_of_memory_that_can_be_raised(run_of, nothing_left):
     """A soft limit of the supervisor's address space is not that of the samples."""
     run = under(run_of(LARGE, "--memory", "2GiB"), f'ulimit -S -v {1 << 20}; exec "$@"')
