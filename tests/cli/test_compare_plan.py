@@ -6,6 +6,7 @@ import json
 import re
 from fractions import Fraction
 from itertools import product
+from math import comb
 
 import pytest
 
@@ -84,6 +85,26 @@ def test_what_is_printed(shell, both):
     assert "95% interval" in out
     assert "P/3: A 2/4, B 0/4" in out
     assert "signature" in out
+    assert re.search(r"variance of the differences: -?\.\d{4} between problems, \.\d{4} within", out)
+    assert re.search(r"equally good on problems like these: p \.\d{4} \(sign flips\)", out)
+    assert "  for a paper: Runs were compared in pass@1 (unbiased estimator of Chen et al." in out
+    assert "two-sided sign-flip tests (exact)." in out
+
+
+def test_unequal_samples(shell, both):
+    """With unequal n it stands beside p which test gave it, and no adjusted p is below it."""
+    write(shell, "c_results.jsonl", dict.fromkeys(PROBLEMS, "0"))
+    write(shell, "d_results.jsonl", dict.fromkeys(PROBLEMS, "1000"))
+    found = shell("compare", "d_results.jsonl", "c_results.jsonl", both[0], "--json").record["pairs"]
+    for pair in found:
+        (each,) = pair["differences"]
+        assert each["p"] <= each["adjusted"]
+    # One pass on each problem, A's with chance 4/5: x of them give x/4 - (6 - x), as far as 6/4 for x = 6 and x <= 3.
+    exact = sum(Fraction(comb(6, x) * 4**x, 5**6) for x in (0, 1, 2, 3, 6))
+    assert "permutation within problems" == found[0]["differences"][0]["p_test"]
+    assert float(exact) == pytest.approx(found[0]["differences"][0]["p"], rel=1e-12)
+    out = shell("compare", "d_results.jsonl", "c_results.jsonl").out
+    assert "with unequal n the larger p of these and of permutations within problems" in out
 
 
 def test_runs_of_ours(shell, starter):

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
 import re
+import struct
+import termios
 from fractions import Fraction
 from math import comb
 
@@ -256,3 +262,23 @@ def test_a_reader_that_goes_away(shell):
         started.stdout.close()
         assert b"" == started.stderr.read()
         assert 0 == started.wait(60)
+
+
+def test_a_narrow_terminal(shell):
+    """On a terminal of 50 columns no line is longer, whatever stands in it, and none has a colour."""
+    name = results(shell, "r.jsonl", ORDINARY)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+    with shell.start("show", name, "--k", "1,4", stdout=theirs) as started:
+        os.close(theirs)
+        said = b""
+        # The end of a terminal is an error of its own.
+        with contextlib.suppress(OSError):
+            while piece := os.read(ours, 4096):
+                said += piece
+        os.close(ours)
+        assert 0 == started.wait(60)
+    lines = said.decode().replace("\r", "").splitlines()
+    assert 50 >= max(map(len, lines))
+    assert 2 == sum(line.startswith("    95% these problems: ") for line in lines)
+    assert "\x1b" not in said.decode()
