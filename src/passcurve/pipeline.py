@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import hashlib
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -13,7 +12,7 @@ import msgspec
 
 from passcurve import __version__
 from passcurve.bench.choose import choose_problems
-from passcurve.errors import DataError, Interrupted, UsageError
+from passcurve.errors import DataError, Interrupted
 from passcurve.extract import extract
 from passcurve.langs import python as language
 from passcurve.langs.calibrate import Calibrations, Settled
@@ -28,7 +27,7 @@ from passcurve.sched.local import Local
 from passcurve.signature import signature
 from passcurve.store.alike import Alike, group_sizes
 from passcurve.store.codec import VerdictLine
-from passcurve.store.results import write_results
+from passcurve.store.results import try_to_write, write_results
 from passcurve.store.rundir import Judging, RunDir
 from passcurve.store.samples import BadLine, read_rows
 from passcurve.store.tally import Tally
@@ -62,6 +61,9 @@ SLICE_S = 0.3
 
 SUSPECTS = 10
 """Suspicious samples that a result names; its rows have them all."""
+
+MALFORMED = 1000
+"""Lines that are no rows of which a result has the reasons."""
 
 _TRIES = 2
 _TICK_S = 0.1
@@ -141,6 +143,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     owed: int
     malformed: tuple[BadLine, ...]
+    """The first lines that are no rows."""
+    malformed_lines: int
+    """How many such lines there are."""
     suspicious: int
     """Samples that tried what no honest program needs."""
     suspicions: dict[str, int]
@@ -170,7 +175,7 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
     """
     problems = choose_problems(request.benchmark, request.problems)
     if request.results is not None:
-        _try_to_write(request.results.absolute().parent)
+        try_to_write(request.results.absolute().parent)
     optional = tuple(dict.fromkeys([*tools.OPTIONAL, *request.benchmark.packages]))
     toolchain = tools.find(request.python, request.packages, optional)
     found = isolation.find(request.isolation, toolchain, request.limits)
@@ -202,17 +207,6 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
         return road.conclude(header, found)
 
 
-def _try_to_write(folder: Path) -> None:
-    """Raise UsageError when no file can be made there: that is better known before the work than after it."""
-    try:
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(
-            f"results cannot be written into {str(folder)!r}: {reason}; name another file with --results FILE"
-        ) from None
-
-
 class _Road:
     """One run: what is read, what is held back, what is under way."""
 
@@ -231,6 +225,7 @@ class _Road:
         self._watch = watch
         self.tally = Tally()
         self._malformed: list[BadLine] = []
+        self._malformed_lines = 0
         self._plans: dict[str, Plan] = {}
         self._calibrations = Calibrations(
             request.verdict, request.limits, request.seed, self._put, self._local.put_last
@@ -295,7 +290,9 @@ class _Road:
             elif self._request.strict:
                 raise DataError(f"{str(self._request.samples)!r}, line {row.line}: {row.reason}")
             else:
-                self._malformed.append(row)
+                self._malformed_lines += 1
+                if self._malformed_lines <= MALFORMED:
+                    self._malformed.append(row)
 
     def _admit(self, row: Completion) -> None:
         problem = self._problems[row.key.problem_id]
@@ -415,7 +412,7 @@ class _Road:
         counts = {count.problem_id: count for count in tally.counts()}
         attempted = len(counts)
         if not tally.planned:
-            raise DataError(_nothing(request, self._malformed))
+            raise DataError(_nothing(request, self._malformed, self._malformed_lines))
         if not request.subset:
             counts = {each: counts.get(each, Counts(problem_id=each, n=0, c=0)) for each in self._problems}
         groups = None
@@ -441,7 +438,7 @@ class _Road:
                     found.jail.isolation,
                     only=self._problems.keys(),
                 )
-            self._store.finish(planned=tally.planned, malformed=len(self._malformed), rows=self._rows_seen)
+            self._store.finish(planned=tally.planned, malformed=self._malformed_lines, rows=self._rows_seen)
         return Result(
             estimates=scored.estimates,
             curve=scored.curve,
@@ -452,6 +449,7 @@ class _Road:
             samples=tally.planned,
             owed=tally.owed,
             malformed=tuple(self._malformed),
+            malformed_lines=self._malformed_lines,
             suspicious=tally.suspicious,
             suspicions=tally.suspicions,
             suspects=tuple(suspect for _, suspect in self._suspects[True] + self._suspects[False])[:SUSPECTS],
@@ -486,9 +484,9 @@ class _Road:
         return 2 if self._malformed or missing or unmet else 0
 
 
-def _nothing(request: Request, malformed: list[BadLine]) -> str:
+def _nothing(request: Request, malformed: list[BadLine], lines: int) -> str:
     where = str(request.samples)
     if malformed:
         first = malformed[0]
-        return f"{where!r} has no row to judge: {len(malformed)} lines are none; line {first.line}: {first.reason}"
+        return f"{where!r} has no row to judge: {lines} lines are none; line {first.line}: {first.reason}"
     return f"{where!r} has no row to judge"

@@ -204,3 +204,11 @@ def test_a_torn_gzip_is_an_error(shell):
     assert 2 == done.code
     assert re.search(r"gzip.*damaged or cut short", done.record["error"])
     assert not (shell.folder / "s.jsonl.gz_results.jsonl").exists()
+
+
+def test_very_many_bad_lines(shell, starter):
+    """However many lines are no rows, all are counted, and the first of them are named."""
+    shell.write("s.jsonl", [starter.right(), *[b"{"] * 3000])
+    done = shell("judge", "s.jsonl", "--subset", "--json")
+    assert (2, 3000, 100) == (done.code, done.record["malformed"], len(done.record["malformed_lines"]))
+    assert "... and 2990 more lines are no rows\n" in done.err

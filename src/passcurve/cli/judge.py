@@ -184,7 +184,9 @@ def _benchmark(samples: str, named: str | None, source: Path) -> Benchmark:
 def _warn(result: Any, samples: str) -> None:
     from passcurve.report import terminal
 
-    for line in terminal.malformed_lines([(bad.line, bad.reason) for bad in result.malformed], samples):
+    for line in terminal.malformed_lines(
+        [(bad.line, bad.reason) for bad in result.malformed], samples, result.malformed_lines
+    ):
         tell(f"passcurve: {line}")
     for line in terminal.note_lines(result.notes):
         tell(f"passcurve: {line}")
@@ -210,7 +212,7 @@ def _record(result: Any) -> dict[str, Any]:
         "attempted": result.attempted,
         "samples": result.samples,
         "owed": result.owed,
-        "malformed": len(result.malformed),
+        "malformed": result.malformed_lines,
         "malformed_lines": [{"line": bad.line, "reason": bad.reason} for bad in result.malformed[:100]],
         "suspicious": result.suspicious,
         "suspicions": result.suspicions,

@@ -49,18 +49,17 @@ def _few(seen: Sequence[str]) -> str:
     return ", ".join(seen[:_SEEN_SHOWN]) + (f" and {len(seen) - _SEEN_SHOWN} more" if len(seen) > _SEEN_SHOWN else "")
 
 
-def listed(lines: Iterable[str], shown: int, more: str) -> list[str]:
-    """Return the first lines, and how many are left out."""
+def listed(lines: Iterable[str], shown: int, more: str, count: int | None = None) -> list[str]:
+    """Return the first lines, and how many are left out; ``count`` where there are more than are known."""
     every = list(lines)
-    rest = len(every) - shown
+    rest = (count or len(every)) - shown
     return every if rest <= 1 else [*every[:shown], f"... and {rest} {more}"]
 
 
-def malformed_lines(malformed: Sequence[tuple[int, str]], samples: str) -> list[str]:
-    """Return what each line that is no row says, bounded."""
-    return listed(
-        (f"{samples}:{line}: {reason}" for line, reason in malformed), _MALFORMED_SHOWN, "more lines are no rows"
-    )
+def malformed_lines(malformed: Sequence[tuple[int, str]], samples: str, count: int) -> list[str]:
+    """Return what each line that is no row says, bounded; ``count`` is how many there are."""
+    said = (f"{samples}:{line}: {reason}" for line, reason in malformed)
+    return listed(said, _MALFORMED_SHOWN, "more lines are no rows", count)
 
 
 def note_lines(notes: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Callable, Collection, Container, Iterator
 from contextlib import contextmanager
 from json.encoder import encode_basestring_ascii as _quoted
@@ -34,6 +35,17 @@ def human_result(verdict: Verdict) -> str:
     if verdict.passed:
         return "passed"
     return "timed out" if verdict.status == "timeout" else f"failed: {verdict.message}"
+
+
+def try_to_write(folder: Path) -> None:
+    """Raise UsageError when no file can be made there: that is better known before the work than after it."""
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"results cannot be written into {str(folder)!r}: {reason}; name another file with --results FILE"
+        ) from None
 
 
 def write_results(

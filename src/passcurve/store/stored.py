@@ -19,7 +19,7 @@ from passcurve.types import SCORED, STATUSES, Header, Mode, SampleKey, Status, V
 MAX_GAP = 1 << 24
 """A line that claims a row this far beyond all others is damaged; believing it could take all memory."""
 _READ_BYTES = 4096
-_BLOCK_BYTES = 1 << 18
+_BLOCK_BYTES = 1 << 16
 _BUFFER_BYTES = 1 << 20
 _CODES: dict[Status, int] = {status: code for code, status in enumerate(STATUSES, start=1)}
 _MODES: tuple[Mode, ...] = ("none", "referee", "shared")
