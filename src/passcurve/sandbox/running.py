@@ -98,5 +98,8 @@ class Running:
             return min(cpu, wall)
         if self.own_s >= 0:
             return self.own_s
+        if self.exit is not None and self.exit["clock"] is None:
+            # It was too short to be timed; only we were late to hear of it.
+            wall = min(wall, (self.exit["at"] - self.exit["since"]) * SECOND_NS)
         # Below the first look the difference between the clocks is smaller than anybody's limit.
         return min(cpu, wall) if wall < FIRST_LOOK_S else wall

@@ -24,8 +24,9 @@ MAX_FRAME = 256 << 20
 
 _MANY = 16
 """Numbers of one kind, from so many on, are written all at once."""
-_MARSHAL = 2
+MARSHAL = 2
 """The version of the format: every Python 3 reads it, whichever one the samples run under."""
+_PASSED_BYTES = socket.CMSG_LEN(MAX_DESCRIPTORS * 4)
 _DEAR = 12
 """What a range, a fraction, a decimal or a live object costs more than a plain value to build."""
 _FEW_KEYS = 64
@@ -396,9 +397,13 @@ def receive_frame_and_descriptors(line: socket.socket, limit: int) -> tuple[byte
     Raises Closed at the end of the line, WireError for a frame over ``limit`` bytes.
     """
     try:
-        data, descriptors, _, _ = socket.recv_fds(line, 4, MAX_DESCRIPTORS)
+        data, passed, _, _ = line.recvmsg(4, _PASSED_BYTES)
     except OSError as error:
         raise Closed(str(error)) from None
+    descriptors: list[int] = []
+    for level, kind, numbers in passed:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors += struct.unpack("%di" % (len(numbers) // 4), numbers)
     if not data:
         raise Closed("end of file")
     fd = line.fileno()
@@ -415,7 +420,7 @@ def write_file(value: Any) -> int:
 
     Only the supervisor writes one, so the reader can take the interpreter's own format, which it reads fastest.
     """
-    data = marshal.dumps(value, _MARSHAL)
+    data = marshal.dumps(value, MARSHAL)
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("setup")
     else:

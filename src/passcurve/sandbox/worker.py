@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from passcurve.sandbox import wire
+from passcurve.sandbox import exits, wire
 from passcurve.sandbox.job import Job, Outcome, Referee
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.running import FIRST_LOOK_S, SECOND_NS, Look, Running
@@ -255,7 +255,7 @@ class Worker:
             self._broken(f"the {source}'s zygote ended")
             return
         for frame in zygote.frames.feed(data):
-            record = wire.decode(frame)
+            record = exits.unpack(frame) if exits.is_packed(frame) else wire.decode(frame)
             if "exit" not in record and "clock" not in record:
                 self._broken(f"the {source}'s zygote gave up: {str(record.get('failed'))[:200]}")
                 return

@@ -5,7 +5,7 @@ its own, is the zygote.
 
 Frames in:  {'do': 'run', 'tag': ...} with descriptors for the child, {'do': 'end'} to have the child killed,
             {'do': 'clock'} to have it timed.
-Frames out: {'ready': ...} or {'failed': ...} once; then {'exit': ..., 'tag': ...} exactly once for each run, and
+Frames out: {'ready': ...} or {'failed': ...} once; then what ``exits`` packs exactly once for each run, and
             {'clock': ..., 'tag': ...} for each question.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import json
+import marshal
 import os
 import select
 import signal
@@ -22,7 +23,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from passcurve.sandbox import kernel, wire
+from passcurve.sandbox import exits, kernel, wire
 from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp, watch
 
 ORDER_BYTES = 1 << 16
@@ -30,6 +31,9 @@ ORDER_BYTES = 1 << 16
 
 WALK_MS = 20
 """How often a scratch that no mount bounds is measured while a sample runs."""
+
+LOOK_NS = 20_000_000
+"""A child that ended sooner is not timed: the difference between the clocks is smaller than anybody's limit."""
 
 _LINUX = sys.platform.startswith("linux")
 
@@ -186,7 +190,7 @@ class Zygote:
         """Answer frames until the supervisor is gone."""
         while True:
             # One event at a time: what the first one leads to may make the second one stale.
-            ready = {fd for fd, _ in self._poll.poll(None if self._apart or not self._child else WALK_MS)}
+            ready = [fd for fd, _ in self._poll.poll(None if self._apart or not self._child else WALK_MS)]
             if self._child and self._pidfd in ready:
                 self._finish()
             elif self._line.fileno() in ready:
@@ -200,7 +204,8 @@ class Zygote:
             data, descriptors = wire.receive_frame_and_descriptors(self._line, ORDER_BYTES)
         except wire.Closed:
             self._leave()
-        order = wire.decode(data)
+        # From the supervisor alone, so the interpreter's own format will do.
+        order = marshal.loads(data)
         if order["do"] == "run":
             self._run(order, descriptors)
         elif order["do"] == "end":
@@ -223,8 +228,11 @@ class Zygote:
         os._exit(0)
 
     def _say(self, record: dict[str, Any]) -> None:
+        self._send(wire.encode(record))
+
+    def _send(self, data: bytes) -> None:
         try:
-            wire.send_frame(self._line.fileno(), wire.encode(record))
+            wire.send_frame(self._line.fileno(), data)
         except wire.Closed:
             self._leave()
 
@@ -293,25 +301,26 @@ class Zygote:
             self._kill()
         self._poll.unregister(self._pidfd)
         os.close(self._pidfd)
-        # A child that has ended and is not reaped still has its clocks.
-        clock, at = self._clock(), time.monotonic_ns()
+        at = time.monotonic_ns()
+        # A child that has ended and is not reaped still has its clocks; below a look nobody asks for them.
+        clock = self._clock() if at - self._since > LOOK_NS else None
         _, status, used = os.wait4(self._child, 0)
         self._child = 0
         if self._apart:
             self._end_orphans()
         self._clean_scratch()
-        self._say(
-            {
-                "exit": status,
-                "tag": self._tag,
-                "clock": clock,
-                "since": self._since,
-                "at": at,
-                "cpu": used.ru_utime + used.ru_stime,
-                "memory": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
-                "refused": self._page.noted(),
-                "overfull": self._overfull,
-            }
+        self._send(
+            exits.pack(
+                status,
+                self._tag,
+                self._since,
+                at,
+                clock,
+                used.ru_utime + used.ru_stime,
+                used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+                self._overfull,
+                self._page.noted(),
+            )
         )
 
     def _end_orphans(self) -> None:
@@ -334,8 +343,8 @@ class Zygote:
         config = self._config
         self._rules = landlock.ruleset(landlock.abi(), config["readable"], config["listable"], self._scratch.path)
 
-    def _clock(self) -> object:
-        """Return [CPU of all threads, longest CPU + waiting of one thread] of the child in ns, or None."""
+    def _clock(self) -> tuple[int, int] | None:
+        """Return CPU of all threads, and the longest CPU + waiting of one thread, of the child in ns; or None."""
         if not self._child or not self._proc:
             return None
         longest = 0
@@ -349,7 +358,7 @@ class Zygote:
                 longest = max(longest, ran + waited)
         except OSError:
             return None
-        return [total, longest]
+        return total, longest
 
     def _is_stopped(self) -> bool:
         """Say whether somebody has stopped the child: that is neither its running nor its sleeping."""

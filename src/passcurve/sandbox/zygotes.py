@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import marshal
 import os
 import shutil
 import signal
@@ -254,7 +255,7 @@ class Zygote:
 
     def send(self, order: dict[str, Any], descriptors: Sequence[int] = ()) -> bool:
         """Send an order; False when the zygote is gone."""
-        payload = wire.encode(order)
+        payload = marshal.dumps(order, wire.MARSHAL)
         data = len(payload).to_bytes(4, "little") + payload
         try:
             sent = socket.send_fds(self.line, [data], descriptors) if descriptors else self.line.send(data)

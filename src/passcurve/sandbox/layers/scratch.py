@@ -44,8 +44,9 @@ class Mounted:
         self._clean = self._state()
 
     def _state(self) -> tuple[object, ...]:
-        room, folder = os.fstatvfs(self._fd), os.fstat(self._fd)
-        return (room.f_bfree, room.f_ffree, folder.st_mtime_ns, folder.st_ctime_ns, folder.st_mode)
+        # The size of a folder of tmpfs counts what is in it, also where two changes share a time.
+        folder = os.fstat(self._fd)
+        return (folder.st_size, folder.st_nlink, folder.st_mtime_ns, folder.st_ctime_ns, folder.st_mode)
 
 
 class Folder:

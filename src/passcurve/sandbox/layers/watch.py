@@ -65,6 +65,8 @@ class Page:
 
     def noted(self) -> list[int]:
         """Return the system calls noted of this run."""
+        if _ENTRY.unpack_from(self._map, _HEAD.size)[0] != self._run:
+            return []  # each run writes from the first place on
         found = (_ENTRY.unpack_from(self._map, _HEAD.size + place * _ENTRY.size) for place in range(ENTRIES))
         return sorted(number for run, number in found if run == self._run)
 
