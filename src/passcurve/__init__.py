@@ -73,7 +73,7 @@ if TYPE_CHECKING:
         var_pass_at_k,
     )
     from passcurve.stats.estimate import estimate
-    from passcurve.types import Benchmark, Counts, Estimate, Limits, Problem, Verdict
+    from passcurve.types import Benchmark, Counts, Curve, Estimate, Limits, Metric, Problem, Verdict
 
 __all__ = [
     "Band",
@@ -81,12 +81,14 @@ __all__ = [
     "BetaBinomial",
     "Clustered",
     "Counts",
+    "Curve",
     "DatasetInterval",
     "Estimate",
     "Extrapolation",
     "Hull",
     "Limits",
     "MaxT",
+    "Metric",
     "Paired",
     "PasscurveError",
     "Plan",

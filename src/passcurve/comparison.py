@@ -127,6 +127,13 @@ def compare(runs: Sequence[Scored], ks: Sequence[int], *, level: float = 0.95, s
     )
 
 
+def steps(runs: Sequence[Scored]) -> tuple[int, ...]:
+    """Return 1, 2, 5, 10, 20, ... and the least number of samples that any problem has in any run."""
+    least = max(1, min((each.n for run in runs for each in run.counts), default=1))
+    wanted = (digit * 10**power for power in range(len(str(least))) for digit in (1, 2, 5))
+    return (*(k for k in wanted if k < least), least)
+
+
 def read(path: Path) -> Scored:
     """Read one scored run; see ``store.scored.read_scored``."""
     return read_scored(path)

@@ -7,7 +7,9 @@ from importlib import import_module
 PUBLIC: dict[str, str] = {
     "Benchmark": "passcurve.types:Benchmark",
     "Counts": "passcurve.types:Counts",
+    "Curve": "passcurve.types:Curve",
     "Estimate": "passcurve.types:Estimate",
+    "Metric": "passcurve.types:Metric",
     "Limits": "passcurve.types:Limits",
     "Problem": "passcurve.types:Problem",
     "Verdict": "passcurve.types:Verdict",

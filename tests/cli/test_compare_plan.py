@@ -91,6 +91,13 @@ def test_what_is_printed(shell, both):
     assert "two-sided sign-flip tests (exact)." in out
 
 
+def test_every_k(shell, both):
+    """All stands for the steps 1, 2, 5, ... up to the least number of samples."""
+    found = shell("compare", *both, "--k", "all", "--json").record["pairs"][0]["differences"]
+    assert [1, 2, 4] == [each["k"] for each in found]
+    assert all(each["adjusted"] is not None for each in found)
+
+
 def test_unequal_samples(shell, both):
     """With unequal n it stands beside p which test gave it, and no adjusted p is below it."""
     write(shell, "c_results.jsonl", dict.fromkeys(PROBLEMS, "0"))

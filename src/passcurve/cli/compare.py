@@ -18,7 +18,7 @@ def compare(
     runs: list[Path] = typer.Argument(
         ..., help="Two or more: runs, samples that were judged, files of results, or EvalPlus' eval_results.json."
     ),
-    k: str = typer.Option("1", help="Values of k, as in 1,10."),
+    k: str = typer.Option("1", help="Values of k, as in 1,10; all: 1, 2, 5, 10, ... up to the least n."),
     level: float = typer.Option(0.95, help="Of the intervals.", min=0.5, max=0.9999),
     seed: int = typer.Option(0, help="For what is drawn at random.", min=0),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
@@ -30,7 +30,9 @@ def compare(
         from passcurve import comparison
         from passcurve.report import methods, versus
 
-        found = comparison.compare([comparison.read(run) for run in runs], config.parse_ks(k), level=level, seed=seed)
+        ks = None if k.strip() == config.ALL_KS else config.parse_ks(k)
+        scored = [comparison.read(run) for run in runs]
+        found = comparison.compare(scored, ks or comparison.steps(scored), level=level, seed=seed)
         if as_json:
             say_json({**msgspec.to_builtins(found), "methods": methods.compared(found)})
             return
