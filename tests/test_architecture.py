@@ -32,9 +32,12 @@ ALLOWED: dict[str, set[str]] = {
     "sandbox/kernel.py": set(),
     "sandbox/layers/*.py": {"sandbox.kernel", "sandbox.layers"},
     "sandbox/wire.py": set(),
-    "sandbox/zygote.py": {"sandbox.kernel", "sandbox.layers", "sandbox.wire"},
-    "langs/referee.py": {"sandbox.inside", "sandbox.wire"},
-    "langs/shared.py": {"langs.referee", "sandbox.inside", "sandbox.wire"},
+    "sandbox/exits.py": set(),
+    "sandbox/zygote.py": {"sandbox.exits", "sandbox.kernel", "sandbox.layers", "sandbox.wire"},
+    "langs/wording.py": set(),
+    "langs/recording.py": set(),
+    "langs/referee.py": {"langs.recording", "langs.wording", "sandbox.inside", "sandbox.wire"},
+    "langs/shared.py": {"langs.wording", "sandbox.inside", "sandbox.wire"},
     # The rooms.
     "__init__.py": BELOW | {"pipeline", "registry"},
     "types.py": set(),
@@ -76,8 +79,9 @@ BESIDE_SAMPLES = [
     path
     for path in MODULES
     if fnmatchcase(path, "sandbox/layers/*.py")
-    or path in {f"sandbox/{name}.py" for name in ("boot", "zygote", "inside", "wire", "kernel", "facts", "__init__")}
-    or path in {"langs/referee.py", "langs/shared.py", "langs/__init__.py"}
+    or path
+    in {f"sandbox/{name}.py" for name in ("boot", "zygote", "exits", "inside", "wire", "kernel", "facts", "__init__")}
+    or path in {f"langs/{name}.py" for name in ("referee", "recording", "wording", "shared", "__init__")}
 ]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import gc
-import json
 import mmap
 import os
 import random
@@ -20,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from passcurve.langs import recording
+from passcurve.langs.wording import TEST_NAME, TEXT_CHARACTERS, bounded, message_of, pack_report, shown, test_line
 from passcurve.sandbox.inside import describe, flatten, rebuild
 from passcurve.sandbox.wire import (
     Closed,
@@ -36,7 +36,6 @@ from passcurve.sandbox.wire import (
 )
 
 ORDER_BYTES = 1 << 20
-TEXT_CHARACTERS = 2000
 DECODED_VALUES = 1 << 24
 """What a sample returns over one check, in values as ``Decoder`` counts them: a few seconds of work, a GiB at most."""
 RAISED_BYTES = 64 << 10
@@ -44,7 +43,7 @@ RAISED_BYTES = 64 << 10
 FLATTENED_TYPES = 64
 HEAVY_BYTES = 1 << 20
 """After a check that received so much, what it left is collected at once: it must not burden the next sample."""
-PROMPT_NAME, TEST_NAME = "<prompt>", "<tests>"
+PROMPT_NAME = "<prompt>"
 
 
 def main(descriptors: list[int]) -> None:
@@ -78,11 +77,6 @@ def main(descriptors: list[int]) -> None:
         os.close(samples[0])
         if heavy:
             gc.collect()
-
-
-def pack_report(report: dict[str, Any]) -> bytes:
-    """Return a report as JSON, in which even half a surrogate pair is plain ASCII."""
-    return json.dumps(report, default=list, ensure_ascii=False).encode("utf-8", "replace")
 
 
 class Start:
@@ -250,20 +244,20 @@ class Check:
         kind, message = raised["type"][:200], raised["message"][:TEXT_CHARACTERS]
         where = record.get("while")
         status = "memory" if "MemoryError" in raised["lineage"] else "compile" if where == "compile" else "failed"
-        report = self._report(status, _line("%s: %s" % (kind, message) if message else kind))
+        report = self._report(status, bounded("%s: %s" % (kind, message) if message else kind))
         report["exception"] = kind
         return report
 
     def _failed(self, error: BaseException, bench: Bench) -> dict[str, Any]:
         kind = type(error).__name__
-        message = _text(error)
+        message = message_of(error)
         from_sample = error is self._raised
         status = "failed"
         if isinstance(error, MemoryError):
             status = "memory" if from_sample else "output"
             if not from_sample:
                 message = "what it returned needs more memory than the tests may use"
-        report = self._report(status, _line("%s: %s" % (kind, message) if message else kind))
+        report = self._report(status, bounded("%s: %s" % (kind, message) if message else kind))
         report["exception"] = getattr(error, "passcurve_type", kind) if from_sample else kind
         report["from_sample"] = from_sample
         report["test_line"] = test_line(error, bench.test)
@@ -277,11 +271,11 @@ class Check:
             report["flattened"] = sorted(self._flattened)[:8]
         if status != "passed" and self._last is not None:
             last = self._last
-            arguments = [_repr(value) for value in last.args]
-            arguments += ["%s=%s" % (name, _repr(value)) for name, value in last.kwargs.items()]
+            arguments = [shown(value) for value in last.args]
+            arguments += ["%s=%s" % (name, shown(value)) for name, value in last.kwargs.items()]
             outcome = "did not return"
             if last.outcome is not None:
-                outcome = "%s %s" % (last.outcome[0], _repr(last.outcome[1]))
+                outcome = "%s %s" % (last.outcome[0], shown(last.outcome[1]))
             report["call"] = ("%s(%s)" % (last.what, ", ".join(arguments)), outcome)
         return report
 
@@ -465,41 +459,3 @@ def _copy_back(originals: tuple[Any, ...], returned: tuple[Any, ...]) -> None:
         elif isinstance(mine, (dict, set)):
             mine.clear()
             mine.update(theirs)
-
-
-def _line(text: str) -> str:
-    return text[:TEXT_CHARACTERS]
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)[:TEXT_CHARACTERS]
-    except BaseException:
-        return "(its message cannot be shown)"
-
-
-def _repr(value: Any) -> str:
-    """Return a bounded repr, also of what is huge or cannot be shown."""
-    import reprlib
-
-    shorten = reprlib.Repr()
-    shorten.maxlist = shorten.maxtuple = shorten.maxdict = shorten.maxset = shorten.maxfrozenset = 40
-    shorten.maxstring = shorten.maxother = 300
-    shorten.maxlong = 200
-    shorten.maxlevel = 5
-    try:
-        return shorten.repr(value)[:TEXT_CHARACTERS]
-    except BaseException:
-        return "<%s that cannot be shown>" % type(value).__name__
-
-
-def test_line(error: BaseException, source: str) -> str:
-    """Return the line of the tests at which an exception arose, or nothing."""
-    number = 0
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == TEST_NAME:
-            number = trace.tb_lineno
-        trace = trace.tb_next
-    lines = source.splitlines()
-    return lines[number - 1].strip()[:300] if 0 < number <= len(lines) else ""

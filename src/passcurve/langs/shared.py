@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from passcurve.langs.referee import TEST_NAME, TEXT_CHARACTERS, pack_report, test_line
+from passcurve.langs.wording import TEST_NAME, TEXT_CHARACTERS, pack_report, test_line
 from passcurve.sandbox.inside import SOURCE_NAME, describe, limit_recursion, prepare
 from passcurve.sandbox.wire import read_file, send_frame
 
