@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +28,7 @@ from passcurve.sched.local import Local
 from passcurve.signature import signature
 from passcurve.store.alike import Alike, group_sizes
 from passcurve.store.codec import VerdictLine
+from passcurve.store.lines import read_lines
 from passcurve.store.results import try_to_write, write_results
 from passcurve.store.rundir import Judging, RunDir
 from passcurve.store.samples import BadLine, read_rows
@@ -194,7 +196,7 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
         seed=request.seed,
     )
     with RunDir(request.run).judge(header) as store:
-        with Pool(request.workers, found, toolchain, request.limits, language.REFEREE_ROLE) as pool:
+        with Pool(_workers(request), found, toolchain, request.limits, language.REFEREE_ROLE) as pool:
             road = _Road(request, problems, store, pool, watch)
             try:
                 road.run()
@@ -205,6 +207,11 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
                     f"{str(request.run)!r}; the same command goes on from there"
                 ) from None
         return road.conclude(header, found)
+
+
+def _workers(request: Request) -> int:
+    """Return no more workers than there are rows: each holds interpreters in memory."""
+    return max(1, sum(1 for _ in islice(read_lines(request.samples), request.workers)))
 
 
 class _Road:

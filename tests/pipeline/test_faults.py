@@ -215,6 +215,21 @@ def test_a_limit_of_memory_that_can_be_raised(run_of, nothing_left):
     check_whole(run, done, [("starter/0", "passed")] * 2)
 
 
+def test_no_more_workers_than_rows(run_of, processes, nothing_left):
+    """A run of few rows has only as many workers, however many were asked for: each takes memory."""
+    code = "    import time\n    time.sleep(0.5)\n    return -(-eggs // size)\n"
+    run = run_of([{"task_id": "starter/0", "completion": code}] * 2, "--workers", "8", "--no-dedup")
+    session = run.start()
+    most = 0
+    while session.poll() is None:
+        most = max(most, sum(each.parent == session.pid for each in processes(session.pid)))
+        time.sleep(0.02)
+    session.communicate(timeout=60)
+    nothing_left()
+    assert 0 == session.returncode
+    assert 4 == most, "two zygotes for each of two workers"
+
+
 # Processes that somebody stops.
 
 
