@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
 
+from passcurve.stats.counts import IntArray, distinct_pairs
 from passcurve.stats.dataset import DatasetInterval, dataset_interval
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.intervals import plus_two_t
@@ -56,18 +57,26 @@ def estimate(
     """
     problems = tuple(counts)
     _check(problems, ks, level, owed)
-    return tuple(_estimate(problems, int(k), level, owed, deterministic=deterministic, tuned=tuned) for k in ks)
+    n, c = np.asarray([problem.n for problem in problems]), np.asarray([problem.c for problem in problems])
+    return tuple(_estimate(problems, n, c, int(k), level, owed, deterministic=deterministic, tuned=tuned) for k in ks)
 
 
 def _estimate(
-    problems: Sequence[Counts], k: int, level: float, owed: int, *, deterministic: bool, tuned: bool
+    problems: Sequence[Counts],
+    n: IntArray,
+    c: IntArray,
+    k: int,
+    level: float,
+    owed: int,
+    *,
+    deterministic: bool,
+    tuned: bool,
 ) -> Estimate:
     reason = obstacle(problems, k, owed)
     if not reason and deterministic and k > 1:
         reason = f"k={k} of copies: the samples of a problem are one and the same, so n is 1 in effect"
     if reason:
         return Estimate(k=k, value=None, reason=reason)
-    n, c = [problem.n for problem in problems], [problem.c for problem in problems]
     scores = pass_at_k(n, c, [k])
     low, high = plus_two_t(scores, level)
     fresh = dataset_interval(n, c, k, "these_problems", level)
@@ -79,7 +88,7 @@ def _estimate(
         said.append("a setting was chosen on these data: the value is too high by about the best of several tries")
     return Estimate(
         k=k,
-        value=_mean(problems, scores, k),
+        value=_mean(n, c, scores, k),
         new_problems=Interval(low=low, high=high, level=level, method="plus-two t"),
         these_problems=None if deterministic else _interval(fresh),
         between=None if deterministic else _number(fresh.between),
@@ -123,18 +132,20 @@ def _problems(number: int) -> str:
     return "1 problem" if number == 1 else f"{number} problems"
 
 
-def _mean(problems: Sequence[Counts], scores: FloatArray, k: int) -> float:
+def _mean(n: IntArray, c: IntArray, scores: FloatArray, k: int) -> float:
     """Return the mean over problems, without rounding before the end wherever that is cheap."""
-    weights = Counter((problem.n, problem.c) for problem in problems)
-    sizes = {n for n, _ in weights}
-    if len(weights) <= _EXACT_PAIRS and (max(sizes) <= _EXACT_N or (k == 1 and len(sizes) == 1)):
+    pairs = distinct_pairs(n, c)
+    weights = np.bincount(pairs.which, minlength=pairs.n.size).tolist()
+    sizes = set(pairs.n.tolist())
+    if pairs.n.size <= _EXACT_PAIRS and (max(sizes) <= _EXACT_N or (k == 1 and len(sizes) == 1)):
         failed: defaultdict[int, int] = defaultdict(int)
-        for (n, c), weight in weights.items():
-            failed[n] += weight * math.comb(n - c, k)
-        lost = sum((Fraction(total, math.comb(n, k)) for n, total in failed.items()), Fraction(0))
-        return float(1 - lost / len(problems))
-    value_of = {(problem.n, problem.c): float(score) for problem, score in zip(problems, scores, strict=True)}
-    return math.fsum(weight * value_of[pair] for pair, weight in weights.items()) / len(problems)
+        for samples, passed, weight in zip(pairs.n.tolist(), pairs.c.tolist(), weights, strict=True):
+            failed[samples] += weight * math.comb(samples - passed, k)
+        lost = sum((Fraction(total, math.comb(samples, k)) for samples, total in failed.items()), Fraction(0))
+        return float(1 - lost / n.size)
+    values = np.empty(pairs.n.size)
+    values[pairs.which] = scores
+    return math.fsum(weight * value for weight, value in zip(weights, values.tolist(), strict=True)) / n.size
 
 
 def _check(problems: Sequence[Counts], ks: Sequence[int], level: float, owed: int) -> None:

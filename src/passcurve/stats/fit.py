@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passcurve.stats.counts import distinct_pairs
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.rows import IntArray, counts, one_whole, positive
 
@@ -77,10 +78,10 @@ def beta_posterior_pass_at_k(n: ArrayLike, c: ArrayLike, k: int, a: float, b: fl
     row = counts(n, c)
     k = one_whole(k, "k", most=_LARGEST_K)
     a, b = positive(a, "a"), positive(b, "b")
-    pairs, where = np.unique(np.stack([row.n, row.c]), axis=1, return_inverse=True)
-    mean, variance = posterior_moments(a + pairs[1], b + pairs[0] - pairs[1], k)
-    where = where.reshape(-1)
-    return Posterior(mean[where], variance[where])
+    pairs = distinct_pairs(row.n, row.c)
+    passed, failed = pairs.c.astype(np.float64), (pairs.n - pairs.c).astype(np.float64)
+    mean, variance = posterior_moments(a + passed, b + failed, k)
+    return Posterior(mean[pairs.which], variance[pairs.which])
 
 
 def posterior_moments(passed: FloatArray, failed: FloatArray, k: int) -> Posterior:

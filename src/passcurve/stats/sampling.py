@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passcurve.stats.counts import distinct_pairs
 from passcurve.stats.doubled import FloatArray
 from passcurve.stats.fit import beta_binomial_fit
 from passcurve.stats.passk import fail_at_k, var_pass_at_k
@@ -74,13 +75,13 @@ def _unbiased(row: Row, k: int, at: int | None) -> FloatArray:
 
 def expected_variance(row: Row, k: int, a: float, b: float, at: int | None = None) -> FloatArray:
     """Return the mean of the variance over the chances that a beta distribution and the counts leave open."""
-    triples, where = np.unique(np.stack([row.n, row.c]), axis=1, return_inverse=True)
-    found = np.empty(triples.shape[1])
+    pairs = distinct_pairs(row.n, row.c)
+    found = np.empty(pairs.n.size)
     steps = np.arange(2 * k)
-    for i, (n, c) in enumerate(triples.T.tolist()):
+    for i, (n, c) in enumerate(zip(pairs.n.tolist(), pairs.c.tolist(), strict=True)):
         logs = np.concatenate([[0.0], np.cumsum(np.log1p(-(a + c) / (a + b + n + steps)))])
         found[i] = _with_overlap(overlap(n if at is None else at, k), logs)
-    return found[where.reshape(-1)]
+    return found[pairs.which]
 
 
 @functools.lru_cache(maxsize=1024)
