@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args, get_type_hints
+from typing import Literal
 
 import msgspec
 import pytest
 
-from passcurve.errors import UsageError
-from passcurve.extract import POLICIES, extract
+from passcurve.errors import UnknownNameError, UsageError
+from passcurve.extract import DEFAULT, extract, find, names
 from passcurve.types import Completion, Problem, Program, SampleKey
 
 KEY = SampleKey(problem_id="own/0", sample_index=3)
@@ -75,6 +75,72 @@ def test_completion_of_another_problem_is_refused() -> None:
         extract(msgspec.structs.replace(PROBLEM, id="own/1"), wrote("    return 1\n"))
 
 
-def test_each_form_has_its_policy() -> None:
-    """Every form that a row can have names a policy."""
-    assert set(get_args(get_type_hints(Completion)["form"])) <= set(POLICIES)
+def test_the_default_leaves_everything_as_it_is() -> None:
+    """The default policy is raw."""
+    assert ("raw", extract(PROBLEM, wrote("x")), find("raw")) == (
+        DEFAULT,
+        extract(PROBLEM, wrote("x"), "raw"),
+        find(DEFAULT),
+    )
+
+
+def test_the_names() -> None:
+    """These are the policies."""
+    harnesses = ("stop-words:human-eval", "stop-words:bigcode", "stop-words:lm-eval")
+    fences = ("fence-first", "fence-last", "fence-longest")
+    assert ("raw", *harnesses, "first-block", *fences, "pruned", "auto") == names()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("fence-frist", "fence-first"), ("Auto", "auto"), ("stop-words", "stop-words:")]
+)
+def test_an_unknown_policy_is_refused(name: str, hint: str) -> None:
+    """A name that no policy has is an error that offers the nearest and lists all."""
+    with pytest.raises(UnknownNameError, match=f"unknown extraction policy {name!r}.*{hint}"):
+        extract(PROBLEM, wrote("x"), name)
+
+
+@pytest.mark.parametrize("policy", names())
+@pytest.mark.parametrize("text", ["", " \r\n"])
+def test_no_policy_makes_something_of_nothing(policy: str, text: str) -> None:
+    """An empty completion has no program under any policy, and for the same reason."""
+    assert Program(key=KEY, text=None, steps=("the completion is empty",)) == extract(PROBLEM, wrote(text), policy)
+
+
+def test_nothing_is_left() -> None:
+    """A text of which a step leaves nothing has no program, and the record says after which step."""
+    program = extract(PROBLEM, wrote("\nprint(1)\n"), "stop-words:human-eval")
+    assert (None, ("cut before '\\nprint'", "nothing of the completion is left")) == (program.text, program.steps)
+
+
+STEPS = {
+    "raw": ("joined to the prompt",),
+    "stop-words:human-eval": ("cut before '\\ndef'", "joined to the prompt"),
+    "first-block": ("made all line ends plain", "cut at the first blank line", "joined to the prompt"),
+    "fence-first": (
+        "made all line ends plain",
+        "dropped thinking (19 characters)",
+        "took block 1 of 2",
+        "taken as a whole program",
+        "put in front from the prompt: List",
+    ),
+    "pruned": (
+        "made all line ends plain",
+        "dropped thinking (19 characters)",
+        "took block 1 of 2",
+        "taken as a whole program",
+        "put in front from the prompt: List",
+        "dropped 1 statement that one does not need",
+    ),
+}
+
+
+@pytest.mark.parametrize("policy", STEPS)
+def test_steps_are_recorded(policy: str) -> None:
+    """Each step that changed something is recorded in order, and no other."""
+    problem = msgspec.structs.replace(PROBLEM, prompt="from typing import List\n\n\ndef one() -> List:\n")
+    text = (
+        "<think>\r\nHm\r\n</think>\r\n\r\n```python\r\ndef one() -> List:\r\n    return [1]\r\nprint(one())\r\n```\r\n"
+        "It prints\r\n```\r\n[1]\r\n```\r\n"
+    )
+    assert STEPS[policy] == extract(problem, wrote(text), policy).steps

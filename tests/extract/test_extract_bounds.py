@@ -1,0 +1,145 @@
+"""Text that is meant to hurt whoever takes it apart: no policy crashes, hangs or swallows memory."""
+
+from __future__ import annotations
+
+import resource
+import time
+
+import pytest
+
+from passcurve.extract import extract
+from passcurve.extract.source import BUDGET_CHARS, MAX_CHARS, Parser
+from passcurve.types import Completion, Problem, SampleKey
+
+PROBLEM = Problem(
+    id="p", prompt='def f(x):\n    """Return x."""\n', entry_point="f", test="def check(candidate): ...\n"
+)
+POLICIES = ("stop-words:bigcode", "first-block", "fence-last", "pruned")
+"""One for each way of working; the others have the same steps."""
+SECONDS = 10
+MEMORY = 1 << 30
+FULL = MAX_CHARS - 100
+
+
+def full(piece: str, start: str = "", end: str = "") -> str:
+    """Return as many copies of a piece as a text that is taken apart may hold."""
+    return start + piece * ((FULL - len(start) - len(end)) // len(piece)) + end
+
+
+TEXTS = {
+    "a long line": "x" * (10 << 20),
+    "a million fences": "```\n" * 1_000_000,
+    "a million tags": "<think></think>" * 1_000_000,
+    "a million closing tags": "x</think>" * 1_000_000,
+    "closing tags on lines of their own": full("</think>\n"),
+    "opening tags": "<think>" * 1_000_000,
+    "blanks": " " * (10 << 20) + "x",
+    "line ends": "\r" * (10 << 20) + "x",
+    "many fences": full("```\n"),
+    "many fences of python": full("```python\nx = (\n```\n"),
+    "fences of python with an answer": full("```python\ndef f(x):\n    return g(x)\n```\n"),
+    "fences in a list": full("- ```\n"),
+    "a deep list": "".join("  " * depth + "- a\n" for depth in range(240)),
+    "quotations": full("> ", end="\n"),
+    "wrapped fences": full("````markdown\n```markdown\n```python\n", end="x\n"),
+    "an import of many parts": full("a.", "import ", "a"),
+    "an import of many parts and lines": full("a.\\\n", "def f(x): return 1\nimport ", "a"),
+    "brackets": full("("),
+    "braces": full("{1:", "    return "),
+    "minus signs": full("-", "    return ", "1"),
+    "sums": full("1+", "    return ", "1"),
+    "calls": full("()", "    return x"),
+    "attributes": full(".x", "    return x"),
+    "lambdas": full("lambda:0\n", "def f(x): return x\n"),
+    "a chain of names": "".join(f"a{n} = a{n + 1}\n" for n in range(4_000)) + "def f(x): return a0\n",
+    "functions of one name": full("def f(x): return 1\n"),
+    "functions that stop": full("def f(x)\n"),
+    "imports that are prose": full("from the list\n"),
+    "decorators": full("@a\n", end="def f(x): return 1\n"),
+    "deep blocks": "".join(" " * depth + "while 1:\n" for depth in range(300)),
+    "elif": full(" elif 1:\n  x\n", "def f(x):\n if 1:\n  x\n"),
+    "nulls": "\0" * FULL,
+    "half a surrogate pair": "def f(x):\n    return '\ud800'\n",
+    "half a surrogate pair in a fence": "```python\ndef f(x):\n    return '\udfff'\n```\n",
+    "a null in a program": "def f(x):\n    return 1\n\0\n",
+    "form feeds": full("\f\x0b\x1c\u2028", "def f(x):\n    return 1\n"),
+    "tabs": full("\t", end="x"),
+    "a formatted string": "    return f'" + "{x:" * 200 + "}" * 200 + "'\n",
+    "a long number": "    return " + "9" * 60_000 + "\n",
+    "escapes that are warned of": "    return '\\d' is 1\n",
+}
+
+
+def completion(text: str) -> Completion:
+    """Return a completion of the problem."""
+    return Completion(
+        key=SampleKey(problem_id="p", sample_index=0), row=0, line=1, digest="d", form="completion", text=text
+    )
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_policy_comes_to_an_end(name):
+    """Each policy takes any text apart in bounded time and memory, and says what it did in few words."""
+    for policy in POLICIES:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        start = time.process_time()
+        program = extract(PROBLEM, completion(TEXTS[name]), policy)
+        assert time.process_time() - start < SECONDS, policy
+        assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10 < MEMORY, policy
+        assert 0 < sum(map(len, program.steps)) < 1000
+
+
+def test_a_long_text_is_not_taken_apart():
+    """A text above the cap stays as it stands, and the record says so."""
+    text = "# a\n" * (MAX_CHARS // 4) + "\n"
+    program = extract(PROBLEM, completion(text), "pruned")
+    assert PROBLEM.prompt + text == program.text
+    assert (f"too long to be taken apart ({len(text):,} characters), joined to the prompt",) == program.steps
+
+
+def test_thinking_does_not_count_towards_the_cap():
+    """An answer after long thinking is taken apart."""
+    text = "<think>" + "Hm. " * MAX_CHARS + "</think>\n```python\ndef f(x):\n    return x\n```\n"
+    assert "def f(x):\n    return x\n" == extract(PROBLEM, completion(text), "auto").text
+
+
+def test_a_parser_reads_within_its_budget():
+    """What is beyond the budget of a parser is no Python to it, and it says that it is spent."""
+    parser = Parser(10)
+    assert parser.read("x = 1\n").tree is not None
+    assert not parser.spent
+    assert parser.read("y = 2\n").tree is None
+    assert parser.spent
+
+
+def test_a_parser_reads_a_text_once():
+    """Reading a text again costs nothing."""
+    parser = Parser(10)
+    assert [parser.read("x = 1\n").tree for _ in range(3)] == [parser.read("x = 1\n").tree] * 3
+    assert not parser.spent
+
+
+def test_the_budget_is_enough_for_the_longest_text():
+    """A text of the largest size can be read several times over."""
+    assert BUDGET_CHARS >= 8 * MAX_CHARS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = 1\ny = 2\n", "x = 1\ny = 2\n"),
+        ("x = 1\nThis is prose.\n", "x = 1"),
+        ("x = 1\ndef f(:\n", "x = 1"),
+        ("x = 1\ny = (1,\n", "x = 1"),
+        ("x = 1\ny = '''a\nb\n", "x = 1"),
+        ("def f(x):\n", ""),
+        ("x = 1\n\0\n", "x = 1"),
+        ("x = 1\ny = '\ud800'\n", "x = 1"),
+        ("This is prose.\n", ""),
+        ("# only a comment\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_lines_that_are_python(text, expected):
+    """The prefix of a text is as many of its first lines as are Python."""
+    assert expected == Parser().prefix(text)

@@ -1,0 +1,128 @@
+"""Texts as models write them, and the program that each policy is documented to make of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from passcurve.extract import extract, names
+from passcurve.types import Completion, Problem, SampleKey
+
+FILE = Path(__file__).with_name("replies.txt")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "extraction.md"
+
+
+class Reply(NamedTuple):
+    """One text, and what is expected of it."""
+
+    name: str
+    completion: Completion
+    programs: dict[str, str | None]
+
+
+def sections() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield each part of the file with its title, as titled pieces."""
+    text = FILE.read_bytes().decode()
+    for part in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
+        title, _, rest = part.partition("\n")
+        pieces = []
+        for piece in re.split(r"^--- ", rest, flags=re.MULTILINE)[1:]:
+            head, _, body = piece.partition("\n")
+            if " (no line end)" in head:
+                head, body = head.replace(" (no line end)", ""), body.removesuffix("\n")
+            pieces.append((head, body.replace("\u240d", "\r").replace("\u25b3", "\ufeff")))
+        yield title, pieces
+
+
+def read() -> tuple[dict[str, Problem], list[Reply]]:
+    """Read the file."""
+    problems: dict[str, Problem] = {}
+    replies: list[Reply] = []
+    for title, pieces in sections():
+        if title.startswith("problem "):
+            name = title.removeprefix("problem ")
+            has = dict(pieces)
+            problems[name] = Problem(
+                id=name, prompt=has["prompt"], entry_point=name, test=has["test"], reference=has["reference"]
+            )
+            continue
+        kind, _, name = title.partition(": ")
+        form, _, problem = kind.partition(" of ")
+        text = dict(pieces)["text"]
+        replies.append(
+            Reply(
+                name,
+                Completion(
+                    key=SampleKey(problem_id=problem, sample_index=0),
+                    row=len(replies),
+                    line=len(replies) + 1,
+                    digest="d",
+                    form="solution" if form == "solution" else "completion",
+                    text=text,
+                ),
+                dict(expected(problems[problem].prompt if form == "completion" else "", text, pieces)),
+            )
+        )
+    return problems, replies
+
+
+def expected(prompt: str, text: str, pieces: list[tuple[str, str]]) -> Iterator[tuple[str, str | None]]:
+    """Yield each policy with the program that the file gives for it."""
+    for head, body in pieces:
+        kind, _, policies = head.partition(": ")
+        for policy in filter(None, policies.split(", ")):
+            yield policy, {"as it stands": prompt + text, "none": None, "program": body}[kind]
+
+
+PROBLEMS, REPLIES = read()
+
+
+def test_there_are_enough_texts():
+    """At least sixty texts, each with a name of its own, each with a program for every policy."""
+    assert len(REPLIES) >= 60
+    assert len(REPLIES) == len({reply.name for reply in REPLIES})
+    assert [set(names())] * len(REPLIES) == [set(reply.programs) for reply in REPLIES]
+
+
+@pytest.mark.parametrize("reply", REPLIES, ids=[reply.name for reply in REPLIES])
+def test_each_policy_makes_the_documented_program(reply):
+    """Each policy makes of a text what the file says, letter by letter."""
+    problem = PROBLEMS[reply.completion.key.problem_id]
+    found = {policy: extract(problem, reply.completion, policy).text for policy in names()}
+    assert reply.programs == found
+
+
+@pytest.mark.parametrize("reply", REPLIES, ids=[reply.name for reply in REPLIES])
+def test_what_changed_a_text_is_recorded(reply):
+    """A program that is not the text as it stands has more steps than the one that made it a program."""
+    problem = PROBLEMS[reply.completion.key.problem_id]
+    plain = extract(problem, reply.completion)
+    for policy in names():
+        program = extract(problem, reply.completion, policy)
+        assert program.steps
+        assert (program.text == plain.text) or program.steps != plain.steps
+
+
+@pytest.mark.parametrize("policy", names())
+def test_the_example_on_the_page_is_right(policy):
+    """The page on extraction has a section for each policy, and its example is what the policy does."""
+    page = PAGE.read_text("utf-8")
+    prompt = re.search(r"^~~~python prompt\n(.*?)^~~~$", page, re.MULTILINE | re.DOTALL)
+    section = re.search(rf"^## `{re.escape(policy)}`$(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    assert prompt is not None
+    assert section is not None
+    example = re.search(
+        r"^~~~text reply\n(.*?)^~~~\n\nbecomes \((.*?)\)\n\n^~~~python program\n(.*?)^~~~$",
+        section[1],
+        re.MULTILINE | re.DOTALL,
+    )
+    assert example is not None
+    problem = Problem(id="p", prompt=prompt[1], entry_point="total", test="def check(candidate): ...\n")
+    key = SampleKey(problem_id="p", sample_index=0)
+    written = Completion(key=key, row=0, line=1, digest="d", form="completion", text=example[1])
+    program = extract(problem, written, policy)
+    assert (example[2], example[3]) == ("; ".join(program.steps), (program.text or "").rstrip("\n") + "\n")
