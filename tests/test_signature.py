@@ -37,7 +37,7 @@ def changed(**fields: object) -> Header:
 def test_the_line():
     """The signature is name:value pairs with bars between them, in a fixed order."""
     expected = (
-        "benchmark:starter@0123456789ab|timeout:3s-own|memory:4GiB|verdict:auto|isolation:full|python:3.11.7|"
+        "benchmark:starter@0123456789ab|timeout:3s-own|memory:4GiB|extract:raw|verdict:auto|isolation:full|python:3.11.7|"
         "packages:numpy-2.0+x-1|seed:0|dedup:yes|passcurve:1.0"
     )
     assert expected == signature(HEADER)
@@ -53,6 +53,7 @@ def test_the_line():
         {"limits__clock": "wall"},
         {"limits__memory_bytes": 2 << 30},
         {"verdict": "shared"},
+        {"extract": "auto"},
         {"dedup": False},
         {"jail__isolation": "none"},
         {"jail__python": "3.12.0"},

@@ -84,7 +84,7 @@ def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -
                     header=header,
                     problem=problem,
                     verdict=verdict,
-                    program=extract(problem, completion) if completion is not None else None,
+                    program=extract(problem, completion, header.extract) if completion is not None else None,
                     missing=missing or f"row {row} of {header.samples!r} has gone or has changed since it was judged",
                 )
             )

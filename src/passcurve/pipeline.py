@@ -14,7 +14,9 @@ import msgspec
 from passcurve import __version__
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import DataError, Interrupted
+from passcurve.extract import DEFAULT as AS_IT_STANDS
 from passcurve.extract import extract
+from passcurve.extract import find as find_policy
 from passcurve.langs import python as language
 from passcurve.langs.calibrate import Calibrations, Settled
 from passcurve.langs.judge import judge as to_verdict
@@ -97,6 +99,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool = False
     dedup: bool = True
     seed: int = 0
+    extract: str = AS_IT_STANDS
+    """The policy by which texts become programs; ``docs/extraction.md`` has them all."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,6 +180,7 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
     Raises Interrupted when the user stops it (what was done is stored), and each room's errors.
     """
     problems = choose_problems(request.benchmark, request.problems)
+    find_policy(request.extract)
     if request.results is not None:
         try_to_write(request.results.absolute().parent)
     optional = tuple(dict.fromkeys([*tools.OPTIONAL, *request.benchmark.packages]))
@@ -194,6 +199,7 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
         subset=request.subset,
         problems=request.problems,
         seed=request.seed,
+        extract=request.extract,
     )
     with RunDir(request.run).judge(header) as store:
         with Pool(_workers(request), found, toolchain, request.limits, language.REFEREE_ROLE) as pool:
@@ -312,8 +318,9 @@ class _Road:
                 self._alike.add(problem.id, line.program)
             self._count(row.row, stored)
             return
-        program = extract(problem, row)
-        short = Row(row.row, row.digest, row.key)
+        program = extract(problem, row, self._request.extract)
+        # The default policy has one step, the same for all: there is nothing to tell.
+        short = Row(row.row, row.digest, row.key, program.steps if self._request.extract != AS_IT_STANDS else ())
         if program.text is None:
             self._say(short, "", Verdict(key=row.key, status="no_code", mode="none", message=program.steps[-1]))
             return
@@ -386,7 +393,7 @@ class _Road:
                 self._say(row, unit.digest, verdict)
 
     def _say(self, row: Row, digest: str, verdict: Verdict) -> None:
-        verdict = msgspec.structs.replace(verdict, key=row.key)
+        verdict = msgspec.structs.replace(verdict, key=row.key, extraction=row.steps)
         self._lines.append(VerdictLine(row=row.row, digest=row.digest, program=digest, verdict=verdict))
         if len(self._lines) >= BATCH_ROWS:
             self.flush()

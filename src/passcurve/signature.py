@@ -12,6 +12,7 @@ def signature(header: Header) -> str:
         "benchmark": f"{header.benchmark}@{header.benchmark_digest[:12]}",
         "timeout": f"{limits.timeout_s:g}s-{limits.clock}",
         "memory": f"{limits.memory_bytes / (1 << 30):g}GiB",
+        "extract": header.extract,
         "verdict": header.verdict,
         "isolation": jail.isolation,
         "python": jail.python,

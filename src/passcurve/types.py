@@ -138,6 +138,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     """Types that were reduced to plain data on their way to the tests."""
     suspicious: tuple[str, ...] = ()
     """What the sample was seen to try that no honest program needs."""
+    extraction: tuple[str, ...] = ()
+    """The steps that made the program; empty where it is the text as it stands."""
 
     @property
     def passed(self) -> bool:
@@ -258,3 +260,5 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The pattern that chose some of the problems; empty for all."""
     seed: int = 0
     """Seeds ``random`` in the referee and in the jail, together with the problem's id."""
+    extract: str = "raw"
+    """The policy by which texts became programs."""

@@ -16,12 +16,14 @@ class Row(NamedTuple):
     row: int
     digest: str
     key: SampleKey
+    steps: tuple[str, ...] = ()
+    """How its program came about, where that is told."""
 
 
 class Unit:
     """One program to be judged, and the rows that wrote exactly it."""
 
-    __slots__ = ("_rows", "digest", "job", "mode", "problem", "program", "size")
+    __slots__ = ("_rows", "_steps", "digest", "job", "mode", "problem", "program", "size")
 
     def __init__(self, problem: Problem, program: str, digest: str) -> None:
         self.problem, self.program, self.digest = problem, program, digest
@@ -30,13 +32,17 @@ class Unit:
         self.size = len(program)
         # Of a program that hangs until all others are done there may be a million rows: three numbers each.
         self._rows = array("Q")
+        self._steps: dict[int, tuple[str, ...]] = {}
 
     def add(self, row: Row) -> None:
         """Take a row that wrote this program."""
         self._rows.extend((row.row, int(row.digest, 16), row.key.sample_index))
+        if row.steps:
+            self._steps[row.row] = row.steps
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows as they came."""
         numbers = iter(self._rows)
         for row, digest, index in zip(numbers, numbers, numbers, strict=True):
-            yield Row(row, f"{digest:016x}", SampleKey(problem_id=self.problem.id, sample_index=index))
+            key = SampleKey(problem_id=self.problem.id, sample_index=index)
+            yield Row(row, f"{digest:016x}", key, self._steps.get(row, ()))

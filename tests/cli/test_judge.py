@@ -98,7 +98,7 @@ class TestExamples:
     def test_signature(self, judged):
         """The signature names what could change the number."""
         assert re.fullmatch(
-            r"benchmark:starter@[0-9a-f]{12}\|timeout:1s-own\|memory:[0-9.]+GiB\|verdict:auto\|"
+            r"benchmark:starter@[0-9a-f]{12}\|timeout:1s-own\|memory:[0-9.]+GiB\|extract:raw\|verdict:auto\|"
             r"isolation:(full|restricted)\|python:3\.\d+\.\d+\|packages:[^|]+\|seed:0\|dedup:yes\|passcurve:[^|]+",
             judged.done.record["signature"],
         )

@@ -324,6 +324,7 @@ class TestStage:
             {"benchmark_digest": "c" * 64},
             {"limits": Limits(memory_bytes=1 << 30)},
             {"verdict": "shared"},
+            {"extract": "auto"},
             {"seed": 1},
             {"jail": Jail(isolation="none", layers=())},
         ],

@@ -68,6 +68,7 @@ def judge(
     verdict: VerdictMode = typer.Option(
         VerdictMode.auto, help="Where tests run: apart (referee) or beside the sample."
     ),
+    extract: str = typer.Option("raw", help="How texts become programs: raw (as they stand), auto, or another policy."),
     isolation: Isolation = typer.Option(Isolation.auto, help="Demand a level of isolation; none must be asked for."),
     packages: str = typer.Option("", help="Installed packages that samples may import, comma-separated."),
     python: Optional[str] = typer.Option(
@@ -120,6 +121,7 @@ def judge(
             subset=subset,
             strict=strict,
             dedup=dedup,
+            extract=extract,
         )
         with Display(lambda: evidence.about_rows(source)) as display:
             result = pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))

@@ -86,6 +86,7 @@ def verdict_text(
     parts += [_titled("prompt", problem.prompt)]
     if program is None:
         parts.append(f"program: {missing}\n")
+        parts += [_titled("it was made so", "\n".join(verdict.extraction))] if verdict.extraction else []
     else:
         steps = "; ".join(program.steps)
         parts.append(_titled(f"program ({steps})", program.text if program.text is not None else "(none)"))

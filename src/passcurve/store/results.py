@@ -22,7 +22,7 @@ from passcurve.store.samples import RawRow, scan
 from passcurve.types import Isolation, Verdict
 
 _ALWAYS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
-_OURS = _ALWAYS | {"message", "exception", "call", "suspicious"}
+_OURS = _ALWAYS | {"message", "exception", "call", "suspicious", "extraction"}
 _READ = msgspec.json.Decoder(
     msgspec.defstruct("_Ours", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in sorted(_OURS)])
 )
@@ -158,6 +158,8 @@ def _found(verdict: Verdict, isolation: Isolation) -> str:
         found += f', "call": {json.dumps(msgspec.structs.asdict(verdict.call))}'
     if verdict.suspicious:
         found += f', "suspicious": {json.dumps(verdict.suspicious)}'
+    if verdict.extraction:
+        found += f', "extraction": {json.dumps(verdict.extraction)}'
     return found
 
 

@@ -41,6 +41,7 @@ def _settings(header: Header) -> dict[str, object]:
         "version": header.version,
         "benchmark_digest": header.benchmark_digest,
         **{f"limits.{name}": value for name, value in msgspec.structs.asdict(header.limits).items()},
+        "extract": header.extract,
         "verdict": header.verdict,
         "problems": header.problems,
         "seed": header.seed,

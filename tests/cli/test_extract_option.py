@@ -1,0 +1,105 @@
+"""``passcurve judge --extract``: the policy decides what is run, and is told wherever the score is."""
+
+from __future__ import annotations
+
+import pytest
+
+FENCED = "Here it is:\n\n```python\n{}```\n\nIt rounds up.\n"
+WHOLE = "def boxes_needed(eggs: int, size: int) -> int:\n    return -(-eggs // size)\n"
+
+RAW = ("--extract", "raw")
+
+
+def reply(text: str, form: str = "completion") -> dict[str, str]:
+    """Return a row of the first problem."""
+    return {"task_id": "starter/0", form: text}
+
+
+def results(shell, *words: str) -> list[dict]:
+    """Judge the samples and return their rows with verdicts."""
+    shell("judge", "s.jsonl", "--subset", "--json", *words)
+    return shell.rows("s.jsonl_results.jsonl")
+
+
+def test_the_policy_decides_what_is_run(shell):
+    """A chat reply fails as it stands and passes when its fenced block is taken."""
+    shell.write("s.jsonl", [reply(FENCED.format(WHOLE)), reply("    return -(-eggs // size)\n")])
+    assert [["compile", "passed"], ["passed", "passed"]] == [
+        [row["status"] for row in results(shell, "--extract", policy)] for policy in ("raw", "auto")
+    ]
+
+
+def test_a_policy_that_says_nothing_is_raw(shell):
+    """Without the option the text is taken as it stands, and nothing is said of it in the results."""
+    shell.write("s.jsonl", [reply("    return -(-eggs // size)\n"), reply(FENCED.format(WHOLE))])
+    found = [[(row["result"], "extraction" in row) for row in results(shell, *words)] for words in ([], RAW)]
+    assert found[0] == found[1]
+    assert [("passed", False), False] == [found[0][0], found[0][1][1]]
+
+
+def test_the_signature_has_the_policy(shell):
+    """The score is signed with the policy."""
+    shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
+    record = shell("judge", "s.jsonl", "--subset", "--json", "--extract", "fence-first").record
+    assert "|extract:fence-first|" in record["signature"]
+
+
+def test_equal_programs_keep_the_steps_of_their_own_texts(shell):
+    """Texts of which the same program was made share its verdict, and each row tells its own steps."""
+    texts = [FENCED.format(WHOLE), WHOLE, "<think>Hm.</think>" + WHOLE, WHOLE]
+    shell.write("s.jsonl", [reply(text) for text in texts])
+    taken = "taken as a whole program"
+    assert [
+        (True, ["took block 1 of 1", taken]),
+        (True, [taken]),
+        (True, ["dropped thinking (18 characters)", taken]),
+        (True, [taken]),
+    ] == [(row["passed"], row["extraction"]) for row in results(shell, "--extract", "fence-first")]
+
+
+def test_what_leaves_no_program_is_no_code(shell):
+    """A reply that was cut off while thinking is no_code, with the reason."""
+    shell.write("s.jsonl", [reply("<think>\nWell, " + WHOLE)])
+    (row,) = results(shell, "--extract", "auto")
+    said = "there is thinking and no answer after it"
+    assert ("no_code", said, [said]) == (row["status"], row["message"], row["extraction"])
+
+
+def test_show_tells_the_steps(shell):
+    """``show`` has the program that the run's policy made, with its steps, in both forms."""
+    shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
+    shell("judge", "s.jsonl", "--subset", "--extract", "fence-last")
+    steps = ["took block 1 of 1", "taken as a whole program"]
+    done = shell("show", "s.jsonl", "0", "0")
+    assert f"program ({'; '.join(steps)}):\n    def boxes_needed" in done.out
+    (found,) = shell("show", "s.jsonl", "0", "--json").record["verdicts"]
+    assert (WHOLE, steps, steps) == (found["program"], found["steps"], found["extraction"])
+
+
+def test_show_tells_the_steps_when_the_samples_have_gone(shell):
+    """The steps are stored with the verdict: they are told when the text is no longer there."""
+    shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
+    shell("judge", "s.jsonl", "--subset", "--extract", "fence-last")
+    (shell.folder / "s.jsonl").unlink()
+    done = shell("show", "s.jsonl.passcurve", "0", "0")
+    assert "it was made so:\n    took block 1 of 1\n    taken as a whole program\n" in done.out
+
+
+def test_results_can_be_judged_again_by_another_policy(shell):
+    """What an older judgement said of the extraction does not stay in the results of a newer one."""
+    shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
+    shell.write("again.jsonl", results(shell, "--extract", "auto"))
+    shell("judge", "again.jsonl", "--subset")
+    (row,) = shell.rows("again.jsonl_results.jsonl")
+    assert ("compile", False) == (row["status"], "extraction" in row)
+
+
+@pytest.mark.parametrize(("name", "hint"), [("fence-frist", "did you mean 'fence-first'?"), ("none", "known: raw, ")])
+def test_an_unknown_policy(shell, name, hint):
+    """A policy that there is not is refused in one line with exit code 2, before anything is made."""
+    shell.write("s.jsonl", [reply(WHOLE)])
+    done = shell("judge", "s.jsonl", "--subset", "--extract", name)
+    assert (2, "", 1) == (done.code, done.out, done.err.count("\n"))
+    assert f"unknown extraction policy {name!r}" in done.err
+    assert hint in done.err
+    assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]
