@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
+from typing import NamedTuple
 
 import pytest
 
@@ -21,9 +22,16 @@ MEMORY = 1 << 30
 FULL = MAX_CHARS - 100
 
 
-def full(piece: str, start: str = "", end: str = "") -> str:
-    """Return as many copies of a piece as a text that is taken apart may hold."""
-    return start + piece * ((FULL - len(start) - len(end)) // len(piece)) + end
+class Full(NamedTuple):
+    """As many copies of a piece as a text that is taken apart may hold."""
+
+    piece: str
+    start: str = ""
+    end: str = ""
+
+    def text(self, share: int) -> str:
+        """Return the text, or one of a share of its length."""
+        return self.start + self.piece * ((FULL // share - len(self.start + self.end)) // len(self.piece)) + self.end
 
 
 TEXTS = {
@@ -31,39 +39,39 @@ TEXTS = {
     "a million fences": "```\n" * 1_000_000,
     "a million tags": "<think></think>" * 1_000_000,
     "a million closing tags": "x</think>" * 1_000_000,
-    "closing tags on lines of their own": full("</think>\n"),
+    "closing tags on lines of their own": Full("</think>\n"),
     "opening tags": "<think>" * 1_000_000,
     "blanks": " " * (10 << 20) + "x",
     "line ends": "\r" * (10 << 20) + "x",
-    "many fences": full("```\n"),
-    "many fences of python": full("```python\nx = (\n```\n"),
-    "fences of python with an answer": full("```python\ndef f(x):\n    return g(x)\n```\n"),
-    "fences in a list": full("- ```\n"),
+    "many fences": Full("```\n"),
+    "many fences of python": Full("```python\nx = (\n```\n"),
+    "fences of python with an answer": Full("```python\ndef f(x):\n    return g(x)\n```\n"),
+    "fences in a list": Full("- ```\n"),
     "a deep list": "".join("  " * depth + "- a\n" for depth in range(240)),
-    "quotations": full("> ", end="\n"),
-    "wrapped fences": full("````markdown\n```markdown\n```python\n", end="x\n"),
-    "an import of many parts": full("a.", "import ", "a"),
-    "an import of many parts and lines": full("a.\\\n", "def f(x): return 1\nimport ", "a"),
-    "brackets": full("("),
-    "braces": full("{1:", "    return "),
-    "minus signs": full("-", "    return ", "1"),
-    "sums": full("1+", "    return ", "1"),
-    "calls": full("()", "    return x"),
-    "attributes": full(".x", "    return x"),
-    "lambdas": full("lambda:0\n", "def f(x): return x\n"),
+    "quotations": Full("> ", end="\n"),
+    "wrapped fences": Full("````markdown\n```markdown\n```python\n", end="x\n"),
+    "an import of many parts": Full("a.", "import ", "a"),
+    "an import of many parts and lines": Full("a.\\\n", "def f(x): return 1\nimport ", "a"),
+    "brackets": Full("("),
+    "braces": Full("{1:", "    return "),
+    "minus signs": Full("-", "    return ", "1"),
+    "sums": Full("1+", "    return ", "1"),
+    "calls": Full("()", "    return x"),
+    "attributes": Full(".x", "    return x"),
+    "lambdas": Full("lambda:0\n", "def f(x): return x\n"),
     "a chain of names": "".join(f"a{n} = a{n + 1}\n" for n in range(4_000)) + "def f(x): return a0\n",
-    "functions of one name": full("def f(x): return 1\n"),
-    "functions that stop": full("def f(x)\n"),
-    "imports that are prose": full("from the list\n"),
-    "decorators": full("@a\n", end="def f(x): return 1\n"),
+    "functions of one name": Full("def f(x): return 1\n"),
+    "functions that stop": Full("def f(x)\n"),
+    "imports that are prose": Full("from the list\n"),
+    "decorators": Full("@a\n", end="def f(x): return 1\n"),
     "deep blocks": "".join(" " * depth + "while 1:\n" for depth in range(300)),
-    "elif": full(" elif 1:\n  x\n", "def f(x):\n if 1:\n  x\n"),
-    "nulls": "\0" * FULL,
+    "elif": Full(" elif 1:\n  x\n", "def f(x):\n if 1:\n  x\n"),
+    "nulls": Full("\0"),
     "half a surrogate pair": "def f(x):\n    return '\ud800'\n",
     "half a surrogate pair in a fence": "```python\ndef f(x):\n    return '\udfff'\n```\n",
     "a null in a program": "def f(x):\n    return 1\n\0\n",
-    "form feeds": full("\f\x0b\x1c\u2028", "def f(x):\n    return 1\n"),
-    "tabs": full("\t", end="x"),
+    "form feeds": Full("\f\x0b\x1c\u2028", "def f(x):\n    return 1\n"),
+    "tabs": Full("\t", end="x"),
     "a formatted string": "    return f'" + "{x:" * 200 + "}" * 200 + "'\n",
     "a long number": "    return " + "9" * 60_000 + "\n",
     "escapes that are warned of": "    return '\\d' is 1\n",
@@ -77,13 +85,16 @@ def completion(text: str) -> Completion:
     )
 
 
+@pytest.mark.parametrize("share", [8, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_policy_comes_to_an_end(name):
+def test_every_policy_comes_to_an_end(name, share):
     """Each policy takes any text apart in bounded time and memory, and says what it did in few words."""
+    given = TEXTS[name]
+    text = given.text(share) if isinstance(given, Full) else given
     for policy in POLICIES:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.process_time()
-        program = extract(PROBLEM, completion(TEXTS[name]), policy)
+        program = extract(PROBLEM, completion(text), policy)
         assert time.process_time() - start < SECONDS, policy
         assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10 < MEMORY, policy
         assert 0 < sum(map(len, program.steps)) < 1000
