@@ -48,7 +48,9 @@ from passcurve.types import (
     Mode,
     Problem,
     SampleKey,
+    Slowest,
     Status,
+    Suspect,
     Verdict,
 )
 from passcurve.units import Row, Unit
@@ -118,21 +120,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         from passcurve.stats.estimate import estimate
 
         return estimate([counts for counts in self.tally.counts() if counts.n], [1])[0]
-
-
-class Slowest(msgspec.Struct, frozen=True, kw_only=True):
-    """The passing sample that came nearest to the limit of time."""
-
-    key: SampleKey
-    own_s: float
-
-
-class Suspect(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample that tried what no honest program needs."""
-
-    key: SampleKey
-    status: Status
-    seen: tuple[str, ...]
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

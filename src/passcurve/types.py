@@ -147,6 +147,21 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
         return self.status == "passed"
 
 
+class Slowest(msgspec.Struct, frozen=True, kw_only=True):
+    """The passing sample that came nearest to the limit of time."""
+
+    key: SampleKey
+    own_s: float
+
+
+class Suspect(msgspec.Struct, frozen=True, kw_only=True):
+    """A sample that tried what no honest program needs."""
+
+    key: SampleKey
+    status: Status
+    seen: tuple[str, ...]
+
+
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """The sufficient statistics of one problem: n samples judged, c of them passed."""
 
