@@ -127,7 +127,7 @@ def growth(found: Growth) -> str:
             f"Memory grows by {found.judged_bytes():.0f} bytes a row without dedup (between the second fifth of the "
             f"larger run and its fourth), by {found.shared_bytes():.0f} with it (between the two sizes).",
             f"A run of {rows:,} that was stopped when all verdicts were stored is taken up again and finished, "
-            f"results and all, in {found.resumed.used.wall_s:.1f} s.",
+            f"results and all, in {found.resumed.used.wall_s:.1f} s ({found.resumed.used.cpu_s:.1f} s of CPU).",
         ]
     )
 
