@@ -8,6 +8,9 @@ PasscurveError            1  something failed and it was not the model
 │   └── IsolationError    2  a level of isolation was asked for that this host cannot give
 ├── StoreError            1  a run directory could not be read, written or locked
 ├── FetchError            1  a benchmark could not be fetched or its checksum is wrong
+├── ModelError            1  a back end could not be reached or gave no sample
+│   ├── RefusedError      2  a back end refuses what is asked: the key, the model, a setting
+│   └── TooLongError      1  a prompt and its answer do not fit into the model's context
 └── Interrupted         130  the user stopped the run; what was done is stored
 
 The number is the exit code of a command that ends with this error.
@@ -56,6 +59,20 @@ class StoreError(PasscurveError):
 
 class FetchError(PasscurveError):
     """A benchmark could not be fetched, or what came is not what was expected."""
+
+
+class ModelError(PasscurveError):
+    """A back end could not be reached, or gave no sample."""
+
+
+class RefusedError(ModelError):
+    """A back end refuses what is asked, and would again: the key, the model, a setting."""
+
+    exit_code = 2
+
+
+class TooLongError(ModelError):
+    """A prompt and its answer do not fit into the model's context; other problems may fit."""
 
 
 class Interrupted(PasscurveError):  # noqa: N818 - it is not an error of anybody

@@ -82,6 +82,123 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     missing: str = ""
 
 
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model is shown for a problem: a text to continue, or a conversation to answer."""
+
+    problem_id: str
+    text: str = ""
+    """To be continued; empty when there are messages."""
+    messages: tuple[Message, ...] = ()
+    stub: str
+    """The problem's own prompt, which a completion continues."""
+    reference: str | None = None
+    """For back ends that are no model; no other looks at it."""
+
+
+class Decoding(msgspec.Struct, frozen=True, kw_only=True):
+    """How samples are drawn; None leaves it to the model."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    """Texts before which a completion ends."""
+    seed: int = 0
+    """Each sample has a seed of its own that follows from this one, the problem and its index."""
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What a back end is asked at once: some samples of one problem."""
+
+    prompt: Prompt
+    decoding: Decoding
+    indices: tuple[int, ...]
+    """Which samples of the problem, from 0."""
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One sample as a back end gave it; None is what it did not say."""
+
+    key: SampleKey
+    text: str
+    """Never trimmed."""
+    form: Literal["completion", "solution"] = "completion"
+    reasoning: str = ""
+    """What the model thought, where the server tells it apart."""
+    finish_reason: str = ""
+    """``length`` when the model was cut off."""
+    seed: int | None = None
+    prompt_tokens: int | None = None
+    """Of the whole request, as the next three; only its first sample has them."""
+    completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    latency_s: float = 0.0
+    """From sending the request that succeeded to its end."""
+    attempts: int = 1
+    """How often it was sent."""
+    request: str = ""
+    """Digest of what was sent."""
+    server_model: str = ""
+    fingerprint: str = ""
+
+
+class Generation(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that could change what a model writes; one run directory holds completions of one of these."""
+
+    version: str
+    benchmark: str
+    benchmark_digest: str
+    model: str
+    """As it was asked for: ``openai:NAME``."""
+    identity: dict[str, str]
+    """What the back end says of itself: address, endpoint, digest of a file."""
+    prompt: str
+    """Name of the style of prompts."""
+    prompt_digest: str
+    """Of all prompts as they are sent."""
+    decoding: Decoding
+
+
+class Generated(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the generation is."""
+
+    planned: int
+    stored: int
+    """Samples that are there, of this session and of earlier ones."""
+    fresh: int
+    """Samples of this session."""
+    truncated: int
+    """Samples whose model was cut off."""
+    retried: int
+    """Attempts that failed and were made again."""
+    prompt_tokens: int
+    completion_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    uncounted: int
+    """Samples of which the server did not tell the tokens."""
+    latency_s: float
+    """Sum over all samples."""
+    seconds: float
+    """Of this session, until the last reply."""
+    fresh_tokens: int
+    """Tokens that this session's samples have."""
+    failures: tuple[str, ...]
+    """Why samples are missing, each reason once."""
+    ended_by: str
+    """What ended the generation before all was there; empty when nothing did."""
+    exit_code: int
+    """Of what ended it; 0 when nothing did."""
+
+
 class Program(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The source that is run for a completion, and how it came about."""
 
@@ -277,3 +394,5 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Seeds ``random`` in the referee and in the jail, together with the problem's id."""
     extract: str = "raw"
     """The policy by which texts became programs."""
+    generation: Generation | None = None
+    """How the samples were drawn, where that was done by us."""
