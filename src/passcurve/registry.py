@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
+
+from passcurve.errors import UnknownNameError, UsageError, nearest
 
 PUBLIC: dict[str, str] = {
     "Benchmark": "passcurve.types:Benchmark",
@@ -78,6 +81,30 @@ PUBLIC: dict[str, str] = {
     "temperature_hull": "passcurve.stats:temperature_hull",
 }
 """The public names of the package, each with its module and attribute."""
+
+
+BACKENDS: dict[str, str] = {
+    "command": "passcurve.models.command:Command",
+    "mutant": "passcurve.models.mutant:Mutant",
+    "openai": "passcurve.models.openai:OpenAI",
+    "recorded": "passcurve.models.recorded:Recorded",
+}
+"""What can write samples, by what stands before the colon in ``--model``."""
+
+
+def backend(spec: str) -> tuple[Any, str]:
+    """Return the class that ``--model name:words`` names, and the words.
+
+    Raises UnknownNameError with the names that there are, UsageError when there is no colon.
+    """
+    name, colon, words = spec.partition(":")
+    if name not in BACKENDS:
+        known = ", ".join(f"{each}:" for each in BACKENDS)
+        hint = nearest(name, BACKENDS) if colon else f"; is it openai:{spec}?"
+        raise UnknownNameError(f"--model {spec!r} names no back end{hint} (known: {known})")
+    if not colon:
+        raise UsageError(f"--model {spec!r} lacks its colon; write it like {name}:")
+    return load(BACKENDS[name]), words
 
 
 def load(target: str) -> object:

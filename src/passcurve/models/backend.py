@@ -1,0 +1,73 @@
+"""What every back end is: built from the words behind its name, asked for samples, closed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Literal, Protocol, Self
+
+import msgspec
+
+from passcurve.types import Order, Prompt, Reply
+
+Style = Literal["base", "chat"]
+"""A prompt that the model continues, or a conversation that it answers."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user may say of a back end; none of it is stored but what the back end tells as its identity."""
+
+    base_url: str = "http://127.0.0.1:8000/v1"
+    """Root of an OpenAI-compatible server, ``/v1`` included."""
+    api_key: str = ""
+    api_key_name: str = ""
+    """The variable that the key was taken from, for messages."""
+    request_timeout_s: float = 600.0
+    """Of one request, from sending it to the last byte of its answer."""
+    max_retries: int = 6
+    extra_body: Mapping[str, object] = {}
+    """Fields that are sent with each request as they stand."""
+    concurrency: int = 8
+    """How many orders come at once."""
+    style: Style = "base"
+    seed: int = 0
+
+
+class Backend(Protocol):
+    """Writes samples; ``generate`` is called by several threads at once."""
+
+    draws: bool
+    """Whether temperature, top-p and the like mean anything to it."""
+    identity: dict[str, str]
+    """What of it could change a sample, in words."""
+
+    @classmethod
+    def open(cls, words: str, settings: Settings) -> Self:
+        """Build one from what stands behind the colon.
+
+        Raises UsageError for words that it does not understand, DataError for a file that it cannot read.
+        """
+        ...
+
+    def generate(self, order: Order) -> Iterator[Reply]:
+        """Yield a reply for each sample of an order, as they come.
+
+        Raises RefusedError when it would be refused again, TooLongError when the prompt does not fit, ModelError when
+        there is no reply after all attempts; what was yielded before counts.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds; calls that are under way fail."""
+        ...
+
+
+def sample_seed(seed: int, problem_id: str, index: int) -> int:
+    """Return the seed of one sample, from 0 to 2**31 - 1: the same for the same run seed, problem and index."""
+    text = f"{seed}\0{problem_id}\0{index}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big") >> 1
+
+
+def conversation(prompt: Prompt) -> list[dict[str, str]]:
+    """Return the messages of a prompt as servers and programs take them."""
+    return [{"role": message.role, "content": message.content} for message in prompt.messages]

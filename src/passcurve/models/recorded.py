@@ -1,0 +1,91 @@
+"""The back end ``recorded:FILE``: samples that were written before, as if a model wrote them now."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from passcurve.errors import DataError, ModelError, UsageError
+from passcurve.models.backend import Settings
+from passcurve.types import Order, Reply, SampleKey
+
+
+class _Row(msgspec.Struct):
+    task_id: str
+    completion: str | None = None
+    solution: str | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Row)
+
+
+class Recorded:
+    """Gives the i-th row of a problem as its sample i; the file is indexed once and read row by row."""
+
+    draws = False
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offsets: dict[str, array[int]] = {}
+        self._lock = threading.Lock()
+        try:
+            self._file = path.open("rb")
+            try:
+                self.identity = {"file": path.name, "digest": self._index()}
+            except BaseException:
+                self._file.close()
+                raise
+        except OSError as error:
+            raise DataError(f"recorded: cannot read {str(path)!r}: {error.strerror or error}") from None
+
+    @classmethod
+    def open(cls, words: str, settings: Settings) -> Self:  # noqa: ARG003 - every back end is built alike
+        """Open the file that stands behind the colon."""
+        if not words:
+            raise UsageError("recorded: names no file; write it like recorded:samples.jsonl")
+        return cls(Path(words))
+
+    def generate(self, order: Order) -> Iterator[Reply]:
+        """Yield the rows; raises ModelError for a sample that the file does not have."""
+        problem_id = order.prompt.problem_id
+        offsets = self._offsets.get(problem_id, array("Q"))
+        for index in order.indices:
+            if index >= len(offsets):
+                raise ModelError(
+                    f"recorded: {str(self._path)!r} has {len(offsets)} samples of {problem_id!r}, not {index + 1}"
+                )
+            with self._lock:
+                self._file.seek(offsets[index])
+                row = _DECODER.decode(self._file.readline())
+            key = SampleKey(problem_id=problem_id, sample_index=index)
+            if row.solution is not None:
+                yield Reply(key=key, text=row.solution, form="solution")
+            else:
+                yield Reply(key=key, text=row.completion or "")
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._file.close()
+
+    def _index(self) -> str:
+        digest = hashlib.blake2b(digest_size=16)
+        offset = 0
+        for number, line in enumerate(self._file, start=1):
+            digest.update(line)
+            if number == 1 and line.startswith(b"\x1f\x8b"):
+                raise DataError(f"recorded: {str(self._path)!r} is compressed; unpack it first (gunzip -k)")
+            if line.strip():
+                try:
+                    row = _DECODER.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    raise DataError(f"recorded: {str(self._path)!r}, line {number}: {error}") from None
+                self._offsets.setdefault(row.task_id, array("Q")).append(offset)
+            offset += len(line)
+        return digest.hexdigest()

@@ -1,0 +1,183 @@
+"""A server of our own that errs on purpose, on a real socket of the loopback, and what asks it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from passcurve.types import Decoding, Order, Prompt
+
+TOO_LONG = (
+    "This model's maximum context length is 256 tokens. However, you requested 300 tokens. Please reduce the length."
+)
+
+
+class Server:
+    """Answers as an OpenAI-compatible server would, or as one does that has the fault of the moment.
+
+    ``fault`` is asked before each answer, with the number of the request from 0 and its body, and names a fault or
+    nothing.  ``text`` makes the text of a choice.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        """Bodies of the requests, in order."""
+        self.headers: list[dict[str, str]] = []
+        self.at: list[float] = []
+        self.fault: Callable[[int, dict[str, Any]], str] = lambda number, body: ""
+        self.text: Callable[[dict[str, Any], int], str] = lambda body, choice: f"    return {choice}\n"
+        self.takes_s = 0.0
+        self.retry_after = "0"
+        self.open = self.most_open = 0
+        self._lock = threading.Lock()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                with server._lock:
+                    number = len(server.asked)
+                    server.asked.append(body | {"path": self.path})
+                    server.headers.append({name.lower(): value for name, value in self.headers.items()})
+                    server.at.append(time.monotonic())
+                    server.open += 1
+                    server.most_open = max(server.most_open, server.open)
+                try:
+                    time.sleep(server.takes_s)
+                    server._answer(self, body, server.fault(number, body))
+                except (BrokenPipeError, ConnectionResetError):
+                    self.close_connection = True
+                finally:
+                    with server._lock:
+                        server.open -= 1
+
+            def do_GET(self) -> None:
+                server._send(self, 200, {"data": [{"id": "tiny-coder"}, {"id": "other"}]})
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        class Quiet(ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 128
+
+            def handle_error(self, *_: object) -> None:
+                pass
+
+        self._http = Quiet(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._http.shutdown()
+        self._http.server_close()
+
+    def _answer(self, to: BaseHTTPRequestHandler, body: dict[str, Any], fault: str) -> None:
+        match fault:
+            case "429":
+                self._send(to, 429, {"error": {"message": "slow down"}}, {"retry-after": self.retry_after})
+            case "500":
+                self._send(to, 500, {"error": {"message": "it broke"}})
+            case "400":
+                self._send(to, 400, {"error": {"message": "top_p must be below 2"}})
+            case "401":
+                self._send(to, 401, {"error": {"message": "wrong key"}})
+            case "404":
+                self._send(to, 404, {"error": {"message": f"The model `{body['model']}` does not exist."}})
+            case "422":
+                self._send(to, 422, {"detail": "no such field"})
+            case "too long":
+                self._send(to, 400, {"error": {"message": TOO_LONG}})
+            case "other limit":
+                words = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
+                self._send(to, 400, {"error": {"message": words}})
+            case "bad json":
+                self._send_text(to, 200, b'{"choices": [{"text": "    ret')
+            case "no choices":
+                self._send(to, 200, {"choices": []})
+            case "drop":
+                # With linger 0 the other side gets a reset.
+                to.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                to.close_connection = True
+                to.connection.close()
+            case "slow":
+                text = json.dumps(self._completion(body, fault)).encode()
+                to.send_response(200)
+                to.send_header("content-length", str(len(text)))
+                to.end_headers()
+                for at in range(len(text)):
+                    to.wfile.write(text[at : at + 1])
+                    to.wfile.flush()
+                    time.sleep(0.05)
+            case _:
+                self._send(to, 200, self._completion(body, fault))
+
+    def _completion(self, body: dict[str, Any], fault: str) -> dict[str, Any]:
+        count = 1 if fault == "n ignored" else body.get("n", 1)
+        finish = "length" if fault == "cut off" else "stop"
+        choices: list[dict[str, Any]] = []
+        for number in range(count):
+            text = self.text(body, number)
+            if fault != "stop left in":
+                for stop in body.get("stop", ()):
+                    text = text.partition(stop)[0]
+            choice: dict[str, Any] = {"index": number, "finish_reason": finish}
+            if "messages" in body:
+                choice["message"] = {"role": "assistant", "content": text, "reasoning_content": "let me think"}
+            else:
+                choice["text"] = text
+            choices.append(choice)
+        answer: dict[str, Any] = {"model": "tiny-coder-0", "system_fingerprint": "fp1", "choices": choices}
+        if fault != "no usage":
+            answer["usage"] = {
+                "prompt_tokens": 20,
+                "completion_tokens": 7 * count,
+                "completion_tokens_details": {"reasoning_tokens": 2 * count},
+                "prompt_tokens_details": {"cached_tokens": 16},
+            }
+        return answer
+
+    def _send(
+        self, to: BaseHTTPRequestHandler, status: int, body: dict[str, Any], headers: dict[str, str] | None = None
+    ) -> None:
+        self._send_text(to, status, json.dumps(body).encode(), headers)
+
+    def _send_text(
+        self, to: BaseHTTPRequestHandler, status: int, text: bytes, headers: dict[str, str] | None = None
+    ) -> None:
+        to.send_response(status)
+        for name, value in ({"content-length": str(len(text))} | (headers or {})).items():
+            to.send_header(name, value)
+        to.end_headers()
+        to.wfile.write(text)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """Return a server without a fault."""
+    made = Server()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def order() -> Callable[..., Order]:
+    """Return how to ask for some samples of one problem."""
+
+    def make(*indices: int, problem: str = "p/0", text: str = "def f():\n", **decoding: Any) -> Order:
+        prompt = Prompt(problem_id=problem, text=text, stub=text, reference="    return 1\n")
+        return Order(prompt=prompt, decoding=Decoding(**decoding), indices=indices or (0,))
+
+    return make

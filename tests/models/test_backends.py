@@ -1,0 +1,279 @@
+"""The back ends that are no server: mutations, recorded samples, programs, functions; and stop words."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import random
+import sys
+import threading
+
+import pytest
+
+from passcurve.bench.resolve import load
+from passcurve.errors import DataError, ModelError, RefusedError, UnknownNameError, UsageError
+from passcurve.models.backend import Settings
+from passcurve.models.command import Command
+from passcurve.models.function import Function
+from passcurve.models.mutant import Mutant, deck, mutations
+from passcurve.models.recorded import Recorded
+from passcurve.models.retry import is_again, waiting
+from passcurve.models.stops import HUMAN_EVAL, cut
+from passcurve.registry import backend
+from passcurve.types import Prompt
+
+SETTINGS = Settings(request_timeout_s=5.0)
+
+
+def texts(found):
+    """Return the texts of some replies."""
+    return [reply.text for reply in found]
+
+
+def test_a_text_ends_before_its_first_stop_word():
+    """The first stop word in the text ends it, whichever it is, and a second cut changes nothing."""
+    text = "    return 1\n\nprint(f())\n\ndef g():\n"
+    assert "    return 1\n" == cut(text, HUMAN_EVAL)
+    assert "    return 1\n" == cut(cut(text, HUMAN_EVAL), HUMAN_EVAL)
+    assert text == cut(text, ())
+
+
+def test_what_is_tried_again():
+    """Overload and failures of a server may pass; refusals do not."""
+    assert [True] * 6 == [is_again(status) for status in (408, 409, 429, 500, 503, 529)]
+    assert [False] * 5 == [is_again(status) for status in (400, 401, 403, 404, 422)]
+
+
+def test_waits_grow_and_differ():
+    """Without a word of the server the wait doubles up to half a minute, less a random part."""
+    rng = random.Random(7)
+    waits = [waiting(attempt, None, rng).seconds for attempt in range(1, 12)]
+    assert all(0.25 * 2**at <= wait <= 0.5 * 2**at for at, wait in enumerate(waits[:6]))
+    assert all(15.0 <= wait <= 30.0 for wait in waits[7:])
+
+
+def test_a_wait_until_a_date():
+    """Retry-After may be a date; one that has passed means at once."""
+    found = waiting(1, "Wed, 21 Oct 2015 07:28:00 GMT", None)
+    assert (0.0, True) == (found.seconds, found.asked)
+
+
+def test_the_chances_of_a_deck_add_up():
+    """The chances of a deck's programs add up to 1, the reference is first, and no program is in it twice."""
+    for problem in load("starter", cache_dir=None).problems:
+        prompt = Prompt(problem_id=problem.id, stub=problem.prompt, reference=problem.reference)
+        cards = deck(prompt, 3)
+        assert sum(card.weight for card in cards) == pytest.approx(1.0)
+        assert problem.reference == cards[0].text
+        assert len(cards) == len({card.text for card in cards}) >= 2
+        assert cards == deck(prompt, 3)
+
+
+def test_mutations_differ_in_one_place_and_are_python():
+    """Each mutation is Python, differs from the reference, and leaves the prompt alone."""
+    stub = 'def f(a, b):\n    """Sum ä, 1 < 2."""\n'
+    reference = "    if a < b and b:\n        return (a) + (b)  # ä\n    return a - 1\n"
+    found = mutations(stub, reference)
+    assert "    if a <= b and b:\n        return (a) + (b)  # ä\n    return a - 1\n" in found
+    assert "    if a < b or b:\n        return (a) + (b)  # ä\n    return a - 1\n" in found
+    assert "    if a < b and b:\n        return (a) - (b)  # ä\n    return a - 1\n" in found
+    assert "    if a < b and b:\n        return None  # ä\n    return a - 1\n" in found
+    assert "    if a < b and b:\n        return (a) + (b)  # ä\n    return a - 2\n" in found
+    assert reference not in found
+    for text in found:
+        ast.parse(stub + text)
+
+
+def test_the_starter_mutates():
+    """Every problem of the shipped benchmark has several mutations."""
+    few = [p.id for p in load("starter", cache_dir=None).problems if len(mutations(p.prompt, p.reference)) < 2]
+    assert [] == few
+
+
+def test_mutant_draws_what_its_seed_says(order):
+    """The same order gives the same texts, another seed others, and the chances are kept to."""
+    backend = Mutant.open("0.5", SETTINGS)
+    asked = order(*range(400), text="def f(a):\n", seed=1)
+    drawn = texts(backend.generate(asked))
+    assert drawn == texts(backend.generate(asked))
+    assert drawn != texts(backend.generate(order(*range(400), text="def f(a):\n", seed=2)))
+    cards = deck(asked.prompt, 1, 0.5)
+    for card in cards:
+        assert drawn.count(card.text) / 400 == pytest.approx(card.weight, abs=0.1)
+
+
+def test_mutant_needs_references(order):
+    """A problem without a reference is told by name."""
+    prompt = Prompt(problem_id="p/9", stub="def f():\n")
+    with pytest.raises(DataError, match="'p/9' has no reference"):
+        deck(prompt, 0)
+
+
+@pytest.mark.parametrize("words", ["2", "-1", "nan", "much"])
+def test_mutant_takes_a_share(words):
+    """What is no share is refused, with how to write it."""
+    with pytest.raises(UsageError, match=r"write it like mutant:0\.4"):
+        Mutant.open(words, SETTINGS)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Return how to open a file of recorded rows."""
+    made = []
+
+    def make(*rows):
+        path = tmp_path / "rows.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        made.append(Recorded.open(str(path), SETTINGS))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_recorded_gives_row_i_as_sample_i(recorded, order):
+    """The i-th row of a problem is its sample i, in whatever order they are asked for."""
+    rows = [{"task_id": f"p/{n % 2}", "completion": f"    return {n}\n"} for n in range(6)]
+    backend = recorded(*rows, {"task_id": "p/0", "solution": "def f(): ...\n"})
+    assert ["    return 4\n", "    return 0\n"] == texts(backend.generate(order(2, 0)))
+    (reply,) = backend.generate(order(3))
+    assert ("solution", "def f(): ...\n") == (reply.form, reply.text)
+    with pytest.raises(ModelError, match="has 3 samples of 'p/1', not 4"):
+        list(backend.generate(order(3, problem="p/1")))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(b"{oops\n", "line 1"), (b"\x1f\x8bxx", "compressed"), (b'{"completion": ""}\n', "task_id")],
+)
+def test_recorded_refuses_what_is_no_file_of_samples(tmp_path, text, said):
+    """A file that is damaged, compressed or of another kind is told when it is opened."""
+    (tmp_path / "bad.jsonl").write_bytes(text)
+    with pytest.raises(DataError, match=said):
+        Recorded.open(str(tmp_path / "bad.jsonl"), SETTINGS)
+
+
+ECHO = """
+import json, sys
+held = []
+for line in sys.stdin:
+    asked = json.loads(line)
+    held.append({"id": asked["id"], "completion": f"{asked['prompt']}{asked['sample_index']}/{asked['seed']}",
+                 "finish_reason": "stop", "usage": {"completion_tokens": 3}})
+    if len(held) == 2:
+        for each in reversed(held):
+            print(json.dumps(each), flush=True)
+        held.clear()
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Return how to run a text as the user's program."""
+    made = []
+
+    def make(text, timeout_s=5.0):
+        path = tmp_path / f"program{len(made)}.py"
+        path.write_text(text, "utf-8")
+        made.append(Command.open(f"{sys.executable} {path}", Settings(request_timeout_s=timeout_s)))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_a_program_may_answer_out_of_order(program, order):
+    """Each answer goes to whoever asked, though the second comes first."""
+    backend = program(ECHO)
+    found = {}
+
+    def ask(index):
+        (found[index],) = backend.generate(order(index, text="x"))
+
+    threads = [threading.Thread(target=ask, args=(index,)) for index in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert {0: f"x0/{found[0].seed}", 1: f"x1/{found[1].seed}"} == {index: each.text for index, each in found.items()}
+    assert ("stop", 3) == (found[0].finish_reason, found[0].completion_tokens)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("import sys; sys.exit(3)", RefusedError, "exit code 3"),
+        ("import sys; input(); print('hello', flush=True); sys.stdin.read()", RefusedError, "wrote 'hello"),
+        ('import sys; input(); print(\'{"id": 0, "error": "no memory"}\', flush=True)', ModelError, "no memory"),
+        ("import sys; input(); print('{\"id\": 0}', flush=True)", RefusedError, "neither 'completion'"),
+    ],
+)
+def test_a_program_that_fails(program, order, text, error, said):
+    """A program that ends, writes what is no answer, or says that it failed, is told in a line."""
+    with pytest.raises(error, match=said):
+        list(program(text).generate(order()))
+
+
+def test_a_program_that_is_silent(program, order):
+    """An answer that does not come in time fails the order."""
+    with pytest.raises(ModelError, match=r"gave no answer within 0.3 s"):
+        list(program("import sys; sys.stdin.read()", 0.3).generate(order()))
+
+
+def test_a_program_that_is_not_there():
+    """A program that cannot be started is a wrong usage."""
+    with pytest.raises(UsageError, match="cannot start 'no-such-program'"):
+        Command.open("no-such-program --x", SETTINGS)
+
+
+def test_functions_of_every_kind(order):
+    """One prompt or many, sync or async: the texts are those that the function returned."""
+
+    async def later(prompt):
+        await asyncio.sleep(0.01)
+        return prompt + "b"
+
+    async def many_later(prompts):
+        return [f"{prompt}{number}" for number, prompt in enumerate(prompts)]
+
+    for call, many, expected in (
+        (lambda prompt: prompt + "a", False, ["xa", "xa"]),
+        (later, False, ["xb", "xb"]),
+        (lambda prompts: [prompt + "c" for prompt in prompts], True, ["xc", "xc"]),
+        (many_later, True, ["x0", "x1"]),
+    ):
+        function = Function(call, many=many)
+        assert expected == texts(function.generate(order(0, 1, text="x")))
+        function.close()
+
+
+@pytest.mark.parametrize(
+    ("call", "many", "said"),
+    [
+        (lambda prompt: None, False, "returned 'NoneType'; a text"),
+        (lambda prompts: ["a"], True, "returned 'list' of 1; for 2 prompts a list of 2"),
+        (lambda prompt: 1 / 0, False, "raised ZeroDivisionError"),
+    ],
+)
+def test_functions_that_fail(order, call, many, said):
+    """What a function raises, and what it returns instead of texts, is told."""
+    with pytest.raises(ModelError, match=said):
+        list(Function(call, many=many).generate(order(0, 1)))
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "said"),
+    [
+        ("opena:x", UnknownNameError, r"did you mean 'openai'\? \(known: command:, mutant:, openai:, recorded:\)"),
+        ("gpt-4", UnknownNameError, "is it openai:gpt-4"),
+        ("mutant", UsageError, "lacks its colon; write it like mutant:"),
+        ("hf:x", UnknownNameError, "names no back end"),
+    ],
+)
+def test_a_back_end_that_is_none(spec, error, said):
+    """A name that no back end has gives the nearest and all there are."""
+    with pytest.raises(error, match=said):
+        backend(spec)

@@ -1,0 +1,248 @@
+"""The client of OpenAI-compatible servers, against a server that does what real ones did."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError
+from passcurve.models.backend import Settings, sample_seed
+from passcurve.models.openai import OpenAI
+from passcurve.types import Message, Prompt
+
+
+@pytest.fixture
+def client(server):
+    """Return how to make a client of the server."""
+    made = []
+
+    def make(model="tiny-coder", **settings):
+        settings = {"base_url": server.url, "max_retries": 3, "request_timeout_s": 5.0} | settings
+        made.append(OpenAI.open(model, Settings(**settings)))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def texts(client, order):
+    """Return the texts of an order's replies."""
+    return [reply.text for reply in client.generate(order)]
+
+
+def test_a_reply_has_all_that_the_server_said(client, server, order):
+    """Text, tokens, finish, model and fingerprint of an answer are in the reply, with what we know ourselves."""
+    (reply,) = client().generate(order(3, seed=5))
+    assert ("    return 0\n", "stop", 20, 7, 2, 16) == (
+        reply.text,
+        reply.finish_reason,
+        reply.prompt_tokens,
+        reply.completion_tokens,
+        reply.reasoning_tokens,
+        reply.cached_tokens,
+    )
+    assert ("tiny-coder-0", "fp1", 1, 3) == (
+        reply.server_model,
+        reply.fingerprint,
+        reply.attempts,
+        reply.key.sample_index,
+    )
+    assert sample_seed(5, "p/0", 3) == reply.seed == server.asked[0]["seed"]
+    assert 16 == len(reply.request)
+
+
+def test_what_is_not_set_is_not_sent(client, server, order):
+    """A setting that nobody named is left to the server, and n is sent only when it is more than one."""
+    texts(client(), order())
+    assert {"model", "prompt", "seed", "path"} == server.asked[0].keys()
+
+
+def test_settings_are_sent(client, server, order):
+    """Temperature, top-p, the limit of tokens, at most four stops and what the user adds are in the request."""
+    stops = ("\na", "\nb", "\nc", "\nd", "\ne")
+    asked = order(temperature=0.0, top_p=0.5, max_tokens=9, stop=stops)
+    texts(client(extra_body={"top_k": 3}), asked)
+    body = server.asked[0]
+    assert (0.0, 0.5, 9, 3) == (body["temperature"], body["top_p"], body["max_tokens"], body["top_k"])
+    assert list(stops[:4]) == body["stop"]
+
+
+def test_samples_have_seeds_of_their_own(client, server, order):
+    """Two samples of a problem, and the same sample of two problems, are asked for with different seeds."""
+    backend = client()
+    for asked in (order(0), order(1), order(0, problem="p/1")):
+        texts(backend, asked)
+    assert 3 == len({body["seed"] for body in server.asked})
+    assert all(0 <= body["seed"] < 2**31 for body in server.asked)
+
+
+def test_a_seed_is_the_same_on_every_machine():
+    """The seed of a sample follows from run seed, problem and index alone."""
+    # int.from_bytes(hashlib.blake2b(b"0\\0HumanEval/0\\x000", digest_size=4).digest(), "big") >> 1
+    assert 830187739 == sample_seed(0, "HumanEval/0", 0)
+
+
+def test_several_samples_in_one_request(client, server, order):
+    """With n the choices become the samples in order, and the tokens of the request are told once."""
+    replies = list(client().generate(order(4, 5, 6)))
+    assert [4, 5, 6] == [reply.key.sample_index for reply in replies]
+    assert ["    return 0\n", "    return 1\n", "    return 2\n"] == [reply.text for reply in replies]
+    assert [21, None, None] == [reply.completion_tokens for reply in replies]
+    assert 1 == len(server.asked)
+
+
+def test_a_server_that_ignores_n(client, server, order):
+    """When fewer choices come than were asked for, the rest is asked for one by one, and n is not sent again."""
+    server.fault = lambda number, body: "n ignored"
+    backend = client()
+    assert [0, 1, 2] == [reply.key.sample_index for reply in backend.generate(order(0, 1, 2))]
+    texts(backend, order(0, 1, problem="p/1"))
+    assert [3, None, None, None, None] == [body.get("n") for body in server.asked]
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "drop", "bad json", "no choices"])
+def test_what_may_pass_is_tried_again(client, server, order, fault):
+    """After an error that may pass the request is sent again, and the reply says how often."""
+    server.fault = lambda number, body: fault if number < 2 else ""
+    (reply,) = client().generate(order())
+    assert (3, "    return 0\n") == (reply.attempts, reply.text)
+    assert server.asked[0] == server.asked[2]
+
+
+def test_retry_after_is_honoured(client, server, order):
+    """A server that names a time to wait is not asked before it has passed."""
+    server.retry_after = "0.7"
+    server.fault = lambda number, body: "429" if number == 0 else ""
+    texts(client(), order())
+    assert 0.7 <= server.at[1] - server.at[0] < 2.5
+
+
+def test_a_server_that_asks_for_an_hour_is_left(client, server, order):
+    """A wait beyond five minutes ends the order at once, with what the server said."""
+    server.retry_after = "3600"
+    server.fault = lambda number, body: "429"
+    with pytest.raises(ModelError, match="in 1 attempt: 429: slow down"):
+        texts(client(), order())
+
+
+def test_attempts_are_counted(client, server, order):
+    """After the last retry the order fails with the last reason."""
+    server.fault = lambda number, body: "500"
+    with pytest.raises(ModelError, match="gave no answer in 3 attempts: 500: it broke"):
+        texts(client(max_retries=2), order())
+    assert 3 == len(server.asked)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("400", "refuses the request .400: top_p must be below 2"),
+        ("401", "refuses a request without a key .KEY is not set. .401: wrong key"),
+        ("404", "knows no model 'tiny-code'; did you mean 'tiny-coder'"),
+        ("422", "refuses the request .422: no such field"),
+    ],
+)
+def test_a_refusal_is_final(client, server, order, fault, said):
+    """What would be refused again is asked for once, and the message says what was refused."""
+    server.fault = lambda number, body: fault
+    with pytest.raises(RefusedError, match=said):
+        texts(client("tiny-code", api_key_name="KEY"), order())
+    assert 1 == len(server.asked)
+
+
+def test_the_key_is_sent_and_not_told(client, server, order):
+    """The key goes to the server as a bearer token and into no message."""
+    server.fault = lambda number, body: "401"
+    with pytest.raises(RefusedError, match="refuses the key in MY_KEY") as caught:
+        texts(client(api_key="s3cret", api_key_name="MY_KEY"), order())
+    assert "Bearer s3cret" == server.headers[0]["authorization"]
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_prompt_that_is_too_long(client, server, order):
+    """A full context is told as such, with the problem and what to do."""
+    server.fault = lambda number, body: "too long"
+    with pytest.raises(TooLongError, match=r"'p/0': prompt and answer do not fit.*lower --max-tokens"):
+        texts(client(), order())
+
+
+def test_the_limit_by_its_other_name(client, server, order):
+    """A server that wants max_completion_tokens gets it, from then on at once."""
+    server.fault = lambda number, body: "other limit" if "max_tokens" in body else ""
+    backend = client()
+    texts(backend, order(max_tokens=5))
+    texts(backend, order(max_tokens=5))
+    names = [sorted(body.keys() & {"max_tokens", "max_completion_tokens"}) for body in server.asked]
+    assert [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]] == names
+
+
+def test_a_missing_usage_is_not_known(client, server, order):
+    """Without usage the numbers of tokens are unknown, not 0."""
+    server.fault = lambda number, body: "no usage"
+    (reply,) = client().generate(order())
+    assert (None, None) == (reply.prompt_tokens, reply.completion_tokens)
+
+
+def test_a_trickle_is_cut_off(client, server, order):
+    """An answer that never ends is given up when the time of the request is over, though bytes keep coming."""
+    server.fault = lambda number, body: "slow"
+    began = time.monotonic()
+    with pytest.raises(ModelError, match=r"not complete after 0.3 s"):
+        texts(client(request_timeout_s=0.3, max_retries=0), order())
+    assert time.monotonic() - began < 2.0
+
+
+def test_a_server_that_is_not_there(order):
+    """When nobody has ever answered, a refused connection is told at once."""
+    backend = OpenAI.open("m", Settings(base_url="http://127.0.0.1:9/v1"))
+    began = time.monotonic()
+    with pytest.raises(RefusedError, match=r"cannot reach http://127.0.0.1:9/v1.*is the server up"):
+        texts(backend, order())
+    assert time.monotonic() - began < 2.0
+    backend.close()
+
+
+@pytest.mark.parametrize("url", ["ftp://x/v1", "127.0.0.1:8000/v1", "http://[::1/v1"])
+def test_an_address_that_is_none(url):
+    """An address that no request can go to is a wrong usage."""
+    with pytest.raises(UsageError, match="--base-url"):
+        OpenAI.open("m", Settings(base_url=url))
+
+
+def test_chat(client, server, order):
+    """A conversation goes to the other endpoint, and what was thought comes apart from what was said."""
+    messages = (Message(role="system", content="be brief"), Message(role="user", content="write f"))
+    asked = order()
+    asked = type(asked)(
+        prompt=Prompt(problem_id="p/0", messages=messages, stub=""), decoding=asked.decoding, indices=(0,)
+    )
+    (reply,) = client(style="chat").generate(asked)
+    assert ("    return 0\n", "let me think") == (reply.text, reply.reasoning)
+    assert ["system", "user"] == [message["role"] for message in server.asked[0]["messages"]]
+    assert "/v1/chat/completions" == server.asked[0]["path"]
+
+
+def test_closing_ends_a_wait(client, server, order):
+    """Who waits to ask again is let go when the client is closed."""
+    server.retry_after = "60"
+    server.fault = lambda number, body: "429"
+    backend = client()
+    caught = []
+
+    def ask():
+        try:
+            texts(backend, order())
+        except ModelError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while not server.asked:
+        time.sleep(0.01)
+    backend.close()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert 1 == len(caught)
