@@ -94,7 +94,7 @@ def test_the_quick_way_reads_as_the_thorough_one(text):
 def test_most_rows_go_the_quick_way():
     """Rows as generators write them, with fields of their own, are read in one go."""
     text = row(completion="x = '\u00e9'\n", seed=[1, {"a": None}], passed=True).strip()
-    assert samples._Said("T/0", "completion", "x = '\u00e9'\n", "") == samples._common(text, dict.fromkeys(KNOWN, 0))
+    assert samples.Said("T/0", "completion", "x = '\u00e9'\n", "") == samples._common(text, dict.fromkeys(KNOWN, 0))
 
 
 class TestRowsThatCount:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import enum
 import gzip
 import io
+import os
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from passcurve.errors import DataError, nearest
 
 MAX_LINE_BYTES = 256 << 20
 BUFFER_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
+
+
+class NotYet(enum.Enum):
+    """Stands for the next line of a file that grows, while it is not there."""
+
+    NOT_YET = 0
+
+
+NOT_YET: Final = NotYet.NOT_YET
 
 _Lines: TypeAlias = "io.BufferedReader[io.FileIO] | gzip.GzipFile"
 
@@ -33,6 +45,38 @@ def read_lines(path: Path) -> Iterator[bytes | None]:
             else:
                 _skip_line(file, line)
                 yield None
+
+
+def follow_lines(path: Path, idle_s: float) -> Iterator[bytes | NotYet | None]:
+    """Yield as read_lines does, and NOT_YET whenever no whole line more is there; end after ``idle_s`` without more.
+
+    What stands behind the last end of line is a line once the end has come.
+    Raises DataError as read_lines does, for a compressed file, and for one that becomes shorter.
+    """
+    with _reading(path) as file:
+        if isinstance(file, gzip.GzipFile):
+            raise DataError(f"{str(path)!r} is compressed; only a plain file can be followed while it grows")
+        held, read = bytearray(), 0
+        grown_at = time.monotonic()
+        while True:
+            piece = file.readline(BUFFER_BYTES)
+            read += len(piece)
+            if piece:
+                grown_at = time.monotonic()
+                if len(held) <= MAX_LINE_BYTES:
+                    held += piece
+                if piece.endswith(b"\n"):
+                    line = bytes(held).removesuffix(b"\n").removesuffix(b"\r")
+                    held.clear()
+                    yield line if len(line) <= MAX_LINE_BYTES else None
+                continue
+            if os.stat(path).st_size < read:  # noqa: PTH116 - within what translates errors
+                raise DataError(f"{str(path)!r} has become shorter while it was followed; what was read is judged")
+            if time.monotonic() - grown_at >= idle_s:
+                break
+            yield NOT_YET
+        if held:
+            yield bytes(held) if len(held) <= MAX_LINE_BYTES else None
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable, Collection, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import contextmanager
 from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
@@ -18,7 +18,7 @@ import msgspec
 
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store.parts import sync_folder
-from passcurve.store.samples import RawRow, scan
+from passcurve.store.samples import BadLine, RawRow, scan
 from passcurve.types import Isolation, Verdict
 
 _ALWAYS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
@@ -55,9 +55,11 @@ def write_results(
     verdict_of: Callable[[int], Verdict | None],
     isolation: Isolation,
     only: Container[str] | None = None,
+    rows: Iterable[RawRow | BadLine] | None = None,
 ) -> int:
     """Write the rows of ``samples`` with their verdicts, in their order, and return how many there are.
 
+    ``rows`` are what stands in ``samples``, where that is no file in the usual form.
     ``only`` names the tasks that were asked for; rows of the others are left out.  A row keeps all its fields as
     they were written, except that those named as ours are replaced.  Lines that
     are no rows are left out.  A name that ends with .gz is written compressed.
@@ -65,19 +67,19 @@ def write_results(
     has no verdict or the file cannot be written, UsageError when the destination is no place for a file.
     """
     _refuse_bad_place(samples, destination)
-    rows = 0
+    written = 0
     try:
         with _whole_file(destination) as file:
-            for row in scan(samples, known):
+            for row in scan(samples, known) if rows is None else rows:
                 if isinstance(row, RawRow) and (only is None or row.key.problem_id in only):
                     file.write(_joined(row, _verdict(row, samples, verdict_of), isolation))
-                    rows += 1
+                    written += 1
     except OSError as error:
         reason = error.strerror or str(error)
         raise StoreError(
             f"cannot write {str(destination)!r}: {reason}; choose another place with --results FILE"
         ) from error
-    return rows
+    return written
 
 
 def _refuse_bad_place(samples: Path, destination: Path) -> None:

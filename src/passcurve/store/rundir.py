@@ -68,10 +68,11 @@ class RunDir:
         finished = [attempt for attempt in attempts if attempt.finished]
         return StoredVerdicts((finished or attempts)[-1])
 
-    def judge(self, header: Header) -> Judging:
+    def judge(self, header: Header, *, reopen: bool = False) -> Judging:
         """Lock the folder and open the attempt that this header resumes, or a new one.
 
-        The newest attempt whose verdicts could stand beside new ones is resumed unless it is finished.
+        The newest attempt whose verdicts could stand beside new ones is resumed unless it is finished; with ``reopen``
+        also then, and it is no longer finished: more rows may come.
         Raises UsageError when the folder is somebody else's, StoreError when it is in use or cannot be written.
         Close what is returned.
         """
@@ -80,6 +81,9 @@ class RunDir:
             digest = stage_digest(header)
             attempts = self.attempts()
             same = [attempt for attempt in attempts if attempt.digest == digest]
+            if same and same[-1].finished and reopen:
+                footer_path(self.path, same[-1].number).unlink(missing_ok=True)
+                return Judging(self, lock, header, msgspec.structs.replace(same[-1], finished=False))
             if same and not same[-1].finished:
                 return Judging(self, lock, header, same[-1])
             number = max(self._numbers(), default=0) + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from passcurve.errors import nearest
-from passcurve.store.lines import MAX_LINE_BYTES, read_lines
+from passcurve.store.lines import MAX_LINE_BYTES, NOT_YET, NotYet, follow_lines, read_lines
 from passcurve.types import Completion, SampleKey
 
 MAX_TEXT_BYTES = 16 << 20
@@ -40,7 +40,7 @@ class RawRow(msgspec.Struct, frozen=True, gc=False):
     line: int
     raw: bytes
     """The line without its end, and without a byte order mark."""
-    said: _Said
+    said: Said
 
 
 class _Common(msgspec.Struct, frozen=True, gc=False):
@@ -51,7 +51,7 @@ class _Common(msgspec.Struct, frozen=True, gc=False):
     solution: str | UnsetType = UNSET
 
 
-class _Said(NamedTuple):
+class Said(NamedTuple):
     """What a row says, before it has a place among the others."""
 
     task: str
@@ -76,12 +76,30 @@ def read_rows(path: Path, known: Collection[str]) -> Iterator[Completion | BadLi
         yield _completion(row) if isinstance(row, RawRow) else row
 
 
+def follow_rows(path: Path, known: Collection[str], idle_s: float) -> Iterator[Completion | BadLine | None]:
+    """Yield as read_rows does, of a file that grows, and None whenever no whole line more is there yet.
+
+    Ends when the file has not grown for ``idle_s`` seconds.  Raises DataError, on iteration, when it cannot be read,
+    is compressed, or becomes shorter.
+    """
+    for row in _scan(follow_lines(path, idle_s), known):
+        yield _completion(row) if isinstance(row, RawRow) else row
+
+
 def scan(path: Path, known: Collection[str]) -> Iterator[RawRow | BadLine]:
     """Yield as read_rows does, of each row what it was read from; raises what read_rows raises."""
+    return (row for row in _scan(read_lines(path), known) if row is not None)
+
+
+def _scan(lines: Iterable[bytes | NotYet | None], known: Collection[str]) -> Iterator[RawRow | BadLine | None]:
     seen = dict.fromkeys(known, 0)
     hints: dict[str, str] = {}
-    row = 0
-    for line, raw in enumerate(read_lines(path), start=1):
+    row = line = 0
+    for raw in lines:
+        if raw is NOT_YET:
+            yield None
+            continue
+        line += 1
         if raw is None:
             yield BadLine(line, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
             continue
@@ -113,7 +131,7 @@ def _completion(row: RawRow) -> Completion:
     )
 
 
-def _common(text: bytes, known: dict[str, int]) -> _Said | None:
+def _common(text: bytes, known: dict[str, int]) -> Said | None:
     """Read a row of a known task with text in it; None for any other, at which ``_any`` looks closely.
 
     It takes nothing that ``_any`` would refuse or read otherwise: half surrogate pairs, NaN, a field of another type
@@ -129,14 +147,14 @@ def _common(text: bytes, known: dict[str, int]) -> _Said | None:
         return None
     if row.solution is not UNSET:
         missing = _excess("solution", row.solution)
-        return _Said(row.task_id, "solution", None if missing else row.solution, missing)
+        return Said(row.task_id, "solution", None if missing else row.solution, missing)
     if row.completion is not UNSET:
         missing = _excess("completion", row.completion)
-        return _Said(row.task_id, "completion", None if missing else row.completion, missing)
+        return Said(row.task_id, "completion", None if missing else row.completion, missing)
     return None
 
 
-def _any(text: bytes, known: dict[str, int], hints: dict[str, str]) -> _Said:
+def _any(text: bytes, known: dict[str, int], hints: dict[str, str]) -> Said:
     """Read any row; raise _Refused for a line that is none."""
     fields = _fields(text)
     task = _task(fields, known, hints)
@@ -148,7 +166,7 @@ def _any(text: bytes, known: dict[str, int], hints: dict[str, str]) -> _Said:
         value = fields[form]
         missing = _excess(form, value) if isinstance(value, str) else f"{form} is {_described(value)}"
         found = value if isinstance(value, str) and not missing else None
-    return _Said(task, form, found, missing)
+    return Said(task, form, found, missing)
 
 
 def _fields(text: bytes) -> dict[str, object]:

@@ -1,0 +1,315 @@
+"""Completions that were paid for: kept in the run directory as they come, so that none is asked for twice.
+
+Theory of operation.  Each session that generates writes ``config-<session>.json``, whole, and then appends to
+``completions-<session>.jsonl``, of which it is the only writer; neither is ever rewritten.  A line is a row of samples
+as ``judge`` reads them, with the index of the sample and what is known of how it came about.  A torn last line is no
+row.  Rows are numbered over all sessions in order, so a row keeps its number, by which its verdict is known.  The lock
+of the run directory is held by whoever writes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from passcurve.errors import StoreError, UsageError
+from passcurve.store.parts import PartWriter, write_whole
+from passcurve.store.samples import RawRow, Said
+from passcurve.types import Completion, Generation, Reply, SampleKey
+
+FORMAT = "passcurve completions 1"
+_NAME = re.compile(r"(?:completions-(\d{3,})\.jsonl|config-(\d{3,})\.json)")
+MAX_INDEX = 1 << 24
+"""No run has as many samples of one problem; a damaged line may claim so."""
+_BUFFER_BYTES = 1 << 20
+
+
+class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What one session was asked for: the generation, which must not change, and the rest, which may."""
+
+    format: str = FORMAT
+    started_at: str
+    """In UTC, as ISO 8601."""
+    generation: Generation
+    n: int
+    settings: dict[str, object]
+    """The resolved options of the command, keys and other secrets left out."""
+
+
+class CompletionLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One stored sample; the first four fields are those of any file of samples."""
+
+    task_id: str
+    sample_index: int
+    completion: str | UnsetType = UNSET
+    solution: str | UnsetType = UNSET
+    raw: str | UnsetType = UNSET
+    """What the model wrote, where the completion ends before it because of a stop word."""
+    reasoning: str = ""
+    finish_reason: str = ""
+    seed: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    latency_s: float = 0.0
+    attempts: int = 1
+    request: str = ""
+    server_model: str = ""
+    fingerprint: str = ""
+
+
+class _Indices:
+    """Which samples there are of each problem, in a byte each."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, bytearray] = {}
+
+    def has(self, problem_id: str, index: int) -> bool:
+        marks = self._marks.get(problem_id, b"")
+        return index < len(marks) and bool(marks[index])
+
+    def add(self, problem_id: str, index: int) -> bool:
+        """Note a sample; say whether it is new, and no number beyond all sense."""
+        if not 0 <= index < MAX_INDEX or self.has(problem_id, index):
+            return False
+        marks = self._marks.setdefault(problem_id, bytearray())
+        marks.extend(bytes(max(0, index + 1 - len(marks))))
+        marks[index] = 1
+        return True
+
+    def most(self) -> int:
+        return max((sum(marks) for marks in self._marks.values()), default=0)
+
+
+class Totals:
+    """What all samples of a run took together."""
+
+    def __init__(self) -> None:
+        self.samples = self.truncated = self.retried = 0
+        self.prompt_tokens = self.completion_tokens = self.reasoning_tokens = self.cached_tokens = 0
+        self.uncounted = 0
+        """Samples of requests that did not say how many tokens they took."""
+        self.latency_s = 0.0
+
+    def add(self, line: CompletionLine) -> None:
+        """Count one sample."""
+        self.samples += 1
+        # What goes on behind a stop word was not cut off too early.
+        self.truncated += line.finish_reason == "length" and line.raw is UNSET
+        self.retried += line.attempts - 1
+        self.latency_s += line.latency_s
+        self.uncounted += line.completion_tokens is None
+        self.prompt_tokens += line.prompt_tokens or 0
+        self.completion_tokens += line.completion_tokens or 0
+        self.reasoning_tokens += line.reasoning_tokens or 0
+        self.cached_tokens += line.cached_tokens or 0
+
+
+class Completions:
+    """The completions of one run directory, and a part of this session to append to.  Close it.
+
+    Raises UsageError when the directory holds those of another generation, StoreError when it cannot be read or
+    written.
+    """
+
+    def __init__(self, folder: Path, config: SessionConfig) -> None:
+        self.folder = folder
+        self.totals = Totals()
+        self._lock = threading.Lock()
+        self._rows = 0
+        self._have = _Indices()
+        self._closed = False
+        configs, self._parts = _files(folder)
+        for path in configs[:1]:
+            _refuse_another(folder, _config(path).generation, config.generation)
+        for _, line, _ in _read(self._parts):
+            self.totals.add(line)
+            self._have.add(line.task_id, line.sample_index)
+            self._rows += 1
+        self.stored = self.totals.samples
+        """How many were there when this session began."""
+        session = 1 + max((_session(path) for path in (*configs, *self._parts)), default=0)
+        try:
+            write_whole(folder / f"config-{session:03d}.json", msgspec.json.format(msgspec.json.encode(config)) + b"\n")
+        except OSError as error:
+            raise StoreError(f"cannot write into {str(folder)!r}: {error.strerror or error}") from error
+        self._writer = PartWriter(folder / f"completions-{session:03d}.jsonl", b"")
+
+    def has(self, problem_id: str, index: int) -> bool:
+        """Say whether a sample is stored."""
+        return self._have.has(problem_id, index)
+
+    def most(self) -> int:
+        """Return the largest number of samples that any problem has."""
+        return self._have.most()
+
+    def before(self) -> Iterator[Completion]:
+        """Yield the completions that earlier sessions stored, in the order of their rows."""
+        for row, line, raw in _read(self._parts):
+            yield _as_completion(line, raw, row)
+
+    def append(self, reply: Reply, text: str) -> Completion:
+        """Store a reply, its text cut to what it should be; it survives the end of this process once this returns.
+
+        Raises StoreError when it cannot be written.
+        """
+        line = CompletionLine(
+            task_id=reply.key.problem_id,
+            sample_index=reply.key.sample_index,
+            completion=text if reply.form == "completion" else UNSET,
+            solution=text if reply.form == "solution" else UNSET,
+            raw=reply.text if reply.text != text else UNSET,
+            reasoning=reply.reasoning,
+            finish_reason=reply.finish_reason,
+            seed=reply.seed,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            reasoning_tokens=reply.reasoning_tokens,
+            cached_tokens=reply.cached_tokens,
+            latency_s=round(reply.latency_s, 4),
+            attempts=reply.attempts,
+            request=reply.request,
+            server_model=reply.server_model,
+            fingerprint=reply.fingerprint,
+        )
+        raw = _encoded(line)
+        with self._lock:
+            if self._closed:
+                raise StoreError(f"the run in {str(self.folder)!r} is closed")
+            self._writer.append(raw)
+            self.totals.add(line)
+            self._have.add(line.task_id, line.sample_index)
+            self._rows += 1
+            return _as_completion(line, raw.removesuffix(b"\n"), self._rows - 1)
+
+    def close(self) -> None:
+        """Bring everything to the disk; a second call does nothing."""
+        with self._lock:
+            self._closed = True
+            self._writer.close()
+
+
+def stored_completions(folder: Path) -> Iterator[Completion]:
+    """Yield every stored completion of a run directory, in the order of the rows.
+
+    Raises StoreError when it cannot be read.
+    """
+    for row, line, raw in _read(_files(folder)[1]):
+        yield _as_completion(line, raw, row)
+
+
+def stored_rows(folder: Path) -> Iterator[RawRow]:
+    """Yield as stored_completions does, of each row what it was read from."""
+    for row, line, raw in _read(_files(folder)[1]):
+        made = _as_completion(line, raw, row)
+        yield RawRow(made.key, row, made.line, raw, Said(made.key.problem_id, made.form, made.text, made.missing))
+
+
+def is_generated(folder: Path) -> bool:
+    """Say whether a folder holds completions of ours."""
+    return any(folder.glob("completions-*.jsonl"))
+
+
+def _as_completion(line: CompletionLine, raw: bytes, row: int) -> Completion:
+    text = line.solution if isinstance(line.solution, str) else line.completion
+    return Completion(
+        key=SampleKey(problem_id=line.task_id, sample_index=line.sample_index),
+        row=row,
+        line=row + 1,
+        digest=blake2b(raw, digest_size=8).hexdigest(),
+        form="completion" if line.solution is UNSET else "solution",
+        text=text if isinstance(text, str) else None,
+    )
+
+
+def _read(parts: list[Path]) -> Iterator[tuple[int, CompletionLine, bytes]]:
+    seen = _Indices()
+    row = 0
+    for path in parts:
+        try:
+            with path.open("rb", buffering=_BUFFER_BYTES) as file:
+                for raw in file:
+                    line = _decoded(raw) if raw.endswith(b"\n") else None
+                    if line is not None and seen.add(line.task_id, line.sample_index):
+                        yield row, line, raw.removesuffix(b"\n")
+                        row += 1
+        except OSError as error:
+            raise StoreError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+
+
+_DECODER = msgspec.json.Decoder(CompletionLine)
+
+
+def _decoded(raw: bytes) -> CompletionLine | None:
+    try:
+        return _DECODER.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        # Half a surrogate pair can be in what a model wrote, and only this parser takes it.
+        return msgspec.convert(json.loads(raw), CompletionLine)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _encoded(line: CompletionLine) -> bytes:
+    try:
+        return msgspec.json.encode(line) + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(line)).encode("ascii") + b"\n"
+
+
+def _files(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the configurations and the parts, each by session."""
+    try:
+        found = sorted((path for path in folder.iterdir() if _NAME.fullmatch(path.name)), key=_session)
+    except OSError as error:
+        raise StoreError(f"cannot read {str(folder)!r}: {error.strerror or error}") from error
+    return [each for each in found if each.suffix == ".json"], [each for each in found if each.suffix == ".jsonl"]
+
+
+def _session(path: Path) -> int:
+    match = _NAME.fullmatch(path.name)
+    return int(match[1] or match[2]) if match else 0
+
+
+def _config(path: Path) -> SessionConfig:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=SessionConfig)
+    except OSError as error:
+        raise StoreError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{str(path)!r} is damaged ({error}); use another --run") from error
+
+
+def _refuse_another(folder: Path, was: Generation, now: Generation) -> None:
+    before, after = _settings(was), _settings(now)
+    differ = [each for each in after if before.get(each) != after[each]] + [
+        each for each in before if each not in after
+    ]
+    if differ:
+        told = "; ".join(f"{each} was {before.get(each)!r}, is {after.get(each)!r}" for each in differ[:4])
+        raise UsageError(
+            f"run directory {str(folder)!r} holds samples that were drawn otherwise: {told}; "
+            "give the same options, or another --run"
+        )
+
+
+def _settings(generation: Generation) -> dict[str, object]:
+    # Another version of ours asks the model the same; the digest of the prompts would tell if it did not.
+    fields: Mapping[str, object] = msgspec.to_builtins(generation)
+    flat: dict[str, object] = {}
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            flat |= {f"{name}.{inner}": each for inner, each in value.items()}
+        elif name != "version":
+            flat[name] = value
+    return flat

@@ -1,0 +1,158 @@
+"""Stored completions: none is lost, none is doubled, and none of another kind comes among them."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from passcurve.errors import StoreError, UsageError
+from passcurve.store.completions import Completions, SessionConfig, is_generated, stored_completions
+from passcurve.types import Decoding, Generation, Reply, SampleKey
+
+
+def config(model="mutant:", temperature=0.8, n=2):
+    """Return what a session was asked for."""
+    generation = Generation(
+        version="1",
+        benchmark="b",
+        benchmark_digest="d",
+        model=model,
+        identity={"at": "here"},
+        prompt="base",
+        prompt_digest="e",
+        decoding=Decoding(temperature=temperature),
+    )
+    return SessionConfig(started_at="now", generation=generation, n=n, settings={})
+
+
+def reply(problem="p/0", index=0, text="    return 1\n", **fields):
+    """Return a reply of a back end."""
+    return Reply(key=SampleKey(problem_id=problem, sample_index=index), text=text, **fields)
+
+
+def test_what_was_stored_is_there(tmp_path):
+    """A second session finds what the first stored, with rows, keys and texts as they were."""
+    with_first = Completions(tmp_path, config())
+    made = [with_first.append(reply(index=index, text=f"x{index}"), f"x{index}") for index in (2, 0, 1)]
+    with_first.close()
+    again = Completions(tmp_path, config())
+    assert made == list(again.before())
+    assert [True, True, True, False] == [again.has("p/0", index) for index in range(4)]
+    assert 3 == again.append(reply(index=3), "    return 1\n").row
+    again.close()
+    assert [2, 0, 1, 3] == [row.key.sample_index for row in stored_completions(tmp_path)]
+    assert is_generated(tmp_path)
+
+
+def test_a_torn_line_is_no_row(tmp_path):
+    """Wherever the last line of a session is cut, the rows before it keep their numbers and the rest is owed."""
+    first = Completions(tmp_path, config())
+    for index in range(3):
+        first.append(reply(index=index), "a")
+    first.close()
+    part = tmp_path / "completions-001.jsonl"
+    whole = part.read_bytes()
+    start = whole[:-1].rindex(b"\n") + 1
+    for cut in range(start, len(whole)):
+        part.write_bytes(whole[:cut])
+        store = Completions(tmp_path, config())
+        assert [0, 1] == [each.row for each in store.before()]
+        assert not store.has("p/0", 2)
+        assert 2 == store.append(reply(index=2), "a").row
+        store.close()
+        for path in tmp_path.glob("*-002*"):
+            path.unlink()
+
+
+def test_the_first_line_of_a_sample_counts(tmp_path):
+    """A sample that is there twice is one row: the first."""
+    store = Completions(tmp_path, config())
+    store.append(reply(text="a"), "a")
+    store.append(reply(text="b"), "b")
+    store.append(reply(index=1, text="c"), "c")
+    store.close()
+    assert ["a", "c"] == [row.text for row in stored_completions(tmp_path)]
+
+
+def test_the_raw_text_is_kept(tmp_path):
+    """Where a stop word cut the text, both are stored, and what was cut off by us does not count as truncated."""
+    store = Completions(tmp_path, config())
+    store.append(reply(text="a\ndef b", finish_reason="length"), "a")
+    store.append(reply(index=1, text="a", finish_reason="length"), "a")
+    store.close()
+    rows = [json.loads(line) for line in (tmp_path / "completions-001.jsonl").read_bytes().splitlines()]
+    assert [("a", "a\ndef b"), ("a", None)] == [(row["completion"], row.get("raw")) for row in rows]
+    assert 1 == store.totals.truncated
+
+
+def test_half_a_surrogate_pair_survives(tmp_path):
+    """A text that UTF-8 cannot hold is stored and read back to the letter."""
+    store = Completions(tmp_path, config())
+    store.append(reply(text="\ud83d"), "\ud83d")
+    store.close()
+    assert ["\ud83d"] == [row.text for row in stored_completions(tmp_path)]
+
+
+def test_totals_are_of_all_sessions(tmp_path):
+    """Tokens, retries and time of earlier sessions are in the totals."""
+    for index in range(2):
+        store = Completions(tmp_path, config())
+        store.append(reply(index=index, prompt_tokens=5, completion_tokens=7, attempts=3, latency_s=0.5), "a")
+        store.close()
+    found = store.totals
+    assert (2, 10, 14, 4, 1.0) == (
+        found.samples,
+        found.prompt_tokens,
+        found.completion_tokens,
+        found.retried,
+        found.latency_s,
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (config(temperature=0.2), "decoding.temperature was 0.8, is 0.2"),
+        (config(model="openai:x"), "model was 'mutant:', is 'openai:x'"),
+    ],
+)
+def test_another_generation_is_refused(tmp_path, other, said):
+    """Samples that were drawn otherwise do not come among these; the message says what differs."""
+    Completions(tmp_path, config()).close()
+    with pytest.raises(UsageError, match=said):
+        Completions(tmp_path, other)
+
+
+def test_n_may_change(tmp_path):
+    """Another n is no other generation, and each session's configuration is kept."""
+    for n in (2, 5):
+        Completions(tmp_path, config(n=n)).close()
+    assert [2, 5] == [json.loads((tmp_path / f"config-00{k}.json").read_bytes())["n"] for k in (1, 2)]
+
+
+def test_many_threads(tmp_path):
+    """Rows that several threads store at once are whole and have numbers of their own."""
+    store = Completions(tmp_path, config())
+    rows = []
+
+    def work(problem):
+        rows.extend(store.append(reply(problem, index, "x" * 500), "x" * 500).row for index in range(50))
+
+    threads = [threading.Thread(target=work, args=(f"p/{each}",)) for each in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store.close()
+    assert list(range(400)) == sorted(rows)
+    assert 400 == sum(1 for _ in stored_completions(tmp_path))
+
+
+def test_a_closed_store_takes_nothing(tmp_path):
+    """What comes after the end is refused, so that a late reply cannot be half written."""
+    store = Completions(tmp_path, config())
+    store.close()
+    with pytest.raises(StoreError, match="is closed"):
+        store.append(reply(), "a")
