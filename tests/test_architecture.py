@@ -19,7 +19,7 @@ MAX_LINES = 500
 
 NOUNS = {"types", "errors"}
 BELOW = NOUNS | {"extract", "langs", "models", "sandbox", "sched", "signature", "stats", "store", "bench"}
-ROAD = {"pipeline", "evidence", "checkup", "comparison", "standing"}
+ROAD = {"pipeline", "request", "sources", "generation", "evidence", "checkup", "comparison", "standing"}
 """The files that know the whole road: judging, looking at what was judged, checking a benchmark."""
 FRONT = NOUNS | ROAD | {"report", "config", "registry", "bench", "stats", "lab", "sandbox.probe", "version"}
 WALLS = {"sandbox.inside", "sandbox.kernel", "sandbox.layers", "sandbox.wire"}
@@ -56,7 +56,10 @@ ALLOWED: dict[str, set[str]] = {
     "langs/*.py": {"langs", "sandbox"} | NOUNS,
     "sched/*.py": {"sched"} | NOUNS,
     "store/*.py": {"store"} | NOUNS,
-    "pipeline.py": BELOW | {"units", "version"},
+    "pipeline.py": BELOW | {"units", "request", "sources", "generation", "version"},
+    "request.py": NOUNS | {"extract", "store", "stats"},
+    "sources.py": NOUNS | {"store", "generation"},
+    "generation.py": NOUNS | {"models", "store"},
     "units.py": {"types", "sandbox.job"},
     "evidence.py": BELOW,
     "checkup.py": BELOW,
@@ -68,6 +71,9 @@ ALLOWED: dict[str, set[str]] = {
     "cli/doctor.py": FRONT | {"cli.output", "sandbox.toolchain"},
     "cli/main.py": FRONT | {"cli"},
     "__main__.py": {"cli", "version"},
+    # What a user says of a back end, and how it is called.
+    "cli/run.py": FRONT | {"cli.output", "cli.verdicts", "models.backend", "models.stops", "store.completions"},
+    "cli/judge.py": FRONT | {"cli.output", "cli.verdicts"},
     "cli/*.py": FRONT | {"cli.output"},
     "service/*.py": FRONT | {"service"},
     "compat/*.py": FRONT | {"compat"},

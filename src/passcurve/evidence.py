@@ -10,6 +10,7 @@ import msgspec
 
 from passcurve.errors import DataError, nearest
 from passcurve.extract import extract
+from passcurve.store.completions import stored_completions
 from passcurve.store.lines import read_lines
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM, read_rows
@@ -71,7 +72,10 @@ def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -
     if len(chosen) != 1 or chosen[0] not in problems:
         raise DataError(f"no verdict on {problem_id!r} in {str(run)!r}{nearest(problem_id, judged)}")
     problem = problems[chosen[0]]
-    rows, missing = _rows_of(Path(header.samples), list(problems), problem.id)
+    if header.generation is not None:
+        rows, missing = _generated(run, problem.id), ""
+    else:
+        rows, missing = _rows_of(Path(header.samples), list(problems), problem.id)
     looks = []
     for row, line in found.items():
         verdict = line.verdict
@@ -89,6 +93,10 @@ def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -
                 )
             )
     return sorted(looks, key=lambda each: each.verdict.key.sample_index)
+
+
+def _generated(run: Path, problem_id: str) -> dict[int, Completion]:
+    return {row.row: row for row in stored_completions(run) if row.key.problem_id == problem_id}
 
 
 def _rows_of(samples: Path, known: list[str], problem_id: str) -> tuple[dict[int, Completion], str]:

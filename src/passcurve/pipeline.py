@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
-from itertools import islice
-from pathlib import Path
-from typing import Literal
+import time
+from collections.abc import Callable
 
 import msgspec
 
@@ -17,43 +16,42 @@ from passcurve.errors import DataError, Interrupted
 from passcurve.extract import DEFAULT as AS_IT_STANDS
 from passcurve.extract import extract
 from passcurve.extract import find as find_policy
+from passcurve.generation import Asked, Generating
 from passcurve.langs import python as language
 from passcurve.langs.calibrate import Calibrations, Settled
 from passcurve.langs.judge import judge as to_verdict
 from passcurve.langs.judge import needs_second_run
 from passcurve.langs.python import Plan
+from passcurve.models.backend import Backend
+from passcurve.request import Progress, Request, Result
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
 from passcurve.sched.local import Local
 from passcurve.signature import signature
+from passcurve.sources import END, FileSource, ModelSource, Source, nothing
 from passcurve.store.alike import Alike, group_sizes
 from passcurve.store.codec import VerdictLine
-from passcurve.store.lines import read_lines
+from passcurve.store.completions import Completions, SessionConfig
 from passcurve.store.results import try_to_write, write_results
 from passcurve.store.rundir import Judging, RunDir
-from passcurve.store.samples import BadLine, read_rows
 from passcurve.store.tally import Tally
 from passcurve.types import (
-    Benchmark,
     Completion,
     Counts,
-    Curve,
     Estimate,
+    Generated,
+    Generation,
     Header,
-    Jail,
-    Limits,
-    Metric,
-    Mode,
     Problem,
-    SampleKey,
     Slowest,
-    Status,
     Suspect,
     Verdict,
 )
 from passcurve.units import Row, Unit
+
+__all__ = ["Progress", "Request", "Result", "judge", "run"]
 
 WINDOW_ROWS = 2000
 WINDOW_BYTES = 64 << 20
@@ -68,97 +66,9 @@ SLICE_S = 0.3
 SUSPECTS = 10
 """Suspicious samples that a result names; its rows have them all."""
 
-MALFORMED = 1000
-"""Lines that are no rows of which a result has the reasons."""
-
 _TRIES = 2
 _TICK_S = 0.1
 _MOMENT_S = 0.001
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user asks of ``judge``, checked and complete."""
-
-    samples: Path
-    benchmark: Benchmark
-    run: Path
-    results: Path | None
-    """None: write none."""
-    limits: Limits
-    workers: int
-    ks: tuple[int, ...]
-    ks_asked: bool = False
-    """A k that was asked for and cannot be estimated is an error; a default one is not."""
-    every_k: bool = False
-    """Every k from 1 to the least n, besides ``ks``."""
-    metrics: tuple[Metric, ...] = (Metric(),)
-    verdict: Literal["auto", "referee", "shared"] = "auto"
-    isolation: Literal["auto", "full", "restricted", "none"] = "auto"
-    packages: tuple[str, ...] = ()
-    python: str | None = None
-    problems: str = ""
-    subset: bool = False
-    strict: bool = False
-    dedup: bool = True
-    seed: int = 0
-    extract: str = AS_IT_STANDS
-    """The policy by which texts become programs; ``docs/extraction.md`` has them all."""
-
-
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run is; handed to whoever watches, several times a second."""
-
-    judged: int
-    planned: int
-    """Rows read so far; all of them once ``read_all``."""
-    read_all: bool
-    passed: int
-    tally: Tally
-
-    def pass_at_1(self) -> Estimate:
-        """Return pass@1 of the problems that have a verdict; its value is None while none has."""
-        from passcurve.stats.estimate import estimate
-
-        return estimate([counts for counts in self.tally.counts() if counts.n], [1])[0]
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run of ``judge`` says in the end."""
-
-    estimates: tuple[Estimate, ...]
-    curve: Curve | None
-    """pass@k with a band for all k at once, where every k was asked for."""
-    counts: tuple[Counts, ...]
-    """n and c of each problem, those without a sample among them unless a subset was asked for."""
-    benchmark: str
-    problems: int
-    attempted: int
-    samples: int
-    owed: int
-    malformed: tuple[BadLine, ...]
-    """The first lines that are no rows."""
-    malformed_lines: int
-    """How many such lines there are."""
-    suspicious: int
-    """Samples that tried what no honest program needs."""
-    suspicions: dict[str, int]
-    """What they tried, each with the number of samples, the commonest first."""
-    suspects: tuple[Suspect, ...]
-    """The first of them, those that passed before the others."""
-    statuses: dict[Status, int]
-    modes: dict[Mode, int]
-    header: Header
-    jail: Jail
-    own_clock: bool
-    notes: tuple[str, ...]
-    slowest: Slowest | None
-    resumed: int
-    """Verdicts that an earlier, interrupted session had stored."""
-    signature: str
-    run: str
-    results: str | None
-    exit_code: int
-    """0, or 1 when anything is owed, or 2 when lines were no rows, problems have no sample or a k is too large."""
 
 
 def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) -> Result:
@@ -166,9 +76,44 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
 
     Raises Interrupted when the user stops it (what was done is stored), and each room's errors.
     """
+    ids = [problem.id for problem in request.benchmark.problems]
+    source = FileSource(request.samples, ids, strict=request.strict, follow_s=request.follow_s)
+    return _judge(request, lambda: source, watch)
+
+
+def run(
+    request: Request,
+    asked: Asked,
+    config: SessionConfig,
+    backend: Backend,
+    watch: Callable[[Progress], None] = lambda _: None,
+) -> Result:
+    """Generate samples into the run directory, which is ``request.samples`` too, and judge each as it comes.
+
+    What is stored there is neither asked for nor judged again.  When the back end gives up, what came is judged, the
+    rest is owed, and the result says why.  Closes the back end.  Raises as ``judge`` does.
+    """
+    try:
+        return _judge(
+            request,
+            lambda: ModelSource(request.run, Generating(asked, Completions(request.run, config), backend)),
+            watch,
+            config.generation,
+        )
+    finally:
+        backend.close()
+
+
+def _judge(
+    request: Request,
+    begin: Callable[[], Source],
+    watch: Callable[[Progress], None],
+    generation: Generation | None = None,
+) -> Result:
     problems = choose_problems(request.benchmark, request.problems)
     find_policy(request.extract)
-    if request.results is not None:
+    # The run directory is made when it is locked.
+    if request.results is not None and request.results.parent != request.run:
         try_to_write(request.results.absolute().parent)
     optional = tuple(dict.fromkeys([*tools.OPTIONAL, *request.benchmark.packages]))
     toolchain = tools.find(request.python, request.packages, optional)
@@ -187,10 +132,17 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
         problems=request.problems,
         seed=request.seed,
         extract=request.extract,
+        generation=generation,
     )
-    with RunDir(request.run).judge(header) as store:
-        with Pool(_workers(request), found, toolchain, request.limits, language.REFEREE_ROLE) as pool:
-            road = _Road(request, problems, store, pool, watch)
+    with (
+        RunDir(request.run).judge(header, reopen=generation is not None) as store,
+        contextlib.closing(begin()) as source,
+    ):
+        # No more workers than there are rows: each holds interpreters in memory.
+        with Pool(
+            max(1, source.up_to(request.workers)), found, toolchain, request.limits, language.REFEREE_ROLE
+        ) as pool:
+            road = _Road(request, problems, source, store, pool, watch)
             try:
                 road.run()
             except KeyboardInterrupt:
@@ -202,11 +154,6 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
         return road.conclude(header, found)
 
 
-def _workers(request: Request) -> int:
-    """Return no more workers than there are rows: each holds interpreters in memory."""
-    return max(1, sum(1 for _ in islice(read_lines(request.samples), request.workers)))
-
-
 class _Road:
     """One run: what is read, what is held back, what is under way."""
 
@@ -214,18 +161,18 @@ class _Road:
         self,
         request: Request,
         problems: tuple[Problem, ...],
+        source: Source,
         store: Judging,
         pool: Pool,
         watch: Callable[[Progress], None],
     ) -> None:
         self._request = request
         self._problems = {problem.id: problem for problem in problems}
+        self._source = source
         self._store = store
         self._local: Local[Job, Outcome] = Local(pool)
         self._watch = watch
         self.tally = Tally()
-        self._malformed: list[BadLine] = []
-        self._malformed_lines = 0
         self._plans: dict[str, Plan] = {}
         self._calibrations = Calibrations(
             request.verdict, request.limits, request.seed, self._put, self._local.put_last
@@ -244,23 +191,31 @@ class _Road:
         self._slowest: Slowest | None = None
         self._suspects: dict[bool, list[tuple[int, Suspect]]] = {True: [], False: []}
         self._resumed = 0
-        self._rows_seen = 0
 
     def run(self) -> None:
         """Read, judge and store until every row has its verdict or is owed."""
-        source = self._read()
+        source = self._source.completions()
         read_all = False
         while not (read_all and self._local.empty):
-            rows = 0
-            while not read_all and rows < BATCH_ROWS and self._open < WINDOW_ROWS and self._bytes < WINDOW_BYTES:
-                completion = next(source, None)
+            rows, waiting = 0, False
+            while (
+                not (read_all or waiting)
+                and rows < BATCH_ROWS
+                and self._open < WINDOW_ROWS
+                and self._bytes < WINDOW_BYTES
+            ):
+                completion = next(source, END)
                 rows += 1
-                if completion is None:
+                if completion is END:
                     read_all = True
-                else:
+                elif completion is None:
+                    waiting = True
+                elif completion.key.problem_id in self._problems:
                     self._admit(completion)
+            if waiting and self._local.empty:
+                time.sleep(_MOMENT_S)
             # Rows whose verdict is known already take no time to judge: nothing is waited for while they come.
-            for outcome in self._local.run(_TICK_S if rows < BATCH_ROWS else _MOMENT_S):
+            for outcome in self._local.run(_TICK_S if rows < BATCH_ROWS and not waiting else _MOMENT_S):
                 self._take(outcome)
             # Before more is read: an equal program is looked for among those that are not judged yet and in the store.
             self.flush()
@@ -271,6 +226,7 @@ class _Road:
                     read_all=read_all,
                     passed=self.tally.statuses["passed"],
                     tally=self.tally,
+                    generated=self._source.generated(),
                 )
             )
 
@@ -279,20 +235,6 @@ class _Road:
         if self._lines:
             lines, self._lines = self._lines, []
             self._store.append(lines)
-
-    def _read(self) -> Iterator[Completion]:
-        all_ids = [problem.id for problem in self._request.benchmark.problems]
-        for row in read_rows(self._request.samples, all_ids):
-            if isinstance(row, Completion):
-                self._rows_seen += 1
-                if row.key.problem_id in self._problems:
-                    yield row
-            elif self._request.strict:
-                raise DataError(f"{str(self._request.samples)!r}, line {row.line}: {row.reason}")
-            else:
-                self._malformed_lines += 1
-                if self._malformed_lines <= MALFORMED:
-                    self._malformed.append(row)
 
     def _admit(self, row: Completion) -> None:
         problem = self._problems[row.key.problem_id]
@@ -408,12 +350,15 @@ class _Road:
         # Loaded here: numpy takes longer to load than many samples take to be judged.
         from passcurve.stats.metrics import Asked, scores
 
-        request, tally = self._request, self.tally
+        request, tally, source = self._request, self.tally, self._source
+        if not tally.planned:
+            raise DataError(nothing(request.samples, source))
+        for problem_id, count in source.missing().items():
+            for _ in range(count):
+                tally.plan(problem_id)
         tally.check()
         counts = {count.problem_id: count for count in tally.counts()}
         attempted = len(counts)
-        if not tally.planned:
-            raise DataError(_nothing(request, self._malformed, self._malformed_lines))
         if not request.subset:
             counts = {each: counts.get(each, Counts(problem_id=each, n=0, c=0)) for each in self._problems}
         groups = None
@@ -427,9 +372,9 @@ class _Road:
             groups=groups,
             alike=self._alike.problems(counts.values()),
         )
-        results = request.results
+        results, generated = request.results, source.generated()
         if tally.owed == 0:
-            self._store.check_end(self._rows_seen)
+            self._store.check_end(source.seen)
             if results is not None:
                 write_results(
                     request.samples,
@@ -438,8 +383,9 @@ class _Road:
                     self._store.verdict_at,
                     found.jail.isolation,
                     only=self._problems.keys(),
+                    rows=source.rows(),
                 )
-            self._store.finish(planned=tally.planned, malformed=self._malformed_lines, rows=self._rows_seen)
+            self._store.finish(planned=tally.planned, malformed=source.malformed_lines, rows=source.seen)
         return Result(
             estimates=scored.estimates,
             curve=scored.curve,
@@ -449,8 +395,8 @@ class _Road:
             attempted=attempted,
             samples=tally.planned,
             owed=tally.owed,
-            malformed=tuple(self._malformed),
-            malformed_lines=self._malformed_lines,
+            malformed=tuple(source.malformed),
+            malformed_lines=source.malformed_lines,
             suspicious=tally.suspicious,
             suspicions=tally.suspicions,
             suspects=tuple(suspect for _, suspect in self._suspects[True] + self._suspects[False])[:SUSPECTS],
@@ -465,7 +411,8 @@ class _Road:
             signature=signature(header),
             run=str(request.run),
             results=str(results) if results is not None and tally.owed == 0 else None,
-            exit_code=self._exit_code(scored.estimates, attempted),
+            generated=generated,
+            exit_code=self._exit_code(scored.estimates, attempted, generated),
         )
 
     def _afresh(self) -> tuple[str, ...]:
@@ -474,20 +421,12 @@ class _Road:
         what = "; ".join(f"{each.field} was {each.was}, is {each.now}" for each in self._store.abandoned)
         return (f"an interrupted run in {str(self._request.run)!r} was judged otherwise, so all began afresh: {what}",)
 
-    def _exit_code(self, estimates: tuple[Estimate, ...], attempted: int) -> int:
+    def _exit_code(self, estimates: tuple[Estimate, ...], attempted: int, generated: Generated | None) -> int:
         if self.tally.owed:
-            return 1
+            return generated.exit_code or 1 if generated is not None else 1
         missing = attempted < len(self._problems) and not self._request.subset
         named = {(metric.label, metric.k) for metric in self._request.metrics if metric.k is not None}
         unmet = any(
             each.value is None and (self._request.ks_asked or (each.metric, each.k) in named) for each in estimates
         )
-        return 2 if self._malformed or missing or unmet else 0
-
-
-def _nothing(request: Request, malformed: list[BadLine], lines: int) -> str:
-    where = str(request.samples)
-    if malformed:
-        first = malformed[0]
-        return f"{where!r} has no row to judge: {lines} lines are none; line {first.line}: {first.reason}"
-    return f"{where!r} has no row to judge"
+        return 2 if self._source.malformed or missing or unmet else 0

@@ -25,4 +25,15 @@ def signature(header: Header) -> str:
         parts["subset"] = "yes"
     if header.problems:
         parts["problems"] = header.problems
+    if (drawn := header.generation) is not None:
+        parts["model"] = drawn.model
+        parts["prompt"] = f"{drawn.prompt}@{drawn.prompt_digest[:12]}"
+        for name, value in (
+            ("temperature", drawn.decoding.temperature),
+            ("top-p", drawn.decoding.top_p),
+            ("max-tokens", drawn.decoding.max_tokens),
+        ):
+            if value is not None:
+                parts[name] = f"{value:g}"
+        parts["run-seed"] = str(drawn.decoding.seed)
     return "|".join(f"{name}:{value}" for name, value in parts.items())

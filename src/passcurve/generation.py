@@ -1,0 +1,180 @@
+"""From prompts to stored completions: orders go to a back end, replies are stored and handed on, both bounded.
+
+Theory of operation.  As many threads as requests may be open take orders in turn, problem after problem.  A thread
+stores each reply before it does anything else with it, then hands it on; when the judge is behind, the queue is full
+and no new request is sent.  What is stored is never asked for again; what is lost when this process dies is at most
+one request for each thread.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongError
+from passcurve.models.backend import Backend
+from passcurve.models.stops import cut
+from passcurve.store.completions import Completions
+from passcurve.types import Completion, Decoding, Generated, Order, Prompt, Reply
+
+QUEUE = 256
+"""Stored completions that wait for the judge."""
+
+FAILURES = 3
+"""So many orders in a row without a reply end a run: it is not the prompt."""
+
+_PATIENCE_S = 0.1
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be generated."""
+
+    prompts: tuple[Prompt, ...]
+    n: int
+    """Samples of each problem, stored ones among them."""
+    decoding: Decoding
+    concurrency: int = 8
+    per_request: int = 1
+    """Samples that one request asks for."""
+
+
+class Generating:
+    """The completions of a run: first those that are stored, then new ones as they come.  Close it."""
+
+    def __init__(self, asked: Asked, store: Completions, backend: Backend) -> None:
+        self._asked, self._store, self._backend = asked, store, backend
+        self._ready: queue.Queue[Completion] = queue.Queue(QUEUE)
+        self._orders = self._planned()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._closed = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._in_a_row = 0
+        self._given_up: set[str] = set()
+        self._failures: dict[str, None] = {}
+        self.error: PasscurveError | None = None
+        """What ended it before all was there."""
+        self._tokens_before = store.totals.completion_tokens
+        self._began = self._last = time.monotonic()
+
+    def completions(self) -> Iterator[Completion | None]:
+        """Yield each completion, and None whenever there is none yet."""
+        yield from self._store.before()
+        self._began = self._last = time.monotonic()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"passcurve-generate-{number}", daemon=True)
+            for number in range(self._asked.concurrency)
+        ]
+        for thread in self._threads:
+            thread.start()
+        while True:
+            working = any(thread.is_alive() for thread in self._threads)
+            try:
+                yield self._ready.get_nowait()
+            except queue.Empty:
+                if not working:
+                    return
+                yield None
+
+    def missing(self) -> Mapping[str, int]:
+        """Return how many samples of each problem are planned but were not had."""
+        lacking = {}
+        for prompt in self._asked.prompts:
+            left = sum(not self._store.has(prompt.problem_id, index) for index in range(self._asked.n))
+            if left:
+                lacking[prompt.problem_id] = left
+        return lacking
+
+    def progress(self) -> Generated:
+        """Return how far it is."""
+        totals = self._store.totals
+        return Generated(
+            planned=self._asked.n * len(self._asked.prompts),
+            stored=totals.samples,
+            fresh=totals.samples - self._store.stored,
+            truncated=totals.truncated,
+            retried=totals.retried,
+            prompt_tokens=totals.prompt_tokens,
+            completion_tokens=totals.completion_tokens,
+            reasoning_tokens=totals.reasoning_tokens,
+            cached_tokens=totals.cached_tokens,
+            uncounted=totals.uncounted,
+            latency_s=totals.latency_s,
+            seconds=self._last - self._began,
+            fresh_tokens=totals.completion_tokens - self._tokens_before,
+            failures=tuple(self._failures),
+            ended_by=str(self.error) if self.error is not None else "",
+            exit_code=self.error.exit_code if self.error is not None else 0,
+        )
+
+    def close(self) -> None:
+        """Send no more requests; those that are under way are let go."""
+        self._stop.set()
+        self._closed.set()
+        self._backend.close()
+        self._store.close()
+
+    def _planned(self) -> Iterator[Order]:
+        for prompt in self._asked.prompts:
+            lacking = [index for index in range(self._asked.n) if not self._store.has(prompt.problem_id, index)]
+            for at in range(0, len(lacking), self._asked.per_request):
+                yield Order(
+                    prompt=prompt,
+                    decoding=self._asked.decoding,
+                    indices=tuple(lacking[at : at + self._asked.per_request]),
+                )
+
+    def _next(self) -> Order | None:
+        with self._lock:
+            for order in self._orders:
+                if order.prompt.problem_id not in self._given_up:
+                    return order
+            return None
+
+    def _work(self) -> None:
+        while not self._stop.is_set() and (order := self._next()) is not None:
+            try:
+                for reply in self._backend.generate(order):
+                    completion = self._store.append(reply, self._cut(reply))
+                    self._in_a_row = 0
+                    self._last = time.monotonic()
+                    self._hand_on(completion)
+            except TooLongError as error:
+                self._given_up.add(order.prompt.problem_id)
+                self._failures[str(error)] = None
+            except RefusedError as error:
+                self._end(error)
+            except ModelError as error:
+                self._failures[str(error)] = None
+                with self._lock:
+                    self._in_a_row += 1
+                if self._in_a_row >= FAILURES:
+                    self._end(error)
+            except PasscurveError as error:
+                self._end(error)
+            except BaseException as error:
+                self._end(ModelError(f"the back end failed: {type(error).__name__}: {error}"))
+
+    def _cut(self, reply: Reply) -> str:
+        return cut(reply.text, self._asked.decoding.stop) if reply.form == "completion" else reply.text
+
+    def _end(self, error: PasscurveError) -> None:
+        # What fails because the run is over is no reason why it is over.
+        if not self._stop.is_set():
+            self.error = error
+            self._stop.set()
+
+    def _hand_on(self, completion: Completion) -> None:
+        while True:
+            try:
+                self._ready.put(completion, timeout=_PATIENCE_S)
+            except queue.Full:
+                # Stored is stored: who does not wait for it finds it next time.
+                if self._closed.is_set():
+                    return
+            else:
+                return

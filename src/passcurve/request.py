@@ -1,0 +1,117 @@
+"""What is asked of the road, what it says on its way, and what in the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from passcurve.extract import DEFAULT
+from passcurve.store.samples import BadLine
+from passcurve.store.tally import Tally
+from passcurve.types import (
+    Benchmark,
+    Counts,
+    Curve,
+    Estimate,
+    Generated,
+    Header,
+    Jail,
+    Limits,
+    Metric,
+    Mode,
+    Slowest,
+    Status,
+    Suspect,
+)
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user asks of ``judge``, checked and complete."""
+
+    samples: Path
+    benchmark: Benchmark
+    run: Path
+    results: Path | None
+    """None: write none."""
+    limits: Limits
+    workers: int
+    ks: tuple[int, ...]
+    ks_asked: bool = False
+    """A k that was asked for and cannot be estimated is an error; a default one is not."""
+    every_k: bool = False
+    """Every k from 1 to the least n, besides ``ks``."""
+    metrics: tuple[Metric, ...] = (Metric(),)
+    verdict: Literal["auto", "referee", "shared"] = "auto"
+    isolation: Literal["auto", "full", "restricted", "none"] = "auto"
+    packages: tuple[str, ...] = ()
+    python: str | None = None
+    problems: str = ""
+    subset: bool = False
+    strict: bool = False
+    dedup: bool = True
+    seed: int = 0
+    extract: str = DEFAULT
+    """The policy by which texts become programs; ``docs/extraction.md`` has them all."""
+    follow_s: float | None = None
+    """The file grows: it is read until it has not for so many seconds."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a run is; handed to whoever watches, several times a second."""
+
+    judged: int
+    planned: int
+    """Rows read so far; all of them once ``read_all``."""
+    read_all: bool
+    passed: int
+    tally: Tally
+    generated: Generated | None = None
+
+    def pass_at_1(self) -> Estimate:
+        """Return pass@1 of the problems that have a verdict; its value is None while none has."""
+        from passcurve.stats.estimate import estimate
+
+        return estimate([counts for counts in self.tally.counts() if counts.n], [1])[0]
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run of ``judge`` says in the end."""
+
+    estimates: tuple[Estimate, ...]
+    curve: Curve | None
+    """pass@k with a band for all k at once, where every k was asked for."""
+    counts: tuple[Counts, ...]
+    """n and c of each problem, those without a sample among them unless a subset was asked for."""
+    benchmark: str
+    problems: int
+    attempted: int
+    samples: int
+    owed: int
+    malformed: tuple[BadLine, ...]
+    """The first lines that are no rows."""
+    malformed_lines: int
+    """How many such lines there are."""
+    suspicious: int
+    """Samples that tried what no honest program needs."""
+    suspicions: dict[str, int]
+    """What they tried, each with the number of samples, the commonest first."""
+    suspects: tuple[Suspect, ...]
+    """The first of them, those that passed before the others."""
+    statuses: dict[Status, int]
+    modes: dict[Mode, int]
+    header: Header
+    jail: Jail
+    own_clock: bool
+    notes: tuple[str, ...]
+    slowest: Slowest | None
+    resumed: int
+    """Verdicts that an earlier, interrupted session had stored."""
+    signature: str
+    run: str
+    results: str | None
+    generated: Generated | None = None
+    """What generating took, where that was done by us."""
+    exit_code: int
+    """0, or 1 when anything is owed, or 2 when lines were no rows, problems have no sample or a k is too large."""

@@ -1,0 +1,158 @@
+"""Where the road's completions come from: a file, a file that still grows, a model."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final, Protocol
+
+from passcurve.errors import DataError
+from passcurve.generation import Generating
+from passcurve.store.completions import stored_rows
+from passcurve.store.lines import read_lines
+from passcurve.store.samples import BadLine, RawRow, follow_rows, read_rows, scan
+from passcurve.types import Completion, Generated
+
+MALFORMED = 1000
+"""Lines that are no rows of which the reasons are kept."""
+
+
+class End(enum.Enum):
+    """Says that nothing more will come."""
+
+    END = 0
+
+
+END: Final = End.END
+
+
+class Source(Protocol):
+    """Gives completions one by one, and all of them again as rows once they are judged."""
+
+    seen: int
+    """Rows so far."""
+    malformed: list[BadLine]
+    """The first lines that were none."""
+    malformed_lines: int
+    """How many there were."""
+
+    def up_to(self, most: int) -> int:
+        """Return about how many rows there will be, but no more than ``most``."""
+        ...
+
+    def completions(self) -> Iterator[Completion | None]:
+        """Yield each completion, in the order of the rows, and None whenever the next is not there yet."""
+        ...
+
+    def missing(self) -> Mapping[str, int]:
+        """Return how many samples of each problem are planned without having come."""
+        ...
+
+    def rows(self) -> Iterable[RawRow | BadLine]:
+        """Yield the rows again, as they were written."""
+        ...
+
+    def generated(self) -> Generated | None:
+        """Return how far the generation is; None where nothing is generated."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+        ...
+
+
+class FileSource:
+    """A file of samples; with ``follow_s`` one that grows, until it has not for so many seconds."""
+
+    def __init__(self, path: Path, known: Sequence[str], *, strict: bool, follow_s: float | None = None) -> None:
+        self._path, self._known, self._strict, self._follow_s = path, known, strict, follow_s
+        self.seen = 0
+        self.malformed: list[BadLine] = []
+        self.malformed_lines = 0
+
+    def up_to(self, most: int) -> int:
+        """Return as Source says; nobody knows of a file that grows."""
+        return most if self._follow_s is not None else sum(1 for _ in islice(read_lines(self._path), most))
+
+    def completions(self) -> Iterator[Completion | None]:
+        """Yield as Source says; raises DataError for a line that is no row, where that is strict."""
+        if self._follow_s is None:
+            rows: Iterable[Completion | BadLine | None] = read_rows(self._path, self._known)
+        else:
+            rows = follow_rows(self._path, self._known, self._follow_s)
+        for row in rows:
+            if row is None:
+                yield None
+            elif isinstance(row, Completion):
+                self.seen += 1
+                yield row
+            elif self._strict:
+                raise DataError(f"{str(self._path)!r}, line {row.line}: {row.reason}")
+            else:
+                self.malformed_lines += 1
+                if self.malformed_lines <= MALFORMED:
+                    self.malformed.append(row)
+
+    def missing(self) -> Mapping[str, int]:
+        """Return nothing: a file has what it has."""
+        return {}
+
+    def rows(self) -> Iterable[RawRow | BadLine]:
+        """Yield as Source says."""
+        return scan(self._path, self._known)
+
+    def generated(self) -> None:
+        """Return None."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class ModelSource:
+    """A back end whose replies are stored in the run directory."""
+
+    def __init__(self, folder: Path, generating: Generating) -> None:
+        self._folder, self._generating = folder, generating
+        self.seen = 0
+        self.malformed: list[BadLine] = []
+        self.malformed_lines = 0
+
+    def up_to(self, most: int) -> int:
+        """Return as Source says."""
+        return min(most, self._generating.progress().planned)
+
+    def completions(self) -> Iterator[Completion | None]:
+        """Yield as Source says."""
+        for completion in self._generating.completions():
+            self.seen += completion is not None
+            yield completion
+
+    def missing(self) -> Mapping[str, int]:
+        """Return what the back end did not give."""
+        return self._generating.missing()
+
+    def rows(self) -> Iterable[RawRow | BadLine]:
+        """Yield as Source says."""
+        return stored_rows(self._folder)
+
+    def generated(self) -> Generated:
+        """Return how far the generation is."""
+        return self._generating.progress()
+
+    def close(self) -> None:
+        """Send no more requests and close the store."""
+        self._generating.close()
+
+
+def nothing(path: Path, source: Source) -> str:
+    """Return why there is nothing to judge."""
+    generated = source.generated()
+    if generated is not None:
+        return generated.ended_by or "; ".join(generated.failures) or f"{str(path)!r} holds no sample of these problems"
+    if source.malformed:
+        first = source.malformed[0]
+        count = source.malformed_lines
+        return f"{str(path)!r} has no row to judge: {count} lines are none; line {first.line}: {first.reason}"
+    return f"{str(path)!r} has no row to judge"
