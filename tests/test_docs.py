@@ -18,7 +18,7 @@ from passcurve.cli.main import app
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 SET_UP = (
-    "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/passcurve judge starter:examples",
+    "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/passcurve run starter --model mutant: -n 20",
     "python3 -m venv .venv && .venv/bin/pip install '.[dev]' && .venv/bin/pytest",
 )
 

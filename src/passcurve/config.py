@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import sys
 import tempfile
+import tomllib
+from collections.abc import Collection
 from pathlib import Path
 
-from passcurve.errors import UsageError, nearest
+from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Metric
 
 DEFAULT_KS = (1, 10, 100)
@@ -50,6 +53,55 @@ def cache_dir() -> Path:
     except RuntimeError:
         # Nobody knows this user, as in many containers.
         return Path(tempfile.gettempdir()) / f"passcurve-cache-{os.getuid()}"
+
+
+def api_key(variable: str) -> str:
+    """Return the key that an environment variable holds; empty for ``none`` and for one that is not set."""
+    return "" if variable == "none" else os.environ.get(variable, "").strip()
+
+
+def parse_temperatures(text: str) -> tuple[float, ...]:
+    """Return the temperatures of ``0.2,0.8``, each once.  Raises UsageError for what is none."""
+    found = []
+    for part in filter(None, re.split(r"[\s,]+", text.strip())):
+        try:
+            value = float(part)
+        except ValueError:
+            value = -1.0
+        if not 0.0 <= value <= 100.0:
+            raise UsageError(f"--temperature {text!r}: {part!r} is no temperature; write it like 0.8 or 0.2,0.8")
+        found.append(value)
+    if not found:
+        raise UsageError(f"--temperature {text!r} names none; write it like 0.8 or 0.2,0.8")
+    return tuple(dict.fromkeys(found))
+
+
+def parse_object(option: str, text: str) -> dict[str, object]:
+    """Return the JSON object that an option holds.  Raises UsageError for anything else."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text!r} is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise UsageError(f"{option} {text!r} is no JSON object; write it like {option} '{{\"top_k\": 20}}'")
+    return found
+
+
+def read_options(path: Path, known: Collection[str]) -> dict[str, object]:
+    """Return the options of a TOML file, ``known`` being their names with dashes.
+
+    Raises DataError, with the nearest name, for a file that cannot be read and for a name that is none.
+    """
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"--config {str(path)!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"--config {str(path)!r} is no TOML: {error}") from None
+    for name in table:
+        if name.replace("_", "-") not in known:
+            raise DataError(f"--config {str(path)!r} sets {name!r}, which is no option{nearest(name, known)}")
+    return {name.replace("_", "-"): value for name, value in table.items()}
 
 
 def cores() -> int:

@@ -5,52 +5,20 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from enum import StrEnum
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Optional
 
-import msgspec
 import typer
 
 from passcurve import config
 from passcurve.bench import resolve
-from passcurve.cli.output import say_all, say_json, tell, told, width
+from passcurve.cli.output import say_all, say_json, tell, told
+from passcurve.cli.verdicts import Clock, Isolation, VerdictMode, exit_code, lines, parse_gate, record, warn
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Benchmark, Limits, Metric
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-class VerdictMode(StrEnum):
-    """Where the tests may run."""
-
-    auto = "auto"
-    referee = "referee"
-    shared = "shared"
-
-
-class Isolation(StrEnum):
-    """How strong the walls must be."""
-
-    auto = "auto"
-    full = "full"
-    restricted = "restricted"
-    none = "none"
-
-
-class Clock(StrEnum):
-    """Which time counts against the limit."""
-
-    own = "own"
-    wall = "wall"
-
-
-class Gate(msgspec.Struct, frozen=True):
-    """One ``--fail-under``: pass@k must be at least this."""
-
-    k: int
-    least: float
+_LOOK_S = 0.05
 
 
 def judge(
@@ -80,6 +48,8 @@ def judge(
         None, help="Where the rows with verdicts go; default: SAMPLES_results.jsonl."
     ),
     fail_under: list[str] = typer.Option([], "--fail-under", help="Exit with 3 when below, as in pass@1=0.5."),
+    follow: bool = typer.Option(False, "--follow", help="Judge the rows of a file that still grows, as they come."),
+    idle: float = typer.Option(60.0, min=0.1, help="Seconds without growth after which --follow ends."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Judge a file of samples: verdicts, and pass@k with its interval.
@@ -89,12 +59,16 @@ def judge(
     with told(as_json):
         every_k = k is not None and k.strip() == config.ALL_KS
         ks = config.DEFAULT_KS if k is None else () if every_k else config.parse_ks(k)
-        gates = [_gate(text) for text in fail_under]
+        gates = [parse_gate(text) for text in fail_under]
         metrics = config.parse_metrics(metric)
         if gates and Metric() not in metrics:
             metrics += (Metric(),)
         workers_admitted, memory_bytes, note = config.admit(workers, config.parse_size(memory) if memory else None)
+        if follow and samples == "-":
+            raise UsageError("--follow needs a file that grows; standard input is read to its end anyhow")
         source, run_dir, results_file = _places(samples, run, results)
+        if follow:
+            _wait_for_a_row(source, idle)
         chosen = _benchmark(samples, benchmark, source)
         if note:
             tell(f"passcurve: {note}")
@@ -122,31 +96,23 @@ def judge(
             strict=strict,
             dedup=dedup,
             extract=extract,
+            follow_s=idle if follow else None,
         )
-        with Display(lambda: evidence.about_rows(source)) as display:
+        with Display(lambda: None if follow else evidence.about_rows(source)) as display:
             result = pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
-        _warn(result, str(source))
-        code = result.exit_code or (0 if all(_met(gate, result) for gate in gates) else 3)
+        warn(result, str(source))
         if as_json:
-            say_json(_record(result))
+            say_json(record(result))
         else:
-            say_all(_lines(result))
-        for gate in gates:
-            if not _met(gate, result):
-                tell(f"passcurve: pass@{gate.k} is not {gate.least:g} or more")
-        raise typer.Exit(code)
+            say_all(lines(result))
+        raise typer.Exit(exit_code(result, gates))
 
 
-def _gate(text: str) -> Gate:
-    match = re.fullmatch(r"pass@([1-9][0-9]*)=(0?\.[0-9]+|0|1(?:\.0*)?)", text.strip())
-    if match is None:
-        raise UsageError(f"--fail-under {text!r} is no gate; write it like pass@1=0.5")
-    return Gate(int(match[1]), float(match[2]))
-
-
-def _met(gate: Gate, result: Any) -> bool:
-    value = next((each.value for each in result.estimates if each.name == f"pass@{gate.k}"), None)
-    return value is not None and value >= gate.least
+def _wait_for_a_row(source: Path, idle_s: float) -> None:
+    """Wait until a file has its first row, by whose task id the benchmark is known, or for as long as it may rest."""
+    until = time.monotonic() + idle_s
+    while time.monotonic() < until and source.stat().st_size == 0:
+        time.sleep(_LOOK_S)
 
 
 def _places(samples: str, run: Path | None, results: Path | None) -> tuple[Path, Path, Path]:
@@ -181,76 +147,3 @@ def _benchmark(samples: str, named: str | None, source: Path) -> Benchmark:
     from passcurve.evidence import first_ids
 
     return resolve.find_by_ids(first_ids(source), cache)
-
-
-def _warn(result: Any, samples: str) -> None:
-    from passcurve.report import terminal
-
-    for line in terminal.malformed_lines(
-        [(bad.line, bad.reason) for bad in result.malformed], samples, result.malformed_lines
-    ):
-        tell(f"passcurve: {line}")
-    for line in terminal.note_lines(result.notes):
-        tell(f"passcurve: {line}")
-    if result.jail.isolation != "full":
-        tell(f"passcurve: isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
-    if not result.own_clock:
-        tell("passcurve: a sample's own time cannot be measured here, so its wall time counts; verdicts depend on load")
-    if result.owed:
-        tell(
-            f"passcurve: {result.owed} of {result.samples} samples are owed: judging them failed; run the command again"
-        )
-
-
-def _record(result: Any) -> dict[str, Any]:
-    from passcurve.report import methods, scores
-
-    modes = {name: count for name, count in result.modes.items() if name != "none"}
-    return {
-        **scores.score_record(result.estimates, result.curve),
-        "methods": methods.judged(result.estimates, result.curve, result.counts, result.benchmark, result.header),
-        "benchmark": result.benchmark,
-        "problems": result.problems,
-        "attempted": result.attempted,
-        "samples": result.samples,
-        "owed": result.owed,
-        "malformed": result.malformed_lines,
-        "malformed_lines": [{"line": bad.line, "reason": bad.reason} for bad in result.malformed[:100]],
-        "suspicious": result.suspicious,
-        "suspicions": result.suspicions,
-        "statuses": result.statuses,
-        "isolation": result.jail.isolation,
-        "jail": msgspec.to_builtins(result.jail),
-        "modes": modes,
-        "notes": list(result.notes),
-        "slowest_pass": msgspec.to_builtins(result.slowest),
-        "resumed": result.resumed,
-        "signature": result.signature,
-        "run": result.run,
-        "results": result.results,
-    }
-
-
-def _lines(result: Any) -> Iterator[str]:
-    from passcurve.report import methods, scores, terminal
-
-    attempted = (
-        f"{result.attempted} of {result.problems}" if result.attempted < result.problems else str(result.problems)
-    )
-    samples = f"{result.samples:,} sample{'s' if result.samples != 1 else ''}"
-    yield f"{result.benchmark}: {samples} of {attempted} problem{'s' if result.problems != 1 else ''}"
-    yield from scores.score_lines(result.estimates, result.curve, width())
-    yield f"  {terminal.status_line(result.statuses)}"
-    modes = ", ".join(f"{count:,} {name}" for name, count in result.modes.items() if count and name != "none")
-    yield f"  verdicts: {modes or 'none'}; {terminal.jail_line(result.jail)}"
-    if result.slowest is not None:
-        key = result.slowest.key
-        yield f"  slowest pass: {result.slowest.own_s:.3f} s ({key.problem_id} sample {key.sample_index})"
-    suspects = [(each.key, each.status, each.seen) for each in result.suspects]
-    yield from terminal.suspicion_lines(result.suspicious, suspects)
-    said = methods.judged(result.estimates, result.curve, result.counts, result.benchmark, result.header)
-    if said:
-        yield f"  for a paper: {said}"
-    if result.results is not None:
-        yield f"  results: {result.results}"
-    yield f"  signature: {result.signature}"

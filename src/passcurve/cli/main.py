@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from passcurve import __version__
-from passcurve.cli import bench, compare, doctor, judge, show
+from passcurve.cli import bench, compare, doctor, judge, run, show
 from passcurve.cli.output import say
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command("judge")(judge.judge)
+app.command("run")(run.run)
 app.command("show")(show.show)
 app.command("compare")(compare.compare)
 app.command("plan")(compare.plan)

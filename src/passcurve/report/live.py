@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -44,8 +44,15 @@ class Display:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, judged: int, planned: int, passed: int, score: Callable[[], Estimate]) -> None:
-        """Show where the run is, unless that was done a moment ago; ``score`` is asked only then."""
+    def show(
+        self,
+        judged: int,
+        planned: int,
+        passed: int,
+        score: Callable[[], Estimate],
+        beside: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        """Show where the run is, unless that was done a moment ago; ``score`` and ``beside`` are asked only then."""
         now = time.monotonic()
         if self._first_judged is None:
             self._first_judged = judged
@@ -64,6 +71,7 @@ class Display:
         parts.append(f"{rate:,.0f}/s")
         if rate > 0 and total > judged:
             parts.append(f"about {_span((total - judged) / rate)} left")
+        parts += beside()
         self._draw(", ".join(parts))
 
     def _begin(self) -> None:

@@ -1,0 +1,245 @@
+"""``passcurve run``: a model writes samples, and each is judged as it comes."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional
+
+import msgspec
+import typer
+
+from passcurve import __version__, config, registry
+from passcurve.bench import prompts, resolve
+from passcurve.bench.choose import choose_problems
+from passcurve.cli.output import say_all, say_json, tell, told
+from passcurve.cli.verdicts import Clock, Isolation, VerdictMode, exit_code, lines, parse_gate, record, warn
+from passcurve.errors import UsageError
+from passcurve.types import Decoding, Generation, Limits, Metric
+
+if TYPE_CHECKING:
+    from passcurve.pipeline import Request, Result
+
+_DEFAULT_TEMPERATURE = "0.8"
+_DEFAULT_TOKENS = 512
+
+
+def _from_file(context: typer.Context, path: Optional[Path]) -> Optional[Path]:
+    """Take the options of a file as defaults: what stands on the command line wins."""
+    if path is not None:
+        with told(as_json=False):
+            names = {option: each for each in context.command.params for option in each.opts}
+            found = config.read_options(path, [name.removeprefix("--") for name in names if name.startswith("--")])
+            given = {names[f"--{name}"]: value for name, value in found.items()}
+            context.default_map = {
+                str(option.name): value if option.multiple or not isinstance(value, list) else ",".join(map(str, value))
+                for option, value in given.items()
+            }
+    return path
+
+
+def run(
+    benchmark: str = typer.Argument(..., help="A known name, as starter, or a file of problems."),
+    model: str = typer.Option(..., help="What writes: openai:NAME, command:PROGRAM, recorded:FILE, mutant:."),
+    n: int = typer.Option(20, "-n", "--samples", min=1, help="Samples of each problem; more than before tops up."),
+    temperature: Optional[str] = typer.Option(None, help="0.8 by default; several, as in 0.2,0.8, give a run each."),
+    top_p: Optional[float] = typer.Option(None, min=0.0, max=1.0, help="Nucleus sampling; not sent by default."),
+    max_tokens: int = typer.Option(_DEFAULT_TOKENS, min=1, help="Most tokens of a completion."),
+    stop: list[str] = typer.Option([], help="A text before which a completion ends; may be given more than once."),
+    seed: int = typer.Option(0, help="From which the seed of each sample follows."),
+    prompt: Optional[str] = typer.Option(None, help="base, chat, or a file with {{ prompt }} in it."),
+    system: str = typer.Option("", help="What a conversation begins with."),
+    endpoint: Optional[str] = typer.Option(None, help="completions or chat; by default as the prompt needs it."),
+    base_url: str = typer.Option("http://127.0.0.1:8000/v1", help="Root of an OpenAI-compatible server."),
+    api_key_env: str = typer.Option("OPENAI_API_KEY", help="Variable that holds the key, or none."),
+    extra_body: str = typer.Option("{}", help="JSON object whose fields go into each request."),
+    concurrency: int = typer.Option(8, min=1, max=1024, help="Requests that are open at once."),
+    per_request: int = typer.Option(1, min=1, help="Samples that one request asks for (n of the server)."),
+    request_timeout: float = typer.Option(600.0, min=0.01, help="Seconds that one request may take."),
+    max_retries: int = typer.Option(6, min=0, help="How often a request that failed is sent again."),
+    k: Optional[str] = typer.Option(None, "--k", help="Values of k, as in 1,10,100 (the default), or all."),
+    metric: str = typer.Option("pass@k", help="What to report, as in pass@k,pass^k,g-pass@k:0.5,attempts."),
+    timeout: float = typer.Option(3.0, min=0.01, help="Seconds of time for each sample."),
+    workers: Optional[int] = typer.Option(None, min=1, help="Samples judged at once; default: one per core."),
+    memory: Optional[str] = typer.Option(None, help="Memory of each sample, as in 4GiB (the default)."),
+    problems: str = typer.Option("", help="Only these problems: ids and wildcards, comma-separated."),
+    clock: Clock = typer.Option(Clock.own, help="own: the sample's own time; wall: as classic harnesses count."),
+    verdict: VerdictMode = typer.Option(
+        VerdictMode.auto, help="Where tests run: apart (referee) or beside the sample."
+    ),
+    extract: Optional[str] = typer.Option(
+        None, help="How texts become programs: raw for base, auto for chat by default, or another policy."
+    ),
+    isolation: Isolation = typer.Option(Isolation.auto, help="Demand a level of isolation; none must be asked for."),
+    packages: str = typer.Option("", help="Installed packages that samples may import, comma-separated."),
+    python: Optional[str] = typer.Option(
+        None, help="Interpreter of the samples; default: the one that runs passcurve."
+    ),
+    dedup: bool = typer.Option(True, "--dedup/--no-dedup", help="Run identical programs of a problem once."),
+    run: Optional[Path] = typer.Option(None, help="Run directory; default: named by benchmark, model, temperature."),
+    results: Optional[Path] = typer.Option(
+        None, help="Where the rows with verdicts go; default: in the run directory."
+    ),
+    fail_under: list[str] = typer.Option([], "--fail-under", help="Exit with 3 when below, as in pass@1=0.5."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    config_file: Optional[Path] = typer.Option(  # noqa: ARG001 - its options have become defaults
+        None, "--config", help="TOML file with options by name.", is_eager=True, callback=_from_file
+    ),
+) -> None:
+    """Generate samples and judge each as it comes: verdicts, and pass@k with its interval.
+
+    The same command goes on after an interruption; what is stored is never asked for again.
+    """
+    with told(as_json):
+        every_k = k is not None and k.strip() == config.ALL_KS
+        ks = config.DEFAULT_KS if k is None else () if every_k else config.parse_ks(k)
+        gates = [parse_gate(text) for text in fail_under]
+        metrics = config.parse_metrics(metric)
+        if gates and Metric() not in metrics:
+            metrics += (Metric(),)
+        workers_admitted, memory_bytes, note = config.admit(workers, config.parse_size(memory) if memory else None)
+        kind, words = registry.backend(model)
+        temperatures: tuple[float | None, ...] = (None,)
+        if kind.draws:
+            temperatures = config.parse_temperatures(temperature or _DEFAULT_TEMPERATURE)
+        elif temperature is not None or top_p is not None:
+            raise UsageError(f"--model {model!r} draws by no temperature and no top-p; leave them out")
+        if len(temperatures) > 1 and (results is not None or run is not None):
+            raise UsageError("several temperatures give a run each: leave --run and --results out")
+        chosen = resolve.load(benchmark, config.cache_dir())
+        style = _style(prompt, endpoint, system)
+        # Loaded now: what a wrong command line says should not wait for it.
+        from passcurve import generation, pipeline
+        from passcurve.models.backend import Settings
+        from passcurve.models.stops import HUMAN_EVAL
+        from passcurve.store.completions import SessionConfig
+
+        made = prompts.prompts(choose_problems(chosen, problems), style)
+        stops = tuple(stop) or (HUMAN_EVAL if kind.draws and not style.chat else ())
+        settings = Settings(
+            base_url=base_url,
+            api_key=config.api_key(api_key_env),
+            api_key_name=api_key_env,
+            request_timeout_s=request_timeout,
+            max_retries=max_retries,
+            extra_body=config.parse_object("--extra-body", extra_body),
+            concurrency=concurrency,
+            style="chat" if style.chat else "base",
+            seed=seed,
+        )
+        if note:
+            tell(f"passcurve: {note}")
+        found = []
+        for each in temperatures:
+            decoding = Decoding(
+                temperature=each,
+                top_p=top_p,
+                max_tokens=max_tokens if kind.draws else None,
+                stop=stops,
+                seed=seed,
+            )
+            folder = run or Path(_folder(chosen.name, model, each))
+            request = pipeline.Request(
+                samples=folder,
+                benchmark=chosen,
+                run=folder,
+                results=results or folder / "results.jsonl",
+                limits=Limits(timeout_s=timeout, clock=clock.value, memory_bytes=memory_bytes),
+                workers=workers_admitted,
+                ks=tuple(dict.fromkeys([*ks, *(gate.k for gate in gates)])),
+                ks_asked=k is not None and not every_k,
+                every_k=every_k,
+                metrics=metrics,
+                verdict=verdict.value,
+                isolation=isolation.value,
+                packages=tuple(filter(None, re.split(r"[\s,]+", packages))),
+                python=python,
+                problems=problems,
+                dedup=dedup,
+                extract=extract or ("auto" if style.chat else "raw"),
+            )
+            backend = kind.open(words, settings)
+            session = SessionConfig(
+                started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+                generation=Generation(
+                    version=__version__,
+                    benchmark=chosen.name,
+                    benchmark_digest=chosen.digest,
+                    model=model,
+                    identity=backend.identity,
+                    prompt=style.name,
+                    prompt_digest=prompts.digest(prompts.prompts(chosen.problems, style)),
+                    decoding=decoding,
+                ),
+                n=n,
+                settings=_resolved(request, settings, per_request),
+            )
+            asked = generation.Asked(
+                prompts=made, n=n, decoding=decoding, concurrency=concurrency, per_request=per_request
+            )
+            found.append(_shown(request, pipeline.run, asked, session, backend))
+            if (made_here := found[-1].generated) is not None and made_here.ended_by:
+                break
+        _say(found, temperatures, as_json)
+        raise typer.Exit(max((exit_code(each, gates) for each in found), key=_RANK.index))
+
+
+_RANK = (0, 3, 2, 1)
+"""Exit codes, the gravest last."""
+
+
+def _shown(request: Request, generate: Any, *words: Any) -> Result:
+    from passcurve.report.generating import live_parts
+    from passcurve.report.live import Display
+
+    asked = words[0]
+    with Display(lambda: asked.n * len(asked.prompts)) as display:
+        found: Result = generate(
+            request,
+            *words,
+            lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1, lambda: live_parts(at.generated)),
+        )
+    return found
+
+
+def _say(found: list[Result], temperatures: tuple[float | None, ...], as_json: bool) -> None:
+    from passcurve.report.generating import failure_lines, sweep_lines
+
+    for each in found:
+        warn(each, each.run)
+        if not as_json:
+            say_all(lines(each))
+        for line in failure_lines(each.generated) if each.generated is not None else ():
+            tell(f"passcurve: {line}")
+    records = [record(each) for each in found]
+    if as_json:
+        say_json(records[0] if len(temperatures) == 1 else {"runs": records})
+    elif len(found) > 1:
+        rows = [(t, each.estimates, each.generated) for t, each in zip(temperatures, found, strict=False)]
+        say_all(sweep_lines(rows))
+
+
+def _style(prompt: str | None, endpoint: str | None, system: str) -> prompts.Style:
+    if endpoint not in (None, "completions", "chat"):
+        raise UsageError(f"--endpoint {endpoint!r} is neither completions nor chat")
+    chat = None if endpoint is None else endpoint == "chat"
+    return prompts.style(prompt or ("chat" if chat else "base"), chat=chat, system=system)
+
+
+def _folder(benchmark: str, model: str, temperature: float | None) -> str:
+    """Return the name of a run directory that no other model or temperature has."""
+    name = re.sub(r"[^A-Za-z0-9._]+", "-", model).strip("-.")[:80]
+    suffix = "" if temperature is None else f"-t{temperature:g}"
+    return f"{benchmark}-{name}{suffix}.passcurve"
+
+
+def _resolved(request: Request, settings: Any, per_request: int) -> dict[str, object]:
+    """Return every option as it was understood, but for the key."""
+    own: dict[str, object] = msgspec.to_builtins(settings)
+    del own["api_key"]
+    judged: dict[str, object] = msgspec.to_builtins(
+        {name: getattr(request, name) for name in request.__struct_fields__ if name not in ("benchmark", "samples")},
+        enc_hook=str,
+    )
+    return own | judged | {"per_request": per_request}

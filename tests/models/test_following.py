@@ -1,0 +1,88 @@
+"""``judge --follow``: rows are judged as another program writes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import pytest
+
+from passcurve.errors import DataError
+from passcurve.store.lines import NOT_YET, follow_lines
+from passcurve.store.samples import BadLine, follow_rows
+
+
+def test_lines_come_when_they_are_whole(tmp_path):
+    """A line is given once its end is there; what stands at the end without one is given when the file rests."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"one\ntw")
+    lines = follow_lines(path, 0.2)
+    assert (b"one", NOT_YET, NOT_YET) == (next(lines), next(lines), next(lines))
+    with path.open("ab") as file:
+        file.write(b"o\nthr")
+    assert b"two" == next(lines)
+    assert [b"thr"] == [line for line in lines if line is not NOT_YET]
+
+
+def test_growth_keeps_it_alive(tmp_path):
+    """As long as bytes come, even without an end of line, the file is not at rest."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"")
+    lines = follow_lines(path, 0.3)
+    with path.open("ab", buffering=0) as file:
+        for _ in range(5):
+            file.write(b"x")
+            time.sleep(0.1)
+            assert NOT_YET is next(lines)
+    assert [b"xxxxx"] == [line for line in lines if line is not NOT_YET]
+
+
+def test_a_file_that_becomes_shorter(tmp_path):
+    """A file that is written anew is refused, because its rows would be counted twice."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"one\ntwo\n")
+    lines = follow_lines(path, 5.0)
+    next(lines), next(lines)
+    os.truncate(path, 2)
+    with pytest.raises(DataError, match="has become shorter"):
+        next(lines)
+
+
+def test_a_compressed_file(tmp_path):
+    """A compressed file cannot be followed, and that is said."""
+    (tmp_path / "s.jsonl.gz").write_bytes(b"\x1f\x8b\x08\x00")
+    with pytest.raises(DataError, match="is compressed"):
+        next(follow_lines(tmp_path / "s.jsonl.gz", 0.1))
+
+
+def test_rows_of_a_file_that_grows(tmp_path):
+    """Lines that are no rows are told with their number, and rows are counted as in a file at rest."""
+    path = tmp_path / "s.jsonl"
+    rows = [{"task_id": "a", "completion": "1"}, "no row", {"task_id": "a", "completion": "2"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    found = [row for row in follow_rows(path, ["a"], 0.1) if row is not None]
+    assert [(0, 1), 2, (1, 3)] == [row.line if isinstance(row, BadLine) else (row.row, row.line) for row in found]
+
+
+def test_a_file_is_judged_while_it_is_written(shell, starter):
+    """Verdicts are stored before the file is complete, and the result is that of the whole file."""
+    rows = starter.mixed(["starter/0", "starter/1"], 6)
+    path = shell.write("s.jsonl", [])
+    session = shell.start("judge", "s.jsonl", "--follow", "--idle", "3", "--subset", "--json")
+    lines = [json.dumps(row).encode() + b"\n" for row in rows]
+    with path.open("ab", buffering=0) as file:
+        file.write(b"".join(lines[:6]) + lines[6][:20])
+        deadline = time.monotonic() + 60
+        parts = shell.folder / "s.jsonl.passcurve"
+        while sum(part.read_bytes().count(b"\n") - 1 for part in parts.glob("verdicts-*.jsonl")) < 6:
+            assert time.monotonic() < deadline
+            assert session.poll() is None
+            file.write(b"")
+            time.sleep(0.02)
+        file.write(lines[6][20:] + b"".join(lines[7:]))
+    out, err = session.communicate(timeout=60)
+    assert 0 == session.returncode, err
+    found = json.loads(out)
+    assert (12, 4, 4) == (found["samples"], found["statuses"]["passed"], found["statuses"]["compile"])
+    assert 12 == len(shell.rows("s.jsonl_results.jsonl"))

@@ -1,0 +1,412 @@
+"""``passcurve run``: a model writes, each sample is judged as it comes, and whatever happens none is paid twice."""
+
+from __future__ import annotations
+
+import collections
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from passcurve.cli.main import app
+from passcurve.models.backend import sample_seed
+
+TASKS = [f"starter/{number}" for number in range(8)]
+
+
+@pytest.fixture
+def answers(server, starter):
+    """Make the server answer with the reference, or with a wrong program, as the seed says; return how to name both."""
+    by_prompt = {row["prompt"]: row for row in starter.problems.values()}
+
+    def text(body, choice):
+        row = by_prompt[body["prompt"]]
+        mark = f"    # {body['seed']}\n"
+        return mark + (row["canonical_solution"] if body["seed"] % 2 else "    return None\n") + "\n\ndef more():\n"
+
+    server.text = text
+    return by_prompt
+
+
+@pytest.fixture
+def words(server):
+    """Return the words of a run against the server."""
+
+    def make(*more, n=4, problems="[0-7]", concurrency=4):
+        return (
+            "run", "starter", "--model", "openai:tiny-coder", "--base-url", server.url, "-n", n, "--run", "r",
+            "--problems", f"starter/{problems}", "--concurrency", concurrency, "--json", *more,
+        )  # fmt: skip
+
+    return make
+
+
+def stored(folder):
+    """Return (problem, index) of each stored completion, as often as it is."""
+    parts = sorted(folder.glob("completions-*.jsonl"))
+    rows = [json.loads(line) for part in parts for line in part.read_bytes().split(b"\n")[:-1]]
+    return [(row["task_id"], row["sample_index"]) for row in rows]
+
+
+def expected_passes(n, seed=0):
+    """Return how many samples of each task pass."""
+    return {task: sum(sample_seed(seed, task, index) % 2 for index in range(n)) for task in TASKS}
+
+
+def test_a_run(shell, server, answers, words):
+    """Every sample is asked for once, judged, and counted; the report has tokens, model and settings."""
+    done = shell(*words("--temperature", "0.5", "--max-tokens", "64"))
+    assert 0 == done.code, done.err
+    found = done.record
+    assert (32, 8, 0) == (found["samples"], found["problems"], found["owed"])
+    assert sum(expected_passes(4).values()) == found["statuses"]["passed"]
+    assert 32 == len(server.asked) == len(set(stored(shell.folder / "r")))
+    assert {"temperature": 0.5, "max_tokens": 64} == {
+        name: server.asked[0][name] for name in ("temperature", "max_tokens")
+    }
+    assert (32, 32, 0, 32 * 7) == tuple(
+        found["generated"][name] for name in ("stored", "fresh", "truncated", "completion_tokens")
+    )
+    assert "|model:openai:tiny-coder|prompt:base@" in found["signature"]
+    assert "|temperature:0.5|max-tokens:64|run-seed:0" in found["signature"]
+    rows = shell.rows("r/results.jsonl")
+    assert 32 == len(rows)
+    assert all(row["passed"] == bool(row["seed"] % 2) for row in rows)
+
+
+def test_no_more_requests_than_asked_for(shell, server, answers, words):
+    """At most so many requests are open at once as ``--concurrency`` says, and as many are."""
+    server.takes_s = 0.03
+    assert 0 == shell(*words(concurrency=3)).code
+    assert 3 == server.most_open
+
+
+def test_a_finished_run_tops_up(shell, server, answers, words):
+    """The same command again asks for nothing, a larger n for the new samples only, and old verdicts stay."""
+    first = shell(*words(n=2))
+    again = shell(*words(n=2))
+    assert (0, 0, 16, 16) == (first.code, again.code, again.record["resumed"], len(server.asked))
+    same = ("pass@1", "statuses", "signature", "samples")
+    assert [first.record[name] for name in same] == [again.record[name] for name in same]
+    more = shell(*words(n=3))
+    assert (0, 24, 16) == (more.code, more.record["samples"], more.record["resumed"])
+    assert 24 == len(server.asked) == len({body["seed"] for body in server.asked})
+    fewer = shell(*words(n=1))
+    assert (0, 24, 24) == (fewer.code, fewer.record["samples"], len(server.asked))
+
+
+def test_other_settings_are_refused(shell, server, answers, words):
+    """A run directory takes no samples that are drawn otherwise; the message says what differs."""
+    shell(*words(n=1))
+    done = shell(*words("--temperature", "0.2", n=2))
+    assert 2 == done.code
+    assert "decoding.temperature was 0.8, is 0.2" in done.err
+    assert 8 == len(server.asked)
+
+
+def test_stop_words_are_applied_again(shell, server, answers, words):
+    """A server that leaves the stop word in the text changes no program, and what it wrote is kept."""
+    server.fault = lambda number, body: "stop left in"
+    done = shell(*words())
+    assert sum(expected_passes(4).values()) == done.record["statuses"]["passed"]
+    row = shell.rows("r/completions-001.jsonl")[0]
+    assert row["raw"] == row["completion"] + "\ndef more():\n"
+
+
+def test_a_conversation(shell, server, answers, words, starter):
+    """With ``--prompt chat`` the fenced answer is judged, what was thought is stored apart, no stop word is sent."""
+    row = starter.problems["starter/0"]
+    whole = row["prompt"] + row["canonical_solution"]
+    server.text = lambda body, choice: f"<think>let me see: def f</think>Sure!\n\n```python\n{whole}```\nIt adds up."
+    done = shell(*words("--prompt", "chat", "--system", "You are brief.", n=2, problems="0"))
+    assert (0, 2) == (done.code, done.record["statuses"]["passed"]), done.err
+    body = server.asked[0]
+    assert ["system", "user"] == [message["role"] for message in body["messages"]]
+    assert row["prompt"].rstrip() in body["messages"][1]["content"]
+    assert "stop" not in body
+    assert "let me think" == shell.rows("r/completions-001.jsonl")[0]["reasoning"]
+    assert "|extract:auto|" in done.record["signature"]
+
+
+def test_a_template_of_ones_own(shell, server, answers, words):
+    """A template's fields are replaced, and braces in the problem are left alone."""
+    (shell.folder / "t.txt").write_text("# {{ task_id }}: {{entry_point}}\n{{ prompt }}")
+    server.text = lambda body, choice: "    return None\n"
+    shell(*words("--prompt", "t.txt", n=1, problems="0"))
+    row = answers[next(prompt for prompt in answers)]
+    assert f"# starter/0: {row['entry_point']}\n{row['prompt']}" == server.asked[0]["prompt"]
+
+
+def test_truncated_samples_are_told(shell, server, answers, words):
+    """Samples that were cut off are counted beside pass@k."""
+    server.text = lambda body, choice: "    return None\n"
+    server.fault = lambda number, body: "cut off" if number % 4 == 0 else ""
+    words = [each for each in words() if each != "--json"]
+    done = shell(*words)
+    assert "truncated: 8 of 32 samples (25.0%) were cut off" in done.out
+
+
+def test_faults_that_pass_leave_no_trace(shell, server, answers, words):
+    """Whatever fails and passes, every sample is there once, and the verdicts are those of a quiet run."""
+    faults = ["429", "500", "drop", "bad json", "no usage", "stop left in", *[""] * 14]
+    rng = random.Random(4)
+    server.fault = lambda number, body: rng.choice(faults)
+    done = shell(*words(concurrency=8))
+    assert 0 == done.code, done.err
+    assert sum(expected_passes(4).values()) == done.record["statuses"]["passed"]
+    assert 32 == len(stored(shell.folder / "r")) == len(set(stored(shell.folder / "r")))
+    assert len(server.asked) - 32 == done.record["generated"]["retried"] > 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "said"),
+    [("401", 2, "refuses a request without a key")],
+)
+def test_a_refusal_ends_the_run(shell, server, answers, words, fault, code, said):
+    """A refusal in the middle keeps what came, is one line, and the same command goes on once it is mended."""
+    server.fault = lambda number, body: fault if number >= 10 else ""
+    done = shell(*words())
+    assert code == done.code
+    assert 1 == done.err.count(said)
+    assert "Traceback" not in done.err
+    kept = stored(shell.folder / "r")
+    assert 10 <= len(kept) + 4
+    server.fault = lambda number, body: ""
+    before = len(server.asked)
+    assert 0 == shell(*words()).code
+    assert 32 - len(kept) == len(server.asked) - before
+
+
+def test_a_refusal_at_once(shell, server, answers, words):
+    """When the first request is refused, there is one line and no score."""
+    server.fault = lambda number, body: "401"
+    done = shell(*[each for each in words() if each != "--json"])
+    assert (2, "") == (done.code, done.out)
+    assert 1 == len(done.err.splitlines())
+
+
+def test_no_server(shell):
+    """Without a server there is one line that says so, at once."""
+    began = time.monotonic()
+    done = shell("run", "starter", "--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
+    assert (2, "") == (done.code, done.out)
+    assert "passcurve: cannot reach http://127.0.0.1:9/v1" in done.err
+    assert time.monotonic() - began < 20.0
+
+
+def test_a_context_that_is_too_short(shell, server, answers, words):
+    """A problem that does not fit is owed and named; all others are there."""
+    prompts = {row["prompt"]: task for row in answers.values() for task in [row["task_id"]]}
+    server.fault = lambda number, body: "too long" if prompts[body["prompt"]] == "starter/3" else ""
+    done = shell(*words())
+    assert (1, 4, 32) == (done.code, done.record["owed"], done.record["samples"])
+    assert done.record["pass@1"]["value"] is None
+    assert "problem 'starter/3': prompt and answer do not fit" in done.err
+    assert 28 == len(stored(shell.folder / "r"))
+
+
+def test_an_interruption(shell, server, answers, words):
+    """Ctrl-C ends a run quietly with 130, and the same command goes on without asking for what is stored."""
+    server.takes_s = 0.05
+    session = shell.start(*map(str, words(n=8)))
+    while len(server.asked) < 20:
+        time.sleep(0.01)
+    session.send_signal(signal.SIGINT)
+    _, err = session.communicate(timeout=20)
+    assert 130 == session.returncode
+    assert b"Traceback" not in err
+    kept = set(stored(shell.folder / "r"))
+    before = len(server.asked)
+    assert 0 == shell(*words(n=8)).code
+    asked = {body["seed"] for body in server.asked[before:]}
+    assert not asked & {sample_seed(0, task, index) for task, index in kept}
+
+
+def killed(shell, server, words, kills, seed, n):
+    """Kill a run at random moments; return how often each sample was asked for, and how much each kill cost."""
+    moments = random.Random(seed)
+    keys = {sample_seed(0, task, index): (task, index) for task in TASKS for index in range(n)}
+    costs = []
+    for _ in range(kills):
+        session = shell.start(*map(str, words(n=n)))
+        before = len(server.asked)
+        goal = before + moments.randrange(8 * n // kills)
+        while len(server.asked) <= goal and session.poll() is None:
+            time.sleep(0.002)
+        time.sleep(moments.uniform(0, 0.03))
+        session.kill()
+        session.communicate()
+        costs.append(len(server.asked))
+    done = shell(*words(n=n))
+    assert 0 == done.code, done.err
+    asked = [keys[body["seed"]] for body in server.asked]
+    repeats = []
+    for begin, end in zip(costs, [*costs[1:], len(asked)], strict=True):
+        repeats.append(len(set(asked[:begin]) & set(asked[begin:end])))
+    return done, collections.Counter(asked), repeats
+
+
+def check_killed(shell, server, words, kills, seed, n):
+    """Check that a run that was killed has ended as if nobody had disturbed it."""
+    server.takes_s = 0.02
+    done, asked, repeats = killed(shell, server, words, kills, seed, n)
+    there = stored(shell.folder / "r")
+    assert sorted((task, index) for task in TASKS for index in range(n)) == sorted(there), "once each, n a problem"
+    assert sum(expected_passes(n).values()) == done.record["statuses"]["passed"]
+    assert max(repeats) <= 4, f"more requests repeated than were open: {repeats}"
+    assert sum(asked.values()) <= 8 * n + 4 * kills
+
+
+def test_a_run_that_is_killed(shell, server, answers, words):
+    """However a run is killed, no stored sample is asked for again, and each kill costs what was open at most."""
+    check_killed(shell, server, words, kills=3, seed=1, n=8)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_run_that_is_killed_often(shell, server, answers, words, seed):
+    """The same for twenty kills."""
+    check_killed(shell, server, words, kills=20, seed=seed, n=25)
+
+
+def test_mutant_is_the_same_again_and_is_shown(shell):
+    """The demonstration needs nothing but the package, gives the same samples for the same seed, and can be shown."""
+    found = []
+    for folder in ("a", "b"):
+        words = ("run", "starter", "--model", "mutant:", "-n", 3, "--run", folder, "--json", "--seed", 5)
+        done = shell(*words, "--problems", "starter/[0-4]")
+        assert 0 == done.code, done.err
+        rows = shell.rows(f"{folder}/results.jsonl")
+        found.append({(row["task_id"], row["sample_index"]): row["completion"] for row in rows})
+    assert found[0] == found[1]
+    assert 15 == len(found[0])
+    shown = shell("show", "a", "starter/4", "2", "--json").record["verdicts"][0]
+    assert shown["program"].endswith(found[0]["starter/4", 2])
+
+
+def test_recorded_samples_are_judged_as_the_file_is(shell, starter):
+    """Samples that come from a file through ``run`` have the verdicts that ``judge`` gives them."""
+    shell.write("s.jsonl", starter.mixed(TASKS, 3))
+    judged = shell("judge", "s.jsonl", "--subset", "--json").record
+    ran = shell("run", "starter", "--model", "recorded:s.jsonl", "-n", 3, "--problems", "starter/[0-7]", "--json")
+    assert 0 == ran.code, ran.err
+    assert judged["statuses"] == ran.record["statuses"]
+    assert judged["pass@1"] == ran.record["pass@1"]
+
+
+def test_recorded_samples_that_are_missing(shell, starter):
+    """Samples that the file does not have are owed, with the reason; the others are judged."""
+    shell.write("s.jsonl", [starter.right("starter/0")] * 2 + [starter.right("starter/1")])
+    done = shell("run", "starter", "--model", "recorded:s.jsonl", "-n", 2, "--problems", "0,1", "--json")
+    assert (1, 1, 3) == (done.code, done.record["owed"], done.record["statuses"]["passed"])
+    assert "has 1 samples of 'starter/1', not 2" in done.err
+
+
+def test_a_program_as_model(shell, starter):
+    """Any program that reads and writes lines of JSON can be the model."""
+    rows = starter.problems.values()
+    shell.write("right.jsonl", [{"task": row["prompt"], "text": row["canonical_solution"]} for row in rows])
+    (shell.folder / "model.py").write_text(
+        "import json, sys\n"
+        "right = {row['task']: row['text'] for row in map(json.loads, open('right.jsonl'))}\n"
+        "for line in sys.stdin:\n"
+        "    asked = json.loads(line)\n"
+        "    print(json.dumps({'id': asked['id'], 'completion': right[asked['prompt']]}), flush=True)\n"
+    )
+    model = f"command:{sys.executable} model.py"
+    done = shell("run", "starter", "--model", model, "-n", 2, "--json", "--run", "r", "--problems", "starter/[0-4]")
+    assert (0, 10) == (done.code, done.record["statuses"]["passed"]), done.err
+
+
+def test_a_sweep(shell, server, answers, words):
+    """Several temperatures give a run each, and a table of them."""
+    more = [each for each in words("--temperature", "0.2,0.8", n=2) if each not in ("--run", "r", "--json")]
+    done = shell(*more)
+    assert 0 == done.code, done.err
+    folders = [f"starter-openai-tiny-coder-t{t}.passcurve" for t in ("0.2", "0.8")]
+    assert all(16 == len(stored(shell.folder / folder)) for folder in folders)
+    assert {0.2: 16, 0.8: 16} == collections.Counter(body["temperature"] for body in server.asked)
+    table = done.out[done.out.index("  temperature") :].splitlines()
+    assert ["0.2", "0.8"] == [line.split()[0] for line in table[1:3]]
+
+
+def test_options_from_a_file(shell, server, answers):
+    """A TOML file sets options by name, the command line wins, and the resolved ones are stored without the key."""
+    (shell.folder / "c.toml").write_text(
+        f'model = "openai:tiny-coder"\nbase-url = "{server.url}"\nsamples = 2\nproblems = "starter/0"\nrun = "r"\n'
+        'temperature = 0.3\nstop = ["\\ndef", "\\nclass"]\napi-key-env = "MY_KEY"\n'
+    )
+    done = shell("run", "starter", "--config", "c.toml", "--temperature", "0.6", MY_KEY="s3cret")
+    assert 0 == done.code, done.err
+    assert (0.6, ["\ndef", "\nclass"]) == (server.asked[0]["temperature"], server.asked[0]["stop"])
+    assert "Bearer s3cret" == server.headers[0]["authorization"]
+    kept = json.loads((shell.folder / "r" / "config-001.json").read_bytes())
+    assert (2, 0.6, "MY_KEY", server.url) == (
+        kept["n"],
+        kept["generation"]["decoding"]["temperature"],
+        kept["settings"]["api_key_name"],
+        kept["settings"]["base_url"],
+    )
+    assert not [path for path in (shell.folder / "r").iterdir() if b"s3cret" in path.read_bytes()]
+
+
+@pytest.fixture
+def typed(tmp_path, monkeypatch):
+    """Return how to call the command in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(app, ["run", "starter", *words])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("tempratur = 1\n", "sets 'tempratur', which is no option; did you mean 'temperature'"), ("a = [", "is no TOML")],
+)
+def test_a_file_of_options_that_is_none(typed, tmp_path, text, said):
+    """A name that is no option is told with the nearest, and a file that is no TOML as such."""
+    (tmp_path / "c.toml").write_text(text)
+    done = typed("--config", "c.toml", "--model", "mutant:")
+    assert 2 == done.exit_code
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--model", "opena:x"), "did you mean 'openai'"),
+        (("--model", "mutant:", "--temperature", "0.5"), "draws by no temperature"),
+        (("--model", "openai:x", "--temperature", "hot"), "'hot' is no temperature"),
+        (("--model", "openai:x", "--temperature", "0.1,0.2", "--run", "r"), "give a run each"),
+        (("--model", "openai:x", "--extra-body", "[1]"), "is no JSON object"),
+        (("--model", "openai:x", "--prompt", "bas"), "did you mean 'base'"),
+        (("--model", "openai:x", "--endpoint", "text"), "neither completions nor chat"),
+        (
+            (
+                "--model",
+                "recorded:none.jsonl",
+            ),
+            "cannot read 'none.jsonl'",
+        ),
+    ],
+)
+def test_what_cannot_be_asked(typed, tmp_path, more, said):
+    """A wrong command line is one line that says what is wrong, with 2, and nothing is made."""
+    done = typed(*more)
+    assert (2, "") == (done.exit_code, done.stdout)
+    assert said in done.stderr
+    assert 1 == len(done.stderr.splitlines())
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_reader_that_goes_away(shell):
+    """``passcurve run ... | head -1`` ends without a word of complaint."""
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m passcurve run starter --model mutant: -n 1 2>err | head -1"],
+        cwd=shell.folder, env=shell.env, capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.startswith(b"starter: 47 samples")
+    assert "Traceback" not in (shell.folder / "err").read_text()
