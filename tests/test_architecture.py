@@ -19,7 +19,7 @@ MAX_LINES = 500
 
 NOUNS = {"types", "errors"}
 BELOW = NOUNS | {"extract", "langs", "models", "sandbox", "sched", "signature", "stats", "store", "bench"}
-ROAD = {"pipeline", "request", "sources", "generation", "evidence", "checkup", "comparison", "standing"}
+ROAD = {"pipeline", "request", "sources", "generation", "evaluation", "evidence", "checkup", "comparison", "standing"}
 """The files that know the whole road: judging, looking at what was judged, checking a benchmark."""
 FRONT = NOUNS | ROAD | {"report", "config", "registry", "bench", "stats", "lab", "sandbox.probe", "version"}
 WALLS = {"sandbox.inside", "sandbox.kernel", "sandbox.layers", "sandbox.wire"}
@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "langs/referee.py": {"langs.recording", "langs.wording", "sandbox.inside", "sandbox.wire"},
     "langs/shared.py": {"langs.wording", "sandbox.inside", "sandbox.wire"},
     # The rooms.
-    "__init__.py": BELOW | {"pipeline", "registry"},
+    "__init__.py": BELOW | {"pipeline", "evaluation", "registry"},
     "types.py": set(),
     "errors.py": set(),
     "registry.py": NOUNS,
@@ -59,6 +59,8 @@ ALLOWED: dict[str, set[str]] = {
     "pipeline.py": BELOW | {"units", "request", "sources", "generation", "version"},
     "request.py": NOUNS | {"extract", "store", "stats"},
     "sources.py": NOUNS | {"store", "generation"},
+    # A front end of one function.
+    "evaluation.py": FRONT | {"models.function", "store.completions"},
     "generation.py": NOUNS | {"models", "store"},
     "units.py": {"types", "sandbox.job"},
     "evidence.py": BELOW,

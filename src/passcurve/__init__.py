@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from passcurve.bench.resolve import load as load_benchmark
     from passcurve.errors import PasscurveError
+    from passcurve.evaluation import evaluate
     from passcurve.pipeline import Request, Result, judge
     from passcurve.stats import (
         Band,
@@ -110,6 +111,7 @@ __all__ = [
     "dataset_interval",
     "distinct_at_k",
     "estimate",
+    "evaluate",
     "exact_pass_at_k",
     "expected_attempts",
     "extrapolate",

@@ -20,6 +20,7 @@ PUBLIC: dict[str, str] = {
     "Request": "passcurve.pipeline:Request",
     "Result": "passcurve.pipeline:Result",
     "judge": "passcurve.pipeline:judge",
+    "evaluate": "passcurve.evaluation:evaluate",
     "estimate": "passcurve.stats.estimate:estimate",
     "exact_pass_at_k": "passcurve.stats:exact_pass_at_k",
     "fail_at_k": "passcurve.stats:fail_at_k",

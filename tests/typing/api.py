@@ -25,6 +25,7 @@ from passcurve import (
     cover_at_tau,
     dataset_interval,
     estimate,
+    evaluate,
     exact_pass_at_k,
     expected_attempts,
     extrapolate,
@@ -46,6 +47,8 @@ from passcurve import (
 )
 
 assert_type(passcurve.__version__, str)
+
+assert_type(evaluate(lambda prompt: prompt + "    pass", "starter", 2), Result)
 
 # One number in, one number out; arrays in, arrays out.
 assert_type(pass_at_k(10, 3, 1), np.float64)

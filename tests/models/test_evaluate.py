@@ -1,0 +1,89 @@
+"""``passcurve.evaluate``: a function as the model, from the user's chair."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+import passcurve
+from passcurve.errors import ModelError, UsageError
+
+
+@pytest.fixture
+def right(starter):
+    """Return the right completion of each prompt."""
+    return {row["prompt"]: row["canonical_solution"] for row in starter.problems.values()}
+
+
+def test_a_function(right, tmp_path):
+    """Each prompt is asked for n times, each text is judged, and with a directory a second call asks for nothing."""
+    asked = []
+
+    def generate(prompt):
+        asked.append(prompt)
+        return right[prompt] if len(asked) % 2 else "    return None\n"
+
+    words = {"benchmark": "starter", "n": 2, "problems": "starter/[0-4]", "ks": (1, 2), "run": tmp_path / "r"}
+    result = passcurve.evaluate(generate, **words)
+    assert (10, 10, 0) == (len(asked), result.samples, result.owed)
+    assert [0.5, 1.0] == [each.value for each in result.estimates]
+    assert "|model:function:" in result.signature
+    again = passcurve.evaluate(generate, **words)
+    assert (10, 10) == (len(asked), again.resumed)
+
+
+def test_an_async_function(right):
+    """An async function runs in one loop, several calls at once, and a whole function in a fence is found."""
+    open_calls, most, loops = 0, 0, set()
+
+    async def generate(prompt):
+        nonlocal open_calls, most
+        open_calls += 1
+        most = max(most, open_calls)
+        loops.add(asyncio.get_running_loop())
+        await asyncio.sleep(0.05)
+        open_calls -= 1
+        return f"Here it is:\n\n```python\n{prompt}{right[prompt]}```\n"
+
+    result = passcurve.evaluate(generate, "starter", 4, problems="starter/[0-3]", ks=(1,))
+    assert 1.0 == result.estimates[0].value
+    assert 1 == len(loops)
+    assert 2 <= most <= 8
+    assert not [each for each in threading.enumerate() if each.name.startswith("passcurve-")]
+
+
+def test_a_function_of_many_prompts(right):
+    """With ``batch`` the function gets lists of at most so many prompts."""
+    sizes = []
+
+    def generate(prompts):
+        sizes.append(len(prompts))
+        return [right[prompt] for prompt in prompts]
+
+    result = passcurve.evaluate(generate, "starter", 5, batch=3, problems="0,1", ks=(1, 5))
+    assert [3, 2, 3, 2] == sizes
+    assert [1.0, 1.0] == [each.value for each in result.estimates]
+
+
+def test_a_function_that_raises(right, tmp_path):
+    """When the function keeps raising, the call says what it raised, and what came before is kept."""
+    calls = []
+
+    def generate(prompt):
+        calls.append(prompt)
+        if len(calls) > 2:
+            raise OSError("no more credit")
+        return right[prompt]
+
+    with pytest.raises(ModelError, match=r"generate raised OSError: no more credit; 2 texts are kept in .*r'"):
+        passcurve.evaluate(generate, "starter", 2, problems="starter/[0-4]", run=tmp_path / "r")
+    assert 5 == len(calls)
+
+
+@pytest.mark.parametrize("words", [{"n": 0}, {"batch": -1}, {"concurrency": 0}])
+def test_what_cannot_be_asked_of_a_function(words):
+    """Counts that cannot be are refused before anything is called."""
+    with pytest.raises(UsageError, match="at least 1"):
+        passcurve.evaluate(lambda prompt: "", "starter", **({"n": 1} | words))
