@@ -19,7 +19,18 @@ MAX_LINES = 500
 
 NOUNS = {"types", "errors"}
 BELOW = NOUNS | {"extract", "langs", "models", "sandbox", "sched", "signature", "stats", "store", "bench"}
-ROAD = {"pipeline", "request", "sources", "generation", "evaluation", "evidence", "checkup", "comparison", "standing"}
+ROAD = {
+    "pipeline",
+    "autopsy",
+    "request",
+    "sources",
+    "generation",
+    "evaluation",
+    "evidence",
+    "checkup",
+    "comparison",
+    "standing",
+}
 """The files that know the whole road: judging, looking at what was judged, checking a benchmark."""
 FRONT = NOUNS | ROAD | {"report", "config", "registry", "bench", "stats", "lab", "sandbox.probe", "version"}
 WALLS = {"sandbox.inside", "sandbox.kernel", "sandbox.layers", "sandbox.wire"}
@@ -66,6 +77,8 @@ ALLOWED: dict[str, set[str]] = {
     "evidence.py": BELOW,
     "checkup.py": BELOW,
     "comparison.py": BELOW,
+    # It judges what it has taken apart: the road is one of its steps.
+    "autopsy.py": BELOW | {"pipeline"},
     "standing.py": BELOW,
     "report/*.py": {"report", "types", "stats", "store", "signature"},
     "lab/*.py": {"lab", "types", "stats", "errors"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from passcurve import __version__
-from passcurve.cli import bench, compare, doctor, judge, run, show
+from passcurve.cli import autopsy, bench, compare, doctor, judge, run, show
 from passcurve.cli.output import say
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app.command("judge")(judge.judge)
 app.command("run")(run.run)
 app.command("show")(show.show)
 app.command("compare")(compare.compare)
+app.command("autopsy")(autopsy.autopsy)
 app.command("plan")(compare.plan)
 app.add_typer(bench.app, name="bench")
 app.command("doctor")(doctor.doctor)

@@ -1,0 +1,116 @@
+"""An autopsy as text: a table of policies, and the programs that differ side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from passcurve.report.terminal import number, printable
+
+_LINES = 40
+"""Of one program that are shown."""
+_COMPARED = 400
+_NARROW = 60
+
+
+def autopsy_lines(autopsy, shown: int, width: int) -> Iterator[str]:  # type: ignore[no-untyped-def]
+    """Return an autopsy: the table, the rate up to formatting, the problems that flip, and programs side by side."""
+    of = f"{autopsy.attempted} of {autopsy.problems}" if autopsy.attempted < autopsy.problems else autopsy.problems
+    yield f"{autopsy.benchmark}: {autopsy.samples:,} samples of {of} problems, {autopsy.programs:,} distinct programs"
+    yield from _table(autopsy)
+    best = autopsy.up_to_formatting[0]
+    first = autopsy.rulings[0]
+    share = autopsy.passed_anywhere / autopsy.samples
+    yield (
+        f"  right up to formatting: {autopsy.passed_anywhere:,} of {autopsy.samples:,} samples ({number(share)}) pass "
+        f"under some policy"
+        + (f", pass@{best.k} {number(best.value)}" if best.value is not None else "")
+        + f"; {first.policy} loses {autopsy.passed_anywhere - first.passed:,} of them"
+    )
+    if not autopsy.flips:
+        yield "  no problem flips: every policy says the same of it"
+        return
+    yield f"  {len(autopsy.flips)} problems flip; passed of samples:"
+    for flip in autopsy.flips:
+        counts = _grouped(flip.passed)
+        yield printable(f"    {flip.problem_id} (of {flip.n}): {counts}")
+    for flip in autopsy.flips[:shown]:
+        yield ""
+        yield from _beside(flip, max(width, _NARROW))
+    if len(autopsy.flips) > shown:
+        yield ""
+        yield f"  ... and {len(autopsy.flips) - shown} more problems (--flips N shows more, --json has all)"
+
+
+def _table(autopsy) -> Iterator[str]:  # type: ignore[no-untyped-def]
+    wide = max(len(each.policy) for each in autopsy.rulings)
+    heads = "".join(f"{f'pass@{each.k}':>10}" for each in autopsy.rulings[0].estimates)
+    yield f"  {'policy':<{wide}}{heads}   passed   no code   gained   lost"
+    for each in autopsy.rulings:
+        values = "".join(f"{number(one.value) if one.value is not None else '-':>10}" for one in each.estimates)
+        yield f"  {each.policy:<{wide}}{values}{each.passed:>9,}{each.no_code:>10,}{each.rescued:>9,}{each.spoiled:>7,}"
+    yield f"  gained and lost are against {autopsy.rulings[0].policy}"
+    reasons = {each.reason: each.k for each in autopsy.rulings[0].estimates if each.value is None}
+    for reason, k in reasons.items():
+        yield f"  pass@{k}: {reason}"
+
+
+def _grouped(passed: dict[str, int]) -> str:
+    by_count: dict[int, list[str]] = {}
+    for policy, count in passed.items():
+        by_count.setdefault(count, []).append(policy)
+    return "; ".join(f"{count} {', '.join(policies)}" for count, policies in sorted(by_count.items(), reverse=True))
+
+
+def _beside(flip, width: int) -> Iterator[str]:  # type: ignore[no-untyped-def]
+    column = (width - 7) // 2
+    yield printable(f"  {flip.problem_id} sample {flip.sample_index}")
+    sides = (flip.wrong, flip.right)
+    heads = [_wrapped(_head(each), column) for each in sides]
+    for at in range(max(map(len, heads))):
+        yield _row([head[at] if at < len(head) else "" for head in heads], " ", column)
+    yield _row(["-" * column] * 2, "+", column)
+    pairs = list(_aligned(*[_lines(each.program) for each in sides]))
+    for left, mark, right in pairs[:_LINES]:
+        yield _row([left, right], mark, column)
+    if len(pairs) > _LINES:
+        yield f"  ... and {len(pairs) - _LINES} more lines"
+
+
+def _head(side) -> list[str]:  # type: ignore[no-untyped-def]
+    said = f"{side.policy}: {side.status}" + (f" - {side.message}" if side.message else "")
+    return [said, "; ".join(side.steps)]
+
+
+def _wrapped(texts: Sequence[str], column: int) -> list[str]:
+    found = []
+    for text in texts:
+        line = _plain(text)
+        found += [line[at : at + column] for at in range(0, min(len(line), 3 * column), column)]
+    return found
+
+
+def _lines(program: str | None) -> list[str]:
+    return ["(no program)"] if program is None else program.rstrip("\n").split("\n")[:_COMPARED]
+
+
+def _aligned(left: list[str], right: list[str]) -> Iterator[tuple[str, str, str]]:
+    import difflib  # most commands need it not, and it is slow to load
+
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        for at in range(max(b - a, d - c)):
+            one, other = a + at < b, c + at < d
+            mark = " " if kind == "equal" else "|" if one and other else "<" if one else ">"
+            yield left[a + at] if one else "", mark, right[c + at] if other else ""
+
+
+def _row(sides: Sequence[str], mark: str, column: int) -> str:
+    left, right = (_cut(_plain(each), column) for each in sides)
+    return f"  {left:<{column}} {mark} {right}".rstrip()
+
+
+def _plain(text: str) -> str:
+    return printable(text.replace("\r", "\\r").expandtabs(4)).replace("\n", " ")
+
+
+def _cut(text: str, column: int) -> str:
+    return text if len(text) <= column else text[: column - 1] + "…"

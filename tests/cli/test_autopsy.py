@@ -1,0 +1,210 @@
+"""``passcurve autopsy``: the same texts under several policies, judged for real."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+WHOLE = "def boxes_needed(eggs: int, size: int) -> int:\n    return -(-eggs // size)\n"
+FENCED = f"Here it is:\n\n```python\n{WHOLE}```\n\nIt rounds up.\n"
+BODY = "    return -(-eggs // size)\n"
+WRONG = "    return 0\n"
+
+
+def replies():
+    """Return the module that reads the replies of our own."""
+    path = Path(__file__).resolve().parents[1] / "extract" / "test_replies.py"
+    spec = importlib.util.spec_from_file_location("replies_for_autopsy", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rows(*texts: str) -> list[dict[str, str]]:
+    """Return completions of the first problem."""
+    return [{"task_id": "starter/0", "completion": text} for text in texts]
+
+
+def test_our_own_replies(shell):
+    """Every policy gets the documented program out of our own replies, and the programs pass as they were written to.
+
+    The numbers were found by running the documented programs one by one in a bare interpreter.
+    """
+    own = replies()
+    problems = [
+        {"task_id": each.id, "prompt": each.prompt, "entry_point": each.entry_point, "test": each.test}
+        for each in own.PROBLEMS.values()
+    ]
+    shell.write("p.jsonl", problems)
+    shell.write(
+        "s.jsonl",
+        [{"task_id": one.completion.key.problem_id, one.completion.form: one.completion.text} for one in own.REPLIES],
+    )
+    record = shell("autopsy", "s.jsonl", "--benchmark", "p.jsonl", "--json").record
+    assert {
+        "raw": 15,
+        "stop-words:human-eval": 14,
+        "stop-words:bigcode": 18,
+        "stop-words:lm-eval": 14,
+        "first-block": 17,
+        "fence-first": 56,
+        "fence-last": 55,
+        "fence-longest": 57,
+        "pruned": 70,
+        "auto": 68,
+    } == {each["policy"]: each["passed"] for each in record["rulings"]}
+    assert 71 == record["passed_anywhere"]
+    programs = {
+        (each["task_id"], each["solution"])
+        for each in map(json.loads, (shell.folder / "s.jsonl.autopsy" / "programs.jsonl").read_text().splitlines())
+    }
+    assert programs == {
+        (one.completion.key.problem_id, text) for one in own.REPLIES for text in one.programs.values() if text
+    }
+    assert len(programs) == record["programs"]
+
+
+def test_the_record(shell):
+    """The JSON object has the score under each policy, what flips, and the rate up to formatting."""
+    shell.write("s.jsonl", rows(FENCED, BODY, WRONG, BODY + "\nassert boxes_needed(1, 1) == 2\n"))
+    done = shell("autopsy", "s.jsonl", "--policies", "raw,auto, pruned", "--subset", "--k", "1,2", "--json")
+    assert (0, "") == (done.code, done.err)
+    record = done.record
+    found = {
+        each["policy"]: (each["estimates"][0]["value"], each["passed"], each["rescued"], each["spoiled"])
+        for each in record["rulings"]
+    }
+    assert {"raw": (0.25, 1, 0, 0), "auto": (0.5, 2, 1, 0), "pruned": (0.75, 3, 2, 0)} == found
+    assert [0.75, 1.0] == [each["value"] for each in record["up_to_formatting"]]
+    assert (4, 1, 3) == (record["samples"], record["attempted"], record["passed_anywhere"])
+    (flip,) = record["flips"]
+    assert ("starter/0", 4, {"raw": 1, "auto": 2, "pruned": 3}) == (flip["problem_id"], flip["n"], flip["passed"])
+    assert ("raw", "compile", ["joined to the prompt"]) == tuple(
+        flip["wrong"][name] for name in ("policy", "status", "steps")
+    )
+    assert ("auto", "passed", WHOLE) == tuple(flip["right"][name] for name in ("policy", "status", "program"))
+    assert "|extract:raw+auto+pruned|" in record["signature"]
+
+
+def test_for_people(shell):
+    """The table, the rate and both programs side by side stand in plain lines on stdout."""
+    shell.write("s.jsonl", rows(FENCED, WRONG))
+    done = shell("autopsy", "s.jsonl", "--policies", "raw,fence-first", "--subset")
+    assert (0, "") == (done.code, done.err)
+    lines = done.out.splitlines()
+    assert "starter: 2 samples of 1 of 47 problems, 3 distinct programs" == lines[0]
+    table = [" ".join(line.split()) for line in lines[1:5]]
+    assert [
+        "policy pass@1 passed no code gained lost",
+        "raw 0.0000 0 0 0 0",
+        "fence-first .5000 1 0 1 0",
+        "gained and lost are against raw",
+    ] == table
+    assert (
+        "  right up to formatting: 1 of 2 samples (.5000) pass under some policy, pass@1 .5000; raw loses 1 of them"
+        in lines
+    )
+    assert "    starter/0 (of 2): 1 fence-first; 0 raw" in lines
+    assert any(line.startswith("  raw: compile - ") and line.endswith("fence-first: passed") for line in lines)
+    both = "    return -(-eggs // size)"
+    assert any(line.count(both) == 2 for line in lines)
+    assert any(line.split() == ["```", "<"] for line in lines)
+
+
+def test_nothing_flips(shell):
+    """Texts of which every policy says the same are told to be so."""
+    shell.write("s.jsonl", rows(BODY, WRONG))
+    out = shell("autopsy", "s.jsonl", "--policies", "raw,stop-words:lm-eval", "--subset").out
+    assert "  no problem flips: every policy says the same of it" in out.splitlines()
+
+
+def test_a_run_brings_its_settings(shell):
+    """A run directory says which samples, problems and limits; its own policy is the base."""
+    shell.write("s.jsonl", [*rows(FENCED), {"task_id": "starter/1", "completion": "    return 1\n"}])
+    shell("judge", "s.jsonl", "--problems", "starter/0", "--timeout", "2", "--extract", "fence-last")
+    record = shell("autopsy", "s.jsonl.passcurve", "--json").record
+    assert ("fence-last", 10) == (record["rulings"][0]["policy"], len(record["rulings"]))
+    assert (1, 1) == (record["problems"], record["samples"])
+    assert "|timeout:2s-own|" in record["signature"]
+    assert (shell.folder / "s.jsonl.passcurve.autopsy").is_dir()
+
+
+def test_a_run_that_generated_its_samples(shell):
+    """A run that wrote its samples itself is taken apart from what it stored."""
+    shell.write("s.jsonl", rows(BODY, FENCED))
+    words = ("--model", "recorded:s.jsonl", "-n", "2", "--run", "r", "--problems", "starter/0")
+    assert 0 == shell("run", "starter", *words).code
+    record = shell("autopsy", "r", "--policies", "raw,auto", "--json").record
+    assert {"raw": 1, "auto": 2} == {each["policy"]: each["passed"] for each in record["rulings"]}
+
+
+def test_no_program_at_all(shell):
+    """Texts of which no policy makes a program are counted, and nothing is judged."""
+    shell.write("s.jsonl", rows("", " \n"))
+    done = shell("autopsy", "s.jsonl", "--subset", "--policies", "raw,auto", "--json")
+    assert (0, [2, 2], 0) == (done.code, [each["no_code"] for each in done.record["rulings"]], done.record["programs"])
+
+
+def test_again(shell):
+    """The same command gives the same answer when all has been judged before."""
+    shell.write("s.jsonl", rows(FENCED, BODY))
+    first, again = (shell("autopsy", "s.jsonl", "--policies", "raw,auto", "--subset", "--json").record for _ in "12")
+    assert first == again
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["s.jsonl", "--policies", "raw"], 2, "an autopsy needs two policies or more; 'raw' is one"),
+        (
+            ["s.jsonl", "--policies", "raw,fence-lats"],
+            2,
+            "unknown extraction policy 'fence-lats'; did you mean 'fence-last'?",
+        ),
+        (["t.jsonl"], 2, "no file 't.jsonl'; did you mean 's.jsonl'?"),
+        (["."], 1, "is not a run directory"),
+        (["s.jsonl", "--k", "x"], 2, "--k 'x'"),
+        (["s.jsonl", "--problems", "nine"], 2, "--problems 'nine' fits no problem"),
+        (["s.jsonl", "--run", "s.jsonl"], 1, "cannot work in 's.jsonl'"),
+        (["s.jsonl", "--run", "a/b"], 1, "cannot work in 'a/b'"),
+    ],
+)
+def test_what_cannot_be(shell, words, code, said):
+    """What cannot be examined is refused in one line with its exit code."""
+    shell.write("s.jsonl", rows(BODY))
+    done = shell("autopsy", *words)
+    assert (code, "", 1) == (done.code, done.out, done.err.count("\n"))
+    assert said in done.err
+
+
+def test_the_samples_have_gone(shell):
+    """A run whose samples are no longer there has no texts to take apart."""
+    shell.write("s.jsonl", rows(BODY))
+    shell("judge", "s.jsonl", "--subset")
+    (shell.folder / "s.jsonl").unlink()
+    done = shell("autopsy", "s.jsonl.passcurve")
+    assert (2, 1) == (done.code, done.err.count("\n"))
+    assert "are no longer there: an autopsy needs their texts" in done.err
+
+
+def test_lines_that_are_no_rows(shell):
+    """Lines that are no rows are counted and make the exit code 2, after the table."""
+    path = shell.write("s.jsonl", rows(BODY))
+    path.write_text(path.read_text() + "nonsense\n")
+    done = shell("autopsy", "s.jsonl", "--subset", "--policies", "raw,auto", "--json")
+    assert (2, 1, 1) == (done.code, done.record["malformed"], done.record["samples"])
+    assert "1 lines are no rows" in done.err
+
+
+def test_problems_without_samples(shell):
+    """Problems without samples make every estimate null, with the reason, as in judge."""
+    shell.write("s.jsonl", rows(BODY))
+    done = shell("autopsy", "s.jsonl", "--policies", "raw,auto", "--json")
+    assert 2 == done.code
+    assert done.record["rulings"][0]["estimates"][0]["value"] is None
+    assert done.record["rulings"][0]["estimates"][0]["reason"]
