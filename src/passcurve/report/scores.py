@@ -44,7 +44,7 @@ def score_record(estimates: Sequence[Estimate], curve: Curve | None = None) -> d
 
 
 def warnings(estimates: Sequence[Estimate]) -> list[str]:
-    """Return the warnings of all estimates, each once; those that differ only in k, with the first."""
+    """Return the warnings of all estimates, each once."""
     return [printable(text) for text in dict.fromkeys(text for each in estimates for text in each.warnings)]
 
 
