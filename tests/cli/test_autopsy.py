@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from passcurve.report import dissection
+
 WHOLE = "def boxes_needed(eggs: int, size: int) -> int:\n    return -(-eggs // size)\n"
 FENCED = f"Here it is:\n\n```python\n{WHOLE}```\n\nIt rounds up.\n"
 BODY = "    return -(-eggs // size)\n"
@@ -116,13 +118,6 @@ def test_for_people(shell):
     assert any(line.split() == ["```", "<"] for line in lines)
 
 
-def test_nothing_flips(shell):
-    """Texts of which every policy says the same are told to be so."""
-    shell.write("s.jsonl", rows(BODY, WRONG))
-    out = shell("autopsy", "s.jsonl", "--policies", "raw,stop-words:lm-eval", "--subset").out
-    assert "  no problem flips: every policy says the same of it" in out.splitlines()
-
-
 def test_a_run_brings_its_settings(shell):
     """A run directory says which samples, problems and limits; its own policy is the base."""
     shell.write("s.jsonl", [*rows(FENCED), {"task_id": "starter/1", "completion": "    return 1\n"}])
@@ -151,10 +146,18 @@ def test_no_program_at_all(shell):
 
 
 def test_again(shell):
-    """The same command gives the same answer when all has been judged before."""
-    shell.write("s.jsonl", rows(FENCED, BODY))
-    first, again = (shell("autopsy", "s.jsonl", "--policies", "raw,auto", "--subset", "--json").record for _ in "12")
+    """The same command gives the same answer when all has been judged before; that nothing flips is told."""
+    shell.write("s.jsonl", rows(BODY, WRONG))
+    first, again = (shell("autopsy", "s.jsonl", "--policies", "raw,stop-words:lm-eval", "--subset").out for _ in "12")
     assert first == again
+    assert "  no problem flips: every policy says the same of it" in first.splitlines()
+
+
+def test_policies_that_agree_are_not_all_named():
+    """Of a problem that flips the policies are grouped by their count, and the largest group is the others."""
+    passed = {"raw": 2, "a": 1, "b": 2, "c": 2, "d": 2, "e": 2, "f": 3}
+    assert "3 f; 2 all others; 1 a" == dissection._grouped(passed)
+    assert "2 raw, b; 1 a" == dissection._grouped({"raw": 2, "a": 1, "b": 2})
 
 
 @pytest.mark.parametrize(

@@ -37,13 +37,6 @@ def test_a_policy_that_says_nothing_is_raw(shell):
     assert [("passed", False), False] == [found[0][0], found[0][1][1]]
 
 
-def test_the_signature_has_the_policy(shell):
-    """The score is signed with the policy."""
-    shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
-    record = shell("judge", "s.jsonl", "--subset", "--json", "--extract", "fence-first").record
-    assert "|extract:fence-first|" in record["signature"]
-
-
 def test_equal_programs_keep_the_steps_of_their_own_texts(shell):
     """Texts of which the same program was made share its verdict, and each row tells its own steps."""
     texts = [FENCED.format(WHOLE), WHOLE, "<think>Hm.</think>" + WHOLE, WHOLE]
@@ -66,9 +59,10 @@ def test_what_leaves_no_program_is_no_code(shell):
 
 
 def test_show_tells_the_steps(shell):
-    """``show`` has the program that the run's policy made, with its steps, in both forms."""
+    """The signature names the policy, and ``show`` has the program that it made, with its steps, in both forms."""
     shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
-    shell("judge", "s.jsonl", "--subset", "--extract", "fence-last")
+    record = shell("judge", "s.jsonl", "--subset", "--json", "--extract", "fence-last").record
+    assert "|extract:fence-last|" in record["signature"]
     steps = ["took block 1 of 1", "taken as a whole program"]
     done = shell("show", "s.jsonl", "0", "0")
     assert f"program ({'; '.join(steps)}):\n    def boxes_needed" in done.out

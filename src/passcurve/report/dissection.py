@@ -10,6 +10,8 @@ _LINES = 40
 """Of one program that are shown."""
 _COMPARED = 400
 _NARROW = 60
+_NAMED = 4
+"""More policies that agree are the others."""
 
 
 def autopsy_lines(autopsy, shown: int, width: int) -> Iterator[str]:  # type: ignore[no-untyped-def]
@@ -58,7 +60,11 @@ def _grouped(passed: dict[str, int]) -> str:
     by_count: dict[int, list[str]] = {}
     for policy, count in passed.items():
         by_count.setdefault(count, []).append(policy)
-    return "; ".join(f"{count} {', '.join(policies)}" for count, policies in sorted(by_count.items(), reverse=True))
+    most = max(by_count.values(), key=len)
+    named = {count: ", ".join(policies) for count, policies in by_count.items()}
+    if len(most) > _NAMED:
+        named[passed[most[0]]] = "all others"
+    return "; ".join(f"{count} {named[count]}" for count in sorted(named, reverse=True))
 
 
 def _beside(flip, width: int) -> Iterator[str]:  # type: ignore[no-untyped-def]
