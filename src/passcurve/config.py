@@ -12,8 +12,10 @@ import tomllib
 from collections.abc import Collection
 from pathlib import Path
 
+import msgspec
+
 from passcurve.errors import DataError, UsageError, nearest
-from passcurve.types import Metric
+from passcurve.types import Metric, Prices
 
 DEFAULT_KS = (1, 10, 100)
 ALL_KS = "all"
@@ -102,6 +104,27 @@ def read_options(path: Path, known: Collection[str]) -> dict[str, object]:
         if name.replace("_", "-") not in known:
             raise DataError(f"--config {str(path)!r} sets {name!r}, which is no option{nearest(name, known)}")
     return {name.replace("_", "-"): value for name, value in table.items()}
+
+
+def read_prices(path: Path, model: str) -> Prices:
+    """Return what a TOML file of prices, one table for each model, says of a model, ``openai:NAME`` or ``NAME``.
+
+    Raises DataError when it says nothing of it, with the nearest name, or cannot be read.
+    """
+    where = f"--prices {str(path)!r}"
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{where} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{where} is no TOML: {error}") from None
+    name = model if model in table else model.partition(":")[2]
+    if name not in table:
+        raise DataError(f"{where} has no table for {model!r}{nearest(name, table)}")
+    try:
+        return msgspec.convert(table[name], Prices)
+    except msgspec.ValidationError as error:
+        raise DataError(f"{where}, {name!r}: {error}") from None
 
 
 def cores() -> int:

@@ -199,6 +199,17 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True):
     """Of what ended it; 0 when nothing did."""
 
 
+class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a model costs, as its user says, for a million tokens."""
+
+    input: float
+    output: float
+    """Reasoning is output."""
+    cached: float | None = None
+    """Of input that the server had in its cache; None: as other input."""
+    currency: str = "USD"
+
+
 class Program(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The source that is run for a completion, and how it came about."""
 

@@ -118,6 +118,17 @@ def test_stop_words_are_applied_again(shell, server, answers, words):
     assert row["raw"] == row["completion"] + "\ndef more():\n"
 
 
+def test_the_cost(shell, server, answers, words):
+    """With a table of prices the report has the cost of the run and of each solved problem."""
+    (shell.folder / "p.toml").write_text('["openai:tiny-coder"]\ninput = 1000\noutput = 10000\ncached = 100\n')
+    done = shell(*words("--prices", "p.toml"))
+    solved = sum(count > 0 for count in expected_passes(4).values())
+    # Of 20 tokens read 16 were cached, and 7 were written, for each of 32 samples.
+    total = 32 * (4 * 1000 + 16 * 100 + 7 * 10000) / 1e6
+    assert (solved, "USD", 0) == tuple(done.record["cost"][name] for name in ("solved", "currency", "uncounted"))
+    assert [total, total / solved] == pytest.approx([done.record["cost"][name] for name in ("total", "per_solved")])
+
+
 def test_a_conversation(shell, server, answers, words, starter):
     """With ``--prompt chat`` the fenced answer is judged, what was thought is stored apart, no stop word is sent."""
     row = starter.problems["starter/0"]

@@ -16,7 +16,7 @@ from passcurve.bench.choose import choose_problems
 from passcurve.cli.output import say_all, say_json, tell, told
 from passcurve.cli.verdicts import Clock, Isolation, VerdictMode, exit_code, lines, parse_gate, record, warn
 from passcurve.errors import UsageError
-from passcurve.types import Decoding, Generation, Limits, Metric
+from passcurve.types import Decoding, Generation, Limits, Metric, Prices
 
 if TYPE_CHECKING:
     from passcurve.pipeline import Request, Result
@@ -58,6 +58,7 @@ def run(
     per_request: int = typer.Option(1, min=1, help="Samples that one request asks for (n of the server)."),
     request_timeout: float = typer.Option(600.0, min=0.01, help="Seconds that one request may take."),
     max_retries: int = typer.Option(6, min=0, help="How often a request that failed is sent again."),
+    prices: Optional[Path] = typer.Option(None, help="TOML file that says what tokens cost."),
     k: Optional[str] = typer.Option(None, "--k", help="Values of k, as in 1,10,100 (the default), or all."),
     metric: str = typer.Option("pass@k", help="What to report, as in pass@k,pass^k,g-pass@k:0.5,attempts."),
     timeout: float = typer.Option(3.0, min=0.01, help="Seconds of time for each sample."),
@@ -107,6 +108,7 @@ def run(
             raise UsageError(f"--model {model!r} draws by no temperature and no top-p; leave them out")
         if len(temperatures) > 1 and (results is not None or run is not None):
             raise UsageError("several temperatures give a run each: leave --run and --results out")
+        costs = config.read_prices(prices, model) if prices is not None else None
         chosen = resolve.load(benchmark, config.cache_dir())
         style = _style(prompt, endpoint, system)
         # Loaded now: what a wrong command line says should not wait for it.
@@ -181,7 +183,7 @@ def run(
             found.append(_shown(request, pipeline.run, asked, session, backend))
             if (made_here := found[-1].generated) is not None and made_here.ended_by:
                 break
-        _say(found, temperatures, as_json)
+        _say(found, temperatures, costs, as_json)
         raise typer.Exit(max((exit_code(each, gates) for each in found), key=_RANK.index))
 
 
@@ -203,16 +205,22 @@ def _shown(request: Request, generate: Any, *words: Any) -> Result:
     return found
 
 
-def _say(found: list[Result], temperatures: tuple[float | None, ...], as_json: bool) -> None:
-    from passcurve.report.generating import failure_lines, sweep_lines
+def _say(found: list[Result], temperatures: tuple[float | None, ...], prices: Prices | None, as_json: bool) -> None:
+    from passcurve.report.generating import cost_line, cost_record, failure_lines, sweep_lines
 
     for each in found:
         warn(each, each.run)
         if not as_json:
             say_all(lines(each))
+            if prices is not None and each.generated is not None:
+                say_all([cost_line(each.generated, prices, each.counts)])
         for line in failure_lines(each.generated) if each.generated is not None else ():
             tell(f"passcurve: {line}")
     records = [record(each) for each in found]
+    if prices is not None:
+        for each, said in zip(found, records, strict=True):
+            if each.generated is not None:
+                said["cost"] = cost_record(each.generated, prices, each.counts)
     if as_json:
         say_json(records[0] if len(temperatures) == 1 else {"runs": records})
     elif len(found) > 1:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passcurve.report.terminal import listed, number, printable
-from passcurve.types import Estimate, Generated
+from passcurve.types import Counts, Estimate, Generated, Prices
 
 _FAILURES_SHOWN = 5
 
@@ -46,6 +46,40 @@ def final_lines(found: Generated) -> list[str]:
         share = f"{found.truncated:,} of {found.stored:,} samples ({found.truncated / found.stored:.1%})"
         lines.append(f"  truncated: {share} were cut off at the limit of tokens; --max-tokens raises it")
     return lines
+
+
+def cost(found: Generated, prices: Prices) -> float:
+    """Return what all samples of the run cost, as far as their tokens are known."""
+    cached = found.cached_tokens if prices.cached is not None else 0
+    million = (
+        (found.prompt_tokens - cached) * prices.input
+        + cached * (prices.cached or 0.0)
+        + found.completion_tokens * prices.output
+    )
+    return million / 1e6
+
+
+def cost_record(found: Generated, prices: Prices, counts: Sequence[Counts]) -> dict[str, Any]:
+    """Return the cost for ``--json``; a problem is solved when any of its samples passed."""
+    total, solved = cost(found, prices), sum(each.c > 0 for each in counts)
+    return {
+        "total": total,
+        "currency": prices.currency,
+        "solved": solved,
+        "per_solved": total / solved if solved else None,
+        "uncounted": found.uncounted,
+    }
+
+
+def cost_line(found: Generated, prices: Prices, counts: Sequence[Counts]) -> str:
+    """Return the cost in words."""
+    said = cost_record(found, prices, counts)
+    line = f"  cost: {said['total']:.4g} {prices.currency}"
+    if said["solved"]:
+        line += f", {said['per_solved']:.4g} for each of {said['solved']} solved problems"
+    if found.uncounted:
+        line += f"; at least, for the tokens of {found.uncounted:,} samples are not known"
+    return line
 
 
 def sweep_lines(runs: Sequence[tuple[float | None, Sequence[Estimate], Generated | None]]) -> list[str]:
