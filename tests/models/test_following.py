@@ -69,7 +69,7 @@ def test_a_file_is_judged_while_it_is_written(shell, starter):
     """Verdicts are stored before the file is complete, and the result is that of the whole file."""
     rows = starter.mixed(["starter/0", "starter/1"], 6)
     path = shell.write("s.jsonl", [])
-    session = shell.start("judge", "s.jsonl", "--follow", "--idle", "3", "--subset", "--json")
+    session = shell.start("judge", "s.jsonl", "--follow", "--idle", "1.5", "--subset", "--json")
     lines = [json.dumps(row).encode() + b"\n" for row in rows]
     with path.open("ab", buffering=0) as file:
         file.write(b"".join(lines[:6]) + lines[6][:20])

@@ -19,7 +19,7 @@ def client(server):
     made = []
 
     def make(model="tiny-coder", **settings):
-        settings = {"base_url": server.url, "max_retries": 3, "request_timeout_s": 5.0} | settings
+        settings = {"base_url": server.url, "max_retries": 3, "request_timeout_s": 5.0, "first_wait_s": 0.05} | settings
         made.append(OpenAI.open(model, Settings(**settings)))
         return made[-1]
 

@@ -25,6 +25,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout_s: float = 600.0
     """Of one request, from sending it to the last byte of its answer."""
     max_retries: int = 6
+    first_wait_s: float = 0.5
+    """Before a request is sent again; doubled each time."""
     extra_body: Mapping[str, object] = {}
     """Fields that are sent with each request as they stand."""
     concurrency: int = 8

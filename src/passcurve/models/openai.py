@@ -132,7 +132,7 @@ class OpenAI:
             except _FailedError as failure:
                 if self._closed.is_set():
                     raise ModelError("the run has ended") from None
-                wait = waiting(attempt, failure.retry_after, self._rng)
+                wait = waiting(attempt, failure.retry_after, self._rng, self._settings.first_wait_s)
                 if attempt > self._settings.max_retries or wait is None:
                     raise ModelError(
                         f"{self._root} gave no answer in {attempt} attempt{'s' if attempt > 1 else ''}: {failure}"

@@ -10,7 +10,6 @@ import msgspec
 
 AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 """Statuses that may pass; every other error would come again."""
-_FIRST_S = 0.5
 _LONGEST_S = 30.0
 _LONGEST_ASKED_S = 300.0
 """Of a server that asks for more we take leave."""
@@ -29,15 +28,15 @@ def is_again(status: int) -> bool:
     return status in AGAIN or status >= 530
 
 
-def waiting(attempt: int, retry_after: str | None, rng: random.Random) -> Waiting | None:
+def waiting(attempt: int, retry_after: str | None, rng: random.Random, first_s: float = 0.5) -> Waiting | None:
     """Return how long to wait after the given attempt (from 1); None when the server asks for too long.
 
-    ``retry_after`` is the header: seconds, or a date.  Without one it doubles from half a second, at most half a
+    ``retry_after`` is the header: seconds, or a date.  Without one it doubles from ``first_s``, at most half a
     minute, less a random part, so that many clients do not come back at once.
     """
     if retry_after is not None and (named := _seconds(retry_after)) is not None:
         return Waiting(seconds=named, asked=True) if named <= _LONGEST_ASKED_S else None
-    return Waiting(seconds=min(_LONGEST_S, _FIRST_S * 2.0 ** (attempt - 1)) * rng.uniform(0.5, 1.0), asked=False)
+    return Waiting(seconds=min(_LONGEST_S, first_s * 2.0 ** (attempt - 1)) * rng.uniform(0.5, 1.0), asked=False)
 
 
 def _seconds(text: str) -> float | None:
