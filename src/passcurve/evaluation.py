@@ -6,7 +6,6 @@ import inspect
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
-from datetime import UTC, datetime
 from pathlib import Path
 
 from passcurve import __version__, config, pipeline
@@ -85,7 +84,6 @@ def evaluate(
                 per_request=batch or 1,
             ),
             SessionConfig(
-                started_at=datetime.now(UTC).isoformat(timespec="seconds"),
                 generation=Generation(
                     version=__version__,
                     benchmark=chosen.name,

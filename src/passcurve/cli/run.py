@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -163,7 +162,6 @@ def run(
             )
             backend = kind.open(words, settings)
             session = SessionConfig(
-                started_at=datetime.now(UTC).isoformat(timespec="seconds"),
                 generation=Generation(
                     version=__version__,
                     benchmark=chosen.name,

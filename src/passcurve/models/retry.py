@@ -39,6 +39,11 @@ def waiting(attempt: int, retry_after: str | None, rng: random.Random, first_s: 
     return Waiting(seconds=min(_LONGEST_S, first_s * 2.0 ** (attempt - 1)) * rng.uniform(0.5, 1.0), asked=False)
 
 
+def _now() -> float:
+    # A server that names a date means the time of day; the wait itself is measured otherwise.
+    return time.time()
+
+
 def _seconds(text: str) -> float | None:
     try:
         return max(0.0, float(text))
@@ -48,4 +53,4 @@ def _seconds(text: str) -> float | None:
         at = email.utils.parsedate_to_datetime(text)
     except ValueError:
         return None
-    return max(0.0, at.timestamp() - time.time())
+    return max(0.0, at.timestamp() - _now())

@@ -13,6 +13,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 
@@ -35,8 +36,8 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What one session was asked for: the generation, which must not change, and the rest, which may."""
 
     format: str = FORMAT
-    started_at: str
-    """In UTC, as ISO 8601."""
+    started_at: str = ""
+    """In UTC, as ISO 8601; set when it is stored."""
     generation: Generation
     n: int
     settings: dict[str, object]
@@ -136,9 +137,10 @@ class Completions:
             self._rows += 1
         self.stored = self.totals.samples
         """How many were there when this session began."""
+        dated = msgspec.structs.replace(config, started_at=_now())
         session = 1 + max((_session(path) for path in (*configs, *self._parts)), default=0)
         try:
-            write_whole(folder / f"config-{session:03d}.json", msgspec.json.format(msgspec.json.encode(config)) + b"\n")
+            write_whole(folder / f"config-{session:03d}.json", msgspec.json.format(msgspec.json.encode(dated)) + b"\n")
         except OSError as error:
             raise StoreError(f"cannot write into {str(folder)!r}: {error.strerror or error}") from error
         self._writer = PartWriter(folder / f"completions-{session:03d}.jsonl", b"")
@@ -195,6 +197,10 @@ class Completions:
         with self._lock:
             self._closed = True
             self._writer.close()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def stored_completions(folder: Path) -> Iterator[Completion]:
