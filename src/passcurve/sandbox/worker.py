@@ -6,6 +6,7 @@ the zygote obeys in order.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import selectors
@@ -176,12 +177,17 @@ class Worker:
         self._selector.register(line, selectors.EVENT_READ, (self, "report"))
 
     def _forget_line(self, line: socket.socket) -> None:
-        self._selector.unregister(line)
-        line.close()
         if line is self._referee_line:
             self._referee_line, self._referee_key = None, ""
         else:
             self._own_line = None
+        self._unwatch(line)
+        line.close()
+
+    def _unwatch(self, line: socket.socket) -> None:
+        # An interruption may have come while the same was being done, or before the line was watched at all.
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(line)
 
     def hear(self, source: str, line: socket.socket) -> None:
         """Take in what came on one of our lines."""
@@ -427,7 +433,7 @@ class Worker:
         zygotes = [zygote for zygote in (self._jail, self._referee) if zygote is not None]
         for zygote in zygotes:
             if self._ready:
-                self._selector.unregister(zygote.line)
+                self._unwatch(zygote.line)
             zygote.leave()
         for zygote in zygotes:
             zygote.close()
