@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -251,3 +251,36 @@ def admit(workers: int | None, memory_bytes: int | None) -> tuple[int, int, str]
 
 def _gib(size: int) -> str:
     return f"{size / (1 << 30):.3g} GiB"
+
+
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
+    """Which scores a command was asked for."""
+
+    ks: tuple[int, ...]
+    ks_asked: bool
+    """Whether they were named, so that one that cannot be had is an error."""
+    every_k: bool
+    metrics: tuple[Metric, ...]
+
+
+def parse_scores(k: str | None, metric: str, gates: Sequence[int] = ()) -> Scores:
+    """Return what ``--k`` and ``--metric`` ask for, and pass@k at the k of each gate.
+
+    Raises UsageError for a k or a metric that is none.
+    """
+    every_k = k is not None and k.strip() == ALL_KS
+    ks = DEFAULT_KS if k is None else () if every_k else parse_ks(k)
+    metrics = parse_metrics(metric)
+    if gates and Metric() not in metrics:
+        metrics += (Metric(),)
+    return Scores(
+        ks=tuple(dict.fromkeys([*ks, *gates])),
+        ks_asked=k is not None and not every_k,
+        every_k=every_k,
+        metrics=metrics,
+    )
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Return the names in a list that commas or blanks separate."""
+    return tuple(re.sub(r"[\s,]+", " ", text).split())

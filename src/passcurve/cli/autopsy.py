@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
@@ -17,6 +16,7 @@ from passcurve.types import Benchmark, Header, Limits
 
 if TYPE_CHECKING:
     from passcurve import pipeline
+    from passcurve.report.live import Display
 
 _WIDTH = 120
 """Columns, where there is no terminal."""
@@ -48,7 +48,7 @@ def autopsy(
         from passcurve.report.dissection import autopsy_lines
         from passcurve.report.live import Display
 
-        chosen = room.checked(_listed(policies))
+        chosen = room.checked(config.parse_names(policies))
         header = room.settings(samples) if samples.is_dir() else None
         generated = header is not None and header.generation is not None
         source = samples if header is None or generated else Path(header.samples)
@@ -71,7 +71,7 @@ def autopsy(
             ks=config.parse_ks(k),
             ks_asked=True,
             verdict=header.verdict if header is not None else "auto",
-            packages=_listed(packages) or _packages(header),
+            packages=config.parse_names(packages) or _packages(header),
             python=python,
             problems=problems if problems is not None else header.problems if header is not None else "",
             subset=subset or (header is not None and header.subset),
@@ -90,12 +90,8 @@ def autopsy(
         raise typer.Exit(found.exit_code)
 
 
-def _show(display, at: pipeline.Progress) -> None:  # type: ignore[no-untyped-def]
+def _show(display: Display, at: pipeline.Progress) -> None:
     display.show(at.judged, at.planned, at.passed, at.pass_at_1)
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, re.split(r"[\s,]+", text)))
 
 
 def _packages(header: Header | None) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import time
@@ -16,7 +15,7 @@ from passcurve.bench import resolve
 from passcurve.cli.output import say_all, say_json, tell, told
 from passcurve.cli.verdicts import Clock, Isolation, VerdictMode, exit_code, lines, parse_gate, record, warn
 from passcurve.errors import DataError, UsageError, nearest
-from passcurve.types import Benchmark, Limits, Metric
+from passcurve.types import Benchmark, Limits
 
 _LOOK_S = 0.05
 
@@ -57,12 +56,8 @@ def judge(
     An interrupted run goes on by the same command.
     """
     with told(as_json):
-        every_k = k is not None and k.strip() == config.ALL_KS
-        ks = config.DEFAULT_KS if k is None else () if every_k else config.parse_ks(k)
         gates = [parse_gate(text) for text in fail_under]
-        metrics = config.parse_metrics(metric)
-        if gates and Metric() not in metrics:
-            metrics += (Metric(),)
+        scores = config.parse_scores(k, metric, [gate.k for gate in gates])
         workers_admitted, memory_bytes, note = config.admit(workers, config.parse_size(memory) if memory else None)
         if follow and samples == "-":
             raise UsageError("--follow needs a file that grows; standard input is read to its end anyhow")
@@ -83,13 +78,13 @@ def judge(
             results=results_file,
             limits=Limits(timeout_s=timeout, clock=clock.value, memory_bytes=memory_bytes),
             workers=workers_admitted,
-            ks=tuple(dict.fromkeys([*ks, *(gate.k for gate in gates)])),
-            ks_asked=k is not None and not every_k,
-            every_k=every_k,
-            metrics=metrics,
+            ks=scores.ks,
+            ks_asked=scores.ks_asked,
+            every_k=scores.every_k,
+            metrics=scores.metrics,
             verdict=verdict.value,
             isolation=isolation.value,
-            packages=tuple(filter(None, re.split(r"[\s,]+", packages))),
+            packages=config.parse_names(packages),
             python=python,
             problems=problems,
             subset=subset,

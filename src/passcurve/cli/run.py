@@ -15,7 +15,7 @@ from passcurve.bench.choose import choose_problems
 from passcurve.cli.output import say_all, say_json, tell, told
 from passcurve.cli.verdicts import Clock, Isolation, VerdictMode, exit_code, lines, parse_gate, record, warn
 from passcurve.errors import UsageError
-from passcurve.types import Decoding, Generation, Limits, Metric, Prices
+from passcurve.types import Decoding, Generation, Limits, Prices
 
 if TYPE_CHECKING:
     from passcurve.pipeline import Request, Result
@@ -92,12 +92,8 @@ def run(
     The same command goes on after an interruption; what is stored is never asked for again.
     """
     with told(as_json):
-        every_k = k is not None and k.strip() == config.ALL_KS
-        ks = config.DEFAULT_KS if k is None else () if every_k else config.parse_ks(k)
         gates = [parse_gate(text) for text in fail_under]
-        metrics = config.parse_metrics(metric)
-        if gates and Metric() not in metrics:
-            metrics += (Metric(),)
+        scores = config.parse_scores(k, metric, [gate.k for gate in gates])
         workers_admitted, memory_bytes, note = config.admit(workers, config.parse_size(memory) if memory else None)
         kind, words = registry.backend(model)
         temperatures: tuple[float | None, ...] = (None,)
@@ -148,13 +144,13 @@ def run(
                 results=results or folder / "results.jsonl",
                 limits=Limits(timeout_s=timeout, clock=clock.value, memory_bytes=memory_bytes),
                 workers=workers_admitted,
-                ks=tuple(dict.fromkeys([*ks, *(gate.k for gate in gates)])),
-                ks_asked=k is not None and not every_k,
-                every_k=every_k,
-                metrics=metrics,
+                ks=scores.ks,
+                ks_asked=scores.ks_asked,
+                every_k=scores.every_k,
+                metrics=scores.metrics,
                 verdict=verdict.value,
                 isolation=isolation.value,
-                packages=tuple(filter(None, re.split(r"[\s,]+", packages))),
+                packages=config.parse_names(packages),
                 python=python,
                 problems=problems,
                 dedup=dedup,

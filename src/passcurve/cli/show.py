@@ -61,21 +61,17 @@ def show(
 
 def _scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     """Print the scores of stored verdicts and return the exit code."""
-    every_k = k is not None and k.strip() == config.ALL_KS
-    ks = config.DEFAULT_KS if k is None else () if every_k else config.parse_ks(k)
-    metrics = config.parse_metrics(metric)
+    wanted = config.parse_scores(k, metric)
     from passcurve import standing
     from passcurve.report import methods, scores, terminal
     from passcurve.stats.metrics import Asked
 
     beside = Path(f"{str(run).replace(':', '-')}.passcurve")
     path = beside if not run.exists() and beside.is_dir() else run
-    found = standing.stand(path, Asked(metrics=metrics, ks=ks, every_k=every_k), _planned)
-    named = {(each.label, each.k) for each in metrics}
+    found = standing.stand(path, Asked(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k), _planned)
+    named = {(each.label, each.k) for each in wanted.metrics}
     unmet = [
-        each
-        for each in found.estimates
-        if each.value is None and ((k is not None and not every_k) or (each.metric, each.k) in named)
+        each for each in found.estimates if each.value is None and (wanted.ks_asked or (each.metric, each.k) in named)
     ]
     code = 2 if unmet or not found.finished or found.attempted < found.problems else 0
     benchmark = found.header.benchmark if found.header is not None else ""
