@@ -40,6 +40,9 @@ ALLOWED: dict[str, set[str]] = {
     "sandbox/boot.py": {"sandbox.zygote"},
     "sandbox/facts.py": set(),
     "sandbox/inside.py": {"sandbox.wire"},
+    "sandbox/closed.py": set(),
+    "sandbox/commons.py": {"sandbox.closed", "sandbox.inside", "sandbox.reply", "sandbox.wire"},
+    "sandbox/reply.py": set(),
     "sandbox/kernel.py": set(),
     "sandbox/layers/*.py": {"sandbox.kernel", "sandbox.layers"},
     "sandbox/wire.py": set(),
@@ -47,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "sandbox/zygote.py": {"sandbox.exits", "sandbox.kernel", "sandbox.layers", "sandbox.wire"},
     "langs/wording.py": set(),
     "langs/recording.py": set(),
-    "langs/referee.py": {"langs.recording", "langs.wording", "sandbox.inside", "sandbox.wire"},
+    "langs/referee.py": {"langs.recording", "langs.wording", "sandbox.inside", "sandbox.reply", "sandbox.wire"},
     "langs/shared.py": {"langs.wording", "sandbox.inside", "sandbox.wire"},
     # The rooms.
     "__init__.py": BELOW | {"pipeline", "evaluation", "registry"},

@@ -286,7 +286,10 @@ class _Road:
         self._local.put(job, job.referee.key if job.referee is not None else "")
 
     def _submit(self, unit: Unit, plan: Plan) -> None:
-        job = language.job(unit.problem, unit.program, plan, self._request.limits, self._request.seed, self._tag())
+        request = self._request
+        job = language.job(
+            unit.problem, unit.program, plan, request.limits, request.seed, self._tag(), company=not request.apart
+        )
         unit.job = msgspec.structs.replace(job, slice_s=min(SLICE_S, job.limits.timeout_s))
         unit.mode = plan.mode
         self._units[job.tag] = unit
@@ -302,7 +305,10 @@ class _Road:
             return
         job = unit.job
         whole = job.limits.timeout_s
-        if outcome.ended == "slice":
+        if outcome.company and outcome.ended == "report" and not language.settles(outcome):
+            unit.job = language.apart(job, outcome)
+            self._put(unit.job)
+        elif outcome.ended in ("slice", "apart"):
             unit.job = msgspec.structs.replace(language.asked_one_by_one(job), slice_s=whole)
             self._local.put_last(unit.job)
         elif job.replayed and not language.settles(outcome):

@@ -51,6 +51,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     subset: bool = False
     strict: bool = False
     dedup: bool = True
+    apart: bool = False
+    """Each program runs in a process of its own, also one that can reach nothing but its own values."""
     seed: int = 0
     extract: str = DEFAULT
     """The policy by which texts become programs; ``docs/extraction.md`` has them all."""

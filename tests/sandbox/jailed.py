@@ -90,12 +90,13 @@ class Jailed:
         plan: Plan = Plan(),  # noqa: B008 - frozen
         limits: Limits | None = None,
         problem_id: str = "",
+        company: bool = False,
     ) -> Job:
         """Return the job that checks a program."""
         problem = Problem(
             id=problem_id or f"T/{hash((test, prompt, name))}", prompt=prompt, entry_point=name, test=test
         )
-        return job(problem, program, plan, limits or self.limits, 0, next(self._tags))
+        return job(problem, program, plan, limits or self.limits, 0, next(self._tags), company=company)
 
     def run(self, wanted: Job) -> Outcome:
         """Run a job to its end."""

@@ -42,6 +42,7 @@ def judge(
         None, help="Interpreter of the samples; default: the one that runs passcurve."
     ),
     dedup: bool = typer.Option(True, "--dedup/--no-dedup", help="Run identical programs of a problem once."),
+    apart: bool = typer.Option(False, "--apart", help="Give every program a process of its own."),
     run: Optional[Path] = typer.Option(None, help="Run directory; default: SAMPLES.passcurve."),
     results: Optional[Path] = typer.Option(
         None, help="Where the rows with verdicts go; default: SAMPLES_results.jsonl."
@@ -90,6 +91,7 @@ def judge(
             subset=subset,
             strict=strict,
             dedup=dedup,
+            apart=apart,
             extract=extract,
             follow_s=idle if follow else None,
         )

@@ -77,6 +77,7 @@ def run(
         None, help="Interpreter of the samples; default: the one that runs passcurve."
     ),
     dedup: bool = typer.Option(True, "--dedup/--no-dedup", help="Run identical programs of a problem once."),
+    apart: bool = typer.Option(False, "--apart", help="Give every program a process of its own."),
     run: Optional[Path] = typer.Option(None, help="Run directory; default: named by benchmark, model, temperature."),
     results: Optional[Path] = typer.Option(
         None, help="Where the rows with verdicts go; default: in the run directory."
@@ -154,6 +155,7 @@ def run(
                 python=python,
                 problems=problems,
                 dedup=dedup,
+                apart=apart,
                 extract=extract or ("auto" if style.chat else "raw"),
             )
             backend = kind.open(words, settings)

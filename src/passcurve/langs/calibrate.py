@@ -153,4 +153,5 @@ def _with_calls(settled: Settled, outcome: Outcome) -> Settled:
         return settled
     if settled.plan.fault or not calls:
         return settled
-    return msgspec.structs.replace(settled, plan=msgspec.structs.replace(settled.plan, calls=calls))
+    whole = bool((outcome.report or {}).get("whole"))
+    return msgspec.structs.replace(settled, plan=msgspec.structs.replace(settled.plan, calls=calls, whole=whole))

@@ -24,6 +24,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a sample does to its arguments is made true of the tests' own objects."""
     calls: bytes = b""
     """What the tests ask whatever is returned, packed: a sample is asked it all at once."""
+    whole: bool = False
+    """The tests ask nothing else."""
     note: str = ""
     """What is wrong with the problem, or why it is not in referee mode."""
     fault: bool = False
@@ -31,11 +33,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def job(
-    problem: Problem, program: str, plan: Plan, limits: Limits, seed: int, tag: int, *, record: bool = False
+    problem: Problem,
+    program: str,
+    plan: Plan,
+    limits: Limits,
+    seed: int,
+    tag: int,
+    *,
+    record: bool = False,
+    company: bool = False,
 ) -> Job:
     """Return the job that checks ``program`` against the tests of ``problem`` as ``plan`` says.
 
-    ``record``: its report is to tell the calls that a plan can hold.
+    ``record``: its report is to tell the calls that a plan can hold.  ``company``: it may run where other programs ran,
+    if it is closed and all that the tests ask is known before.
     """
     number = _seed(problem, seed)
     setup: dict[str, Any] = {
@@ -75,12 +86,20 @@ def job(
         slice_s=limits.timeout_s,
         replayed=plan.calls,
         record=record,
+        company=company and plan.whole,
     )
+
+
+def apart(job: Job, outcome: Outcome) -> Job:
+    """Return the same job for a process of its own, after what came of it in company."""
+    if (outcome.report or {}).get("status") == "alone":
+        return msgspec.structs.replace(job, company=False)
+    return asked_one_by_one(job)
 
 
 def asked_one_by_one(job: Job) -> Job:
     """Return the same job with each call made when the tests come to it: what a job at first is only if it must be."""
-    return msgspec.structs.replace(job, setup={**job.setup, "replayed": b""}, replayed=b"")
+    return msgspec.structs.replace(job, setup={**job.setup, "replayed": b""}, replayed=b"", company=False)
 
 
 def settles(outcome: Outcome) -> bool:

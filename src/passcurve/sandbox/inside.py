@@ -15,7 +15,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from passcurve.sandbox.wire import (
@@ -147,7 +147,7 @@ class Sample:
         """Run the program's module level and say how that went."""
         module, text = prepare(self._setup)
         try:
-            code = compile(text, SOURCE_NAME, "exec", dont_inherit=True)
+            code = self._compile(text)
         except BaseException as error:
             self._give_up("compile", error)
             return
@@ -161,9 +161,15 @@ class Sample:
         self._objects.append(entry)
         self._send({"loaded": True, "found": self._setup["entry_point"] in module.__dict__})
 
+    def _compile(self, text: str) -> CodeType:
+        return compile(text, SOURCE_NAME, "exec", dont_inherit=True)
+
     def _give_up(self, where: str, error: BaseException) -> None:
         self._waiting = None
-        self._send({"raised": describe(error), "while": where})
+        self._send({"raised": self._describe(error), "while": where})
+
+    def _describe(self, error: BaseException) -> dict[str, Any]:
+        return describe(error)
 
     def serve(self) -> None:
         """Make the calls that came with the program, then answer calls until the line is closed."""
@@ -185,7 +191,7 @@ class Sample:
         except (Closed, MemoryError):
             raise
         except BaseException as error:
-            data = Encoder().encode({"unsendable": describe(error)})
+            data = Encoder().encode({"unsendable": self._describe(error)})
         self._post(data)
 
     def _post(self, data: bytes) -> None:
@@ -213,7 +219,7 @@ class Sample:
         except Closed:
             raise
         except BaseException as error:
-            self._send({"raised": describe(error)})
+            self._send({"raised": self._describe(error)})
             return
         reply: dict[str, Any] = {"value": value}
         if order.get("back"):
@@ -229,9 +235,9 @@ class Sample:
         except Closed:
             raise
         except MemoryError as error:
-            data = Encoder().encode({"raised": describe(error)})
+            data = Encoder().encode({"raised": self._describe(error)})
         except BaseException as error:
-            data = Encoder().encode({"unsendable": describe(error)})
+            data = Encoder().encode({"unsendable": self._describe(error)})
         self._post(data)
 
     def _resolve(self, handle: Handle) -> Any:

@@ -8,9 +8,10 @@ import msgspec
 
 from passcurve.types import Limits
 
-Ended = Literal["report", "exit", "slice", "timeout", "tests", "wall", "fault"]
+Ended = Literal["report", "exit", "slice", "timeout", "tests", "wall", "fault", "apart"]
 """What ended a job: a report came; the process ended first; a limit of the sample's time or of the tests' own; the
-wall, because the machine did not let it run; or our own failure."""
+wall, because the machine did not let it run; our own failure; or it was in company and took so long, or so much, that
+it must run apart."""
 
 
 class Referee(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +37,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """The calls that the program makes unasked, packed; they are in its setup too."""
     record: bool = False
     """Report the calls that can be made so."""
+    company: bool = False
+    """It may run in the commons, if it is closed; all that is asked of it is ``replayed``."""
     fresh: bool = False
     """Run it in zygotes that have served nothing before."""
     tries: int = 0
@@ -61,6 +64,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float = 0.0
     cpu_s: float = 0.0
     memory_bytes: int = 0
+    company: bool = False
+    """Whether it ran in the commons, or was to."""
     overfull: bool = False
     """Whether it was ended because it filled its scratch, where no mount bounds that."""
     refused: tuple[str, ...] = ()

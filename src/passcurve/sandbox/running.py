@@ -48,6 +48,8 @@ class Running:
         self.garbage = ""
         self.own_s = -1.0
         self.tests_s = 0.0
+        self.company = False
+        """Whether it runs in the commons, where nothing but a report counts."""
         self.sent_end = False
         self.held = False
         """Whether it, its tests or we ourselves were stopped by somebody while its time ran."""
@@ -57,10 +59,14 @@ class Running:
     @property
     def done(self) -> bool:
         """Whether everything about it has come in."""
-        return bool(self.fault) or (self.reported and self.exit is not None and self.look is None)
+        if self.fault or self.company:
+            return bool(self.fault) or self.reported
+        return self.reported and self.exit is not None and self.look is None
 
     def outcome(self) -> Outcome:
         """Return the facts as they stand."""
+        if self.company and not self.fault:
+            return self._outcome_in_company()
         status = self.exit["exit"] if self.exit else None
         killed = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         cpu = float(self.exit["cpu"]) if self.exit else 0.0
@@ -90,6 +96,20 @@ class Running:
             memory_bytes=int(self.exit["memory"]) if self.exit else 0,
             overfull=bool(self.exit and self.exit["overfull"]),
             refused=syscalls.names(self.exit["refused"]) if self.exit and self.exit["refused"] else (),
+        )
+
+    def _outcome_in_company(self) -> Outcome:
+        report = self.report or {}
+        cpu = report.get("cpu_ns", 0) * SECOND_NS
+        return Outcome(
+            tag=self.job.tag,
+            ended="report" if self.report is not None and not self.ended else "apart",
+            report=self.report,
+            company=True,
+            own_s=cpu,
+            wall_s=(self.stopped or time.monotonic()) - self.started,
+            cpu_s=cpu,
+            memory_bytes=report.get("memory", 0),
         )
 
     def _own(self, cpu: float, wall: float) -> float:

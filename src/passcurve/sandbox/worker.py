@@ -19,6 +19,7 @@ import msgspec
 
 from passcurve.sandbox import exits, wire
 from passcurve.sandbox.job import Job, Outcome, Referee
+from passcurve.sandbox.keeper import Keeper
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.running import FIRST_LOOK_S, SECOND_NS, Look, Running
 from passcurve.sandbox.toolchain import Toolchain
@@ -29,6 +30,9 @@ SAMPLE_ROLES = ("passcurve.sandbox.inside", "passcurve.langs.shared")
 REPORT_BYTES = 1 << 20
 ANSWER_S = 60.0
 """A zygote answers within milliseconds, however busy the machine; one that takes this long never will."""
+
+COMPANY_S = 0.3
+"""Wall time after which a program that runs in the commons is to run apart instead."""
 
 LATE_S = 0.5
 """A look that comes so much later than it was wanted means that we ourselves were stopped."""
@@ -60,6 +64,7 @@ class Worker:
         self._selector = selector
         self._probe, self._toolchain, self._limits, self._cpu = probe, toolchain, limits, cpu
         self._referee_role = referee_role
+        self._keeper = Keeper(selector, self, probe, toolchain, limits, cpu)
         self._jail: Zygote | None = None
         self._referee: Zygote | None = None
         self._referee_key = ""
@@ -117,6 +122,15 @@ class Worker:
     def _start(self, job: Job) -> None:
         self._tag += 1
         running = Running(job, self._tag)
+        if job.company and job.referee is not None:
+            replies = self._keeper.give(self._tag, job.setup)
+            if replies is not None:
+                running.company = True
+                running.look_at = running.started + COMPANY_S
+                self._now = running
+                if not self._check(job, job.referee, replies, company=self._tag):
+                    self._broken("a zygote ended before its order")
+                return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         order = {
             "do": "run",
@@ -130,7 +144,7 @@ class Worker:
         os.close(setup)
         theirs.close()
         if sent and job.referee is not None:
-            sent = self._check(job, job.referee, ours)
+            sent = self._check(job, job.referee, ours.fileno())
             ours.close()
         else:
             self._own_line = ours
@@ -138,8 +152,11 @@ class Worker:
         if not sent:
             self._broken("a zygote ended before its order")
 
-    def _check(self, job: Job, referee: Referee, sample: socket.socket) -> bool:
-        """Give the sample's line to the referee of this problem, starting one if needed."""
+    def _check(self, job: Job, referee: Referee, sample: int, company: int = 0) -> bool:
+        """Give the sample's line to the referee of this problem, starting one if needed.
+
+        ``company``: the line is that of the commons, and this is the number of the job there.
+        """
         known = referee.key == self._referee_key and self._referee_line is not None
         if not known and not self._new_referee(referee):
             return False
@@ -148,10 +165,15 @@ class Worker:
             return False
         self._page[:16] = bytes(16)
         payload = wire.encode(
-            {"output_bytes": self._limits.output_bytes, "replayed": job.replayed, "record": job.record}
+            {
+                "output_bytes": self._limits.output_bytes,
+                "replayed": job.replayed,
+                "record": job.record,
+                "company": company,
+            }
         )
         try:
-            socket.send_fds(line, [len(payload).to_bytes(4, "little") + payload], [sample.fileno()])
+            socket.send_fds(line, [len(payload).to_bytes(4, "little") + payload], [sample])
         except OSError:
             return False
         return True
@@ -191,6 +213,9 @@ class Worker:
 
     def hear(self, source: str, line: socket.socket) -> None:
         """Take in what came on one of our lines."""
+        if source == "commons":
+            self._keeper.hear()
+            return
         try:
             data = line.recv(1 << 16, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -224,12 +249,27 @@ class Worker:
             if not from_referee:
                 self._forget_line(line)
         running.reported = True
-        if not data or (running.report or {}).get("lost"):
+        if running.company:
+            self._leave_company(running)
+        elif not data or (running.report or {}).get("lost"):
             # The program is gone or has closed the line: if it died, how it died is worth a moment's wait.
             running.look_at = time.monotonic() + DEATH_S
             self._rest(running)
         else:
             self._end_sample(running)
+
+    def _leave_company(self, running: Running) -> None:
+        """Be done with a program in the commons, and keep that only if all that was said there has been heard."""
+        running.stopped = time.monotonic()
+        report = running.report or {}
+        if "memory" in report:
+            # Its reply was read to the end.
+            self._keeper.note(report["memory"])
+        else:
+            self._keeper.renew()
+            running.ended = "apart"
+        self._now = None
+        self._ending.append(running)
 
     def _rest(self, running: Running) -> None:
         """Be free for the next job if this one has reported and its process has ended."""
@@ -377,6 +417,12 @@ class Worker:
         running = self._now
         if running is None or now < running.look_at:
             return
+        if running.company and running.ended is None:
+            # Its referee will see the line end; one that does not is replaced.
+            running.ended = "apart"
+            running.look_at = now + DEATH_S
+            self._keeper.renew()
+            return
         running.held |= now - running.look_at > LATE_S
         if running.reported:
             self._end_sample(running)
@@ -418,8 +464,9 @@ class Worker:
         return finished
 
     def shut(self) -> None:
-        """End both zygotes for good."""
+        """End all zygotes for good."""
         self.close()
+        self._keeper.close()
         self._page.close()
         if self._page_fd >= 0:
             os.close(self._page_fd)

@@ -1,0 +1,135 @@
+"""The supervisor's side of the commons: keeps one such process going beside a worker's own zygotes."""
+
+from __future__ import annotations
+
+import marshal
+import selectors
+import socket
+from typing import Any
+
+from passcurve.errors import SandboxError
+from passcurve.sandbox import wire
+from passcurve.sandbox.probe import Probe
+from passcurve.sandbox.reply import SETUP_BYTES
+from passcurve.sandbox.toolchain import Toolchain
+from passcurve.sandbox.zygotes import Zygote
+from passcurve.types import Limits
+
+ROLE = "passcurve.sandbox.commons"
+WORTH_JOBS = 30
+"""Jobs of a worker before it keeps a commons: starting one takes as long as so many programs in their own processes."""
+
+CPU_S = 3600
+"""Backstop for a commons whose supervisor is held: far beyond what is waited for, and it is replaced."""
+
+GROWN_BYTES = 16 << 20
+"""A process that a program has made so much larger is replaced: what the next one uses could not be told."""
+
+
+class Keeper:
+    """Starts a commons when it is worth it, hands programs to it, replaces it when something is amiss.
+
+    Nothing here is ever waited for: while there is no commons, programs get processes of their own.
+    """
+
+    def __init__(
+        self,
+        selector: selectors.BaseSelector,
+        owner: object,
+        probe: Probe,
+        toolchain: Toolchain,
+        limits: Limits,
+        cpu: int | None,
+    ) -> None:
+        self._selector, self._owner = selector, owner
+        self._probe, self._toolchain, self._limits, self._cpu = probe, toolchain, limits, cpu
+        self._zygote: Zygote | None = None
+        self._ready = False
+        self._asked = 0
+        self._control: socket.socket | None = None
+        self._replies: socket.socket | None = None
+        self._memory = 0
+
+    def give(self, tag: int, setup: dict[str, Any]) -> int | None:
+        """Hand a program to the commons; return the descriptor on which its reply will come, or None for no."""
+        self._asked += 1
+        if self._zygote is None and self._asked >= WORTH_JOBS:
+            self._begin()
+        if self._control is None or self._replies is None:
+            return None
+        data = marshal.dumps({**setup, "tag": tag}, wire.MARSHAL)
+        if len(data) > SETUP_BYTES:
+            return None
+        try:
+            self._control.sendall(wire.frame(data))
+        except OSError:
+            self.renew()
+            return None
+        return self._replies.fileno()
+
+    def hear(self) -> None:
+        """Take in what the zygote says: that it is ready, or that a commons has ended."""
+        if self._zygote is None:
+            return
+        try:
+            if not self._ready:
+                self._zygote.wait_ready()
+                self._ready = True
+                self._open()
+            elif not self._zygote.line.recv(1 << 16, socket.MSG_DONTWAIT):
+                self.close()
+        except BlockingIOError:
+            pass
+        except (OSError, SandboxError):
+            self.close()
+
+    def note(self, memory_bytes: int) -> None:
+        """Take note of how large the commons is after a program, and replace it when it has grown."""
+        if not self._memory:
+            self._memory = memory_bytes
+        elif memory_bytes > self._memory + GROWN_BYTES:
+            self.renew()
+
+    def renew(self) -> None:
+        """End the commons at once, with what runs in it, and have another."""
+        self._shut()
+        if self._ready:
+            self._open()
+
+    def close(self) -> None:
+        """End the commons and its zygote; there may be others later."""
+        self._shut()
+        zygote, self._zygote = self._zygote, None
+        self._ready, self._asked = False, 0
+        if zygote is not None:
+            self._selector.unregister(zygote.line)
+            zygote.close()
+
+    def _begin(self) -> None:
+        try:
+            self._zygote = Zygote((ROLE,), self._probe.walls, self._toolchain, self._limits, self._cpu)
+        except SandboxError:
+            # Everything goes on without one.
+            self._asked = 0
+            return
+        self._selector.register(self._zygote.line, selectors.EVENT_READ, (self._owner, "commons"))
+
+    def _open(self) -> None:
+        self._memory = 0
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        replies, out = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        order = {"do": "run", "role": ROLE, "tag": 0, "cpu": CPU_S}
+        sent = self._zygote is not None and self._zygote.send(order, [theirs.fileno(), out.fileno()])
+        theirs.close()
+        out.close()
+        self._control, self._replies = control, replies
+        if not sent:
+            self.close()
+
+    def _shut(self) -> None:
+        for line in (self._control, self._replies):
+            if line is not None:
+                line.close()
+        self._control = self._replies = None
+        if self._ready and self._zygote is not None:
+            self._zygote.send({"do": "end"})

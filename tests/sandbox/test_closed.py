@@ -1,0 +1,345 @@
+"""Closed programs: what may share a process, all that such a program can reach, and that company changes nothing."""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+import importlib
+import marshal
+import operator
+import re
+import sys
+import types
+from collections.abc import Iterator
+
+import pytest
+from jailed import Jailed, jail_at
+
+from passcurve.langs.judge import judge
+from passcurve.langs.python import Plan, apart, settles
+from passcurve.sandbox import closed, keeper
+from passcurve.types import SampleKey, Verdict
+
+pytestmark = pytest.mark.skipif(sys.version_info[:2] not in closed.VERSIONS, reason="its instructions are not known")
+
+CLOSED = {
+    "plain": "def f(x):\n    return x + 1\n",
+    "typing": "from typing import List, Optional\ndef f(x: List[int]) -> Optional[int]:\n    return x[0]\n",
+    "comprehensions": "def f(x):\n    return {a: [b for b in range(a)] for a in x if a}, {c for c in x}\n",
+    "closure": (
+        "def f(x):\n    n = 0\n    def g():\n        nonlocal n\n        n += x\n        return n\n    return g()\n"
+    ),
+    "generator": (
+        "def g(n):\n    for i in range(n):\n        yield i\ndef f(x):\n"
+        "    return sum(g(x)) + sum(i for i in range(x))\n"
+    ),
+    "yield from": "def g(n):\n    yield from range(n)\ndef f(x):\n    return list(g(x))\n",
+    "modules": (
+        "import math, re\nfrom collections import Counter\ndef f(x):\n"
+        "    return math.sqrt(x), re.sub('a', 'b', 'a'), Counter('ab')['a']\n"
+    ),
+    "slices": "def f(x):\n    y = list(range(x))\n    y[1:2] = [3]\n    del y[0]\n    return y[::-1], y[:2]\n",
+    "texts": "def f(x):\n    return f'{x!r:>5}' + '%d' % x + ' '.join(['a', 'b']).upper().strip()\n",
+    "errors": (
+        "def f(x):\n    try:\n        return 1 / x\n"
+        "    except (ZeroDivisionError, ValueError) as e:\n"
+        "        raise KeyError(str(e)) from e\n    finally:\n        x = 0\n"
+    ),
+    "starred": "def f(*a, **k):\n    x, *y = a\n    return g(*y, **k)\ndef g(*a, **k):\n    return [*a, *k], {**k}\n",
+    "globals": "n = 0\ndef f(x):\n    global n\n    n += x\n    return n\n",
+    "main": "def f(x):\n    return x\nif __name__ == '__main__':\n    f(1)\n",
+    "memo": (
+        "from functools import lru_cache\n@lru_cache(maxsize=None)\ndef f(x):\n"
+        "    return 1 if x < 2 else f(x - 1) + f(x - 2)\n"
+    ),
+    "lambda": "f = lambda x: sorted(x, key=lambda y: -y)\n",
+    "assertion": (
+        "def f(x):\n    assert x > 0, 'no'\n    while True:\n        if x > 10: break\n"
+        "        x += 1\n    else:\n        x = 0\n    return x\n"
+    ),
+    "a long jump": "def f(x):\n" + "".join(f"    a{n} = x + {n}.5\n" for n in range(400)) + "    return a399\n",
+}
+
+OPEN = {
+    "another module": "import os\n",
+    "a module that is not loaded": "import decimal\n",
+    "a module of a module": "import collections.abc\n",
+    "all names of a module": "from math import *\n",
+    "a name of a module": "from sys import modules\n",
+    "an attribute": "import sys\nsys.modules\n",
+    "a limit": "import sys\nsys.setrecursionlimit(5000)\n",
+    "a patched module": "import math\nmath.sqrt = len\n",
+    "a function's attribute": "def f(): pass\nf.a = 1\n",
+    "an attribute removed": "import math\ndel math.sqrt\n",
+    "an attribute added to": "import math\nmath.pi += 1\n",
+    "a class": "class A: pass\n",
+    "a class by its maker": "A = type('A', (), {})\n",
+    "another way to types": "x = ().__class__\n",
+    "a frame": "def f():\n    yield\nf().gi_frame\n",
+    "a traceback": "try: 1/0\nexcept Exception as e: e.__traceback__\n",
+    "a function's globals": "print.__self__\n",
+    "a format that reads attributes": "'{0.__class__}'.format(1)\n",
+    "a format by mapping": "'{a.b}'.format_map({})\n",
+    "eval": "eval('1')\n",
+    "exec": "exec('1')\n",
+    "an alias of eval": "x = eval\n",
+    "import by name": "__import__('os')\n",
+    "the builtins": "__builtins__\n",
+    "builtins replaced": "__builtins__ = {}\n",
+    "builtins removed": "del __builtins__\n",
+    "builtins by global": "def f():\n    global __builtins__\n    __builtins__ = 1\n",
+    "getattr": "getattr(1, 'real')\n",
+    "setattr": "import math\nsetattr(math, 'pi', 3)\n",
+    "vars": "vars()\n",
+    "globals": "globals()\n",
+    "open": "open('x')\n",
+    "input": "input()\n",
+    "id": "id(1)\n",
+    "hash": "hash(None)\n",
+    "breakpoint": "breakpoint()\n",
+    "with": "def f(x):\n    with x: pass\n",
+    "async": "async def f(): pass\n",
+    "an awaiting function": "async def f():\n    await g()\n",
+    "an asynchronous generator": "async def f():\n    yield 1\n",
+    "match": "def f(x):\n    match x:\n        case int(): pass\n",
+    "random": "import random\n",
+    "hidden in a lambda": "f = lambda: (lambda: open)\n",
+    "hidden in a default": "def f(x=lambda: [y.__class__ for y in ()]): pass\n",
+    "behind many names": "".join(f"a{n} = {n}\n" for n in range(300)) + "import os\n",
+    "an attribute behind many names": "".join(f"a{n} = {n}\n" for n in range(300)) + "a1.__class__\n",
+    "nested too deeply": "f = " + "lambda: " * 60 + "1\n",
+}
+
+
+def compiled(text: str) -> types.CodeType:
+    """Return a program's code, as it would run."""
+    return compile(text, "p.py", "exec", dont_inherit=True)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_what_keeps_to_plain_values_is_closed(name: str):
+    """Ordinary programs are closed."""
+    assert closed.is_closed(compiled(CLOSED[name]))
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_what_reaches_further_is_not(name: str):
+    """Each way to something that outlives a program is seen, however deep it hides."""
+    if name == "a module that is not loaded":
+        sys.modules.pop("decimal", None)
+    assert not closed.is_closed(compiled(OPEN[name]))
+
+
+def test_another_interpreter(monkeypatch: pytest.MonkeyPatch):
+    """Where the instructions are not known, nothing is closed."""
+    monkeypatch.setattr(closed, "VERSIONS", ())
+    assert not closed.is_closed(compiled(CLOSED["plain"]))
+
+
+def test_no_list_names_what_is_hidden():
+    """No attribute is private, nothing that runs text or reads attributes by name is on a list."""
+    assert not [name for name in closed.ATTRIBUTES if name.startswith("_")]
+    assert not {"format", "format_map", "get_type_hints", "attrgetter", "methodcaller", "modules"} & closed.ATTRIBUTES
+    hidden = "compile delattr eval exec getattr globals hasattr id input locals object open setattr super type vars"
+    assert not set(hidden.split()) & closed.BUILTINS
+    assert not {"STORE_ATTR", "DELETE_ATTR", "LOAD_BUILD_CLASS", "IMPORT_STAR", "BEFORE_WITH"} & closed.INSTRUCTIONS
+
+
+PYTHON_FUNCTIONS = {
+    "collections": (
+        "Counter.copy Counter.elements Counter.fromkeys Counter.most_common Counter.subtract Counter.update"
+    ),
+    "collections.abc": "Mapping.get Mapping.items Mapping.keys Mapping.values Sequence.count Sequence.index",
+    "copy": "copy deepcopy replace",
+    "functools": "lru_cache",
+    "heapq": "nlargest nsmallest",
+    "re": "compile escape findall finditer fullmatch match search split sub subn",
+}
+"""Functions in Python that a closed program can reach: read, and found to change nothing but what they are given."""
+
+VALUES = (
+    *("a", b"", bytearray(), 1, 1.0, 1j, True, None, [], (), {}, set(), frozenset(), range(3), slice(1), iter([])),
+    *((x for x in []), lambda: 0, ValueError(), {}.keys(), {}.items(), re.compile("a"), re.match("a", "a")),
+    *(collections.Counter(), collections.deque(), collections.OrderedDict(), collections.defaultdict(list)),
+    *(functools.partial(len), functools.lru_cache(lambda: 0), operator.itemgetter(1), iter(len, 0), map(len, ())),
+)
+"""One of each kind of value that a closed program can come to hold."""
+
+_LEAVES = (int, float, complex, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented))
+_FUNCTIONS = (
+    type(re.compile("a").finditer),
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.ClassMethodDescriptorType,
+)
+
+
+def test_all_that_can_be_reached():
+    """From every name and value, by every attribute on the list, nothing is reached that could carry a message.
+
+    No collection that all share, no module off the list, no function in Python but those that were read.
+    """
+    todo = [(name, importlib.import_module(name)) for name in closed.MODULES]
+    todo += [(name, getattr(builtins, name)) for name in closed.BUILTINS]
+    for value in VALUES:
+        todo += [(repr(type(value)), getattr(value, name)) for name in closed.ATTRIBUTES if hasattr(value, name)]
+    seen: dict[int, object] = {}
+    functions: set[str] = set()
+    while todo:
+        path, reached = todo.pop()
+        if id(reached) in seen:
+            continue
+        seen[id(reached)] = reached
+        kind = type(reached)
+        if isinstance(reached, _LEAVES):
+            continue
+        if kind is types.ModuleType:
+            assert reached.__name__ in closed.MODULES, path
+        elif kind is types.FunctionType:
+            functions.add(f"{reached.__module__}.{reached.__qualname__}")
+        elif kind is types.MethodType:
+            functions.add(f"{reached.__module__}.{reached.__qualname__}")
+            continue
+        elif kind in _FUNCTIONS:
+            continue
+        else:
+            assert isinstance(reached, type) or kind.__module__ == "typing" or kind is tuple, (path, kind)
+        for name in closed.ATTRIBUTES:
+            try:
+                todo.append((f"{path}.{name}", getattr(reached, name)))
+            except Exception:
+                continue
+    known = {f"{module}.{name}" for module, names in PYTHON_FUNCTIONS.items() for name in names.split()}
+    assert not {name for name in functions if "<lambda>" not in name} - known
+    assert len(seen) > 500
+
+
+CALLS = [((n,), {}) for n in (3, 0, 5)]
+PLAN = Plan(calls=marshal.dumps([marshal.dumps(call, 2) for call in CALLS], 2), whole=True)
+TEST = (
+    "def check(candidate):\n    assert candidate(3) == 4\n    assert candidate(0) == 1\n    assert candidate(5) == 6\n"
+)
+RIGHT = "def f(x):\n    return x + 1\n"
+
+
+@pytest.fixture(scope="module", params=["full", "restricted"])
+def together(request: pytest.FixtureRequest) -> Iterator[Jailed]:
+    """Return a jail at each level with a commons that is ready."""
+    with pytest.MonkeyPatch.context() as patch, jail_at(request.param) as jail:
+        patch.setattr(keeper, "WORTH_JOBS", 1)
+        for _ in range(2000):
+            if jail.run(jail.job(RIGHT, TEST, plan=PLAN, company=True)).company:
+                break
+        else:
+            raise AssertionError("no commons came")
+        yield jail
+
+
+def verdicts(jail: Jailed, program: str, test: str = TEST) -> tuple[bool, Verdict, Verdict]:
+    """Return whether a program could stay in company, its verdict where it was first, and apart from the start."""
+    key = SampleKey(problem_id="T", sample_index=0)
+    wanted = jail.job(program, test, plan=PLAN, company=True)
+    outcome = jail.run(wanted)
+    assert outcome.company
+    stayed = settles(outcome)
+    if not stayed:
+        wanted = apart(wanted, outcome)
+        outcome = jail.run(wanted)
+    alone = jail.job(program, test, plan=PLAN)
+    return stayed, judge(key, wanted, outcome, "referee"), judge(key, alone, jail.run(alone), "referee")
+
+
+STAYS = {
+    "right": RIGHT,
+    "wrong at the second call": "def f(x):\n    return x + 1 if x else 0\n",
+    "raises": "def f(x):\n    return [x + 1][x]\n",
+    "its own error": "def f(x):\n    raise KeyError('a', x)\n",
+    "does not compile": "def f(x:\n",
+    "not defined": "def g(x):\n    return 1\n",
+    "fails on loading": "1 / 0\n",
+    "prints": "print('a' * 100)\ndef f(x):\n    print(x)\n    return x + 1\n",
+    "returns what is flattened": (
+        "from collections import Counter, deque\ndef f(x):\n    return deque([x]) if x else Counter('ab')\n"
+    ),
+    "recursion that it catches": (
+        "def d(n):\n    return 1 + d(n + 1)\ndef f(x):\n    try:\n        d(0)\n"
+        "    except RecursionError:\n        return x + 1\n"
+    ),
+    "counts how deep it can nest": (
+        "n = 0\ndef d():\n    global n\n    n += 1\n    d()\ndef f(x):\n    try:\n"
+        "        d()\n    except RecursionError:\n        return n\n"
+    ),
+}
+
+LEAVES = {
+    "not closed": "import os\ndef f(x):\n    return x + 1\n",
+    "recursion": "def f(x):\n    return f(x)\n",
+    "memory": "def f(x):\n    return [0] * (1 << 40)\n",
+    "asks to end": "def f(x):\n    raise SystemExit\n",
+    "a live object": "def f(x):\n    return (y for y in range(x))\n",
+    "a function": "def f(x):\n    return f\n",
+    "nested too deeply to be sent": (
+        "def f(x):\n    y = []\n    for _ in range(900):\n        y = [y]\n    return y\n"
+    ),
+    "too much to be sent": "def f(x):\n    return 'a' * (1 << 21)\n",
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_company_changes_no_verdict(together: Jailed, name: str):
+    """A closed program gets the verdict that it gets in a process of its own, words and all."""
+    stayed, mine, alone = verdicts(together, STAYS[name])
+    assert stayed
+    assert told(alone) == told(mine)
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_what_depends_on_its_process_gets_one(together: Jailed, name: str):
+    """What is not closed, or ends in a way that says something of the process, is judged in its own."""
+    stayed, mine, alone = verdicts(together, LEAVES[name])
+    assert not stayed
+    assert told(alone) == told(mine)
+    assert verdicts(together, RIGHT)[0], "the next one has company again"
+
+
+def told(verdict: Verdict) -> tuple[object, ...]:
+    """Return all of a verdict but times, memory and addresses."""
+    call = None
+    if verdict.call is not None:
+        call = (verdict.call.index, verdict.call.arguments, re.sub("0x[0-9a-f]+", "", verdict.call.outcome))
+    return verdict.status, verdict.message, verdict.exception, verdict.test_line, verdict.calls, verdict.flattened, call
+
+
+ENDLESS = "def f(x):\n    while True:\n        pass\n"
+CRASH = "def f(x):\n    y = ()\n    for _ in range(10 ** 6):\n        y = (y,)\n    return y == y, repr(y)\n"
+
+
+@pytest.mark.parametrize("program", [ENDLESS, CRASH], ids=["endless", "crash"])
+def test_what_ends_the_commons_is_judged_apart(together: Jailed, program: str):
+    """A program that never ends, or takes the interpreter with it, costs the others nothing but a new commons."""
+    outcome = together.run(together.job(program, TEST, plan=PLAN, company=True))
+    assert outcome.company
+    assert not settles(outcome)
+    for _ in range(200):
+        wanted = together.job(RIGHT, TEST, plan=PLAN, company=True)
+        outcome = together.run(wanted)
+        assert settles(outcome)
+        assert "passed" == (outcome.report or {})["status"]
+        if outcome.company:
+            return
+    raise AssertionError("no commons came again")
+
+
+def test_a_program_that_grows_the_process(together: Jailed):
+    """After a program that used much memory the process is another, so that each is told its own."""
+    large = "def f(x):\n    y = 'a' * (24 << 20)\n    return x + len(y) - (24 << 20) + 1\n"
+    before = together.run(together.job(large, TEST, plan=PLAN, company=True))
+    after = together.run(together.job(RIGHT, TEST, plan=PLAN, company=True))
+    assert before.company
+    assert after.company
+    assert before.memory_bytes > after.memory_bytes + keeper.GROWN_BYTES
