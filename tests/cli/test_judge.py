@@ -616,7 +616,15 @@ def test_as_a_module(shell):
 @pytest.mark.parametrize("ms", range(0, 500, 50))
 def test_an_early_interruption(shell, ms):
     """Ctrl-C while the command still loads ends it with 130 and at most a line."""
-    code = "import passcurve.__main__ as m; print(flush=True); m.run()"
+    code = (
+        "import sys, passcurve.__main__ as m\n"
+        "class Begun:\n"
+        "    def find_spec(self, *_):\n"
+        "        sys.meta_path.remove(self)\n"
+        "        print(flush=True)\n"
+        "sys.meta_path.insert(0, Begun())\n"
+        "m.run()\n"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", code, "judge", "starter:examples"],
         cwd=shell.folder,

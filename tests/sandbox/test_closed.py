@@ -18,7 +18,7 @@ from jailed import Jailed, jail_at
 
 from passcurve.langs.judge import judge
 from passcurve.langs.python import Plan, apart, settles
-from passcurve.sandbox import closed, keeper
+from passcurve.sandbox import closed, keeper, worker
 from passcurve.types import SampleKey, Verdict
 
 pytestmark = pytest.mark.skipif(sys.version_info[:2] not in closed.VERSIONS, reason="its instructions are not known")
@@ -232,6 +232,8 @@ def together(request: pytest.FixtureRequest) -> Iterator[Jailed]:
     """Return a jail at each level with a commons that is ready."""
     with pytest.MonkeyPatch.context() as patch, jail_at(request.param) as jail:
         patch.setattr(keeper, "WORTH_JOBS", 1)
+        # Here a machine that is busy with something else must not part them.
+        patch.setattr(worker, "COMPANY_S", 20.0)
         for _ in range(2000):
             if jail.run(jail.job(RIGHT, TEST, plan=PLAN, company=True)).company:
                 break
@@ -320,11 +322,13 @@ CRASH = "def f(x):\n    y = ()\n    for _ in range(10 ** 6):\n        y = (y,)\n
 
 
 @pytest.mark.parametrize("program", [ENDLESS, CRASH], ids=["endless", "crash"])
-def test_what_ends_the_commons_is_judged_apart(together: Jailed, program: str):
+def test_what_ends_the_commons_is_judged_apart(together: Jailed, program: str, monkeypatch: pytest.MonkeyPatch):
     """A program that never ends, or takes the interpreter with it, costs the others nothing but a new commons."""
+    monkeypatch.setattr(worker, "COMPANY_S", 0.3)
     outcome = together.run(together.job(program, TEST, plan=PLAN, company=True))
     assert outcome.company
     assert not settles(outcome)
+    monkeypatch.undo()
     for _ in range(200):
         wanted = together.job(RIGHT, TEST, plan=PLAN, company=True)
         outcome = together.run(wanted)
