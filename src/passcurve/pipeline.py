@@ -175,7 +175,7 @@ class _Road:
         self.tally = Tally()
         self._plans: dict[str, Plan] = {}
         self._calibrations = Calibrations(
-            request.verdict, request.limits, request.seed, self._put, self._local.put_last
+            request.verdict, request.limits, request.seed, self._put, self._local.put_last, apart=request.apart
         )
         self._held: dict[str, list[Unit]] = {}
         self._units: dict[int, Unit] = {}

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from passcurve.langs.judge import VACUOUS, judge, needs_second_run
-from passcurve.langs.python import Plan, job, reference_program
+from passcurve.langs.python import Plan, job, reference_program, settles
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Limits, Problem, SampleKey, Verdict
 
@@ -101,7 +101,10 @@ class Calibrations:
         seed: int,
         put: Callable[[Job], None],
         put_last: Callable[[Job], None],
+        *,
+        apart: bool = False,
     ) -> None:
+        self._apart = apart
         self._wanted, self._limits, self._seed = wanted, limits, seed
         self._put, self._put_last = put, put_last
         self._climbs: dict[int, tuple[_Climb, Job]] = {}
@@ -123,6 +126,11 @@ class Calibrations:
     def take(self, outcome: Outcome) -> Settled | None:
         """Take an outcome; return what it settles, if anything."""
         climb, last = self._climbs.pop(outcome.tag)
+        if outcome.company and not settles(outcome):
+            again = msgspec.structs.replace(last, company=False)
+            self._climbs[again.tag] = (climb, again)
+            self._put(again)
+            return None
         if needs_second_run(outcome) and last.tries < _TRIES - 1:
             again = msgspec.structs.replace(last, fresh=True, tries=last.tries + 1)
             self._climbs[again.tag] = (climb, again)
@@ -140,7 +148,16 @@ class Calibrations:
         self._tag -= 1
         # What is handed back after a call must be seen by the tests before the next one.
         record = climb.trial.mode == "referee" and not climb.trial.write_back
-        trial = job(climb.problem, climb.program, climb.trial, self._limits, self._seed, self._tag, record=record)
+        trial = job(
+            climb.problem,
+            climb.program,
+            climb.trial,
+            self._limits,
+            self._seed,
+            self._tag,
+            record=record,
+            company=record and not self._apart,
+        )
         self._climbs[trial.tag] = (climb, trial)
         self._put(trial)
 

@@ -55,6 +55,7 @@ def job(
         "seed": number,
         "output_bytes": limits.output_bytes,
         "replayed": plan.calls,
+        "live": not plan.whole,
     }
     if plan.mode == "shared":
         token = secrets.token_hex(16)
@@ -86,20 +87,21 @@ def job(
         slice_s=limits.timeout_s,
         replayed=plan.calls,
         record=record,
-        company=company and plan.whole,
+        company=company and not plan.write_back,
     )
 
 
 def apart(job: Job, outcome: Outcome) -> Job:
-    """Return the same job for a process of its own, after what came of it in company."""
-    if (outcome.report or {}).get("status") == "alone":
-        return msgspec.structs.replace(job, company=False)
-    return asked_one_by_one(job)
+    """Return the same job as it must run after what came of it in company: asked otherwise, or in its own process."""
+    status = (outcome.report or {}).get("status")
+    if status == "diverged" and job.replayed:
+        return msgspec.structs.replace(asked_one_by_one(job), company=True)
+    return msgspec.structs.replace(job, company=False) if status == "alone" else asked_one_by_one(job)
 
 
 def asked_one_by_one(job: Job) -> Job:
     """Return the same job with each call made when the tests come to it: what a job at first is only if it must be."""
-    return msgspec.structs.replace(job, setup={**job.setup, "replayed": b""}, replayed=b"", company=False)
+    return msgspec.structs.replace(job, setup={**job.setup, "replayed": b"", "live": True}, replayed=b"", company=False)
 
 
 def settles(outcome: Outcome) -> bool:

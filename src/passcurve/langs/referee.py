@@ -65,7 +65,9 @@ def main(descriptors: list[int]) -> None:
         replayed = recording.unpack(order["replayed"])
         check = Check(samples[0], order["output_bytes"], setup["write_back"], replayed, order["record"])
         try:
-            report = check.run_in_company(bench, order["company"]) if order["company"] else check.run(bench)
+            report = (
+                check.run_in_company(bench, order["company"], order["live"]) if order["company"] else check.run(bench)
+            )
             if order["record"] and report["status"] == "passed":
                 foreseen = check.foreseen(bench.recorded())
                 report["recorded"] = base64.b64encode(recording.pack(foreseen)).decode() if foreseen else ""
@@ -155,22 +157,6 @@ class _Iterator(Opaque):
         return self._ask(self.passcurve_number)
 
 
-class Kept:
-    """Frames that have come in one piece."""
-
-    def __init__(self, data: bytes, at: int) -> None:
-        self._data, self._at = data, at
-
-    def next(self) -> bytes:
-        """Return the next frame.  Raises WireError when there is none."""
-        start = self._at + 4
-        end = start + int.from_bytes(self._data[self._at : start], "little")
-        if not start < end <= len(self._data):
-            raise WireError("no more was said")
-        self._at = end
-        return self._data[start:end]
-
-
 class _LastCall:
     __slots__ = ("args", "kwargs", "outcome", "what")
 
@@ -199,7 +185,12 @@ class Check:
         self._arguments: list[Any] = []
         self._encode = Encoder(self._reduce).encode
         self._decode = Decoder(self._resolve, DECODED_VALUES).decode
-        self._kept: Kept | None = None
+        self._company = 0
+        self._live = True
+        self._kept = b""
+        self._at = 0
+        self._took = (0, 0)
+        self._in_step = False
         self._stop: tuple[str, str] | None = None
         self._last: _LastCall | None = None
         self._raised: BaseException | None = None
@@ -213,15 +204,16 @@ class Check:
         """How often anything was asked of the sample, where that is recorded."""
         return len(self._asked)
 
-    def run_in_company(self, bench: Bench, number: int) -> dict[str, Any]:
-        """Return the report on a program that ran in the commons: all that it has to say comes in one piece."""
-        data = receive_frame(self._fd, self._left)
-        said, cpu_ns, memory_bytes = HEAD.unpack_from(data)
-        if said != number:
-            return {"status": "protocol", "message": "the reply of another job"}
-        self._kept = Kept(data, HEAD.size)
-        report = self.run(bench) if len(data) > HEAD.size else {"status": "alone", "message": ""}
-        report["cpu_ns"], report["memory"] = cpu_ns, memory_bytes
+    def run_in_company(self, bench: Bench, number: int, live: bool) -> dict[str, Any]:
+        """Return the report on a program that runs in the commons.
+
+        All that it says unasked comes in one piece; questions are answered there only where that was said to be
+        ``live``.  The report says whether the line was read to the end of a reply.
+        """
+        self._company, self._live = number, live
+        report = self.run(bench)
+        report["cpu_ns"], report["memory"] = self._took
+        report["in_step"] = self._in_step
         return report
 
     def run(self, bench: Bench) -> dict[str, Any]:
@@ -423,8 +415,8 @@ class Check:
         self._send(reply)
 
     def _send(self, record: dict[str, Any]) -> None:
-        if self._kept is not None:
-            self._halt("live", "a question to a program that answers none")
+        if not self._live:
+            self._halt("diverged", "a question that was not sent along")
         try:
             data = self._encode(record)
         except WireError as error:
@@ -438,7 +430,7 @@ class Check:
 
     def _receive(self) -> dict[str, Any]:
         try:
-            data = receive_frame(self._fd, self._left) if self._kept is None else self._kept.next()
+            data = self._next_kept() if self._company else receive_frame(self._fd, self._left)
             self._size = len(data)
             self._left -= self._size
             self.received += self._size
@@ -456,6 +448,26 @@ class Check:
         if type(record) is not dict:
             self._halt("protocol", "a message that is none")
         return record
+
+    def _next_kept(self) -> bytes:
+        """Return the next frame of what came from the commons, or of what comes now."""
+        if self._at == len(self._kept):
+            self._in_step = False
+            self._kept, self._at = receive_frame(self._fd, self._left), HEAD.size
+            if len(self._kept) < HEAD.size:
+                raise WireError("cut short")
+            number, cpu_ns, memory_bytes, whole = HEAD.unpack_from(self._kept)
+            if number != self._company:
+                raise WireError("the reply of another job")
+            self._took, self._in_step = (cpu_ns, memory_bytes), whole
+            if len(self._kept) == HEAD.size:
+                self._halt("alone", "")
+        start = self._at + 4
+        end = start + int.from_bytes(self._kept[self._at : start], "little")
+        if not start < end <= len(self._kept):
+            raise WireError("cut short")
+        self._at = end
+        return self._kept[start:end]
 
     def _halt(self, status: str, message: str) -> NoReturn:
         if self._stop is None:

@@ -2,29 +2,35 @@
 
 It is jailed as every sample's process is, and never sees the tests.  A program that is not closed, or whose end could
 depend on where it runs, is not judged by what happened here: it is told to be ``alone`` and gets a process of its own.
-What is done to keep the next program from the last one is done twice: by what a closed program is, and by looking
-afterwards whether anything that all share has changed.
+What keeps the next program from the last one is there twice: what a closed program is, and a look at whether anything
+that all share has changed.
 
 Frames in, from the supervisor: a setup.  Frames out, to the referee: ``HEAD``, then all that the program would have
-sent on a line of its own, or nothing when it must be alone.
+sent on a line of its own, or nothing when it must be alone.  Where the tests ask more than was sent along (``live``),
+frames come in from the referee as well, and each is answered so, until the next program comes.
 """
 
 from __future__ import annotations
 
+import _thread
 import builtins
 import gc
 import marshal
 import os
 import resource
+import select
 import sys
 import time
 from types import CodeType
 from typing import Any
 
 from passcurve.sandbox.closed import MODULES, is_closed
-from passcurve.sandbox.inside import Sample
+from passcurve.sandbox.inside import FRAME_BYTES, Sample
 from passcurve.sandbox.reply import HEAD, REPLY_BYTES, SETUP_BYTES
-from passcurve.sandbox.wire import Closed, WireError, frame, receive_frame, write_all
+from passcurve.sandbox.wire import Closed, Handle, WireError, frame, receive_frame, write_all
+
+EARLY_S = 0.01
+"""What a program has said is sent on when the rest takes longer: often the tests need no more."""
 
 _MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024
 _DEPENDS = (MemoryError, RecursionError, WireError)
@@ -36,35 +42,46 @@ def main(descriptors: list[int]) -> None:
     control, replies = descriptors
     shared = [vars(builtins), *(vars(sys.modules[name]) for name in sorted(MODULES) if name in sys.modules)]
     as_was = [dict(each) for each in shared]
+    either = select.poll()
+    either.register(control, select.POLLIN)
+    either.register(replies, select.POLLIN)
+    seat: list[Guest | None] = [None]
+    _thread.start_new_thread(tell_early, (seat, replies))
     gc.collect()
     gc.freeze()
+    try:
+        while True:
+            guest = seat[0] = Guest(marshal.loads(receive_frame(control, SETUP_BYTES)))
+            # Called from here, all of it: how deep a program can nest must be as in a process of its own.
+            guest.load()
+            guest.serve()
+            while guest.live and not guest.alone:
+                guest.tell(replies)
+                if control in [fd for fd, _ in either.poll()]:
+                    break
+                guest.hear(receive_frame(replies, FRAME_BYTES))
+            told = guest.live and not guest.alone
+            guest.forget()
+            if shared != as_was:
+                # Never seen, and whoever did this must not be believed.
+                os._exit(98)
+            if not told:
+                guest.tell(replies)
+    except Closed:
+        os._exit(0)
+
+
+def tell_early(seat: list[Guest | None], replies: int) -> None:
+    """Send on what a program has said when it has been running for a while."""
+    last = None
     while True:
-        try:
-            setup = marshal.loads(receive_frame(control, SETUP_BYTES))
-        except Closed:
-            os._exit(0)
-        began = time.thread_time_ns()
-        body = run(setup)
-        gc.collect()
-        if shared != as_was:
-            # Never seen, and whoever did this must not be believed.
-            os._exit(98)
-        used = time.thread_time_ns() - began
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MEMORY_UNIT
-        try:
-            write_all(replies, frame(HEAD.pack(setup["tag"], used, memory) + body))
-        except Closed:
-            os._exit(0)
-
-
-def run(setup: dict[str, Any]) -> bytes:
-    """Run one program and make all calls to it; return the frames that it sends, or nothing if it must be alone."""
-    guest = Guest(setup)
-    guest.load()
-    guest.serve()
-    body = b"" if guest.alone else b"".join(guest.frames)
-    sys.modules["sample"].__dict__.clear()
-    return body
+        time.sleep(EARLY_S)
+        if seat[0] is last and last is not None:
+            try:
+                last.tell(replies, whole=False)
+            except Closed:
+                return
+        last = seat[0]
 
 
 class _NotClosedError(Exception):
@@ -77,8 +94,34 @@ class Guest(Sample):
     def __init__(self, setup: dict[str, Any]) -> None:
         super().__init__(-1, setup)
         self.alone = False
-        self.frames: list[bytes] = []
+        self.live = bool(setup["live"])
+        self._frames: list[bytes] = []
         self._size = 0
+        self._told = False
+        self._line = _thread.allocate_lock()
+        self._began = time.process_time_ns()
+
+    def tell(self, replies: int, *, whole: bool = True) -> None:
+        """Send what there is to say, from any thread, and what it took; if it is not ``whole``, only if there is any.
+
+        What a whole answer lacks was sent before.
+        """
+        with self._line:
+            said = self._frames[:]
+            if not whole and (self._told or self.alone or not said):
+                return
+            del self._frames[: len(said)]
+            self._told = whole
+            used = time.process_time_ns() - self._began
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MEMORY_UNIT
+            head = HEAD.pack(self._setup["tag"], used, memory, whole)
+            write_all(replies, frame(b"".join([head] if self.alone else [head, *said])))
+
+    def forget(self) -> None:
+        """Let go of the program and of all that it made."""
+        sys.modules["sample"].__dict__.clear()
+        self._objects.clear()
+        gc.collect()
 
     def serve(self) -> None:
         """Make the calls that came with the program, as long as what comes of them counts."""
@@ -88,6 +131,13 @@ class Guest(Sample):
             if self.alone:
                 return
             self._answer({"call": 0, "args": args, "kwargs": kwargs})
+
+    def hear(self, question: bytes) -> None:
+        """Take a question of the tests."""
+        self._told = False
+        order = self._decode(question)
+        if not self.alone:
+            self._answer(order)
 
     def _compile(self, text: str) -> CodeType:
         code = super()._compile(text)
@@ -106,7 +156,11 @@ class Guest(Sample):
         self.alone |= len(self._objects) > 1
         return reduced
 
+    def _resolve(self, handle: Handle) -> Any:
+        # It calls the tests back.
+        self.alone = bool(handle.kind)
+
     def _post(self, data: bytes) -> None:
-        self.frames.append(self._frame(data))
+        self._frames.append(self._frame(data))
         self._size += len(data)
         self.alone |= self._size > REPLY_BYTES

@@ -16,7 +16,7 @@ from passcurve.sandbox.zygotes import Zygote
 from passcurve.types import Limits
 
 ROLE = "passcurve.sandbox.commons"
-WORTH_JOBS = 30
+WORTH_JOBS = 12
 """Jobs of a worker before it keeps a commons: starting one takes as long as so many programs in their own processes."""
 
 CPU_S = 3600

@@ -170,6 +170,7 @@ class Worker:
                 "replayed": job.replayed,
                 "record": job.record,
                 "company": company,
+                "live": job.setup.get("live", True),
             }
         )
         try:
@@ -259,15 +260,13 @@ class Worker:
             self._end_sample(running)
 
     def _leave_company(self, running: Running) -> None:
-        """Be done with a program in the commons, and keep that only if all that was said there has been heard."""
+        """Be done with a program in the commons, and keep that only if nothing is going on there any more."""
         running.stopped = time.monotonic()
         report = running.report or {}
-        if "memory" in report:
-            # Its reply was read to the end.
+        if report.get("in_step"):
             self._keeper.note(report["memory"])
         else:
             self._keeper.renew()
-            running.ended = "apart"
         self._now = None
         self._ending.append(running)
 
