@@ -50,7 +50,15 @@ ALLOWED: dict[str, set[str]] = {
     "sandbox/zygote.py": {"sandbox.exits", "sandbox.kernel", "sandbox.layers", "sandbox.wire"},
     "langs/wording.py": set(),
     "langs/recording.py": set(),
-    "langs/referee.py": {"langs.recording", "langs.wording", "sandbox.inside", "sandbox.reply", "sandbox.wire"},
+    "langs/check.py": {
+        "langs.recording",
+        "langs.wording",
+        "sandbox.closed",
+        "sandbox.inside",
+        "sandbox.reply",
+        "sandbox.wire",
+    },
+    "langs/referee.py": {"langs.check", "langs.recording", "langs.wording", "sandbox.wire"},
     "langs/shared.py": {"langs.wording", "sandbox.inside", "sandbox.wire"},
     # The rooms.
     "__init__.py": BELOW | {"pipeline", "evaluation", "registry"},

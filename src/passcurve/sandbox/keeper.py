@@ -16,8 +16,11 @@ from passcurve.sandbox.zygotes import Zygote
 from passcurve.types import Limits
 
 ROLE = "passcurve.sandbox.commons"
-WORTH_JOBS = 12
-"""Jobs of a worker before it keeps a commons: starting one takes as long as so many programs in their own processes."""
+WORTH_JOBS = 5
+"""Jobs of a worker before it has a commons started: a run of fewer ends sooner without."""
+
+WAIT_JOBS = 15
+"""Jobs after which a commons that is being started is waited for: it has cost more than what it still needs."""
 
 CPU_S = 3600
 """Backstop for a commons whose supervisor is held: far beyond what is waited for, and it is replaced."""
@@ -29,7 +32,7 @@ GROWN_BYTES = 16 << 20
 class Keeper:
     """Starts a commons when it is worth it, hands programs to it, replaces it when something is amiss.
 
-    Nothing here is ever waited for: while there is no commons, programs get processes of their own.
+    While there is no commons, programs get processes of their own.
     """
 
     def __init__(
@@ -55,6 +58,8 @@ class Keeper:
         self._asked += 1
         if self._zygote is None and self._asked >= WORTH_JOBS:
             self._begin()
+        elif not self._ready and self._asked >= WAIT_JOBS:
+            self.hear()
         if self._control is None or self._replies is None:
             return None
         data = marshal.dumps({**setup, "tag": tag}, wire.MARSHAL)
@@ -65,7 +70,12 @@ class Keeper:
         except OSError:
             self.renew()
             return None
-        return self._replies.fileno()
+        return self.replies
+
+    @property
+    def replies(self) -> int | None:
+        """The descriptor on which replies come, or None while there is no commons."""
+        return self._replies.fileno() if self._replies is not None else None
 
     def hear(self) -> None:
         """Take in what the zygote says: that it is ready, or that a commons has ended."""

@@ -63,6 +63,31 @@ class Running:
             return bool(self.fault) or self.reported
         return self.reported and self.exit is not None and self.look is None
 
+    def read_clocks(self, look: Look, ready_ns: int, cpu_ns: int) -> float:
+        """Work out the sample's own time from the answers of both zygotes; return the wall time that it took.
+
+        ``ready_ns``, ``cpu_ns``: how long the tests' process had been running or ready, and running, at the start.
+        """
+        ready_s = 0.0
+        if look.referee is not None:
+            ready_s = max(0, look.referee[1] - ready_ns) * SECOND_NS
+            self.tests_s = max(0, look.referee[0] - cpu_ns) * SECOND_NS
+        clock, at_ns, since_ns = look.jail or (None, time.monotonic_ns(), self.started_ns)
+        if clock is None and self.exit is not None:
+            clock, at_ns, since_ns = self.exit["clock"], self.exit["at"], self.exit["since"]
+        # An order may lie about before it is obeyed.
+        wall = (at_ns - max(since_ns, self.started_ns)) * SECOND_NS
+        if self.job.limits.clock == "wall":
+            self.own_s = wall
+        elif clock is not None:
+            cpu, longest = clock[0] * SECOND_NS, clock[1] * SECOND_NS
+            # Threads that have ended are in cpu alone; on one core they cannot have run at the same time.
+            self.own_s = cpu + max(0.0, wall - max(cpu, longest) - ready_s)
+        elif self.own_s < 0:
+            # It ended before it could be timed.
+            self.own_s = wall if self.exit is None else -1.0
+        return wall
+
     def outcome(self) -> Outcome:
         """Return the facts as they stand."""
         if self.company and not self.fault:

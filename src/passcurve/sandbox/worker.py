@@ -21,7 +21,8 @@ from passcurve.sandbox import exits, wire
 from passcurve.sandbox.job import Job, Outcome, Referee
 from passcurve.sandbox.keeper import Keeper
 from passcurve.sandbox.probe import Probe
-from passcurve.sandbox.running import FIRST_LOOK_S, SECOND_NS, Look, Running
+from passcurve.sandbox.reply import SETUP_BYTES
+from passcurve.sandbox.running import FIRST_LOOK_S, Look, Running
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygotes import KilledError, Zygote, translated
 from passcurve.types import Limits
@@ -68,6 +69,8 @@ class Worker:
         self._jail: Zygote | None = None
         self._referee: Zygote | None = None
         self._referee_key = ""
+        self._referee_closed = False
+        """Whether all that the referee has run is closed, so that it can take another problem."""
         self._referee_line: socket.socket | None = None
         self._own_line: socket.socket | None = None
         self._frames = wire.FrameBuffer(REPORT_BYTES)
@@ -158,8 +161,11 @@ class Worker:
         ``company``: the line is that of the commons, and this is the number of the job there.
         """
         known = referee.key == self._referee_key and self._referee_line is not None
-        if not known and not self._new_referee(referee):
+        setup = wire.encode(referee.setup) if company and not known and self._referee_closed else b""
+        moves = 0 < len(setup) < SETUP_BYTES and self._referee_line is not None
+        if not known and not moves and not self._new_referee(referee):
             return False
+        self._referee_key = self.affinity = referee.key
         line = self._referee_line
         if line is None:
             return False
@@ -171,6 +177,7 @@ class Worker:
                 "record": job.record,
                 "company": company,
                 "live": job.setup.get("live", True),
+                **({"setup": referee.setup} if moves else {}),
             }
         )
         try:
@@ -190,8 +197,7 @@ class Worker:
         sent = self._referee.send(order, [theirs.fileno(), setup, self._page_fd])
         os.close(setup)
         theirs.close()
-        self._referee_line, self._referee_key = ours, referee.key
-        self.affinity = referee.key
+        self._referee_line, self._referee_closed = ours, False
         self._watch_report(ours)
         return sent
 
@@ -249,6 +255,11 @@ class Worker:
                 running.garbage = "a report that is none"
             if not from_referee:
                 self._forget_line(line)
+            elif running.report is not None:
+                self._referee_closed = running.report.get("closed") is True
+                if running.report.get("status") == "elsewhere":
+                    self._check_elsewhere(running)
+                    return
         running.reported = True
         if running.company:
             self._leave_company(running)
@@ -258,6 +269,16 @@ class Worker:
             self._rest(running)
         else:
             self._end_sample(running)
+
+    def _check_elsewhere(self, running: Running) -> None:
+        """Have a program in the commons checked by a referee of its problem alone: its tests are not closed."""
+        running.report = None
+        replies = self._keeper.replies
+        self._referee_key = ""
+        if replies is None or running.job.referee is None:
+            self._leave_company(running)
+        elif not self._check(running.job, running.job.referee, replies, company=running.tag):
+            self._broken("a zygote ended before its order")
 
     def _leave_company(self, running: Running) -> None:
         """Be done with a program in the commons, and keep that only if nothing is going on there any more."""
@@ -362,26 +383,8 @@ class Worker:
         running.held |= look.held
         if not running.sent_end:
             running.asked_at = 0.0
-        if look.referee is not None:
-            ready_ns, cpu_ns = struct.unpack_from("<QQ", self._page)
-            ready_s = max(0, look.referee[1] - ready_ns) * SECOND_NS
-            running.tests_s = max(0, look.referee[0] - cpu_ns) * SECOND_NS
-        else:
-            ready_s = 0.0
-        clock, at_ns, since_ns = look.jail or (None, time.monotonic_ns(), running.started_ns)
-        if clock is None and running.exit is not None:
-            clock, at_ns, since_ns = running.exit["clock"], running.exit["at"], running.exit["since"]
-        # An order may lie about before it is obeyed.
-        wall = (at_ns - max(since_ns, running.started_ns)) * SECOND_NS
-        if running.job.limits.clock == "wall":
-            running.own_s = wall
-        elif clock is not None:
-            cpu, longest = clock[0] * SECOND_NS, clock[1] * SECOND_NS
-            # Threads that have ended are in cpu alone; on one core they cannot have run at the same time.
-            running.own_s = cpu + max(0.0, wall - max(cpu, longest) - ready_s)
-        elif running.own_s < 0:
-            # It ended before it could be timed.
-            running.own_s = wall if running.exit is None else -1.0
+        ready_ns, cpu_ns = struct.unpack_from("<QQ", self._page)
+        wall = running.read_clocks(look, ready_ns, cpu_ns)
         if running is self._now and running.ended is None and running.exit is None and not running.reported:
             self._judge_time(running, wall)
         self._settle()
