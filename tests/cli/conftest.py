@@ -21,3 +21,16 @@ def judged(shell_in, tmp_path_factory) -> Judged:
     shell = shell_in(tmp_path_factory.mktemp("judged"))
     done = shell("judge", "starter:examples", "--json", "--timeout", "1")
     return Judged(shell, done, shell.rows("starter-examples_results.jsonl"))
+
+
+@pytest.fixture
+def without(shell):
+    """Return what makes packages as absent to the command as if they had never been installed."""
+
+    def remove(*packages: str) -> None:
+        folder = shell.folder / "absent"
+        folder.mkdir()
+        (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({packages!r}))\n")
+        shell.env["PYTHONPATH"] = str(folder)
+
+    return remove

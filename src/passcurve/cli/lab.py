@@ -1,0 +1,86 @@
+"""``passcurve lab``: what pass@k means, by exact curves and seeded simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+
+from passcurve.cli.output import say_all, say_json, tell, told
+from passcurve.errors import StoreError, UsageError, nearest
+
+app = typer.Typer(
+    help="Understand pass@k: lessons with a table, a picture and three sentences.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+
+
+class Theme(StrEnum):
+    """The ground of a picture."""
+
+    light = "light"
+    dark = "dark"
+
+
+_PLOT = typer.Option([], "--plot", help="Draw it into a .svg, .png or .pdf file; may be given more than once.")
+_THEME = typer.Option(Theme.light, help="The ground of the picture.")
+_JSON = typer.Option(False, "--json", help="Print one JSON object.")
+
+
+@app.command()
+def urn(
+    n: int = typer.Option(10, "-n", "--samples", min=1, help="Samples in the urn."),
+    c: int = typer.Option(2, "-c", "--passed", min=0, help="How many of them are right."),
+    k: int = typer.Option(3, "-k", "--drawn", min=1, help="How many are drawn."),
+    plot: list[Path] = _PLOT,
+    theme: Theme = _THEME,
+    as_json: bool = _JSON,
+) -> None:
+    """Draw balls from an urn: pass@k step by step, in exact fractions."""
+    with told(as_json):
+        pictures = _pictures(plot)
+        from passcurve.lab.urn import urn as lesson
+        from passcurve.report import figures, lessons
+
+        found = lesson(n, c, k)
+        _show(found, lessons.urn_says, lessons.urn_lines, as_json)
+        _draw(figures.urn_picture, found, pictures, theme)
+
+
+def _pictures(paths: Sequence[Path]) -> Sequence[Path]:
+    """Return the files to be drawn; raise UsageError, before any work, for what cannot be."""
+    from passcurve.report import plots
+
+    for path in paths:
+        if path.suffix.lower() not in plots.FORMATS:
+            known = ", ".join(plots.FORMATS)
+            raise UsageError(f"--plot {str(path)!r} ends in none of {known}{nearest(path.suffix, plots.FORMATS)}")
+        if not path.absolute().parent.is_dir():
+            raise UsageError(f"--plot {str(path)!r}: there is no folder {str(path.absolute().parent)!r}")
+    if paths and not plots.ready():
+        raise UsageError(f"--plot needs matplotlib: {plots.INSTALL}; tables and --json do without it")
+    return paths
+
+
+def _show(found: Any, says: Callable[[Any], list[str]], lines: Callable[[Any], list[str]], as_json: bool) -> None:
+    if as_json:
+        say_json({**msgspec.to_builtins(found), "says": says(found)})
+    else:
+        say_all(lines(found))
+
+
+def _draw(picture: Callable[[Any, str], Any], found: Any, paths: Sequence[Path], theme: Theme) -> None:
+    from passcurve.report import plots
+
+    for path in paths:
+        try:
+            plots.save(picture(found, theme.value), path)
+        except OSError as error:
+            raise StoreError(f"--plot {str(path)!r} cannot be written: {error.strerror or error}") from error
+        tell(f"passcurve: drawn {str(path)!r}")

@@ -1,0 +1,76 @@
+"""The lessons of the lab as text: tables, and three sentences on what each shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passcurve.report.tables import table
+from passcurve.report.terminal import number
+
+_SHOWN = 20
+"""Rows of a table that a terminal shows; the JSON has all."""
+_DIGITS = 24
+"""Longest fraction that is shown as one."""
+
+
+def urn_says(urn: Any) -> list[str]:
+    """Return three sentences on an urn."""
+    n, c, k = urn.n, urn.c, urn.k
+    return [
+        f"The samples are an urn of {n} balls, {c} of them right: {k} drawn without putting back are all wrong with "
+        f"chance {number(urn.fails.value)}, so pass@{k} is {_short(urn.passes)}.",
+        f"Putting each ball back would give {number(urn.replaced.value)}, which is the plug-in 1 - (1 - c/n)^k: it "
+        "takes the samples for all that the model can write.",
+        "Reckon it as a product or a sum of logarithms: the ratio of two binomials is right on paper and is nothing in "
+        "floating point once both are infinite.",
+    ]
+
+
+def urn_lines(urn: Any) -> list[str]:
+    """Return an urn as text."""
+    n, c, k = urn.n, urn.c, urn.k
+    steps = [
+        [f"draw {step.draw}", f"{step.wrong} of {step.left}", _short(step.chance), _short(step.all_wrong)]
+        for step in urn.steps[:_SHOWN]
+    ]
+    share = [
+        [str(each.c), _short(each.passes), number(each.passes.value), number(each.replaced.value)]
+        for each in urn.table
+        if each.c in _chosen(n, c)
+    ]
+    reckoned = [
+        [
+            f"n={each.n} c={each.c} k={each.k}",
+            "inf/inf" if each.ratio is None else repr(each.ratio),
+            repr(each.product),
+            repr(each.ours),
+            repr(each.exact),
+        ]
+        for each in urn.reckoned
+    ]
+    counted = [f"  {urn.failing} of {urn.subsets} subsets hold no right sample"] if len(urn.subsets) < _DIGITS else []
+    return [
+        f"an urn of {n} samples, {c} right; {k} are drawn and not put back",
+        *table(["", "wrong balls left", "this one wrong", "all wrong so far"], steps),
+        *([f"  ... and {len(urn.steps) - _SHOWN} more"] if len(urn.steps) > _SHOWN else []),
+        *counted,
+        f"  pass@{k} = 1 - {_short(urn.fails)} = {_short(urn.passes)} = {number(urn.passes.value)}",
+        "",
+        *table(["c", f"pass@{k}", "", "put back (biased)"], share, left=0),
+        "",
+        *table(["in floating point", "ratio", "product", "passcurve", "exact, rounded"], reckoned),
+        "",
+        *(f"  {each}" for each in urn_says(urn)),
+    ]
+
+
+def _short(exact: Any) -> str:
+    """Return a fraction as it is while it can be read, else as a number."""
+    return exact.fraction if len(exact.fraction) <= _DIGITS else number(exact.value)
+
+
+def _chosen(n: int, c: int) -> set[int]:
+    """Return the numbers of right samples that are shown."""
+    if n <= _SHOWN:
+        return set(range(n + 1))
+    return {c, *(round(n * at / 10) for at in range(11))}

@@ -1,0 +1,75 @@
+"""The lessons as commands: tables, JSON, pictures, and what they say when something is missing or wrong."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+LESSONS = {"urn": ()}
+"""Each lesson with the words it is called with here."""
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_is_a_table_and_three_sentences(name, shell):
+    """Each lesson prints a table and ends with three sentences, which its JSON has as ``says``."""
+    words = ("lab", name, *LESSONS[name])
+    done, said = shell(*words), shell(*words, "--json").record["says"]
+    assert (0, "") == (done.code, done.err)
+    assert [f"  {each}" for each in said] == done.out.splitlines()[-3:]
+    assert all(each.endswith(".") for each in said)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_draws_pictures(name, shell):
+    """Each lesson draws SVG and PNG at once, the SVG with its words as text, light and dark from the same numbers."""
+    pytest.importorskip("matplotlib", reason="pictures need the extra plots")
+    done = shell("lab", name, *LESSONS[name], "--plot", "a.svg", "--plot", "a.png")
+    assert 0 == done.code
+    assert b"\x89PNG" == (shell.folder / "a.png").read_bytes()[:4]
+    shell("lab", name, *LESSONS[name], "--theme", "dark", "--plot", "b.svg")
+    light, dark = (texts(shell.folder / f"{each}.svg") for each in "ab")
+    assert light == dark
+    assert len(light) > 10
+    assert (shell.folder / "a.svg").read_bytes() != (shell.folder / "b.svg").read_bytes()
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_picture_is_the_same_each_time(name, shell):
+    """The same command gives the same bytes: no date and no random name stands in the file."""
+    pytest.importorskip("matplotlib", reason="pictures need the extra plots")
+    for each in "ab":
+        shell("lab", name, *LESSONS[name], "--plot", f"{each}.svg")
+    assert (shell.folder / "a.svg").read_bytes() == (shell.folder / "b.svg").read_bytes()
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_without_matplotlib_only_pictures_are_missing(name, shell, without):
+    """Without the extra a lesson still has its table; asked for a picture it names the command that installs it."""
+    without("matplotlib")
+    assert 0 == shell("lab", name, *LESSONS[name]).code
+    done = shell("lab", name, *LESSONS[name], "--plot", "a.svg")
+    assert (2, "") == (done.code, done.out)
+    assert "pip install 'passcurve[plots]'" in done.err
+    assert 1 == len(done.err.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("urn -k 11", "k=11 exceeds n=10: no unbiased estimator exists"),
+        ("urn --plot a.jpg", "ends in none of .svg, .png, .pdf"),
+        ("urn --plot none/a.svg", "there is no folder"),
+    ],
+)
+def test_bad_input_is_one_line(words, said, shell):
+    """What cannot be done is said in one line with exit code 2, before anything is printed or written."""
+    done = shell("lab", *words.split())
+    assert (2, "") == (done.code, done.out)
+    assert said in done.err
+    assert 1 == len(done.err.splitlines())
+
+
+def texts(path):
+    """Return the words in a picture."""
+    return [each.text for each in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")]
