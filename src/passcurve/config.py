@@ -173,15 +173,25 @@ def parse_size(text: str) -> int:
 
 def parse_ks(text: str) -> tuple[int, ...]:
     """Return the values of ``--k 1,10,100``, each once, in order.  Raises UsageError for what is no list of counts."""
-    ks = []
+    return parse_counts("--k", text)
+
+
+def parse_counts(option: str, text: str, example: str = "1,10,100") -> tuple[int, ...]:
+    """Return the counts of an option like ``--k 1,10,100``, each once, in order.
+
+    Raises UsageError for what is no list of counts.
+    """
+    found = []
     for part in re.split(r"[\s,]+", text.strip("()[] \t")):
         if part:
             if not part.isdecimal() or len(part) > _DIGITS or int(part) < 1:
-                raise UsageError(f"--k {text!r}: {part!r} is no whole number from 1 on; write it like --k 1,10,100")
-            ks.append(int(part))
-    if not ks:
-        raise UsageError(f"--k {text!r} names no k; write it like --k 1,10,100")
-    return tuple(dict.fromkeys(ks))
+                raise UsageError(
+                    f"{option} {text!r}: {part!r} is no whole number from 1 on; write it like {option} {example}"
+                )
+            found.append(int(part))
+    if not found:
+        raise UsageError(f"{option} {text!r} names no {option.lstrip('-')}; write it like {option} {example}")
+    return tuple(dict.fromkeys(found))
 
 
 def parse_metrics(text: str) -> tuple[Metric, ...]:

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-LESSONS = {"urn": ()}
+LESSONS = {"estimators": ("--draws", "500"), "urn": ()}
 """Each lesson with the words it is called with here."""
 
 
@@ -58,6 +58,10 @@ def test_without_matplotlib_only_pictures_are_missing(name, shell, without):
     ("words", "said"),
     [
         ("urn -k 11", "k=11 exceeds n=10: no unbiased estimator exists"),
+        ("estimators --p 2", "p=2 is no chance: it lies between 0 and 1"),
+        ("estimators --n 5", "n=5 is less than k=10: no unbiased estimator exists"),
+        ("estimators --n ten", "--n 'ten': 'ten' is no whole number from 1 on; write it like --n 10,20,50"),
+        ("estimators --draws 1", "draws=1: simulate 2 data sets at least"),
         ("urn --plot a.jpg", "ends in none of .svg, .png, .pdf"),
         ("urn --plot none/a.svg", "there is no folder"),
     ],

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import msgspec
 import typer
 
+from passcurve import config
 from passcurve.cli.output import say_all, say_json, tell, told
 from passcurve.errors import StoreError, UsageError, nearest
 
@@ -51,6 +52,29 @@ def urn(
         found = lesson(n, c, k)
         _show(found, lessons.urn_says, lessons.urn_lines, as_json)
         _draw(figures.urn_picture, found, pictures, theme)
+
+
+@app.command()
+def estimators(
+    p: float = typer.Option(0.1, "--p", help="The true chance that a sample passes."),
+    k: int = typer.Option(10, "--k", help="The k of pass@k."),
+    n: Optional[str] = typer.Option(None, "--n", help="Samples, as in 10,20,50; default: k times 1, 2, 3, 5, ... 50."),
+    draws: int = typer.Option(10000, help="Simulated data sets for each n."),
+    seed: int = typer.Option(0, min=0, help="Of the simulation."),
+    plot: list[Path] = _PLOT,
+    theme: Theme = _THEME,
+    as_json: bool = _JSON,
+) -> None:
+    """Compare four estimators of pass@k on the same samples: what each gives on average, and how far it strays."""
+    with told(as_json):
+        pictures = _pictures(plot)
+        ns = config.parse_counts("--n", n, "10,20,50") if n is not None else ()
+        from passcurve.lab.estimators import estimators as lesson
+        from passcurve.report import figures, lessons
+
+        found = lesson(p, k, ns, draws=draws, seed=seed)
+        _show(found, lessons.estimators_says, lessons.estimators_lines, as_json)
+        _draw(figures.estimators_picture, found, pictures, theme)
 
 
 def _pictures(paths: Sequence[Path]) -> Sequence[Path]:

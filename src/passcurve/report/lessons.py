@@ -6,6 +6,7 @@ from typing import Any
 
 from passcurve.report.tables import table
 from passcurve.report.terminal import number
+from passcurve.report.versus import signed
 
 _SHOWN = 20
 """Rows of a table that a terminal shows; the JSON has all."""
@@ -61,6 +62,50 @@ def urn_lines(urn: Any) -> list[str]:
         *table(["in floating point", "ratio", "product", "passcurve", "exact, rounded"], reckoned),
         "",
         *(f"  {each}" for each in urn_says(urn)),
+    ]
+
+
+def estimators_says(found: Any) -> list[str]:
+    """Return three sentences on the estimators."""
+    first, last = found.rows[0], found.rows[-1]
+    gain = last.repeated.variance / last.unbiased.variance if last.unbiased.variance > 0.0 else 1.0
+    return [
+        f"The plug-in is off by {signed(first.plug_in.bias)} at n = {first.n} and by {signed(last.plug_in.bias)} at "
+        f"n = {last.n}, whatever is averaged over; the other three are right on average at every n.",
+        f"At n = {last.n} the {last.batches:,} batches of {found.k} stray by {number(last.repeated.sd)}, the average "
+        f"over all subsets of the same samples by {number(last.unbiased.sd)}: batches would need {gain:.3g} times the "
+        "samples for that.",
+        f"At n = {first.n} the root mean squared error of the plug-in is {number(first.plug_in.rmse)} and that of the "
+        f"unbiased estimator {number(first.unbiased.rmse)}; a mean over problems averages the straying out, and never "
+        "the bias.",
+    ]
+
+
+def estimators_lines(found: Any) -> list[str]:
+    """Return the estimators as text."""
+    names = ("first_k", "repeated", "plug_in", "unbiased")
+    heads = [f"first {found.k}", f"t x {found.k}", "plug-in", "unbiased"]
+    exact, strays, simulated = [], [], []
+    for row in found.rows:
+        each = [getattr(row, name) for name in names]
+        exact.append([f"{row.n:,}", f"{row.batches:,}", *(number(one.expectation) for one in each)])
+        strays.append([f"{row.n:,}", f"{row.batches:,}", *(number(one.sd) for one in each), number(row.plug_in.rmse)])
+        simulated.append(
+            [f"{row.n:,}", f"{row.batches:,}"]
+            + [f"{number(one.simulated)} ({number(one.simulated_se)})" for one in each]
+        )
+    return [
+        f"p = {found.p:g}, k = {found.k}: the true pass@{found.k} is {number(found.truth)}",
+        "  what each gives on average",
+        *table(["n", "t", *heads], exact, left=0),
+        "",
+        "  how far it strays: standard deviation; of the plug-in also the root mean squared error",
+        *table(["n", "t", *heads, "plug-in rmse"], strays, left=0),
+        "",
+        f"  simulated: mean of {found.draws:,} data sets for each n (its standard error), seed {found.seed}",
+        *table(["n", "t", *heads], simulated, left=0),
+        "",
+        *(f"  {each}" for each in estimators_says(found)),
     ]
 
 
