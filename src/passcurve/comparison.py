@@ -139,6 +139,19 @@ def read(path: Path) -> Scored:
     return read_scored(path)
 
 
+def whole(path: Path) -> tuple[list[int], list[int]]:
+    """Return n and c of each problem of one scored run.
+
+    Raises what ``read`` does, and DataError when samples are owed, or when a problem has none.
+    """
+    run = read(path)
+    if not run.finished:
+        raise DataError(f"{str(path)!r} is not finished: samples are owed a verdict; judge it to its end first")
+    if not run.counts:
+        raise DataError(f"{str(path)!r} has no verdicts")
+    return [each.n for each in run.counts], [each.c for each in run.counts]
+
+
 def plan_from(
     runs: Sequence[Scored],
     k: int,

@@ -194,6 +194,22 @@ def parse_counts(option: str, text: str, example: str = "1,10,100") -> tuple[int
     return tuple(dict.fromkeys(found))
 
 
+def parse_chances(option: str, text: str) -> tuple[float, ...]:
+    """Return the chances of an option like ``--model 0.1,0.5``, in order.  Raises UsageError for what is none."""
+    found = []
+    for part in filter(None, re.split(r"[\s,]+", text.strip())):
+        try:
+            value = float(part)
+        except ValueError:
+            value = -1.0
+        if not 0.0 <= value <= 1.0:
+            raise UsageError(f"{option} {text!r}: {part!r} is no chance from 0 to 1; write it like {option} 0.1,0.5")
+        found.append(value)
+    if not found:
+        raise UsageError(f"{option} {text!r} names no chance; write it like {option} 0.1,0.5")
+    return tuple(found)
+
+
 def parse_metrics(text: str) -> tuple[Metric, ...]:
     """Return the metrics of ``--metric pass@k,pass^5,g-pass@k:0.5``, each once, in order.
 

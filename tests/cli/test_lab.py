@@ -6,14 +6,27 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-LESSONS = {"estimators": ("--draws", "500"), "urn": ()}
+LESSONS = {
+    "estimators": ("--draws", "500"),
+    "urn": (),
+    "budget": ("run.jsonl", "--draws", "20", "--m", "8,4"),
+    "mixture": (),
+    "mixture run.jsonl": ("--k", "1,2,4"),
+}
 """Each lesson with the words it is called with here."""
+
+
+@pytest.fixture(autouse=True)
+def run(shell):
+    """Write a file of results: eight problems, six samples of each, more of them right from problem to problem."""
+    rows = [{"task_id": f"t/{task}", "passed": at < task} for task in range(8) for at in range(6)]
+    return shell.write("run.jsonl", rows)
 
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_a_lesson_is_a_table_and_three_sentences(name, shell):
     """Each lesson prints a table and ends with three sentences, which its JSON has as ``says``."""
-    words = ("lab", name, *LESSONS[name])
+    words = ("lab", *name.split(), *LESSONS[name])
     done, said = shell(*words), shell(*words, "--json").record["says"]
     assert (0, "") == (done.code, done.err)
     assert [f"  {each}" for each in said] == done.out.splitlines()[-3:]
@@ -24,10 +37,10 @@ def test_a_lesson_is_a_table_and_three_sentences(name, shell):
 def test_a_lesson_draws_pictures(name, shell):
     """Each lesson draws SVG and PNG at once, the SVG with its words as text, light and dark from the same numbers."""
     pytest.importorskip("matplotlib", reason="pictures need the extra plots")
-    done = shell("lab", name, *LESSONS[name], "--plot", "a.svg", "--plot", "a.png")
+    done = shell("lab", *name.split(), *LESSONS[name], "--plot", "a.svg", "--plot", "a.png")
     assert 0 == done.code
     assert b"\x89PNG" == (shell.folder / "a.png").read_bytes()[:4]
-    shell("lab", name, *LESSONS[name], "--theme", "dark", "--plot", "b.svg")
+    shell("lab", *name.split(), *LESSONS[name], "--theme", "dark", "--plot", "b.svg")
     light, dark = (texts(shell.folder / f"{each}.svg") for each in "ab")
     assert light == dark
     assert len(light) > 10
@@ -39,7 +52,7 @@ def test_a_picture_is_the_same_each_time(name, shell):
     """The same command gives the same bytes: no date and no random name stands in the file."""
     pytest.importorskip("matplotlib", reason="pictures need the extra plots")
     for each in "ab":
-        shell("lab", name, *LESSONS[name], "--plot", f"{each}.svg")
+        shell("lab", *name.split(), *LESSONS[name], "--plot", f"{each}.svg")
     assert (shell.folder / "a.svg").read_bytes() == (shell.folder / "b.svg").read_bytes()
 
 
@@ -47,8 +60,8 @@ def test_a_picture_is_the_same_each_time(name, shell):
 def test_without_matplotlib_only_pictures_are_missing(name, shell, without):
     """Without the extra a lesson still has its table; asked for a picture it names the command that installs it."""
     without("matplotlib")
-    assert 0 == shell("lab", name, *LESSONS[name]).code
-    done = shell("lab", name, *LESSONS[name], "--plot", "a.svg")
+    assert 0 == shell("lab", *name.split(), *LESSONS[name]).code
+    done = shell("lab", *name.split(), *LESSONS[name], "--plot", "a.svg")
     assert (2, "") == (done.code, done.out)
     assert "pip install 'passcurve[plots]'" in done.err
     assert 1 == len(done.err.splitlines())
@@ -62,6 +75,12 @@ def test_without_matplotlib_only_pictures_are_missing(name, shell, without):
         ("estimators --n 5", "n=5 is less than k=10: no unbiased estimator exists"),
         ("estimators --n ten", "--n 'ten': 'ten' is no whole number from 1 on; write it like --n 10,20,50"),
         ("estimators --draws 1", "draws=1: simulate 2 data sets at least"),
+        ("budget none.jsonl", "no file or run 'none.jsonl'"),
+        ("budget run.jsonl --k 7", "k=7 exceeds the 6 samples that some problem has"),
+        ("budget run.jsonl --n 7", "n=7 cannot be drawn: the run has 6 samples"),
+        ("mixture --model 0.5,1.5", "--model '0.5,1.5': '1.5' is no chance from 0 to 1; write it like"),
+        ("mixture --k 1000", "k=1000 exceeds n=100: no unbiased estimator exists; give more samples with --n"),
+        ("mixture run.jsonl --model 0.5", "give a run, or models by --model, not both"),
         ("urn --plot a.jpg", "ends in none of .svg, .png, .pdf"),
         ("urn --plot none/a.svg", "there is no folder"),
     ],

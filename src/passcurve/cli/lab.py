@@ -77,6 +77,66 @@ def estimators(
         _draw(figures.estimators_picture, found, pictures, theme)
 
 
+@app.command()
+def budget(
+    run: Path = typer.Argument(..., help="A run, samples that were judged, or a file of results."),
+    k: int = typer.Option(1, "--k", min=1, help="The k of pass@k."),
+    n: Optional[str] = typer.Option(None, "--n", help="Samples of each problem, as in 5,10; default: halves."),
+    m: Optional[str] = typer.Option(None, "--m", help="Problems, as in 41,82; default: halves."),
+    draws: int = typer.Option(200, help="Subsamples of each size."),
+    seed: int = typer.Option(0, min=0, help="Of the drawing."),
+    plot: list[Path] = _PLOT,
+    theme: Theme = _THEME,
+    as_json: bool = _JSON,
+) -> None:
+    """Say what a run would have said with fewer samples or fewer problems, by subsampling it."""
+    with told(as_json):
+        pictures = _pictures(plot)
+        ns = config.parse_counts("--n", n, "5,10") if n is not None else ()
+        ms = config.parse_counts("--m", m, "41,82") if m is not None else ()
+        from passcurve import comparison
+        from passcurve.lab.budget import budget as lesson
+        from passcurve.report import figures, lessons
+
+        samples, passed = comparison.whole(run)
+        found = lesson(samples, passed, k, ns=ns, ms=ms, draws=draws, seed=seed)
+        _show(found, lessons.budget_says, lessons.budget_lines, as_json)
+        _draw(figures.budget_picture, found, pictures, theme)
+
+
+@app.command()
+def mixture(
+    run: Optional[Path] = typer.Argument(None, help="A run to show it on; default: models with known chances."),
+    model: list[str] = typer.Option(
+        [], "--model", help="The chances of a model, a number for each problem, as in 0.1,0.5; one --model each."
+    ),
+    k: Optional[str] = typer.Option(None, "--k", help="Values of k; default: 1,2,3,5,7,10,20,50."),
+    n: int = typer.Option(100, "--n", min=1, help="Simulated samples of each problem."),
+    seed: int = typer.Option(0, min=0, help="Of the simulation."),
+    plot: list[Path] = _PLOT,
+    theme: Theme = _THEME,
+    as_json: bool = _JSON,
+) -> None:
+    """Show why 1 - (1 - pass@1)^k is not pass@k: models with the same pass@1 that part from there."""
+    with told(as_json):
+        pictures = _pictures(plot)
+        models = [config.parse_chances("--model", each) for each in model]
+        if run is not None and models:
+            raise UsageError("give a run, or models by --model, not both")
+        from passcurve.lab import mixture as room
+        from passcurve.report import figures, lessons
+
+        ks = config.parse_ks(k) if k is not None else room.KS
+        if run is not None:
+            from passcurve import comparison
+
+            found = room.of_run(str(run), *comparison.whole(run), ks)
+        else:
+            found = room.mixture(models or room.MODELS, ks, n=n, seed=seed)
+        _show(found, lessons.mixture_says, lessons.mixture_lines, as_json)
+        _draw(figures.mixture_picture, found, pictures, theme)
+
+
 def _pictures(paths: Sequence[Path]) -> Sequence[Path]:
     """Return the files to be drawn; raise UsageError, before any work, for what cannot be."""
     from passcurve.report import plots

@@ -11,6 +11,7 @@ _FEW = 25
 """Up to so many points each gets a dot."""
 _APART = 1.04
 """By what factor dots at the same place of a logarithmic axis are set apart."""
+_TICKS_COUNTED = [digit * 10**power for power in range(9) for digit in (1, 2, 5)]
 _TICKS = [digit * 10.0**power for power in range(-6, 1) for digit in (1, 2, 5)]
 
 
@@ -81,6 +82,66 @@ def estimators_picture(found: Any, theme: str) -> Sheet:
             panel.set_xscale("log")
             counted(panel.xaxis, ns)
             panel.set_xlabel("samples n")
+    return made
+
+
+def budget_picture(found: Any, theme: str) -> Sheet:
+    """Draw the width of both intervals against the cost, a line for each number of problems."""
+    problems = list(dict.fromkeys(size.m for size in found.sizes))
+    markers = ("o", "s", "D", "v", "^", "P", "X")
+    with sheet(theme, columns=2, size=(7.2, 3.6), sharex=True) as made:
+        left, right = made.panels
+        costs = sorted({size.cost for size in found.sizes})
+        for at, m in enumerate(problems):
+            sizes = [size for size in found.sizes if size.m == m]
+            style = {
+                "color": made.theme.series[at % len(made.theme.series)],
+                "marker": markers[at % len(markers)],
+                "label": f"{m} problems",
+            }
+            left.plot([size.cost for size in sizes], [size.new_problems for size in sizes], **style)
+            right.plot([size.cost for size in sizes], [size.these_problems for size in sizes], **style)
+        left.set_title("New problems like these")
+        right.set_title("These problems, fresh samples")
+        left.set_ylabel(f"width of the {found.level:.0%} interval, pass@{found.k}")
+        for panel in made.panels:
+            panel.set_xlabel("samples in all")
+            panel.set_ylim(bottom=0.0)
+            if costs[-1] > 4 * costs[0]:
+                panel.set_xscale("log")
+                counted(panel.xaxis, [each for each in _TICKS_COUNTED if costs[0] <= each <= costs[-1]] or costs)
+        right.legend(loc="upper right")
+    return made
+
+
+def mixture_picture(found: Any, theme: str) -> Sheet:
+    """Draw pass@k of each model, simulated dots on it, and the curve that pass@1 alone would give."""
+    with sheet(theme, size=(5.4, 3.6)) as made:
+        (panel,) = made.panels
+        markers = ("o", "s", "D", "v", "^")
+        wrong = {tuple(round(each, 12) for each in model.wrong): model for model in found.models}
+        for model in wrong.values():
+            several = f" of {model.name}" if len(wrong) > 1 else ""
+            label = f"1 - (1 - pass@1)^k{several}"
+            style = {"color": made.theme.ink, "linestyle": (0, (6, 4)), "linewidth": 1.2, "zorder": 3}
+            panel.plot(found.k, model.wrong, label=label, **style)
+        for at, model in enumerate(found.models):
+            colour, marker = made.theme.series[at % len(made.theme.series)], markers[at % len(markers)]
+            name = f"{model.name}: pass@k" if model.chances else "pass@k, measured"
+            if model.simulated:
+                panel.plot(found.k, model.value, color=colour)
+                spread = [2.0 * each for each in model.simulated_se]
+                dots = {"color": colour, "marker": marker, "elinewidth": 1, "linestyle": ""}
+                panel.errorbar(found.k, model.simulated, yerr=spread, label=name, **dots)
+            else:
+                panel.plot(found.k, model.value, color=colour, marker=marker, label=name)
+        panel.set_xscale("log")
+        counted(panel.xaxis, found.k)
+        panel.set_ylim(0.0, 1.05)
+        panel.set_xlabel("k")
+        panel.set_ylabel("chance that one of k is right")
+        panel.set_title("pass@k, and what pass@1 alone would make of it")
+        panel.legend(loc="lower right", ncols=2)
     return made
 
 

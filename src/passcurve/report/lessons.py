@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from passcurve.report.tables import table
-from passcurve.report.terminal import number
+from passcurve.report.terminal import number, printable
 from passcurve.report.versus import signed
 
 _SHOWN = 20
 """Rows of a table that a terminal shows; the JSON has all."""
+_KINDS = 4
+"""Kinds of problems that are listed."""
 _DIGITS = 24
 """Longest fraction that is shown as one."""
 
@@ -107,6 +110,104 @@ def estimators_lines(found: Any) -> list[str]:
         "",
         *(f"  {each}" for each in estimators_says(found)),
     ]
+
+
+def budget_says(found: Any) -> list[str]:
+    """Return three sentences on what a smaller run would have said."""
+    whole = found.sizes[0]
+    samples = [size for size in found.sizes if size.m == whole.m][-1]
+    problems = [size for size in found.sizes if size.n == whole.n][-1]
+    return [
+        f"Fewer samples or problems leave the score where it is on average, {number(found.value)}; what changes is how "
+        f"far one run strays: by {number(samples.sd)} with {samples.n} samples of each of {samples.m} problems, by "
+        f"{number(problems.sd)} with {problems.n} of each of {problems.m}.",
+        f"For other problems like these, {samples.cost:,} samples on {samples.m} problems leave an interval of "
+        f"{number(samples.new_problems)}, and {problems.cost:,} on {problems.m} problems one of "
+        f"{number(problems.new_problems)}, where the whole run has {number(whole.new_problems)}: leave out samples "
+        "before problems.",
+        f"For fresh samples of the same problems it is {number(samples.these_problems)} with {samples.n} samples of "
+        f"each, where the whole run has {number(whole.these_problems)}; about other problems that narrower interval "
+        "says nothing.",
+    ]
+
+
+def budget_lines(found: Any) -> list[str]:
+    """Return the smaller runs as text."""
+    rows = [
+        [
+            f"{size.m:,}",
+            f"{size.n:,}",
+            f"{size.cost:,}",
+            number(size.mean),
+            number(size.sd),
+            f"{number(size.low)} to {number(size.high)}",
+            number(size.new_problems),
+            number(size.these_problems),
+        ]
+        for size in found.sizes
+    ]
+    heads = ["problems", "samples", "cost", "score", "sd", "19 of 20", "width: new problems", "width: these problems"]
+    return [
+        f"pass@{found.k} = {number(found.value)} from {found.n} samples of each of {found.m} problems; what parts of "
+        "them would have said",
+        *table(heads, rows, left=0),
+        f"  score and range: {found.draws:,} subsamples without replacement of each size, seed {found.seed}; "
+        f"sd: exact; width: of the {found.level:.0%} interval, mean",
+        "",
+        *(f"  {each}" for each in budget_says(found)),
+    ]
+
+
+def mixture_says(found: Any) -> list[str]:
+    """Return three sentences on why pass@1 does not say what pass@k is."""
+    last = found.k[-1]
+    worst = max(found.models, key=lambda model: model.wrong[-1] - model.value[-1])
+    first = (
+        f"{worst.name} has pass@1 {number(worst.pass_at_1)} and pass@{last} {number(worst.value[-1])}; "
+        f"1 - (1 - pass@1)^{last} says {number(worst.wrong[-1])}."
+    )
+    second = (
+        "The formula takes every problem for equally hard; where they differ it is too high, because further draws of "
+        "an easy problem win nothing and those of a hard one win little."
+    )
+    if len(found.models) == 1:
+        third = "So pass@k is worked out for each problem and then averaged; it does not follow from pass@1."
+    else:
+        ends = ", ".join(f"{model.name} {number(model.value[-1])}" for model in found.models)
+        same = len({number(model.pass_at_1) for model in found.models}) == 1
+        third = (
+            f"All have pass@1 {number(worst.pass_at_1)}, and pass@{last} is {ends}: pass@1 cannot tell them apart."
+            if same
+            else f"At k = {last} they have {ends}: which model is better depends on k."
+        )
+    return [first, second, third]
+
+
+def mixture_lines(found: Any) -> list[str]:
+    """Return the curves of models or of a run as text."""
+    lines = []
+    for model in found.models:
+        known = bool(model.chances)
+        lines.append(f"{model.name}: pass@1 {number(model.pass_at_1)}" + (f"; {_chances(model)}" if known else ""))
+        heads = ["k", "pass@k", "1 - (1 - pass@1)^k", *(["simulated (standard error)"] if known else [])]
+        rows = [
+            [f"{k:,}", number(value), number(wrong)]
+            + ([f"{number(model.simulated[at])} ({number(model.simulated_se[at])})"] if known else [])
+            for at, (k, value, wrong) in enumerate(zip(found.k, model.value, model.wrong, strict=True))
+        ]
+        lines += [*table(heads, rows, left=0), ""]
+    if any(model.simulated for model in found.models):
+        lines.append(f"  simulated: {found.n:,} samples of each of {found.m:,} such problems, seed {found.seed}")
+    return [printable(line) for line in lines] + [f"  {each}" for each in mixture_says(found)]
+
+
+def _chances(model: Any) -> str:
+    """Return how many problems have which chance."""
+    counted = Counter(model.chances)
+    if len(counted) > _KINDS:
+        return f"{len(model.chances)} problems, chances {min(counted):g} to {max(counted):g}"
+    parts = [f"{count} of {len(model.chances)} at {p:g}" for p, count in sorted(counted.items())]
+    return "every problem at " + f"{model.chances[0]:g}" if len(counted) == 1 else "problems: " + ", ".join(parts)
 
 
 def _short(exact: Any) -> str:

@@ -1,0 +1,176 @@
+"""What a run would have said with fewer samples or fewer problems, by drawing some of its own without replacement.
+
+Subsampling a U-statistic leaves its expectation where it is, so only the straying and the intervals change; both are
+known exactly for the score, and the intervals are worked out on the subsamples drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from passcurve.errors import UsageError
+from passcurve.stats import dataset_interval, fail_at_k, pass_at_k, plus_two_t
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+FEWEST_PROBLEMS = 5
+MOST_DRAWS = 100_000
+WIDTH_DRAWS = 20
+"""Subsamples of which the interval for these problems is worked out: it takes milliseconds, and its width is steady."""
+_STEPS = 4
+_LEVEL = 0.95
+
+
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that could have been: m of the problems, at most n samples of each."""
+
+    m: int
+    n: int
+    cost: int
+    """Samples in all; a mean, rounded, where problems have different numbers."""
+    sd: float
+    """Exact standard deviation of the score over all such subsamples."""
+    mean: float
+    """Of the simulated scores; its expectation is the score of the whole run."""
+    mean_se: float
+    """Standard error of ``mean``: ``sd`` over the root of the draws."""
+    low: float
+    """A fortieth of the simulated scores lie below,"""
+    high: float
+    """and a fortieth above."""
+    new_problems: float
+    """Mean width of the interval for new problems like these, plus-two t."""
+    these_problems: float
+    """Mean width of the interval for fresh samples of the problems drawn, as ``dataset_interval`` makes it."""
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """Subsamples of a run in all combinations of sizes; the largest is the run itself."""
+
+    k: int
+    m: int
+    n: int
+    """Most samples of a problem."""
+    value: float
+    """pass@k of the whole run."""
+    level: float
+    draws: int
+    seed: int
+    sizes: tuple[Size, ...]
+
+
+def budget(
+    n: ArrayLike,
+    c: ArrayLike,
+    k: int = 1,
+    *,
+    ns: Sequence[int] = (),
+    ms: Sequence[int] = (),
+    draws: int = 200,
+    seed: int = 0,
+) -> Budget:
+    """Return what subsamples of a run say: ``ns`` samples of each of ``ms`` problems, in all combinations.
+
+    n and c have shape (m,) or broadcast to it.  By default halves, quarters and eighths of both, as far as k samples
+    and ``FEWEST_PROBLEMS`` problems remain.  The exact variance of a subsample's score is, with theta_i the score of
+    problem i and V_i its variance over the n'-subsets of its samples,
+    ``mean(V) / m' + S^2 / m' (1 - m'/m)`` (Cochran 1977, Sampling Techniques, section 10.3).
+    Raises UsageError for sizes that the run does not have, for k above some n, and for draws below 2.
+    """
+    samples, passed = np.broadcast_arrays(np.asarray(n, dtype=np.int64), np.atleast_1d(np.asarray(c, dtype=np.int64)))
+    m, most, least = samples.size, int(samples.max()), int(samples.min())
+    if k > least:
+        raise UsageError(f"k={k} exceeds the {least} samples that some problem has: no unbiased estimator exists")
+    if m < 2:
+        raise UsageError("a budget needs two problems or more: of one there are none to leave out")
+    ns = tuple(sorted(set(ns) or _halved(most, k), reverse=True))
+    ms = tuple(sorted(set(ms) or _halved(m, min(FEWEST_PROBLEMS, m)), reverse=True))
+    for each in ns:
+        if not k <= each <= most:
+            raise UsageError(f"n={each} cannot be drawn: the run has {most} samples of a problem at most, and k is {k}")
+    for each in ms:
+        if not 2 <= each <= m:
+            raise UsageError(f"m={each} problems cannot be drawn: the run has {m}, and one alone says nothing")
+    if not 2 <= draws <= MOST_DRAWS:
+        raise UsageError(f"draws={draws}: take 2 subsamples at least and {MOST_DRAWS:,} at most")
+    rng = np.random.default_rng(seed)
+    sizes = tuple(_size(samples, passed, k, fewer, of, draws, rng) for of in ms for fewer in ns)
+    return Budget(
+        k=k,
+        m=m,
+        n=most,
+        value=math.fsum(pass_at_k(samples, passed, k)) / m,
+        level=_LEVEL,
+        draws=draws,
+        seed=seed,
+        sizes=sizes,
+    )
+
+
+def exact_variance(n: IntArray, c: IntArray, k: int, fewer: int, of: int) -> float:
+    """Return the variance of the score over all subsamples of ``of`` problems with up to ``fewer`` samples of each."""
+    scores = pass_at_k(n, c, k)
+    pairs, which = np.unique(np.stack([n, c]), axis=1, return_inverse=True)
+    within = np.array([_within(int(one), int(right), k, min(fewer, int(one))) for one, right in pairs.T])[
+        which.reshape(-1)
+    ]
+    spread = float(np.var(scores, ddof=1))
+    return math.fsum(within) / n.size / of + spread / of * (1.0 - of / n.size)
+
+
+def _within(n: int, c: int, k: int, fewer: int) -> float:
+    """Return the variance of pass@k of ``fewer`` of the n samples, drawn without replacement."""
+    from scipy.stats import hypergeom
+
+    if fewer == n or c in (0, n):
+        return 0.0
+    right = np.arange(max(0, fewer - (n - c)), min(c, fewer) + 1)
+    weights = hypergeom.pmf(right, n, c, fewer)
+    apart = fail_at_k(fewer, right, k) - float(fail_at_k(n, c, k))
+    return math.fsum(weights * apart**2)
+
+
+def _halved(most: int, least: int) -> tuple[int, ...]:
+    found = [most]
+    while len(found) < _STEPS and found[-1] // 2 >= least:
+        found.append(found[-1] // 2)
+    return tuple(found)
+
+
+def _size(n: IntArray, c: IntArray, k: int, fewer: int, of: int, draws: int, rng: np.random.Generator) -> Size:
+    scores = np.empty(draws)
+    new, these = [], []
+    whole = fewer >= n.max() and of == n.size
+    for at in range(1 if whole else draws):
+        chosen = np.sort(rng.choice(n.size, of, replace=False)) if of < n.size else np.arange(n.size)
+        taken = np.minimum(fewer, n[chosen])
+        right = rng.hypergeometric(c[chosen], n[chosen] - c[chosen], taken)
+        each = pass_at_k(taken, right, k)
+        scores[at] = math.fsum(each) / of
+        low, high = plus_two_t(each, _LEVEL)
+        new.append(high - low)
+        if at < WIDTH_DRAWS:
+            found = dataset_interval(taken, right, k, "these_problems", _LEVEL)
+            these.append(found.high - found.low)
+    if whole:
+        # There is only one such subsample: the run itself.
+        scores[:] = scores[0]
+    sd = math.sqrt(exact_variance(n, c, k, fewer, of))
+    return Size(
+        m=of,
+        n=fewer,
+        cost=round(math.fsum(np.minimum(fewer, n)) * of / n.size),
+        sd=sd,
+        mean=math.fsum(scores) / draws,
+        mean_se=sd / math.sqrt(draws),
+        low=float(np.quantile(scores, 0.025)),
+        high=float(np.quantile(scores, 0.975)),
+        new_problems=math.fsum(new) / len(new),
+        these_problems=math.fsum(these) / len(these),
+    )
