@@ -152,6 +152,45 @@ def whole(path: Path) -> tuple[list[int], list[int]]:
     return [each.n for each in run.counts], [each.c for each in run.counts]
 
 
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs of one model on the same problems, a row for each temperature."""
+
+    temperatures: tuple[float, ...]
+    n: tuple[tuple[int, ...], ...]
+    c: tuple[tuple[int, ...], ...]
+
+
+def sweep(paths: Sequence[Path], temperatures: Sequence[float] = ()) -> Sweep:
+    """Return the counts of runs at several temperatures, in the order of these.
+
+    The temperatures are those that the runs were drawn at, unless they are given, one for each run.
+    Raises DataError when a run does not say its temperature, when two have the same, when samples are owed, or when the
+    runs are not about the same problems; UsageError when there are not as many temperatures as runs.
+    """
+    runs = [read(path) for path in paths]
+    names = _names(runs)
+    ids = _same_problems(runs, names)
+    if temperatures and len(temperatures) != len(runs):
+        raise UsageError(f"{len(runs)} runs have {len(temperatures)} temperatures: give one for each run")
+    found: dict[float, Sequence[Counts]] = {}
+    for at, (run, name) in enumerate(zip(runs, names, strict=True)):
+        if not run.finished:
+            raise DataError(f"{name!r} is not finished: samples are owed a verdict; judge it to its end first")
+        stored = run.header.generation.decoding.temperature if run.header and run.header.generation else None
+        degree = temperatures[at] if temperatures else stored
+        if degree is None:
+            raise DataError(f"{name!r} does not say at which temperature it was drawn; give all by --temperatures")
+        if degree in found:
+            raise DataError(f"{name!r} was drawn at temperature {degree:g} like another run; give each once")
+        found[degree] = _table(run, ids)
+    order = sorted(found)
+    return Sweep(
+        temperatures=tuple(order),
+        n=tuple(tuple(each.n for each in found[degree]) for degree in order),
+        c=tuple(tuple(each.c for each in found[degree]) for degree in order),
+    )
+
+
 def plan_from(
     runs: Sequence[Scored],
     k: int,

@@ -62,7 +62,7 @@ def api_key(variable: str) -> str:
     return "" if variable == "none" else os.environ.get(variable, "").strip()
 
 
-def parse_temperatures(text: str) -> tuple[float, ...]:
+def parse_temperatures(text: str, option: str = "--temperature") -> tuple[float, ...]:
     """Return the temperatures of ``0.2,0.8``, each once.  Raises UsageError for what is none."""
     found = []
     for part in filter(None, re.split(r"[\s,]+", text.strip())):
@@ -71,10 +71,10 @@ def parse_temperatures(text: str) -> tuple[float, ...]:
         except ValueError:
             value = -1.0
         if not 0.0 <= value <= 100.0:
-            raise UsageError(f"--temperature {text!r}: {part!r} is no temperature; write it like 0.8 or 0.2,0.8")
+            raise UsageError(f"{option} {text!r}: {part!r} is no temperature; write it like 0.8 or 0.2,0.8")
         found.append(value)
     if not found:
-        raise UsageError(f"--temperature {text!r} names none; write it like 0.8 or 0.2,0.8")
+        raise UsageError(f"{option} {text!r} names none; write it like 0.8 or 0.2,0.8")
     return tuple(dict.fromkeys(found))
 
 

@@ -10,6 +10,8 @@ LESSONS = {
     "estimators": ("--draws", "500"),
     "urn": (),
     "budget": ("run.jsonl", "--draws", "20", "--m", "8,4"),
+    "temperature": ("--n", "10", "--m", "20"),
+    "temperature run.jsonl cold.jsonl": ("--temperatures", "0.8,0.2"),
     "mixture": (),
     "mixture run.jsonl": ("--k", "1,2,4"),
 }
@@ -20,6 +22,7 @@ LESSONS = {
 def run(shell):
     """Write a file of results: eight problems, six samples of each, more of them right from problem to problem."""
     rows = [{"task_id": f"t/{task}", "passed": at < task} for task in range(8) for at in range(6)]
+    shell.write("cold.jsonl", [{**row, "passed": row["task_id"] > "t/4"} for row in rows])
     return shell.write("run.jsonl", rows)
 
 
@@ -75,6 +78,10 @@ def test_without_matplotlib_only_pictures_are_missing(name, shell, without):
         ("estimators --n 5", "n=5 is less than k=10: no unbiased estimator exists"),
         ("estimators --n ten", "--n 'ten': 'ten' is no whole number from 1 on; write it like --n 10,20,50"),
         ("estimators --draws 1", "draws=1: simulate 2 data sets at least"),
+        ("temperature --temperatures hot", "--temperatures 'hot': 'hot' is no temperature"),
+        ("temperature --n 10 --k 20", "k=20 exceeds the 10 samples that some problem has"),
+        ("temperature run.jsonl", "'run.jsonl' does not say at which temperature it was drawn; give all by"),
+        ("temperature run.jsonl cold.jsonl --temperatures 0.2", "2 runs have 1 temperatures: give one for each run"),
         ("budget none.jsonl", "no file or run 'none.jsonl'"),
         ("budget run.jsonl --k 7", "k=7 exceeds the 6 samples that some problem has"),
         ("budget run.jsonl --n 7", "n=7 cannot be drawn: the run has 6 samples"),

@@ -105,6 +105,42 @@ def budget(
 
 
 @app.command()
+def temperature(
+    runs: Optional[list[Path]] = typer.Argument(
+        None, help="A run for each temperature, on the same problems; default: a simulated family of models."
+    ),
+    temperatures: Optional[str] = typer.Option(
+        None, help="As in 0.2,0.8; of runs, in their order, where these do not say it."
+    ),
+    k: Optional[str] = typer.Option(None, "--k", help="Values of k; default: 1,2,5,10,20,... up to the samples."),
+    m: int = typer.Option(100, "--m", help="Simulated problems."),
+    n: int = typer.Option(40, "--n", help="Simulated samples of each."),
+    splits: int = typer.Option(200, min=1, max=100_000, help="Into halves, to choose on one and report on the other."),
+    seed: int = typer.Option(0, min=0, help="Of everything that is drawn."),
+    plot: list[Path] = _PLOT,
+    theme: Theme = _THEME,
+    as_json: bool = _JSON,
+) -> None:
+    """Show pass@k against k for several temperatures, the best of them for each k, and how much of it is luck."""
+    with told(as_json):
+        pictures = _pictures(plot)
+        degrees = config.parse_temperatures(temperatures, "--temperatures") if temperatures is not None else ()
+        ks = config.parse_ks(k) if k is not None else ()
+        from passcurve.lab import temperature as room
+        from passcurve.report import figures, lessons
+
+        if runs:
+            from passcurve import comparison
+
+            swept = comparison.sweep(runs, degrees)
+            found = room.measured(swept.temperatures, swept.n, swept.c, ks, splits=splits, seed=seed)
+        else:
+            found = room.simulated(degrees or room.TEMPERATURES, ks, m=m, n=n, splits=splits, seed=seed)
+        _show(found, lessons.temperature_says, lessons.temperature_lines, as_json)
+        _draw(figures.temperature_picture, found, pictures, theme)
+
+
+@app.command()
 def mixture(
     run: Optional[Path] = typer.Argument(None, help="A run to show it on; default: models with known chances."),
     model: list[str] = typer.Option(

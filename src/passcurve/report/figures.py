@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passcurve.report.plots import Sheet, counted, sheet
+from passcurve.report.plots import Sheet, counted, sheet, warmth
 
 _FEW = 25
 """Up to so many points each gets a dot."""
@@ -111,6 +111,50 @@ def budget_picture(found: Any, theme: str) -> Sheet:
                 panel.set_xscale("log")
                 counted(panel.xaxis, [each for each in _TICKS_COUNTED if costs[0] <= each <= costs[-1]] or costs)
         right.legend(loc="upper right")
+    return made
+
+
+def temperature_picture(found: Any, theme: str) -> Sheet:
+    """Draw a curve for each temperature from cold to hot, the truth where it is known, and the hull both ways."""
+    with sheet(theme, columns=2, size=(7.2, 3.6), sharey=True) as made:
+        left, right = made.panels
+        for at, curve in enumerate(found.curves):
+            colour = warmth(made.theme, at / max(1, len(found.curves) - 1))
+            name = f"T = {curve.temperature:g}"
+            if curve.truth:
+                left.plot(found.k, curve.truth, color=colour, label=name)
+                left.plot(found.k, curve.value, color=colour, marker="o", linestyle="", markersize=3.5)
+            else:
+                left.plot(found.k, curve.value, color=colour, marker="o", label=name)
+        left.set_title("Each temperature" + (" (dots: samples)" if found.simulated else ""))
+        left.set_ylabel("pass@k")
+        ks = [each.k for each in found.choices]
+        blue, orange, green, *_ = made.theme.series
+        if ks:
+            upper, honest = [each.upper for each in found.choices], [each.honest for each in found.choices]
+            right.plot(ks, upper, color=orange, marker="^", linestyle="--", label="best, on the same samples")
+            right.plot(ks, honest, color=blue, marker="o", label="chosen on one half, read off the other")
+            if found.simulated:
+                true = [each.true_upper for each in found.choices]
+                right.plot(ks, true, color=green, linestyle=":", linewidth=2.4, label="true hull")
+            for each in found.choices:
+                right.annotate(
+                    f"{each.best:g}",
+                    (each.k, each.upper),
+                    xytext=(0, 7),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=8,
+                    color=made.theme.muted,
+                )
+            right.legend(loc="lower right")
+        right.set_title("The best at each k (its T above it)")
+        left.legend(loc="lower right")
+        for panel in made.panels:
+            panel.set_xscale("log")
+            counted(panel.xaxis, found.k)
+            panel.set_xlabel("k")
+            panel.margins(y=0.08)
     return made
 
 

@@ -158,6 +158,66 @@ def budget_lines(found: Any) -> list[str]:
     ]
 
 
+def temperature_says(found: Any) -> list[str]:
+    """Return three sentences on temperatures."""
+    degrees = [curve.temperature for curve in found.curves]
+    best = {k: max(found.curves, key=lambda curve: curve.value[at]) for at, k in enumerate(found.k)}
+    first, last = found.k[0], found.k[-1]
+    one, many = best[first], best[last]
+    start = f"Of {len(degrees)} temperatures {one.temperature:g} is best at k = {first} ({number(one.value[0])}) and "
+    if one is many:
+        start += f"also at k = {last} ({number(many.value[-1])})."
+    else:
+        start += f"{many.temperature:g} at k = {last} ({number(many.value[-1])}): none is good or bad but for a k."
+    middle = (
+        "Heat trades the chance of the likeliest program for variety, which one draw does not need and many draws do."
+    )
+    if not found.choices:
+        end = f"With {found.n} samples no k has two halves to choose on one and report on the other."
+        return [start, middle, end]
+    widest = max(found.choices, key=lambda each: each.upper - each.honest)
+    end = (
+        f"The best of several, chosen and reported on the same samples, is too high: at k = {widest.k} it looks like "
+        f"{number(widest.upper)}, and chosen on one half and read off the other it is {number(widest.honest)}"
+    )
+    if not found.simulated:
+        return [start, middle, f"{end}."]
+    worst = max(found.choices, key=lambda each: each.optimism)
+    return [
+        start,
+        middle,
+        f"{end}; over {found.sweeps} such sweeps the luck is {number(worst.optimism)} on average at k = {worst.k}.",
+    ]
+
+
+def temperature_lines(found: Any) -> list[str]:
+    """Return a sweep as text."""
+    what = "simulated decks" if found.simulated else "problems"
+    heads = ["T", *(f"pass@{k}" for k in found.k)]
+    rows = [[f"{curve.temperature:g}", *map(number, curve.value)] for curve in found.curves]
+    lines = [
+        f"{len(found.curves)} temperatures, {found.m} {what}, {found.n} samples of each",
+        *table(heads, rows, left=0),
+    ]
+    if found.simulated:
+        truth = [[f"{curve.temperature:g}", *map(number, curve.truth)] for curve in found.curves]
+        lines += ["", "  the truth, which a simulation knows", *table(heads, truth, left=0)]
+    if found.choices:
+        heads = ["k", "looks best", "on these samples", "on the other half"]
+        heads += ["its truth", "is best", "true hull", "luck (standard error)"] if found.simulated else []
+        rows = []
+        for each in found.choices:
+            row = [f"{each.k}", f"{each.best:g}", number(each.upper), number(each.honest)]
+            if found.simulated:
+                luck = f"{number(each.optimism)} ({number(each.optimism_se)})"
+                row += [number(each.truth), f"{each.true_best:g}", number(each.true_upper), luck]
+            rows.append(row)
+        lines += ["", *table(heads, rows, left=0)]
+        halves = f"  other half: mean over {found.splits} splits of the samples, seed {found.seed}"
+        lines.append(f"{halves}; luck: over {found.sweeps} simulated sweeps" if found.simulated else halves)
+    return [*lines, "", *(f"  {each}" for each in temperature_says(found))]
+
+
 def mixture_says(found: Any) -> list[str]:
     """Return three sentences on why pass@1 does not say what pass@k is."""
     last = found.k[-1]

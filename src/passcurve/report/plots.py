@@ -94,6 +94,14 @@ def counted(axis: Any, at: Sequence[float]) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 
 
+def warmth(theme: Theme, share: float) -> Any:
+    """Return a colour between cold, 0, and hot, 1, that can be seen on the ground of the theme."""
+    import matplotlib as mpl
+
+    low, high = (0.05, 0.8) if theme is THEMES["light"] else (0.3, 0.98)
+    return mpl.colormaps["plasma"](low + (high - low) * share)
+
+
 def _settings(theme: Theme) -> dict[str, Any]:
     return {
         "figure.facecolor": theme.ground,

@@ -1,0 +1,223 @@
+"""Temperatures: pass@k against k for each, the best for each k, and why the best of several looks better than it is.
+
+The simulated family is made as the mutants are (``passcurve run --model mutant:``): each problem has a deck of programs
+with weights, one of them right; a sample is one draw.  At temperature T a program of weight w is drawn in proportion to
+``w^(1/T)``: towards 0 always the heaviest, towards infinity each as often as any other.  Since the weights are known,
+so is the true pass@k at every temperature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from passcurve.errors import UsageError
+from passcurve.stats import pass_at_k, temperature_hull
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.5)
+PROGRAMS = 9
+"""In a deck: the right one and eight that are wrong."""
+_RIGHT, _SPREAD = 0.4, 1.5
+"""Mean, and a + b, of the beta distribution of the right program's weight at T = 1, as of the mutants."""
+MOST = 100_000
+"""Problems and samples of each that are simulated at most."""
+SWEEPS = 200
+"""Simulated sweeps from which the optimism of choosing is known."""
+_STEPS = (1, 2, 5, 10, 20, 50, 100)
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """One temperature at each k."""
+
+    temperature: float
+    value: tuple[float, ...]
+    """The unbiased estimate from the samples."""
+    truth: tuple[float, ...]
+    """The exact pass@k; empty where nobody knows it."""
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The best temperature at one k."""
+
+    k: int
+    best: float
+    """The temperature that looks best on all samples."""
+    upper: float
+    """Its value on these samples: the upper hull."""
+    honest: float
+    """Chosen on one half of the samples and read off the other, mean over splits (``stats.temperature_hull``)."""
+    truth: float | None
+    """The true value of the temperature that looks best; None for a real sweep, as what follows."""
+    true_best: float | None
+    """The temperature that is best."""
+    true_upper: float | None
+    """Its value: the true hull."""
+    optimism: float | None
+    """Mean of ``upper - truth`` over ``sweeps`` simulated sweeps like this one."""
+    optimism_se: float | None
+    """Standard error of ``optimism``."""
+
+
+class Temperature(msgspec.Struct, frozen=True, kw_only=True):
+    """A sweep over temperatures."""
+
+    k: tuple[int, ...]
+    m: int
+    """Problems."""
+    n: int
+    """Samples of each at each temperature; the least, where they differ."""
+    simulated: bool
+    splits: int
+    sweeps: int
+    """0 for a real sweep."""
+    seed: int
+    curves: tuple[Curve, ...]
+    choices: tuple[Choice, ...]
+    """For each k that is at most half of n: both halves need k samples."""
+
+
+def simulated(
+    temperatures: Sequence[float] = TEMPERATURES,
+    ks: Sequence[int] = (),
+    *,
+    m: int = 100,
+    n: int = 40,
+    splits: int = 200,
+    seed: int = 0,
+) -> Temperature:
+    """Return one sweep over a simulated family of models, beside what is true of it.
+
+    Raises UsageError for temperatures that are not distinct numbers from 0 on, for k above n, and for sizes below 1 or
+    above ``MOST``.
+    """
+    degrees = _degrees(temperatures)
+    if not (1 <= m <= MOST and 2 <= n <= MOST):
+        raise UsageError(f"{m} problems with {n} samples: simulate 1 problem and 2 samples at least, {MOST:,} at most")
+    wanted = _wanted(ks, n)
+    rng = np.random.default_rng(seed)
+    weights = decks(m, rng)
+    chances = np.stack([tempered(weights, each)[:, 0] for each in degrees])
+    truth = np.stack([1.0 - ((1.0 - chances) ** k).mean(axis=1) for k in wanted], axis=1)
+    passed = rng.binomial(n, chances)
+    found = measured(degrees, np.full(passed.shape, n), passed, wanted, splits=splits, seed=seed)
+    table = pass_at_k(n, np.arange(n + 1)[:, None], np.array(wanted)[None, :])
+    over = np.zeros((SWEEPS, len(wanted)))
+    column = np.arange(len(wanted))
+    for sweep in range(SWEEPS):
+        curves = table[rng.binomial(n, chances)].mean(axis=1)
+        over[sweep] = curves.max(axis=0) - truth[curves.argmax(axis=0), column]
+    choices = tuple(
+        msgspec.structs.replace(
+            each,
+            truth=float(truth[degrees.index(each.best), at]),
+            true_best=degrees[int(truth[:, at].argmax())],
+            true_upper=float(truth[:, at].max()),
+            optimism=float(over[:, at].mean()),
+            optimism_se=float(over[:, at].std(ddof=1) / math.sqrt(SWEEPS)),
+        )
+        for at, each in enumerate(found.choices)
+    )
+    known = tuple(
+        msgspec.structs.replace(each, truth=tuple(row.tolist())) for each, row in zip(found.curves, truth, strict=True)
+    )
+    return msgspec.structs.replace(found, simulated=True, sweeps=SWEEPS, curves=known, choices=choices)
+
+
+def measured(
+    temperatures: Sequence[float],
+    n: ArrayLike,
+    c: ArrayLike,
+    ks: Sequence[int] = (),
+    *,
+    splits: int = 200,
+    seed: int = 0,
+) -> Temperature:
+    """Return a sweep from counts of shape (T, m), the same m problems at each temperature.
+
+    By default k is 1, 2, 5, 10, ... up to the least n.  Raises UsageError for a k above the least n, and for
+    temperatures that are not distinct numbers from 0 on.
+    """
+    degrees = _degrees(temperatures)
+    samples, passed = np.asarray(n, dtype=np.int64), np.asarray(c, dtype=np.int64)
+    least = int(samples.min())
+    wanted = _wanted(ks, least)
+    curves = pass_at_k(samples[..., None], passed[..., None], np.array(wanted)).mean(axis=1)
+    halves = [k for k in wanted if 2 * k <= least]
+    choices: tuple[Choice, ...] = ()
+    if halves:
+        hull = temperature_hull(degrees, samples, passed, halves, splits, seed)
+        choices = tuple(
+            Choice(
+                k=k,
+                best=float(hull.best[at]),
+                upper=float(hull.upper[at]),
+                honest=float(hull.honest[at]),
+                truth=None,
+                true_best=None,
+                true_upper=None,
+                optimism=None,
+                optimism_se=None,
+            )
+            for at, k in enumerate(halves)
+        )
+    return Temperature(
+        k=wanted,
+        m=samples.shape[1],
+        n=least,
+        simulated=False,
+        splits=splits,
+        sweeps=0,
+        seed=seed,
+        curves=tuple(
+            Curve(temperature=degree, value=tuple(row.tolist()), truth=())
+            for degree, row in zip(degrees, curves, strict=True)
+        ),
+        choices=choices,
+    )
+
+
+def decks(m: int, rng: np.random.Generator) -> FloatArray:
+    """Return the weights at T = 1 of the programs of m problems, shape (m, ``PROGRAMS``), the right one first."""
+    right = np.clip(rng.beta(_SPREAD * _RIGHT, _SPREAD * (1.0 - _RIGHT), m), 1e-12, 1.0 - 1e-12)
+    wrong = rng.standard_exponential((m, PROGRAMS - 1)) + 1e-12
+    wrong *= ((1.0 - right) / wrong.sum(axis=1))[:, None]
+    return np.concatenate([right[:, None], wrong], axis=1)
+
+
+def tempered(weights: FloatArray, temperature: float) -> FloatArray:
+    """Return the chances ``w^(1/T)``, each row divided by its sum; at T = 0 the heaviest of each row, ties sharing."""
+    if temperature == 0.0:
+        heaviest = (weights == weights.max(axis=1, keepdims=True)).astype(np.float64)
+        shared: FloatArray = heaviest / heaviest.sum(axis=1, keepdims=True)
+        return shared
+    logs = np.log(weights) / temperature
+    raised = np.exp(logs - logs.max(axis=1, keepdims=True))
+    result: FloatArray = raised / raised.sum(axis=1, keepdims=True)
+    return result
+
+
+def _degrees(temperatures: Sequence[float]) -> list[float]:
+    found = [float(each) for each in temperatures]
+    if not found or not all(0.0 <= each <= 100.0 for each in found):
+        raise UsageError(f"temperatures {found}: name one at least, each from 0 to 100")
+    if len(set(found)) < len(found):
+        raise UsageError(f"temperatures {', '.join(f'{each:g}' for each in found)}: each may stand there once")
+    return found
+
+
+def _wanted(ks: Sequence[int], least: int) -> tuple[int, ...]:
+    wanted = tuple(sorted(set(ks))) or tuple(k for k in _STEPS if k <= least)
+    if wanted[0] < 1:
+        raise UsageError(f"k={wanted[0]} is less than 1")
+    if wanted[-1] > least:
+        raise UsageError(
+            f"k={wanted[-1]} exceeds the {least} samples that some problem has: no unbiased estimator exists"
+        )
+    return wanted
