@@ -30,6 +30,7 @@ ROAD = {
     "checkup",
     "comparison",
     "standing",
+    "matching",
 }
 """The files that know the whole road: judging, looking at what was judged, checking a benchmark."""
 FRONT = NOUNS | ROAD | {"report", "config", "registry", "bench", "stats", "lab", "sandbox.probe", "version"}
@@ -91,6 +92,7 @@ ALLOWED: dict[str, set[str]] = {
     # It judges what it has taken apart: the road is one of its steps.
     "autopsy.py": BELOW | {"pipeline"},
     "standing.py": BELOW,
+    "matching.py": BELOW | {"comparison", "lab"},
     "report/*.py": {"report", "types", "stats", "store", "signature"},
     "lab/*.py": {"lab", "types", "stats", "errors"},
     # What interpreter there is and whether its walls stand is one question, which ``doctor`` asks.
@@ -100,6 +102,7 @@ ALLOWED: dict[str, set[str]] = {
     # What a user says of a back end, and how it is called.
     "cli/run.py": FRONT | {"cli.output", "cli.verdicts", "models.backend", "models.stops", "store.completions"},
     "cli/judge.py": FRONT | {"cli.output", "cli.verdicts"},
+    "cli/match.py": FRONT | {"cli.output", "cli.lab"},
     "cli/*.py": FRONT | {"cli.output"},
     "service/*.py": FRONT | {"service"},
     "compat/*.py": FRONT | {"compat"},

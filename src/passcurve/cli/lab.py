@@ -29,9 +29,9 @@ class Theme(StrEnum):
     dark = "dark"
 
 
-_PLOT = typer.Option([], "--plot", help="Draw it into a .svg, .png or .pdf file; may be given more than once.")
-_THEME = typer.Option(Theme.light, help="The ground of the picture.")
-_JSON = typer.Option(False, "--json", help="Print one JSON object.")
+PLOT = typer.Option([], "--plot", help="Draw it into a .svg, .png or .pdf file; may be given more than once.")
+THEME = typer.Option(Theme.light, help="The ground of the picture.")
+JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
 
 @app.command()
@@ -39,19 +39,19 @@ def urn(
     n: int = typer.Option(10, "-n", "--samples", min=1, help="Samples in the urn."),
     c: int = typer.Option(2, "-c", "--passed", min=0, help="How many of them are right."),
     k: int = typer.Option(3, "-k", "--drawn", min=1, help="How many are drawn."),
-    plot: list[Path] = _PLOT,
-    theme: Theme = _THEME,
-    as_json: bool = _JSON,
+    plot: list[Path] = PLOT,
+    theme: Theme = THEME,
+    as_json: bool = JSON,
 ) -> None:
     """Draw balls from an urn: pass@k step by step, in exact fractions."""
     with told(as_json):
-        pictures = _pictures(plot)
+        paths = pictures(plot)
         from passcurve.lab.urn import urn as lesson
         from passcurve.report import figures, lessons
 
         found = lesson(n, c, k)
         _show(found, lessons.urn_says, lessons.urn_lines, as_json)
-        _draw(figures.urn_picture, found, pictures, theme)
+        draw(figures.urn_picture, found, paths, theme)
 
 
 @app.command()
@@ -61,20 +61,20 @@ def estimators(
     n: Optional[str] = typer.Option(None, "--n", help="Samples, as in 10,20,50; default: k times 1, 2, 3, 5, ... 50."),
     draws: int = typer.Option(10000, help="Simulated data sets for each n."),
     seed: int = typer.Option(0, min=0, help="Of the simulation."),
-    plot: list[Path] = _PLOT,
-    theme: Theme = _THEME,
-    as_json: bool = _JSON,
+    plot: list[Path] = PLOT,
+    theme: Theme = THEME,
+    as_json: bool = JSON,
 ) -> None:
     """Compare four estimators of pass@k on the same samples: what each gives on average, and how far it strays."""
     with told(as_json):
-        pictures = _pictures(plot)
+        paths = pictures(plot)
         ns = config.parse_counts("--n", n, "10,20,50") if n is not None else ()
         from passcurve.lab.estimators import estimators as lesson
         from passcurve.report import figures, lessons
 
         found = lesson(p, k, ns, draws=draws, seed=seed)
         _show(found, lessons.estimators_says, lessons.estimators_lines, as_json)
-        _draw(figures.estimators_picture, found, pictures, theme)
+        draw(figures.estimators_picture, found, paths, theme)
 
 
 @app.command()
@@ -85,13 +85,13 @@ def budget(
     m: Optional[str] = typer.Option(None, "--m", help="Problems, as in 41,82; default: halves."),
     draws: int = typer.Option(200, help="Subsamples of each size."),
     seed: int = typer.Option(0, min=0, help="Of the drawing."),
-    plot: list[Path] = _PLOT,
-    theme: Theme = _THEME,
-    as_json: bool = _JSON,
+    plot: list[Path] = PLOT,
+    theme: Theme = THEME,
+    as_json: bool = JSON,
 ) -> None:
     """Say what a run would have said with fewer samples or fewer problems, by subsampling it."""
     with told(as_json):
-        pictures = _pictures(plot)
+        paths = pictures(plot)
         ns = config.parse_counts("--n", n, "5,10") if n is not None else ()
         ms = config.parse_counts("--m", m, "41,82") if m is not None else ()
         from passcurve import comparison
@@ -101,7 +101,7 @@ def budget(
         samples, passed = comparison.whole(run)
         found = lesson(samples, passed, k, ns=ns, ms=ms, draws=draws, seed=seed)
         _show(found, lessons.budget_says, lessons.budget_lines, as_json)
-        _draw(figures.budget_picture, found, pictures, theme)
+        draw(figures.budget_picture, found, paths, theme)
 
 
 @app.command()
@@ -117,13 +117,13 @@ def temperature(
     n: int = typer.Option(40, "--n", help="Simulated samples of each."),
     splits: int = typer.Option(200, min=1, max=100_000, help="Into halves, to choose on one and report on the other."),
     seed: int = typer.Option(0, min=0, help="Of everything that is drawn."),
-    plot: list[Path] = _PLOT,
-    theme: Theme = _THEME,
-    as_json: bool = _JSON,
+    plot: list[Path] = PLOT,
+    theme: Theme = THEME,
+    as_json: bool = JSON,
 ) -> None:
     """Show pass@k against k for several temperatures, the best of them for each k, and how much of it is luck."""
     with told(as_json):
-        pictures = _pictures(plot)
+        paths = pictures(plot)
         degrees = config.parse_temperatures(temperatures, "--temperatures") if temperatures is not None else ()
         ks = config.parse_ks(k) if k is not None else ()
         from passcurve.lab import temperature as room
@@ -137,7 +137,7 @@ def temperature(
         else:
             found = room.simulated(degrees or room.TEMPERATURES, ks, m=m, n=n, splits=splits, seed=seed)
         _show(found, lessons.temperature_says, lessons.temperature_lines, as_json)
-        _draw(figures.temperature_picture, found, pictures, theme)
+        draw(figures.temperature_picture, found, paths, theme)
 
 
 @app.command()
@@ -149,13 +149,13 @@ def mixture(
     k: Optional[str] = typer.Option(None, "--k", help="Values of k; default: 1,2,3,5,7,10,20,50."),
     n: int = typer.Option(100, "--n", min=1, help="Simulated samples of each problem."),
     seed: int = typer.Option(0, min=0, help="Of the simulation."),
-    plot: list[Path] = _PLOT,
-    theme: Theme = _THEME,
-    as_json: bool = _JSON,
+    plot: list[Path] = PLOT,
+    theme: Theme = THEME,
+    as_json: bool = JSON,
 ) -> None:
     """Show why 1 - (1 - pass@1)^k is not pass@k: models with the same pass@1 that part from there."""
     with told(as_json):
-        pictures = _pictures(plot)
+        paths = pictures(plot)
         models = [config.parse_chances("--model", each) for each in model]
         if run is not None and models:
             raise UsageError("give a run, or models by --model, not both")
@@ -170,10 +170,10 @@ def mixture(
         else:
             found = room.mixture(models or room.MODELS, ks, n=n, seed=seed)
         _show(found, lessons.mixture_says, lessons.mixture_lines, as_json)
-        _draw(figures.mixture_picture, found, pictures, theme)
+        draw(figures.mixture_picture, found, paths, theme)
 
 
-def _pictures(paths: Sequence[Path]) -> Sequence[Path]:
+def pictures(paths: Sequence[Path]) -> Sequence[Path]:
     """Return the files to be drawn; raise UsageError, before any work, for what cannot be."""
     from passcurve.report import plots
 
@@ -195,7 +195,8 @@ def _show(found: Any, says: Callable[[Any], list[str]], lines: Callable[[Any], l
         say_all(lines(found))
 
 
-def _draw(picture: Callable[[Any, str], Any], found: Any, paths: Sequence[Path], theme: Theme) -> None:
+def draw(picture: Callable[[Any, str], Any], found: Any, paths: Sequence[Path], theme: Theme) -> None:
+    """Draw a picture of what was found into each file."""
     from passcurve.report import plots
 
     for path in paths:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from passcurve import __version__
-from passcurve.cli import autopsy, bench, compare, doctor, judge, lab, run, show
+from passcurve.cli import autopsy, bench, compare, doctor, judge, lab, match, run, show
 from passcurve.cli.output import say
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command("show")(show.show)
 app.command("compare")(compare.compare)
 app.command("autopsy")(autopsy.autopsy)
 app.command("plan")(compare.plan)
+app.command("match")(match.match)
 app.add_typer(lab.app, name="lab")
 app.add_typer(bench.app, name="bench")
 app.command("doctor")(doctor.doctor)

@@ -1,0 +1,58 @@
+"""``passcurve match``: how like the references the programs of a run are, and what that says of their verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from passcurve import config
+from passcurve.bench import resolve
+from passcurve.cli.lab import JSON, PLOT, THEME, Theme, draw, pictures
+from passcurve.cli.output import say_all, say_json, told
+from passcurve.errors import DataError, UsageError
+from passcurve.types import Benchmark, Header
+
+
+def match(
+    runs: list[Path] = typer.Argument(..., help="Runs, or files of samples that were judged; several give a table."),
+    metrics: str = typer.Option(
+        "", help="exact, bleu, chrf, rouge-l, edit, codebleu, comma-separated; default: all that are installed."
+    ),
+    k: str = typer.Option("1,10", "--k", help="Values of k of the table of scores."),
+    level: float = typer.Option(0.95, help="Of the intervals.", min=0.5, max=0.9999),
+    resamples: int = typer.Option(999, help="Of problems, for the intervals.", min=1, max=100_000),
+    seed: int = typer.Option(0, help="Of the resampling.", min=0),
+    plot: list[Path] = PLOT,
+    theme: Theme = THEME,
+    as_json: bool = JSON,
+) -> None:
+    """Compare programs with the references by text, and see how well that predicts the verdict."""
+    with told(as_json):
+        paths = pictures(plot)
+        if paths and len(runs) > 1:
+            raise UsageError("--plot draws one run; leave the others out")
+        ks = config.parse_ks(k)
+        from passcurve import matching
+        from passcurve.lab import similarity
+        from passcurve.report import likeness
+
+        chosen = similarity.choose(config.parse_names(metrics))
+        found, values = matching.match(runs, chosen, _benchmark, ks, level=level, resamples=resamples, seed=seed)
+        if as_json:
+            say_json(likeness.match_record(found))
+        else:
+            say_all(likeness.match_lines(found))
+        draw(likeness.match_picture, values[0], paths, theme)
+
+
+def _benchmark(header: Header) -> Benchmark:
+    """Find the benchmark of a run again: where it was, or by its name."""
+    source = Path(header.benchmark_source)
+    named = str(source) if header.benchmark_source and source.is_file() else header.benchmark
+    found = resolve.load(named, config.cache_dir())
+    if found.digest != header.benchmark_digest:
+        raise DataError(
+            f"the benchmark {named!r} is not the one that the run was judged with: its problems have changed"
+        )
+    return found

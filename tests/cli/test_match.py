@@ -1,0 +1,141 @@
+"""Text match on judged runs: what is compared, what is kept, and pairs that it ranks the wrong way round."""
+
+from __future__ import annotations
+
+import pytest
+
+TASKS = ("starter/0", "starter/1", "starter/2")
+
+
+@pytest.fixture(scope="module")
+def judged(shell_in, tmp_path_factory, starter):
+    """Judge two small runs: right programs that look like nothing, and wrong ones that are nearly the reference."""
+    shell = shell_in(tmp_path_factory.mktemp("matched"))
+    strange, near = [], []
+    for task in TASKS:
+        reference = starter.problems[task]["canonical_solution"]
+        noise = "".join(f"    unused_{at} = {at}\n" for at in range(12))
+        strange += [{"task_id": task, "completion": noise + reference}, {"task_id": task, "completion": ""}]
+        near += [{"task_id": task, "completion": "    pass\n    return None\n" + reference}, starter.right(task)]
+        near += [starter.bad(task), {"task_id": task, "completion": "    return None\n" + reference}]
+        strange += [{"task_id": task, "completion": noise * 2 + reference}, starter.bad(task)]
+    for name, rows in (("strange.jsonl", strange), ("near.jsonl", near)):
+        shell.write(name, rows)
+        done = shell("judge", name, "--benchmark", "starter", "--subset", "--k", "1")
+        assert 0 == done.code, done.err
+    return shell
+
+
+def test_exact_match_needs_no_extra_and_says_what_is_missing(judged, starter):
+    """With no package installed a run still has exact match, and a note for each extra."""
+    before = dict(judged.env)
+    folder = judged.folder / "absent"
+    folder.mkdir(exist_ok=True)
+    absent = ("sacrebleu", "rouge_score", "rapidfuzz", "codebleu")
+    (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({absent!r}))\n")
+    judged.env["PYTHONPATH"] = str(folder)
+    try:
+        done = judged("match", "near.jsonl")
+        named = judged("match", "near.jsonl", "--metrics", "bleu")
+    finally:
+        judged.env = before
+    assert (0, "") == (done.code, done.err)
+    assert "exact match" in done.out
+    assert "note: no bleu, chrf, rouge-l, edit: pip install 'passcurve[match]'" in done.out
+    assert (2, "") == (named.code, named.out)
+    assert "pip install 'passcurve[match]'" in named.err
+
+
+def test_the_values_stand_beside_the_verdicts(judged):
+    """Each sample has its line in match.jsonl, with its verdict and a value for each metric."""
+    pytest.importorskip("rapidfuzz", reason="edit similarity needs the extra match")
+    record = judged("match", "near.jsonl", "--metrics", "exact,edit", "--json").record
+    (run,) = record["runs"]
+    lines = judged.rows(run["kept"])
+    head, samples = lines[0], lines[1:]
+    assert run["signatures"] == head["signatures"]
+    assert 12 == len(samples) == run["samples"]
+    assert run["passed"] == sum(sample["status"] == "passed" for sample in samples)
+    exact = [sample for sample in samples if sample["exact"] == 1.0]
+    assert [(task, 1, "passed") for task in TASKS] == [
+        (sample["task_id"], sample["sample_index"], sample["status"]) for sample in exact
+    ]
+    wrong = [sample["edit"] for sample in samples if sample["status"] != "passed"]
+    assert sum(wrong) / len(wrong) == pytest.approx(run["ranked"]["edit"]["mean_wrong"])
+
+
+def test_of_exact_match_the_auc_is_known(judged):
+    """Each problem has one right program of four, a copy of the reference: exact match ranks without a fault."""
+    record = judged("match", "near.jsonl", "--metrics", "exact", "--json").record
+    ranked = record["runs"][0]["ranked"]["exact"]
+    # One right program of four, the copy; it beats all three others.
+    assert (1.0, 3, 0) == (ranked["within"]["value"], ranked["informative"], ranked["left_out"])
+    assert (1.0, 1.0, 0.0) == (ranked["point_biserial"]["value"], ranked["mean_right"], ranked["mean_wrong"])
+
+
+def test_runs_that_text_ranks_the_wrong_way_round(judged):
+    """Wrong programs that are nearly the reference beat right ones that look like nothing, and it says so with a p."""
+    pytest.importorskip("sacrebleu", reason="BLEU needs the extra match")
+    done = judged("match", "strange.jsonl", "near.jsonl", "--metrics", "bleu", "--k", "1")
+    assert 0 == done.code
+    assert "wrong way round: BLEU prefers near.jsonl" in done.out
+    (pair,) = judged("match", "strange.jsonl", "near.jsonl", "--metrics", "bleu", "--json").record["inverted"]
+    assert ("strange.jsonl", "near.jsonl") == (pair["better"], pair["worse"])
+    assert [0.5, 0.25] == pair["pass_at_1"]
+    assert pair["score"][0] < pair["score"][1]
+
+
+def test_samples_without_a_program_are_the_empty_text(judged):
+    """An empty completion has no program; it is counted, said, and as unlike the reference as can be."""
+    run = judged("match", "strange.jsonl", "--metrics", "exact", "--json").record["runs"][0]
+    assert 3 == run["no_code"]
+    assert "3 samples have no program" in judged("match", "strange.jsonl", "--metrics", "exact").out
+
+
+def test_a_whole_program_is_compared_with_the_whole_reference(judged, starter):
+    """A solution that does not begin with the prompt is compared whole, and that is said."""
+    problem = starter.problems["starter/0"]
+    whole = "import math\n" + problem["prompt"] + problem["canonical_solution"]
+    judged.write("whole.jsonl", [{"task_id": "starter/0", "solution": whole}])
+    judged("judge", "whole.jsonl", "--benchmark", "starter", "--subset", "--k", "1")
+    run = judged("match", "whole.jsonl", "--metrics", "exact", "--json").record["runs"][0]
+    assert (1, {"exact": 0.0}) == (run["whole"], run["scores"])
+
+
+def test_a_density_is_drawn(judged):
+    """The picture shows each metric over right and wrong programs."""
+    pytest.importorskip("matplotlib", reason="pictures need the extra plots")
+    pytest.importorskip("rapidfuzz", reason="edit similarity needs the extra match")
+    done = judged("match", "near.jsonl", "--metrics", "exact,edit", "--plot", "match.svg")
+    assert 0 == done.code
+    assert "edit similarity" in (judged.folder / "match.svg").read_text("utf-8")
+
+
+def test_samples_that_changed_are_refused(judged, starter):
+    """Values of other texts than those that were judged would be lies: one line, nothing kept."""
+    judged.write("moved.jsonl", [starter.right(), starter.bad()])
+    judged("judge", "moved.jsonl", "--benchmark", "starter", "--subset", "--k", "1")
+    judged.write("moved.jsonl", [starter.right(), starter.right()])
+    done = judged("match", "moved.jsonl", "--metrics", "exact")
+    assert (2, "") == (done.code, done.out)
+    assert "has changed since it was judged" in done.err
+    assert not (judged.folder / "moved.jsonl.passcurve" / "match.jsonl").exists()
+    (judged.folder / "moved.jsonl").unlink()
+    assert "are no longer there" in judged("match", "moved.jsonl.passcurve", "--metrics", "exact").err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("none.jsonl", "'none.jsonl' is no run, and has none beside it"),
+        ("near.jsonl --metrics blue", "--metrics 'blue' is none; did you mean 'bleu'?"),
+        ("near.jsonl strange.jsonl --plot a.svg", "--plot draws one run"),
+        ("near.jsonl --k 0", "'0' is no whole number from 1 on"),
+    ],
+)
+def test_bad_input_is_one_line(words, said, judged):
+    """What cannot be done is said in one line with exit code 2."""
+    done = judged("match", *words.split())
+    assert (2, "") == (done.code, done.out)
+    assert said in done.err
+    assert 1 == len(done.err.splitlines())

@@ -1,0 +1,106 @@
+"""Ranking: AUC and correlation against scipy and counted pairs, their intervals against a plain bootstrap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import mannwhitneyu, pointbiserialr
+
+from passcurve.lab.ranking import Measured, ranked
+
+RNG = np.random.default_rng(8)
+PROBLEM = np.repeat(np.arange(15), 8)
+PASSED = RNG.random(120) < np.repeat(RNG.random(15), 8)
+VALUES = np.round(RNG.normal(0.3 * PASSED + np.repeat(RNG.normal(0, 0.5, 15), 8), 0.4), 1)  # with ties
+
+
+def auc(values, passed):
+    """Count the pairs in which the right sample has the higher value, ties half."""
+    right, wrong = values[passed], values[~passed]
+    return np.mean([(a > b) + (a == b) / 2 for a in right for b in wrong])
+
+
+def within(values, passed, problem):
+    """Return the mean AUC of the problems that have both kinds."""
+    own = [(values[problem == each], passed[problem == each]) for each in np.unique(problem)]
+    return np.mean([auc(v, p) for v, p in own if p.any() and not p.all()])
+
+
+def test_the_pooled_auc_is_the_share_of_pairs():
+    """It is U over the number of pairs, as scipy has it."""
+    found = ranked(VALUES, PASSED, PROBLEM).pooled.value
+    assert auc(VALUES, PASSED) == pytest.approx(found, rel=1e-12)
+    u = mannwhitneyu(VALUES[PASSED], VALUES[~PASSED]).statistic
+    assert u / (PASSED.sum() * (~PASSED).sum()) == pytest.approx(found, rel=1e-12)
+
+
+def test_within_only_pairs_of_one_problem_count():
+    """It is the mean over problems with both kinds of their own AUC; how many these are stands beside it."""
+    found = ranked(VALUES, PASSED, PROBLEM)
+    assert within(VALUES, PASSED, PROBLEM) == pytest.approx(found.within.value, rel=1e-12)
+    both = [each for each in range(15) if 0 < PASSED[PROBLEM == each].sum() < 8]
+    assert len(both) == found.informative
+
+
+def test_the_correlation_is_that_of_scipy():
+    """The point-biserial correlation is what scipy gives."""
+    found = ranked(VALUES, PASSED, PROBLEM).point_biserial.value
+    assert pointbiserialr(PASSED, VALUES).statistic == pytest.approx(found, rel=1e-12)
+
+
+def test_the_intervals_are_those_of_a_plain_bootstrap_of_problems():
+    """Repeating the rows of each drawn problem, and counting pairs anew, gives the same percentiles."""
+    draws = np.random.default_rng(3).multinomial(15, np.full(15, 1 / 15), size=200)
+    plain = {"pooled": [], "within": [], "point_biserial": []}
+    for counts in draws:
+        rows = np.concatenate([np.flatnonzero(PROBLEM == each) for each, c in enumerate(counts) for _ in range(c)])
+        names = np.concatenate([np.full(8, at) for at in range(15)])  # a problem drawn twice is two problems
+        v, p = VALUES[rows], PASSED[rows]
+        plain["pooled"].append(auc(v, p))
+        plain["within"].append(within(v, p, names))
+        plain["point_biserial"].append(pointbiserialr(p, v).statistic)
+    found = ranked(VALUES, PASSED, PROBLEM, resamples=200, seed=3)
+    for name, drawn in plain.items():
+        measured = getattr(found, name)
+        assert list(np.quantile(drawn, [0.025, 0.975])) == pytest.approx([measured.low, measured.high], rel=1e-9)
+
+
+def test_a_value_that_only_tells_problems_apart_ranks_nothing_within():
+    """A number that is the same for all samples of a problem is worth nothing within, whatever it is pooled."""
+    easy = np.repeat(np.arange(4), 10)
+    passed = np.tile(np.arange(10), 4) < 2 + 2 * easy
+    found = ranked(easy.astype(float), passed, easy)
+    assert 0.5 == found.within.value
+    assert found.pooled.value > 0.7
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_without_both_kinds_nothing_is_ranked(passed):
+    """If every sample passed, or none, there is no pair and no correlation: None, not a half."""
+    found = ranked(VALUES, np.full(120, passed), PROBLEM)
+    assert (Measured(value=None),) * 3 == (found.within, found.pooled, found.point_biserial)
+    assert 0 == found.informative
+    assert (found.mean_right is None) == (not passed)
+
+
+def test_a_constant_value_has_no_correlation():
+    """A value that never varies ranks as a coin does and correlates with nothing."""
+    found = ranked(np.full(120, 0.1), PASSED, PROBLEM)
+    assert (0.5, 0.5, None) == (found.within.value, found.pooled.value, found.point_biserial.value)
+
+
+def test_samples_without_a_value_are_left_out():
+    """NaN is no value: such samples are counted and left out, and the others rank as without them."""
+    values = VALUES.copy()
+    values[::7] = np.nan
+    kept = ~np.isnan(values)
+    found = ranked(values, PASSED, PROBLEM)
+    assert 18 == found.left_out
+    assert auc(VALUES[kept], PASSED[kept]) == pytest.approx(found.pooled.value, rel=1e-12)
+
+
+def test_one_problem_has_no_interval():
+    """With one problem there is nothing to draw anew."""
+    found = ranked(VALUES[:8], np.arange(8) < 3, PROBLEM[:8])
+    assert found.pooled.value is not None
+    assert (None, None) == (found.pooled.low, found.pooled.high)
