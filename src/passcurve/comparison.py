@@ -171,7 +171,7 @@ def sweep(paths: Sequence[Path], temperatures: Sequence[float] = ()) -> Sweep:
     names = _names(runs)
     ids = _same_problems(runs, names)
     if temperatures and len(temperatures) != len(runs):
-        raise UsageError(f"{len(runs)} runs have {len(temperatures)} temperatures: give one for each run")
+        raise UsageError(f"there are {len(runs)} runs and {len(temperatures)} of --temperatures: give one for each run")
     found: dict[float, Sequence[Counts]] = {}
     for at, (run, name) in enumerate(zip(runs, names, strict=True)):
         if not run.finished:

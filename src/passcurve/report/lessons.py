@@ -119,13 +119,13 @@ def budget_says(found: Any) -> list[str]:
     problems = [size for size in found.sizes if size.n == whole.n][-1]
     return [
         f"Fewer samples or problems leave the score where it is on average, {number(found.value)}; what changes is how "
-        f"far one run strays: by {number(samples.sd)} with {samples.n} samples of each of {samples.m} problems, by "
+        f"far one run strays: by {number(samples.sd)} with {_samples(samples.n)} of each of {samples.m} problems, by "
         f"{number(problems.sd)} with {problems.n} of each of {problems.m}.",
         f"For other problems like these, {samples.cost:,} samples on {samples.m} problems leave an interval of "
         f"{number(samples.new_problems)}, and {problems.cost:,} on {problems.m} problems one of "
         f"{number(problems.new_problems)}, where the whole run has {number(whole.new_problems)}: leave out samples "
         "before problems.",
-        f"For fresh samples of the same problems it is {number(samples.these_problems)} with {samples.n} samples of "
+        f"For fresh samples of the same problems it is {number(samples.these_problems)} with {_samples(samples.n)} of "
         f"each, where the whole run has {number(whole.these_problems)}; about other problems that narrower interval "
         "says nothing.",
     ]
@@ -268,6 +268,10 @@ def _chances(model: Any) -> str:
         return f"{len(model.chances)} problems, chances {min(counted):g} to {max(counted):g}"
     parts = [f"{count} of {len(model.chances)} at {p:g}" for p, count in sorted(counted.items())]
     return "every problem at " + f"{model.chances[0]:g}" if len(counted) == 1 else "problems: " + ", ".join(parts)
+
+
+def _samples(n: int) -> str:
+    return f"{n:,} sample{'s' if n != 1 else ''}"
 
 
 def _short(exact: Any) -> str:

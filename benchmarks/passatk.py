@@ -1,0 +1,108 @@
+"""Makes docs/passatk.md say what its commands print: runs each in order and writes the output below it.
+
+    python benchmarks/passatk.py --data FOLDER
+
+FOLDER has HumanEval.jsonl.gz and codegen16b_first20.jsonl.gz (CodeGen-16B-mono at temperature 0.8, the first 20
+completions of each problem, published with CodeT); they are copied beside the commands.  The pictures are drawn twice,
+light by the command that the page shows, dark by the same with ``--theme dark``, and go into docs/.
+It takes about a minute of two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "passatk.md"
+DATA = ("HumanEval.jsonl.gz", "codegen16b_first20.jsonl.gz")
+_BLOCK = re.compile(r"^```console\n\$ (?P<command>.*)\n(?P<output>(?:(?!```).*\n)*)```$", re.MULTILINE)
+_PICTURE = re.compile(r"--plot (\S+)\.svg")
+PATIENCE_S = 600
+
+
+class Block(NamedTuple):
+    """A command of the page and what it prints."""
+
+    command: str
+    output: str
+    start: int
+    """Where the output begins in the page."""
+
+    @property
+    def picture(self) -> str:
+        """The name of the picture that it draws, without its ending; empty for none."""
+        found = _PICTURE.search(self.command)
+        return found[1] if found else ""
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """Yield the commands of a page, in order."""
+    for found in _BLOCK.finditer(page):
+        yield Block(found["command"], found["output"], found.start("output"))
+
+
+def needs_data(page: list[Block]) -> set[int]:
+    """Return which blocks stand on published data, directly or through a run that an earlier one made of it."""
+    made: set[str] = set()
+    found = set()
+    for at, block in enumerate(page):
+        words = block.command.split()
+        if made & set(words) or any(name in block.command for name in DATA):
+            found.add(at)
+            made |= {words[i + 1] for i, word in enumerate(words) if word == "--run"}
+    return found
+
+
+def run(command: str, folder: Path) -> str:
+    """Run a command of the page in a folder and return what it prints; RuntimeError when it fails."""
+    env = {name: value for name, value in os.environ.items() if name in ("LANG", "LC_ALL", "TMPDIR")}
+    env |= {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(folder)}
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    # A reader like head goes away before everything is written.
+    if done.returncode not in (0, 141):
+        raise RuntimeError(f"{command!r} ended with {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def main() -> None:
+    """Write the page anew."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with " + " and ".join(DATA))
+    folder = Path(tempfile.mkdtemp(prefix="passatk-"))
+    try:
+        for name in DATA:
+            shutil.copy(parser.parse_args().data / name, folder)
+        page = PAGE.read_text("utf-8")
+        found = list(blocks(page))
+        for block in reversed([block._replace(output=run(block.command, folder)) for block in found]):
+            old = next(each for each in found if each.start == block.start)
+            page = page[: block.start] + block.output + page[block.start + len(old.output) :]
+            if block.picture:
+                dark = block.command.replace(".svg", "-dark.svg").replace("--plot", "--theme dark --plot")
+                run(dark, folder)
+        PAGE.write_text(page, "utf-8")
+        for picture in folder.glob("*.svg"):
+            shutil.copy(picture, PAGE.parent)
+        print(f"{len(found)} commands, {len(list(folder.glob('*.svg')))} pictures")
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
