@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from passcurve.bench.resolve import load as load_benchmark
     from passcurve.errors import PasscurveError
     from passcurve.evaluation import evaluate
+    from passcurve.loading import Run, Table, load
     from passcurve.pipeline import Request, Result, judge
     from passcurve.stats import (
         Band,
@@ -98,7 +99,9 @@ __all__ = [
     "Problem",
     "Request",
     "Result",
+    "Run",
     "Sampling",
+    "Table",
     "Tested",
     "Verdict",
     "__version__",
@@ -120,6 +123,7 @@ __all__ = [
     "holm",
     "jackknife_var_pass_at_k",
     "judge",
+    "load",
     "load_benchmark",
     "log_fail_at_k",
     "maj_at_k",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from passcurve import (
     holm,
     jackknife_var_pass_at_k,
     judge,
+    load,
     load_benchmark,
     maj_at_k,
     mcnemar_exact,
@@ -88,6 +89,12 @@ assert_type(holm([0.1]), NDArray[np.float64])
 assert_type(dataset_interval([10], [3]), DatasetInterval)
 assert_type(plan([10], [3]).problems, int | None)
 assert_type(extrapolate([10], [3], [20]).high, NDArray[np.float64])
+
+run = load("run", [1, 10])
+assert_type(run, passcurve.Run)
+assert_type(run.estimates, tuple[Estimate, ...])
+assert_type(run.scores, passcurve.Table)
+assert_type(run.problems.columns["n"], list[Any])
 
 benchmark = load_benchmark("starter", Path("cache"))
 assert_type(benchmark, Benchmark)

@@ -13,7 +13,7 @@ import msgspec
 from passcurve.bench.catalog import BuiltIn, Catalog, Entry, Published, shipped, unknown
 from passcurve.bench.formats import digest_of, parse_problems, read_file, read_problems
 from passcurve.errors import DataError, UnknownNameError, nearest
-from passcurve.types import Benchmark
+from passcurve.types import Benchmark, Header
 
 _IDS_SHOWN = 3
 
@@ -58,6 +58,21 @@ def load(name: str, cache_dir: Path, *, catalog: Catalog | None = None) -> Bench
     if entry is None:
         raise unknown(name, known)
     return _published(name, entry, cache_dir)
+
+
+def again(header: Header, cache_dir: Path) -> Benchmark:
+    """Return the benchmark that a run was judged with: from where it was, or by its name.
+
+    Raises DataError when its problems have changed since, and what ``load`` raises.
+    """
+    source = Path(header.benchmark_source)
+    named = str(source) if header.benchmark_source and source.is_file() else header.benchmark
+    found = load(named, cache_dir)
+    if found.digest != header.benchmark_digest:
+        raise DataError(
+            f"the benchmark {named!r} is not the one that the run was judged with: its problems have changed"
+        )
+    return found
 
 
 def describe(cache_dir: Path, *, catalog: Catalog | None = None) -> tuple[BenchmarkInfo, ...]:

@@ -10,7 +10,7 @@ from passcurve import config
 from passcurve.bench import resolve
 from passcurve.cli.lab import JSON, PLOT, THEME, Theme, draw, pictures
 from passcurve.cli.output import say_all, say_json, told
-from passcurve.errors import DataError, UsageError
+from passcurve.errors import UsageError
 from passcurve.types import Benchmark, Header
 
 
@@ -47,12 +47,4 @@ def match(
 
 
 def _benchmark(header: Header) -> Benchmark:
-    """Find the benchmark of a run again: where it was, or by its name."""
-    source = Path(header.benchmark_source)
-    named = str(source) if header.benchmark_source and source.is_file() else header.benchmark
-    found = resolve.load(named, config.cache_dir())
-    if found.digest != header.benchmark_digest:
-        raise DataError(
-            f"the benchmark {named!r} is not the one that the run was judged with: its problems have changed"
-        )
-    return found
+    return resolve.again(header, config.cache_dir())

@@ -111,15 +111,7 @@ def _planned(header: Header) -> list[str]:
 
 
 def _benchmark(header: Header) -> Benchmark:
-    """Find the benchmark of a run again: where it was, or by its name."""
-    source = Path(header.benchmark_source)
-    named = str(source) if header.benchmark_source and source.is_file() else header.benchmark
-    found = resolve.load(named, config.cache_dir())
-    if found.digest != header.benchmark_digest:
-        raise DataError(
-            f"the benchmark {named!r} is not the one that the run was judged with: its problems have changed"
-        )
-    return found
+    return resolve.again(header, config.cache_dir())
 
 
 def _ranges(looks: list) -> str:  # type: ignore[type-arg]

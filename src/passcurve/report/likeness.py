@@ -109,7 +109,7 @@ def match_picture(values: Any, theme: str) -> Sheet:
     """Draw how each metric is distributed over the programs that pass and those that fail."""
     metrics: Mapping[str, Any] = {name: each for name, each in values.metrics.items() if name != "exact"}
     metrics = metrics or values.metrics
-    columns = min(3, len(metrics))
+    columns = 2 if len(metrics) == 4 else min(3, len(metrics))
     rows = -(-len(metrics) // columns)
     with sheet(theme, columns=columns, rows=rows, size=(2.5 * columns + 0.4, 2.2 * rows + 0.5), sharex=True) as made:
         blue, orange, *_ = made.theme.series

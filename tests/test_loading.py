@@ -1,0 +1,130 @@
+"""What was judged, in a notebook: tables that agree with the verdicts, and HTML that no model can write into."""
+
+from __future__ import annotations
+
+import html
+import math
+
+import pytest
+
+import passcurve as pc
+from passcurve.errors import DataError, StoreError, UsageError
+
+HOSTILE = "    raise ValueError('<script>alert(1)</script>')\n"
+
+
+@pytest.fixture(scope="module")
+def folder(shell_in, tmp_path_factory, starter):
+    """Judge three samples of two problems; one of them fails with a message that would be a script."""
+    shell = shell_in(tmp_path_factory.mktemp("loaded"))
+    rows = [starter.right(), {"task_id": "starter/0", "completion": HOSTILE}, starter.bad("starter/1")]
+    shell.write("s.jsonl", rows)
+    assert 0 == shell("judge", "s.jsonl", "--benchmark", "starter", "--subset", "--k", "1").code
+    assert 0 == shell("match", "s.jsonl", "--metrics", "exact").code
+    return shell.folder
+
+
+def test_a_run_has_its_scores(folder):
+    """The estimates are those of the counts, and a k above n has a reason and no value."""
+    run = pc.load(folder / "s.jsonl", [1, 2])
+    assert [("pass@1", 0.25), ("pass@2", None)] == [(row["name"], row["value"]) for row in run.scores]
+    assert run.scores.columns["reason"][1]
+    assert [("starter/0", 2, 1), ("starter/1", 1, 0)] == [(each.problem_id, each.n, each.c) for each in run.counts]
+    assert "benchmark:starter@" in run.signature
+
+
+@pytest.mark.parametrize("name", ["s.jsonl", "s.jsonl.passcurve"])
+def test_each_sample_has_its_verdict_and_its_likeness(folder, name):
+    """The table of samples has a row for each verdict, with what match kept beside it."""
+    samples = pc.load(folder / name).samples
+    assert [True, False, False] == samples.columns["passed"]
+    assert [1.0, 0.0, 0.0] == samples.columns["exact"]
+    assert ["passed", "failed", "failed"] == samples.columns["status"]
+
+
+def test_problems_have_pass_at_k_as_far_as_it_exists(folder):
+    """Beside n and c stands pass@k, NaN where k is above n."""
+    problems = pc.load(folder / "s.jsonl", [1, 2]).problems
+    assert [0.5, 0.0] == problems.columns["pass@1"]
+    assert 1.0 == problems.columns["pass@2"][0]
+    assert math.isnan(problems.columns["pass@2"][1])
+
+
+def test_what_models_wrote_is_escaped(folder):
+    """No message of a sample becomes a mark-up of the page."""
+    shown = pc.load(folder / "s.jsonl").samples._repr_html_()
+    assert "<script>" not in shown
+    assert html.escape("<script>alert(1)</script>") in shown
+
+
+def test_a_notebook_shows_scores_and_signature(folder):
+    """The run shows itself as a table with intervals, reasons and its signature."""
+    shown = pc.load(folder / "s.jsonl", [1, 9])._repr_html_()
+    assert "<td>pass@1</td><td>.2500</td>" in shown
+    assert "k=9 needs 9 samples" in shown
+    assert "signature: benchmark:starter@" in shown
+    assert "pass@1" in repr(pc.load(folder / "s.jsonl"))
+
+
+def test_a_long_table_shows_its_first_rows():
+    """Twenty rows are shown and the others counted; iterating gives all."""
+    table = pc.Table({"a": list(range(30)), "b": ["x" * 200] * 30})
+    shown = table._repr_html_()
+    assert "... and 10 more" in shown
+    assert "x" * 101 not in shown
+    assert (30, {"a": 29, "b": "x" * 200}) == (len(table), list(table)[-1])
+    assert "Table(30 rows: a, b)" == repr(table)
+
+
+def test_tables_become_arrow(folder):
+    """Each table becomes an Arrow table with the same columns."""
+    pytest.importorskip("pyarrow", reason="Arrow tables need the extra tables")
+    run = pc.load(folder / "s.jsonl", [1, 2])
+    for table in (run.scores, run.problems, run.samples):
+        assert list(table.columns) == table.arrow().column_names
+        assert len(table) == table.arrow().num_rows
+
+
+def test_tables_become_data_frames(folder):
+    """Each table becomes a data frame with the same values."""
+    pytest.importorskip("pandas", reason="data frames need the extra tables")
+    run = pc.load(folder / "s.jsonl", [1, 2])
+    assert [True, False, False] == run.samples.pandas()["passed"].tolist()
+    assert [2, 1] == run.problems.pandas()["n"].tolist()
+
+
+@pytest.mark.parametrize(("package", "method"), [("pyarrow", "arrow"), ("pandas", "pandas")])
+def test_what_is_missing_says_how_to_install_it(package, method, monkeypatch):
+    """Without the package the table itself stands, and the conversion names the command that installs it."""
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    with pytest.raises(UsageError, match=r"pip install 'passcurve\[tables\]'"):
+        getattr(pc.Table({"a": [1]}), method)()
+
+
+def test_a_file_of_results_has_scores_and_no_samples(folder):
+    """Of a file of results the counts are known; its samples stand in the file."""
+    run = pc.load(folder / "s.jsonl_results.jsonl", [1])
+    assert 0.25 == run.estimates[0].value
+    with pytest.raises(DataError, match="is no run"):
+        _ = run.samples
+
+
+def test_values_of_other_verdicts_are_not_shown(folder, tmp_path):
+    """Values that belong to an older judging are left out; a damaged file is said."""
+    import shutil
+
+    copy = shutil.copytree(folder / "s.jsonl.passcurve", tmp_path / "copy")
+    kept = copy / "match.jsonl"
+    text = kept.read_text("utf-8")
+    kept.write_text(text.replace('"verdicts":"', '"verdicts":"0'), "utf-8")
+    assert "exact" not in pc.load(copy).samples.columns
+    kept.write_text(text + "{", "utf-8")
+    with pytest.raises(StoreError, match="is damaged"):
+        _ = pc.load(copy).samples
+
+
+@pytest.mark.parametrize(("words", "error"), [(("none",), DataError), (("none", []), UsageError)])
+def test_what_is_not_there_is_said(words, error):
+    """A file that is not there and an empty list of k are errors of ours."""
+    with pytest.raises(error):
+        pc.load(*words)
