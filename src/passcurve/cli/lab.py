@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.output import say_all, say_json, tell, told
+from passcurve.cli.output import say_all, say_json, tell, told, width
 from passcurve.errors import StoreError, UsageError, nearest
 
 app = typer.Typer(
@@ -188,11 +188,11 @@ def pictures(paths: Sequence[Path]) -> Sequence[Path]:
     return paths
 
 
-def _show(found: Any, says: Callable[[Any], list[str]], lines: Callable[[Any], list[str]], as_json: bool) -> None:
+def _show(found: Any, says: Callable[[Any], list[str]], lines: Callable[..., list[str]], as_json: bool) -> None:
     if as_json:
         say_json({**msgspec.to_builtins(found), "says": says(found)})
     else:
-        say_all(lines(found))
+        say_all(lines(found, width()))
 
 
 def draw(picture: Callable[[Any, str], Any], found: Any, paths: Sequence[Path], theme: Theme) -> None:

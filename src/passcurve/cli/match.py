@@ -9,7 +9,7 @@ import typer
 from passcurve import config
 from passcurve.bench import resolve
 from passcurve.cli.lab import JSON, PLOT, THEME, Theme, draw, pictures
-from passcurve.cli.output import say_all, say_json, told
+from passcurve.cli.output import say_all, say_json, told, width
 from passcurve.errors import UsageError
 from passcurve.types import Benchmark, Header
 
@@ -42,7 +42,7 @@ def match(
         if as_json:
             say_json(likeness.match_record(found))
         else:
-            say_all(likeness.match_lines(found))
+            say_all(likeness.match_lines(found, width()))
         draw(likeness.match_picture, values[0], paths, theme)
 
 

@@ -57,7 +57,7 @@ def choose(names: Sequence[str] = ()) -> Chosen:
             missing.setdefault(INSTALL_CODEBLEU if name == "codebleu" else INSTALL, []).append(name)
     notes = tuple(f"no {', '.join(lacking)}: {install}" for install, lacking in missing.items())
     if names and notes:
-        raise UsageError("; ".join(notes))
+        raise UsageError(f"--metrics: {'; '.join(notes)}")
     return Chosen(tuple(found), notes)
 
 

@@ -30,7 +30,7 @@ def urn_says(urn: Any) -> list[str]:
     ]
 
 
-def urn_lines(urn: Any) -> list[str]:
+def urn_lines(urn: Any, width: int | None = None) -> list[str]:
     """Return an urn as text."""
     n, c, k = urn.n, urn.c, urn.k
     steps = [
@@ -55,14 +55,14 @@ def urn_lines(urn: Any) -> list[str]:
     counted = [f"  {urn.failing} of {urn.subsets} subsets hold no right sample"] if len(urn.subsets) < _DIGITS else []
     return [
         f"an urn of {n} samples, {c} right; {k} are drawn and not put back",
-        *table(["", "wrong balls left", "this one wrong", "all wrong so far"], steps),
+        *table(["", "wrong balls left", "this one wrong", "all wrong so far"], steps, width=width),
         *([f"  ... and {len(urn.steps) - _SHOWN} more"] if len(urn.steps) > _SHOWN else []),
         *counted,
         f"  pass@{k} = 1 - {_short(urn.fails)} = {_short(urn.passes)} = {number(urn.passes.value)}",
         "",
-        *table(["c", f"pass@{k}", "", "put back (biased)"], share, left=0),
+        *table(["c", f"pass@{k}", "", "put back (biased)"], share, left=0, width=width),
         "",
-        *table(["in floating point", "ratio", "product", "passcurve", "exact, rounded"], reckoned),
+        *table(["in floating point", "ratio", "product", "passcurve", "exact, rounded"], reckoned, width=width),
         "",
         *(f"  {each}" for each in urn_says(urn)),
     ]
@@ -84,7 +84,7 @@ def estimators_says(found: Any) -> list[str]:
     ]
 
 
-def estimators_lines(found: Any) -> list[str]:
+def estimators_lines(found: Any, width: int | None = None) -> list[str]:
     """Return the estimators as text."""
     names = ("first_k", "repeated", "plug_in", "unbiased")
     heads = [f"first {found.k}", f"t x {found.k}", "plug-in", "unbiased"]
@@ -100,13 +100,13 @@ def estimators_lines(found: Any) -> list[str]:
     return [
         f"p = {found.p:g}, k = {found.k}: the true pass@{found.k} is {number(found.truth)}",
         "  what each gives on average",
-        *table(["n", "t", *heads], exact, left=0),
+        *table(["n", "t", *heads], exact, left=0, width=width),
         "",
         "  how far it strays: standard deviation; of the plug-in also the root mean squared error",
-        *table(["n", "t", *heads, "plug-in rmse"], strays, left=0),
+        *table(["n", "t", *heads, "plug-in rmse"], strays, left=0, width=width),
         "",
         f"  simulated: mean of {found.draws:,} data sets for each n (its standard error), seed {found.seed}",
-        *table(["n", "t", *heads], simulated, left=0),
+        *table(["n", "t", *heads], simulated, left=0, width=width),
         "",
         *(f"  {each}" for each in estimators_says(found)),
     ]
@@ -131,7 +131,7 @@ def budget_says(found: Any) -> list[str]:
     ]
 
 
-def budget_lines(found: Any) -> list[str]:
+def budget_lines(found: Any, width: int | None = None) -> list[str]:
     """Return the smaller runs as text."""
     rows = [
         [
@@ -150,7 +150,7 @@ def budget_lines(found: Any) -> list[str]:
     return [
         f"pass@{found.k} = {number(found.value)} from {found.n} samples of each of {found.m} problems; what parts of "
         "them would have said",
-        *table(heads, rows, left=0),
+        *table(heads, rows, left=0, width=width),
         f"  score and range: {found.draws:,} subsamples without replacement of each size, seed {found.seed}; "
         f"sd: exact; width: of the {found.level:.0%} interval, mean",
         "",
@@ -190,18 +190,18 @@ def temperature_says(found: Any) -> list[str]:
     ]
 
 
-def temperature_lines(found: Any) -> list[str]:
+def temperature_lines(found: Any, width: int | None = None) -> list[str]:
     """Return a sweep as text."""
     what = "simulated decks" if found.simulated else "problems"
     heads = ["T", *(f"pass@{k}" for k in found.k)]
     rows = [[f"{curve.temperature:g}", *map(number, curve.value)] for curve in found.curves]
     lines = [
         f"{len(found.curves)} temperatures, {found.m} {what}, {found.n} samples of each",
-        *table(heads, rows, left=0),
+        *table(heads, rows, left=0, width=width),
     ]
     if found.simulated:
         truth = [[f"{curve.temperature:g}", *map(number, curve.truth)] for curve in found.curves]
-        lines += ["", "  the truth, which a simulation knows", *table(heads, truth, left=0)]
+        lines += ["", "  the truth, which a simulation knows", *table(heads, truth, left=0, width=width)]
     if found.choices:
         heads = ["k", "looks best", "on these samples", "on the other half"]
         heads += ["its truth", "is best", "true hull", "luck (standard error)"] if found.simulated else []
@@ -212,7 +212,7 @@ def temperature_lines(found: Any) -> list[str]:
                 luck = f"{number(each.optimism)} ({number(each.optimism_se)})"
                 row += [number(each.truth), f"{each.true_best:g}", number(each.true_upper), luck]
             rows.append(row)
-        lines += ["", *table(heads, rows, left=0)]
+        lines += ["", *table(heads, rows, left=0, width=width)]
         halves = f"  other half: mean over {found.splits} splits of the samples, seed {found.seed}"
         lines.append(f"{halves}; luck: over {found.sweeps} simulated sweeps" if found.simulated else halves)
     return [*lines, "", *(f"  {each}" for each in temperature_says(found))]
@@ -243,7 +243,7 @@ def mixture_says(found: Any) -> list[str]:
     return [first, second, third]
 
 
-def mixture_lines(found: Any) -> list[str]:
+def mixture_lines(found: Any, width: int | None = None) -> list[str]:
     """Return the curves of models or of a run as text."""
     lines = []
     for model in found.models:
@@ -255,7 +255,7 @@ def mixture_lines(found: Any) -> list[str]:
             + ([f"{number(model.simulated[at])} ({number(model.simulated_se[at])})"] if known else [])
             for at, (k, value, wrong) in enumerate(zip(found.k, model.value, model.wrong, strict=True))
         ]
-        lines += [*table(heads, rows, left=0), ""]
+        lines += [*table(heads, rows, left=0, width=width), ""]
     if any(model.simulated for model in found.models):
         lines.append(f"  simulated: {found.n:,} samples of each of {found.m:,} such problems, seed {found.seed}")
     return [printable(line) for line in lines] + [f"  {each}" for each in mixture_says(found)]

@@ -22,18 +22,18 @@ NAMES = {
 }
 
 
-def match_lines(found: Any) -> Iterator[str]:
+def match_lines(found: Any, width: int | None = None) -> Iterator[str]:
     """Return one run or several as text; of several also their scores, and the pairs that a metric ranks wrongly."""
     for each in found.runs:
-        yield from _run(each)
+        yield from _run(each, width)
         yield ""
     if len(found.runs) > 1:
-        yield from _scores(found)
+        yield from _scores(found, width)
     for note in found.notes:
         yield printable(f"  note: {note}")
 
 
-def _run(each: Any) -> Iterator[str]:
+def _run(each: Any, width: int | None) -> Iterator[str]:
     yield printable(
         f"{each.run}: {each.samples:,} samples of {each.problems} problems of {each.benchmark}, {each.passed:,} passed"
     )
@@ -48,7 +48,7 @@ def _run(each: Any) -> Iterator[str]:
         ]
         for name, one in each.ranked.items()
     ]
-    yield from table(["", "right", "wrong", "AUC within problems", "AUC pooled", "point-biserial"], rows)
+    yield from table(["", "right", "wrong", "AUC within problems", "AUC pooled", "point-biserial"], rows, width=width)
     informative = max((one.informative for one in each.ranked.values()), default=0)
     yield (
         "  right, wrong: mean over the samples that passed and over the others; "
@@ -68,7 +68,7 @@ def _run(each: Any) -> Iterator[str]:
     yield printable(f"  values of each sample: {each.kept}")
 
 
-def _scores(found: Any) -> Iterator[str]:
+def _scores(found: Any, width: int | None) -> Iterator[str]:
     metrics = list(dict.fromkeys(name for each in found.runs for name in each.scores))
     estimates = found.runs[0].estimates
     yield "the same samples, judged and compared (mean over problems)"
@@ -78,7 +78,7 @@ def _scores(found: Any) -> Iterator[str]:
         + [_plain(each.scores.get(name)) for name in metrics]
         for each in found.runs
     ]
-    yield from table(["", *(one.name for one in estimates), *(NAMES[name] for name in metrics)], rows)
+    yield from table(["", *(one.name for one in estimates), *(NAMES[name] for name in metrics)], rows, width=width)
     if not found.inverted and not found.notes:
         yield "  no metric ranks a pair of them the wrong way round"
     for each in found.inverted:
