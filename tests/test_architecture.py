@@ -234,6 +234,24 @@ def test_the_network_is_used_in_one_file():
     assert {"bench/fetch.py"} == users - {path for path in users if path.startswith(("models/", "service/"))}
 
 
+EXTRAS = {"torch": "models/hf.py", "transformers": "models/hf.py", "huggingface_hub": "models/hf.py"}
+"""What has to be installed apart, and the one file that imports it."""
+
+
+def test_an_extra_is_imported_in_one_file():
+    """Each library of an extra is imported in one file, and not when that file is loaded."""
+    users = {(name.partition(".")[0], path) for path in MODULES for name in imports(path)}
+    assert set(EXTRAS.items()) == {(name, path) for name, path in users if name in EXTRAS}
+    top = {
+        name
+        for path in set(EXTRAS.values())
+        for node in tree_of(path).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (each.name for each in node.names)
+    }
+    assert set() == top & EXTRAS.keys()
+
+
 def test_modules_are_loaded_by_a_string_in_two_files_only():
     """``import_module`` and ``__import__`` stand in the registry and in the zygote, and nowhere else."""
     found = set()

@@ -89,6 +89,21 @@ def parse_object(option: str, text: str) -> dict[str, object]:
     return found
 
 
+def parse_assignments(option: str, texts: Sequence[str], known: Sequence[str], whose: str) -> dict[str, str]:
+    """Return what ``NAME=VALUE`` says, several times.  Raises UsageError for a name that ``whose`` does not have."""
+    found = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        name = name.strip().replace("_", "-")
+        if not sign:
+            raise UsageError(f"{option} {text!r} sets nothing; write it like {option} NAME=VALUE")
+        if name not in known:
+            there = f"it has {', '.join(known)}" if known else "it has none"
+            raise UsageError(f"{option} {text!r}: {whose} has no {name!r}{nearest(name, known)} ({there})")
+        found[name] = value.strip()
+    return found
+
+
 def read_options(path: Path, known: Collection[str]) -> dict[str, object]:
     """Return the options of a TOML file, ``known`` being their names with dashes.
 

@@ -89,6 +89,7 @@ PUBLIC: dict[str, str] = {
 
 BACKENDS: dict[str, str] = {
     "command": "passcurve.models.command:Command",
+    "hf": "passcurve.models.hf:HuggingFace",
     "mutant": "passcurve.models.mutant:Mutant",
     "openai": "passcurve.models.openai:OpenAI",
     "recorded": "passcurve.models.recorded:Recorded",

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -170,6 +171,16 @@ def server() -> Iterator[Server]:
     made = Server()
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def llama() -> Path:
+    """Return the folder of the Llama that is made and trained on the spot."""
+    for name in ("torch", "transformers"):
+        pytest.importorskip(name, reason=f"needs {name}: pip install '.[hf]' 'transformers[serving]'")
+    from tiny_models import tiny_llama
+
+    return tiny_llama()
 
 
 @pytest.fixture

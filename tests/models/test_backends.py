@@ -267,10 +267,10 @@ def test_functions_that_fail(order, call, many, said):
 @pytest.mark.parametrize(
     ("spec", "error", "said"),
     [
-        ("opena:x", UnknownNameError, r"did you mean 'openai'\? \(known: command:, mutant:, openai:, recorded:\)"),
+        ("opena:x", UnknownNameError, r"did you mean 'openai'\? \(known: command:, hf:, mutant:, openai:, recorded:\)"),
         ("gpt-4", UnknownNameError, "is it openai:gpt-4"),
         ("mutant", UsageError, "lacks its colon; write it like mutant:"),
-        ("hf:x", UnknownNameError, "names no back end"),
+        ("hg:x", UnknownNameError, "names no back end"),
     ],
 )
 def test_a_back_end_that_is_none(spec, error, said):

@@ -368,6 +368,9 @@ def test_a_file_of_options_that_is_none(typed, tmp_path, text, said):
         (("--model", "openai:x", "--temperature", "hot"), "'hot' is no temperature"),
         (("--model", "openai:x", "--temperature", "0.1,0.2", "--run", "r"), "give a run each"),
         (("--model", "openai:x", "--extra-body", "[1]"), "is no JSON object"),
+        (("--model", "mutant:", "--model-option", "device=cpu"), "mutant: has no 'device' (it has none)"),
+        (("--model", "hf:x", "--model-option", "devic=cpu"), "hf: has no 'devic'; did you mean 'device'"),
+        (("--model", "hf:x", "--model-option", "device"), "sets nothing; write it like --model-option NAME=VALUE"),
         (("--model", "openai:x", "--prompt", "bas"), "did you mean 'base'"),
         (("--model", "openai:x", "--endpoint", "text"), "neither completions nor chat"),
         (
@@ -386,6 +389,19 @@ def test_what_cannot_be_asked(typed, tmp_path, more, said):
     assert said in done.stderr
     assert 1 == len(done.stderr.splitlines())
     assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("model", "lacking", "extra"), [("hf:x", "torch", "hf"), ("hf:x", "transformers", "hf")])
+def test_an_extra_that_is_not_installed(shell, model, lacking, extra):
+    """A back end whose libraries are absent says in one line how to install them."""
+    code = f"import sys; sys.modules[{lacking!r}] = None; from passcurve.__main__ import run; run()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", "starter", "--model", model],
+        cwd=shell.folder, env=shell.env, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (2, "") == (done.returncode, done.stdout)
+    assert 1 == len(done.stderr.splitlines())
+    assert done.stderr.endswith(f"which is not installed: pip install 'passcurve[{extra}]'\n")
 
 
 def test_a_reader_that_goes_away(shell):

@@ -40,7 +40,7 @@ def _from_file(context: typer.Context, path: Optional[Path]) -> Optional[Path]:
 
 def run(
     benchmark: str = typer.Argument(..., help="A known name, as starter, or a file of problems."),
-    model: str = typer.Option(..., help="What writes: openai:NAME, command:PROGRAM, recorded:FILE, mutant:."),
+    model: str = typer.Option(..., help="What writes: openai:NAME, hf:NAME, command:PROGRAM, recorded:FILE, mutant:."),
     n: int = typer.Option(20, "-n", "--samples", min=1, help="Samples of each problem; more than before tops up."),
     temperature: Optional[str] = typer.Option(None, help="0.8 by default; several, as in 0.2,0.8, give a run each."),
     top_p: Optional[float] = typer.Option(None, min=0.0, max=1.0, help="Nucleus sampling; not sent by default."),
@@ -53,6 +53,7 @@ def run(
     base_url: str = typer.Option("http://127.0.0.1:8000/v1", help="Root of an OpenAI-compatible server."),
     api_key_env: str = typer.Option("OPENAI_API_KEY", help="Variable that holds the key, or none."),
     extra_body: str = typer.Option("{}", help="JSON object whose fields go into each request."),
+    model_option: list[str] = typer.Option([], help="NAME=VALUE for the back end, as in device=cuda:0; repeatable."),
     concurrency: int = typer.Option(8, min=1, max=1024, help="Requests that are open at once."),
     per_request: int = typer.Option(1, min=1, help="Samples that one request asks for (n of the server)."),
     request_timeout: float = typer.Option(600.0, min=0.01, help="Seconds that one request may take."),
@@ -125,6 +126,9 @@ def run(
             concurrency=concurrency,
             style="chat" if style.chat else "base",
             seed=seed,
+            options=config.parse_assignments(
+                "--model-option", model_option, kind.options, model.partition(":")[0] + ":"
+            ),
         )
         if note:
             tell(f"passcurve: {note}")

@@ -33,6 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How many orders come at once."""
     style: Style = "base"
     seed: int = 0
+    options: Mapping[str, str] = {}
+    """What is said to one kind of back end only, by the names that it has in ``options``."""
 
 
 class Backend(Protocol):
@@ -40,6 +42,8 @@ class Backend(Protocol):
 
     draws: bool
     """Whether temperature, top-p and the like mean anything to it."""
+    options: tuple[str, ...]
+    """What ``--model-option`` may set."""
     identity: dict[str, str]
     """What of it could change a sample, in words."""
 

@@ -28,6 +28,7 @@ class Command:
     """Asks a program, which may answer out of order."""
 
     draws = True
+    options: tuple[str, ...] = ()
 
     def __init__(self, words: list[str], timeout_s: float) -> None:
         self._words = words

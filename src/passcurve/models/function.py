@@ -21,6 +21,7 @@ class Function:
     """Calls a function for each sample, or once for all samples of an order."""
 
     draws = False
+    options: tuple[str, ...] = ()
 
     def __init__(self, call: One | Many, *, many: bool = False) -> None:
         """Take a function from a prompt to a text; ``many``: from a list of prompts to as many texts."""

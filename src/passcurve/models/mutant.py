@@ -72,6 +72,7 @@ class Mutant:
     """Draws each sample from its problem's deck."""
 
     draws = False
+    options: tuple[str, ...] = ()
 
     def __init__(self, mean: float) -> None:
         self._mean = mean

@@ -46,6 +46,7 @@ class OpenAI:
     """Asks a server, again where that may help, never where it would be refused again."""
 
     draws = True
+    options: tuple[str, ...] = ()
 
     def __init__(self, model: str, settings: Settings) -> None:
         self._model = model
