@@ -88,6 +88,7 @@ PUBLIC: dict[str, str] = {
 
 
 BACKENDS: dict[str, str] = {
+    "anthropic": "passcurve.models.anthropic:Anthropic",
     "command": "passcurve.models.command:Command",
     "hf": "passcurve.models.hf:HuggingFace",
     "mutant": "passcurve.models.mutant:Mutant",

@@ -91,6 +91,9 @@ class Server:
                 self._send(to, 429, {"error": {"message": "slow down"}}, {"retry-after": self.retry_after})
             case "500":
                 self._send(to, 500, {"error": {"message": "it broke"}})
+            case "529":
+                body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+                self._send(to, 529, body, {"retry-after": self.retry_after})
             case "400":
                 self._send(to, 400, {"error": {"message": "top_p must be below 2"}})
             case "401":
@@ -101,6 +104,9 @@ class Server:
                 self._send(to, 422, {"detail": "no such field"})
             case "too long":
                 self._send(to, 400, {"error": {"message": TOO_LONG}})
+            case "prompt too long":
+                words = "prompt is too long: 208310 tokens > 200000 maximum"
+                self._send(to, 400, {"type": "error", "error": {"type": "invalid_request_error", "message": words}})
             case "other limit":
                 words = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
                 self._send(to, 400, {"error": {"message": words}})
@@ -114,7 +120,7 @@ class Server:
                 to.close_connection = True
                 to.connection.close()
             case "slow":
-                text = json.dumps(self._completion(body, fault)).encode()
+                text = json.dumps(self._written(to, body, fault)).encode()
                 to.send_response(200)
                 to.send_header("content-length", str(len(text)))
                 to.end_headers()
@@ -123,7 +129,29 @@ class Server:
                     to.wfile.flush()
                     time.sleep(0.05)
             case _:
-                self._send(to, 200, self._completion(body, fault))
+                self._send(to, 200, self._written(to, body, fault))
+
+    def _written(self, to: BaseHTTPRequestHandler, body: dict[str, Any], fault: str) -> dict[str, Any]:
+        return self._message(body, fault) if to.path.endswith("/messages") else self._completion(body, fault)
+
+    def _message(self, body: dict[str, Any], fault: str) -> dict[str, Any]:
+        """Return an answer as Anthropic's Messages API gives it, what was thought in a block of its own."""
+        blocks = [{"type": "thinking", "thinking": "let me think"}, {"type": "text", "text": self.text(body, 0)}]
+        return {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "tiny-coder-0",
+            "content": [] if fault == "nothing said" else blocks,
+            "stop_reason": "max_tokens" if fault == "cut off" else "end_turn",
+            "stop_sequence": None,
+            "usage": {
+                "input_tokens": 4,
+                "cache_read_input_tokens": 16,
+                "cache_creation_input_tokens": 0,
+                "output_tokens": 7,
+            },
+        }
 
     def _completion(self, body: dict[str, Any], fault: str) -> dict[str, Any]:
         count = 1 if fault == "n ignored" else body.get("n", 1)

@@ -267,7 +267,11 @@ def test_functions_that_fail(order, call, many, said):
 @pytest.mark.parametrize(
     ("spec", "error", "said"),
     [
-        ("opena:x", UnknownNameError, r"did you mean 'openai'\? \(known: command:, hf:, mutant:, openai:, recorded:\)"),
+        (
+            "opena:x",
+            UnknownNameError,
+            r"did you mean 'openai'\? \(known: anthropic:, command:, hf:, mutant:",
+        ),
         ("gpt-4", UnknownNameError, "is it openai:gpt-4"),
         ("mutant", UsageError, "lacks its colon; write it like mutant:"),
         ("hg:x", UnknownNameError, "names no back end"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -223,6 +224,45 @@ def test_chat(client, server, order):
     assert ("    return 0\n", "let me think") == (reply.text, reply.reasoning)
     assert ["system", "user"] == [message["role"] for message in server.asked[0]["messages"]]
     assert "/v1/chat/completions" == server.asked[0]["path"]
+
+
+def test_requests_a_minute(client, server, order):
+    """With a limit no request begins before the one before it has had its share of the minute, whoever asks."""
+    backend = client(requests_per_minute=600)
+    asked = [threading.Thread(target=texts, args=(backend, order(at))) for at in range(6)]
+    for thread in asked:
+        thread.start()
+    for thread in asked:
+        thread.join(10)
+    gaps = [later - earlier for earlier, later in pairwise(sorted(server.at))]
+    # What the way to the server takes differs a little from request to request.
+    assert 5 == len(gaps)
+    assert min(gaps) > 0.05
+    assert sum(gaps) > 0.45
+
+
+def test_tokens_a_minute(client, server, order):
+    """With a limit of tokens, what the server counted decides, not what was thought beforehand."""
+    # Thought: 8 // 3 + 64 tokens a request, which is 6.6 s for ten; counted: 20 + 7, which is 2.43 s for the nine gaps.
+    backend = client(tokens_per_minute=6000)
+    for at in range(10):
+        texts(backend, order(at, max_tokens=64))
+    assert 9 * 27 / 100 * 0.95 < server.at[-1] - server.at[0] < 5.0
+
+
+def test_a_wait_that_a_server_asks_for_is_everybodys(client, server, order):
+    """After Retry-After nobody asks before that time is over."""
+    server.retry_after = "0.6"
+    server.fault = lambda number, body: "429" if number == 0 else ""
+    backend = client()
+    first = threading.Thread(target=texts, args=(backend, order(0)))
+    first.start()
+    while not server.asked:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    texts(backend, order(1))
+    first.join(10)
+    assert min(server.at[1:]) - server.at[0] >= 0.6
 
 
 def test_closing_ends_a_wait(client, server, order):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -18,6 +19,7 @@ from passcurve.errors import UsageError
 from passcurve.types import Decoding, Generation, Limits, Prices
 
 if TYPE_CHECKING:
+    from passcurve.models.backend import Remote
     from passcurve.pipeline import Request, Result
 
 _DEFAULT_TEMPERATURE = "0.8"
@@ -40,7 +42,7 @@ def _from_file(context: typer.Context, path: Optional[Path]) -> Optional[Path]:
 
 def run(
     benchmark: str = typer.Argument(..., help="A known name, as starter, or a file of problems."),
-    model: str = typer.Option(..., help="What writes: openai:NAME, hf:NAME, command:PROGRAM, recorded:FILE, mutant:."),
+    model: str = typer.Option(..., help="What writes: openai:NAME, anthropic:NAME, hf:NAME, command:PROGRAM, ..."),
     n: int = typer.Option(20, "-n", "--samples", min=1, help="Samples of each problem; more than before tops up."),
     temperature: Optional[str] = typer.Option(None, help="0.8 by default; several, as in 0.2,0.8, give a run each."),
     top_p: Optional[float] = typer.Option(None, min=0.0, max=1.0, help="Nucleus sampling; not sent by default."),
@@ -50,12 +52,14 @@ def run(
     prompt: Optional[str] = typer.Option(None, help="base, chat, or a file with {{ prompt }} in it."),
     system: str = typer.Option("", help="What a conversation begins with."),
     endpoint: Optional[str] = typer.Option(None, help="completions or chat; by default as the prompt needs it."),
-    base_url: str = typer.Option("http://127.0.0.1:8000/v1", help="Root of an OpenAI-compatible server."),
-    api_key_env: str = typer.Option("OPENAI_API_KEY", help="Variable that holds the key, or none."),
+    base_url: Optional[str] = typer.Option(None, help="Root of the server, /v1 included."),
+    api_key_env: Optional[str] = typer.Option(None, help="Variable that holds the key, or none."),
     extra_body: str = typer.Option("{}", help="JSON object whose fields go into each request."),
     model_option: list[str] = typer.Option([], help="NAME=VALUE for the back end, as in device=cuda:0; repeatable."),
     concurrency: int = typer.Option(8, min=1, max=1024, help="Requests that are open at once."),
     per_request: int = typer.Option(1, min=1, help="Samples that one request asks for (n of the server)."),
+    rpm: Optional[float] = typer.Option(None, min=0.001, help="Most requests a minute."),
+    tpm: Optional[float] = typer.Option(None, min=0.001, help="Most tokens a minute, read and written."),
     request_timeout: float = typer.Option(600.0, min=0.01, help="Seconds that one request may take."),
     max_retries: int = typer.Option(6, min=0, help="How often a request that failed is sent again."),
     prices: Optional[Path] = typer.Option(None, help="TOML file that says what tokens cost."),
@@ -107,7 +111,9 @@ def run(
             raise UsageError("several temperatures give a run each: leave --run and --results out")
         costs = config.read_prices(prices, model) if prices is not None else None
         chosen = resolve.load(benchmark, config.cache_dir())
-        style = _style(prompt, endpoint, system)
+        style = _style(prompt, endpoint, system, model, kind.remote)
+        said = {"--base-url": base_url, "--api-key-env": api_key_env, "--rpm": rpm, "--tpm": tpm}
+        server = _server(model, kind.remote, said)
         # Loaded now: what a wrong command line says should not wait for it.
         from passcurve import generation, pipeline
         from passcurve.models.backend import Settings
@@ -117,9 +123,11 @@ def run(
         made = prompts.prompts(choose_problems(chosen, problems), style)
         stops = tuple(stop) or (HUMAN_EVAL if kind.draws and not style.chat else ())
         settings = Settings(
-            base_url=base_url,
-            api_key=config.api_key(api_key_env),
-            api_key_name=api_key_env,
+            base_url=base_url or server.base_url,
+            api_key=config.api_key(api_key_env or server.api_key_name),
+            api_key_name=api_key_env or server.api_key_name,
+            requests_per_minute=rpm,
+            tokens_per_minute=tpm,
             request_timeout_s=request_timeout,
             max_retries=max_retries,
             extra_body=config.parse_object("--extra-body", extra_body),
@@ -228,11 +236,25 @@ def _say(found: list[Result], temperatures: tuple[float | None, ...], prices: Pr
         say_all(sweep_lines(rows))
 
 
-def _style(prompt: str | None, endpoint: str | None, system: str) -> prompts.Style:
+def _style(prompt: str | None, endpoint: str | None, system: str, model: str, remote: Remote | None) -> prompts.Style:
     if endpoint not in (None, "completions", "chat"):
         raise UsageError(f"--endpoint {endpoint!r} is neither completions nor chat")
     chat = None if endpoint is None else endpoint == "chat"
+    if remote is not None and remote.styles == ("chat",):
+        if prompt == "base" or endpoint == "completions":
+            raise UsageError(f"--model {model!r} answers conversations only; use --prompt chat, or a template of yours")
+        chat = True
     return prompts.style(prompt or ("chat" if chat else "base"), chat=chat, system=system)
+
+
+def _server(model: str, remote: Remote | None, asked: Mapping[str, object]) -> Remote:
+    """Return where a back end's server is, or nothing where it has none."""
+    given = [name for name, value in asked.items() if value is not None]
+    if remote is None and given:
+        raise UsageError(f"--model {model!r} asks no server; leave {' and '.join(given)} out")
+    from passcurve.models.backend import Remote
+
+    return remote or Remote(base_url="", api_key_name="none")
 
 
 def _folder(benchmark: str, model: str, temperature: float | None) -> str:

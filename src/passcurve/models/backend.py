@@ -14,17 +14,29 @@ Style = Literal["base", "chat"]
 """A prompt that the model continues, or a conversation that it answers."""
 
 
+class Remote(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a back end's server is when nobody says where, and which variable holds its key."""
+
+    base_url: str
+    api_key_name: str
+    styles: tuple[Style, ...] = ("base", "chat")
+    """What it can be shown."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a user may say of a back end; none of it is stored but what the back end tells as its identity."""
 
-    base_url: str = "http://127.0.0.1:8000/v1"
-    """Root of an OpenAI-compatible server, ``/v1`` included."""
+    base_url: str = ""
+    """Root of a server, ``/v1`` included."""
     api_key: str = ""
     api_key_name: str = ""
     """The variable that the key was taken from, for messages."""
     request_timeout_s: float = 600.0
     """Of one request, from sending it to the last byte of its answer."""
     max_retries: int = 6
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    """Read and written together."""
     first_wait_s: float = 0.5
     """Before a request is sent again; doubled each time."""
     extra_body: Mapping[str, object] = {}
@@ -42,6 +54,8 @@ class Backend(Protocol):
 
     draws: bool
     """Whether temperature, top-p and the like mean anything to it."""
+    remote: Remote | None
+    """Set where a server is asked."""
     options: tuple[str, ...]
     """What ``--model-option`` may set."""
     identity: dict[str, str]

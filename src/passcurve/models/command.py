@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from passcurve.errors import ModelError, RefusedError, UsageError
-from passcurve.models.backend import Settings, conversation, sample_seed
+from passcurve.models.backend import Remote, Settings, conversation, sample_seed
 from passcurve.types import Order, Reply, SampleKey
 
 _ENDING_S = 2.0
@@ -29,6 +29,7 @@ class Command:
 
     draws = True
     options: tuple[str, ...] = ()
+    remote: Remote | None = None
 
     def __init__(self, words: list[str], timeout_s: float) -> None:
         self._words = words

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Self
 
 from passcurve.errors import ModelError, RefusedError, UsageError
-from passcurve.models.backend import Settings, sample_seed
+from passcurve.models.backend import Remote, Settings, sample_seed
 from passcurve.types import Order, Reply, SampleKey
 
 One = Callable[[str], "str | Awaitable[str]"]
@@ -22,6 +22,7 @@ class Function:
 
     draws = False
     options: tuple[str, ...] = ()
+    remote: Remote | None = None
 
     def __init__(self, call: One | Many, *, many: bool = False) -> None:
         """Take a function from a prompt to a text; ``many``: from a list of prompts to as many texts."""

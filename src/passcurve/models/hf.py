@@ -23,7 +23,7 @@ from typing import Any, Self
 import msgspec
 
 from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongError, UsageError, nearest
-from passcurve.models.backend import Settings, conversation, sample_seed
+from passcurve.models.backend import Remote, Settings, conversation, sample_seed
 from passcurve.models.drawing import Noise, Stops, continued
 from passcurve.models.together import Row, Together, fail
 from passcurve.types import Decoding, Order, Prompt, Reply, SampleKey
@@ -71,6 +71,7 @@ class HuggingFace:
 
     draws = True
     options: tuple[str, ...] = tuple(_OPTIONS)
+    remote: Remote | None = None
 
     def __init__(self, name: str, settings: Settings) -> None:
         chosen = _Chosen.of(settings)

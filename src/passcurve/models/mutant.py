@@ -18,7 +18,7 @@ from typing import Self
 import msgspec
 
 from passcurve.errors import DataError, UsageError
-from passcurve.models.backend import Settings, sample_seed
+from passcurve.models.backend import Remote, Settings, sample_seed
 from passcurve.types import Order, Prompt, Reply, SampleKey
 
 MUTATIONS = 8
@@ -73,6 +73,7 @@ class Mutant:
 
     draws = False
     options: tuple[str, ...] = ()
+    remote: Remote | None = None
 
     def __init__(self, mean: float) -> None:
         self._mean = mean

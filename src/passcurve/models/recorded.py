@@ -12,7 +12,7 @@ from typing import Self
 import msgspec
 
 from passcurve.errors import DataError, ModelError, UsageError
-from passcurve.models.backend import Settings
+from passcurve.models.backend import Remote, Settings
 from passcurve.types import Order, Reply, SampleKey
 
 
@@ -30,6 +30,7 @@ class Recorded:
 
     draws = False
     options: tuple[str, ...] = ()
+    remote: Remote | None = None
 
     def __init__(self, path: Path) -> None:
         self._path = path
