@@ -94,6 +94,7 @@ BACKENDS: dict[str, str] = {
     "mutant": "passcurve.models.mutant:Mutant",
     "openai": "passcurve.models.openai:OpenAI",
     "recorded": "passcurve.models.recorded:Recorded",
+    "vllm": "passcurve.models.vllm:Vllm",
 }
 """What can write samples, by what stands before the colon in ``--model``."""
 
