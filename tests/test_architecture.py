@@ -234,7 +234,13 @@ def test_the_network_is_used_in_one_file():
     assert {"bench/fetch.py"} == users - {path for path in users if path.startswith(("models/", "service/"))}
 
 
-EXTRAS = {"torch": "models/hf.py", "transformers": "models/hf.py", "huggingface_hub": "models/hf.py"}
+EXTRAS = {
+    "huggingface_hub": "models/hf.py",
+    "jinja2": "bench/jinja.py",
+    "torch": "models/hf.py",
+    "transformers": "models/hf.py",
+    "vllm": "models/vllm.py",
+}
 """What has to be installed apart, and the one file that imports it."""
 
 

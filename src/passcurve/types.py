@@ -43,6 +43,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Source that defines ``check(candidate)``."""
     reference: str | None = None
     """The canonical solution as a completion of the prompt; None where the benchmark has none."""
+    suffix: str = ""
+    """What follows the completion, where a gap is to be filled in."""
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,10 +96,12 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     problem_id: str
     text: str = ""
-    """To be continued; empty when there are messages."""
+    """To be continued, or with a gap to be filled in; empty when there are messages."""
     messages: tuple[Message, ...] = ()
     stub: str
     """The problem's own prompt, which a completion continues."""
+    suffix: str = ""
+    """The problem's own suffix, which follows the completion."""
     reference: str | None = None
     """For back ends that are no model; no other looks at it."""
 

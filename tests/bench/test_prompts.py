@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+from msgspec.structs import replace
 
 from passcurve.bench.prompts import digest, prompts, style
 from passcurve.errors import DataError, UsageError
@@ -28,6 +31,78 @@ def test_chat_asks_for_the_function():
     assert ["system", "user"] == [message.role for message in found.messages]
     assert f"```python\n{PROBLEM.prompt.rstrip()}\n```" in found.messages[1].content
     assert "" == found.text
+
+
+GAP = Problem(
+    id="p/1", prompt="def f(a):\n    b = ", suffix="\n    return b\n", entry_point="f", test="t", reference="a + 1"
+)
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [
+        ("starcoder", "<fim_prefix>def f(a):\n    b = <fim_suffix>\n    return b\n<fim_middle>"),
+        ("codellama", "<PRE> def f(a):\n    b =  <SUF>\n    return b\n <MID>"),
+        ("qwen", "<|fim_prefix|>def f(a):\n    b = <|fim_suffix|>\n    return b\n<|fim_middle|>"),
+    ],
+)
+def test_a_gap_is_shown_as_a_family_of_models_knows_it(family, expected):
+    """What stands before and behind the gap is there to the letter, between the family's own marks."""
+    (found,) = prompts([GAP], style(f"fim:{family}"))
+    assert (expected, GAP.prompt, GAP.suffix) == (found.text, found.stub, found.suffix)
+
+
+def test_a_template_may_have_a_gap(tmp_path):
+    """A template of one's own can have both sides, and the digest is of both."""
+    (tmp_path / "t.txt").write_text("[{{ suffix }}|{{ prompt }}]", "utf-8")
+    found = prompts([GAP], style(str(tmp_path / "t.txt")))
+    assert "[\n    return b\n|def f(a):\n    b = ]" == found[0].text
+    other = prompts([replace(GAP, suffix="")], style(str(tmp_path / "t.txt")))
+    assert digest(found) != digest(other)
+
+
+@pytest.mark.parametrize(("name", "said"), [("fim:starcode", "did you mean 'starcoder'"), ("fim:", "names no family")])
+def test_a_family_that_is_none(name, said):
+    """An unknown family is told with the nearest and all there are."""
+    with pytest.raises(UsageError, match=said):
+        style(name)
+
+
+def test_a_template_in_jinjas_language(tmp_path):
+    """A name that ends in .j2 makes conditions and filters mean something; the last line end is kept."""
+    (tmp_path / "t.j2").write_text(
+        "{% if suffix %}Fill: {{ prompt }}___{{ suffix }}{% else %}{{ prompt | trim }}{% endif %}\n({{ task_id }})\n"
+    )
+    by = style(str(tmp_path / "t.j2"))
+    # The line end behind a statement belongs to the statement.
+    assert [f"Fill: {GAP.prompt}___{GAP.suffix}(p/1)\n", f"{PROBLEM.prompt.strip()}(p/0)\n"] == [
+        each.text for each in prompts([GAP, PROBLEM], by)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{{ promt }}", "uses 'promt'; did you mean 'prompt'"),
+        ("{% if %}{{ prompt }}", "t.j2', line 1: "),
+        ("Write something.", "would not see the problem"),
+        ("{{ prompt.__class__.__mro__ }}", "fails on problem 'p/0': access to attribute"),
+        ("{{ prompt | nonsense }}", "t.j2', line 1: No filter named 'nonsense'"),
+    ],
+)
+def test_a_template_in_jinjas_language_that_is_none(tmp_path, text, said):
+    """Wrong names, wrong words and what reaches for the process itself are told with the file, without a trace."""
+    (tmp_path / "t.j2").write_text(text, "utf-8")
+    with pytest.raises(DataError, match=said):
+        prompts([PROBLEM], style(str(tmp_path / "t.j2")))
+
+
+def test_jinja_that_is_not_installed(tmp_path, monkeypatch):
+    """Without the extra one line says how to have it."""
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    (tmp_path / "t.j2").write_text("{{ prompt }}", "utf-8")
+    with pytest.raises(UsageError, match=r"needs jinja2, which is not installed: pip install 'passcurve\[jinja\]'"):
+        style(str(tmp_path / "t.j2"))
 
 
 def test_the_digest_is_of_what_is_shown():

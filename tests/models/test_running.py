@@ -136,6 +136,34 @@ def test_a_template_of_ones_own(shell, server, answers, words):
     assert f"# starter/0: {row['entry_point']}\n{row['prompt']}" == server.asked[0]["prompt"]
 
 
+def test_a_gap_that_is_filled(shell, server):
+    """Where a problem has a suffix, a sample is what stands between: so the model is asked, so the program is made."""
+    problem = {
+        "task_id": "gap/0",
+        "prompt": "def f(a):\n    b = ",
+        "suffix": "\n    return b\n",
+        "entry_point": "f",
+        "canonical_solution": "a + 1",
+        "test": "def check(candidate):\n    assert candidate(2) == 3\n    assert candidate(-1) == 0\n",
+    }
+    shell.write("gap.jsonl", [problem])
+    server.text = lambda body, choice: ["a + 1", "a - 1", "1 + a", "a +"][body["seed"] % 4]
+    words = ("--base-url", server.url, "-n", 12, "--prompt", "fim:starcoder", "--run", "r", "--json")
+    done = shell("run", "gap.jsonl", "--model", "openai:m", *words)
+    assert 0 == done.code, done.err
+    assert "<fim_prefix>def f(a):\n    b = <fim_suffix>\n    return b\n<fim_middle>" == server.asked[0]["prompt"]
+    seeds = [body["seed"] % 4 for body in server.asked]
+    statuses = done.record["statuses"]
+    assert (seeds.count(0) + seeds.count(2), seeds.count(1), seeds.count(3)) == tuple(
+        statuses[name] for name in ("passed", "failed", "compile")
+    )
+    assert 12 == len(seeds) > seeds.count(1) > 0
+    assert "|prompt:fim:starcoder@" in done.record["signature"]
+    assert 0 == shell("bench", "check", "gap.jsonl").code
+    mutated = shell("run", "gap.jsonl", "--model", "mutant:0.5", "-n", 20, "--run", "m", "--json").record["statuses"]
+    assert 0 < mutated["passed"] < 20 == mutated["passed"] + mutated["failed"]
+
+
 @pytest.mark.long
 def test_faults_that_pass_leave_no_trace(shell, server, answers, words):
     """Whatever fails and passes, every sample is there once, and the verdicts are those of a quiet run."""
@@ -392,7 +420,9 @@ def test_what_cannot_be_asked(typed, tmp_path, more, said):
     assert [] == list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("model", "lacking", "extra"), [("hf:x", "torch", "hf"), ("hf:x", "transformers", "hf")])
+@pytest.mark.parametrize(
+    ("model", "lacking", "extra"), [("hf:x", "torch", "hf"), ("hf:x", "transformers", "hf"), ("vllm:x", "vllm", "vllm")]
+)
 def test_an_extra_that_is_not_installed(shell, model, lacking, extra):
     """A back end whose libraries are absent says in one line how to install them."""
     code = f"import sys; sys.modules[{lacking!r}] = None; from passcurve.__main__ import run; run()"

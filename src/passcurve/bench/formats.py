@@ -23,7 +23,7 @@ MAX_BYTES = 1 << 30
 _GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _REQUIRED = ("task_id", "prompt", "entry_point", "test")
-_OPTIONAL = ("canonical_solution",)
+_OPTIONAL = ("canonical_solution", "suffix")
 _JSON_KINDS = {
     dict: "an object",
     list: "an array",
@@ -97,6 +97,8 @@ def digest_of(problems: Iterable[Problem]) -> str:
             "entry_point": problem.entry_point,
             "test": problem.test,
             "reference": problem.reference,
+            # Only where there is one, so that benchmarks without keep their digests.
+            **({"suffix": problem.suffix} if problem.suffix else {}),
         }
         for problem in problems
     ]
@@ -156,6 +158,7 @@ def _problem(row: _Row) -> Problem:
         entry_point=entry_point,
         test=test,
         reference=reference if reference.strip() else None,
+        suffix=_text(row, "suffix") if row.fields.get("suffix") is not None else "",
     )
 
 

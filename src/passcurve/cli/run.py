@@ -49,7 +49,7 @@ def run(
     max_tokens: int = typer.Option(_DEFAULT_TOKENS, min=1, help="Most tokens of a completion."),
     stop: list[str] = typer.Option([], help="A text before which a completion ends; may be given more than once."),
     seed: int = typer.Option(0, help="From which the seed of each sample follows."),
-    prompt: Optional[str] = typer.Option(None, help="base, chat, or a file with {{ prompt }} in it."),
+    prompt: Optional[str] = typer.Option(None, help="base, chat, fim:FAMILY, or a file with {{ prompt }} in it."),
     system: str = typer.Option("", help="What a conversation begins with."),
     endpoint: Optional[str] = typer.Option(None, help="completions or chat; by default as the prompt needs it."),
     base_url: Optional[str] = typer.Option(None, help="Root of the server, /v1 included."),

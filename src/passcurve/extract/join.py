@@ -21,10 +21,10 @@ _SHOWN = 5
 
 
 def as_written(task: Task, text: str) -> Change:
-    """Put a completion behind the prompt, which it continues; a solution stands by itself."""
+    """Put a completion behind the prompt, which it continues, and before the suffix; a solution stands by itself."""
     if task.form == "solution":
         return Change(text=text, said=_WHOLE)
-    return Change(text=task.problem.prompt + text, said=_JOINED)
+    return Change(text=task.problem.prompt + text + task.problem.suffix, said=_JOINED)
 
 
 def if_it_answers(task: Task, text: str) -> Change | None:
@@ -87,13 +87,14 @@ def continuation(task: Task, text: str, *, cut: bool = False) -> Continuation | 
     """Return the program of a text that continues the prompt, in the first indentation in which it answers.
 
     With ``cut`` lines at its end that are no Python are left out; the indentation that keeps most of them is taken.
+    Where a suffix follows, nothing is left out: what a gap is filled with ends where the suffix begins.
     """
-    prompt = task.problem.prompt
+    prompt, suffix = task.problem.prompt, task.problem.suffix
     best: Continuation | None = None
     for variant, said in _indented(text, _indentation(task)):
         head = prompt if not said or prompt.endswith("\n") else prompt + "\n"
-        program = head + variant
-        if cut:
+        program = head + variant + suffix
+        if cut and not suffix:
             program = task.parser.prefix(program)
         if len(program) > len(head) and answers(task.parser.read(program).tree, task.problem.entry_point):
             lines = program[len(head) :].count("\n") + 1

@@ -116,7 +116,7 @@ def settles(outcome: Outcome) -> bool:
 
 def reference_program(problem: Problem) -> str | None:
     """Return the reference solution as a whole program, or None."""
-    return None if problem.reference is None else problem.prompt + problem.reference
+    return None if problem.reference is None else problem.prompt + problem.reference + problem.suffix
 
 
 def _seed(problem: Problem, seed: int) -> int:

@@ -94,7 +94,7 @@ class Mutant:
     def generate(self, order: Order) -> Iterator[Reply]:
         """Yield draws; raises DataError when a problem has no reference to mutate."""
         prompt = order.prompt
-        cards = self._deck(order.decoding.seed, prompt.problem_id, prompt.stub, prompt.reference)
+        cards = self._deck(order.decoding.seed, prompt.problem_id, prompt.stub, prompt.reference, prompt.suffix)
         for index in order.indices:
             seed = sample_seed(order.decoding.seed, prompt.problem_id, index)
             drawn = random.Random(seed).choices(cards, [card.weight for card in cards])[0]
@@ -103,8 +103,8 @@ class Mutant:
     def close(self) -> None:
         """Do nothing: it holds nothing."""
 
-    def _made(self, seed: int, problem_id: str, stub: str, reference: str | None) -> tuple[Card, ...]:
-        prompt = Prompt(problem_id=problem_id, stub=stub, reference=reference)
+    def _made(self, seed: int, problem_id: str, stub: str, reference: str | None, suffix: str) -> tuple[Card, ...]:
+        prompt = Prompt(problem_id=problem_id, stub=stub, reference=reference, suffix=suffix)
         return deck(prompt, seed, self._mean)
 
 
@@ -119,7 +119,7 @@ def deck(prompt: Prompt, seed: int, mean: float = 0.4) -> tuple[Card, ...]:
     rng = random.Random(f"{seed}/{prompt.problem_id}")
     weight = mean if mean in (0.0, 1.0) else rng.betavariate(_SPREAD * mean, _SPREAD * (1.0 - mean))
     try:
-        wrong = mutations(prompt.stub, prompt.reference)
+        wrong = mutations(prompt.stub, prompt.reference, prompt.suffix)
     except SyntaxError as error:
         raise DataError(f"mutant: the reference of {prompt.problem_id!r} is no Python: {error.msg}") from None
     # What cannot be mutated can still be left out.
@@ -132,23 +132,23 @@ def deck(prompt: Prompt, seed: int, mean: float = 0.4) -> tuple[Card, ...]:
     )
 
 
-def mutations(stub: str, reference: str) -> list[str]:
+def mutations(stub: str, reference: str, suffix: str = "") -> list[str]:
     """Return each completion that differs from the reference in one place and is still Python, in the order of places.
 
-    Raises SyntaxError when stub and reference together are no Python.
+    Raises SyntaxError when stub, reference and suffix together are no Python.
     """
-    source = (stub + reference).encode()
-    begin = len(stub.encode())
+    source = (stub + reference + suffix).encode()
+    begin, behind = len(stub.encode()), len(suffix.encode())
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     found: dict[str, None] = {}
     for node in _walk(ast.parse(source)):
         for edit in _edits(node, source, starts):
-            if edit.start >= begin:
-                text = source[begin : edit.start] + edit.text + source[edit.end :]
-                if _is_python(source[:begin] + text):
-                    found[text.decode()] = None
+            if edit.start >= begin and edit.end <= len(source) - behind:
+                whole = source[: edit.start] + edit.text + source[edit.end :]
+                if _is_python(whole):
+                    found[whole[begin : len(whole) - behind].decode()] = None
     found.pop(reference, None)
     return list(found)
 
