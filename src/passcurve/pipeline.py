@@ -77,7 +77,7 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
     Raises Interrupted when the user stops it (what was done is stored), and each room's errors.
     """
     ids = [problem.id for problem in request.benchmark.problems]
-    source = FileSource(request.samples, ids, strict=request.strict, follow_s=request.follow_s)
+    source = FileSource(request.samples, ids, strict=request.strict, follow_s=request.follow_s, ended=request.ended)
     return _judge(request, lambda: source, watch)
 
 

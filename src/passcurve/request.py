@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -58,6 +59,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The policy by which texts become programs; ``docs/extraction.md`` has them all."""
     follow_s: float | None = None
     """The file grows: it is read until it has not for so many seconds."""
+    ended: Callable[[], bool] | None = None
+    """Says that the file that grows is whole, where that is known; then the seconds do not count."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):

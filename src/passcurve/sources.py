@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final, Protocol
+from typing import BinaryIO, Final, Protocol
 
 from passcurve.errors import DataError
 from passcurve.generation import Generating
@@ -17,6 +19,9 @@ from passcurve.types import Completion, Generated
 
 MALFORMED = 1000
 """Lines that are no rows of which the reasons are kept."""
+
+
+_PIECE_BYTES = 1 << 20
 
 
 class End(enum.Enum):
@@ -64,10 +69,18 @@ class Source(Protocol):
 
 
 class FileSource:
-    """A file of samples; with ``follow_s`` one that grows, until it has not for so many seconds."""
+    """A file of samples; with ``follow_s`` one that grows, until it rests for so many seconds or ``ended`` says so."""
 
-    def __init__(self, path: Path, known: Sequence[str], *, strict: bool, follow_s: float | None = None) -> None:
-        self._path, self._known, self._strict, self._follow_s = path, known, strict, follow_s
+    def __init__(
+        self,
+        path: Path,
+        known: Sequence[str],
+        *,
+        strict: bool,
+        follow_s: float | None = None,
+        ended: Callable[[], bool] | None = None,
+    ) -> None:
+        self._path, self._known, self._strict, self._follow_s, self._ended = path, known, strict, follow_s, ended
         self.seen = 0
         self.malformed: list[BadLine] = []
         self.malformed_lines = 0
@@ -81,7 +94,7 @@ class FileSource:
         if self._follow_s is None:
             rows: Iterable[Completion | BadLine | None] = read_rows(self._path, self._known)
         else:
-            rows = follow_rows(self._path, self._known, self._follow_s)
+            rows = follow_rows(self._path, self._known, self._follow_s, self._ended)
         for row in rows:
             if row is None:
                 yield None
@@ -108,6 +121,51 @@ class FileSource:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+class Spool:
+    """Copies a stream into a file while others read that; the file is whole once ``ended``."""
+
+    def __init__(self, stream: BinaryIO, path: Path) -> None:
+        """Begin to copy; raises DataError when the file cannot be written."""
+        self._stream, self._path = stream, path
+        self._error = ""
+        self._ended = threading.Event()
+        try:
+            # Unbuffered: what a generator has written is judged, not kept until there is more.
+            self._file = path.open("wb", buffering=0)
+        except OSError as error:
+            raise self._failure(error) from None
+        threading.Thread(target=self._copy, name="passcurve-spool", daemon=True).start()
+
+    def ended(self) -> bool:
+        """Say whether everything is in the file, or nothing more will come."""
+        return self._ended.is_set()
+
+    def wait(self) -> None:
+        """Wait until it has ended."""
+        self._ended.wait()
+
+    def check(self) -> None:
+        """Raise DataError when not everything could be kept."""
+        if self._error:
+            raise DataError(self._error)
+
+    def _copy(self) -> None:
+        try:
+            with self._file as file:
+                # As much as is there, whenever something is.
+                while piece := os.read(self._stream.fileno(), _PIECE_BYTES):
+                    left = memoryview(piece)
+                    while left:
+                        left = left[file.write(left) :]
+        except OSError as error:
+            self._error = str(self._failure(error))
+        finally:
+            self._ended.set()
+
+    def _failure(self, error: OSError) -> DataError:
+        return DataError(f"cannot keep the samples in {str(self._path)!r}: {error.strerror or error}")
 
 
 class ModelSource:

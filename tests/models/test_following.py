@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import subprocess
 import time
 
 import pytest
@@ -49,10 +51,25 @@ def test_a_file_that_becomes_shorter(tmp_path):
         next(lines)
 
 
+def test_a_file_of_which_the_end_is_known(tmp_path):
+    """Where somebody knows that the file is whole, no time of rest ends it before, and all of it is read."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"one\n")
+    whole = []
+    lines = follow_lines(path, 0.01, lambda: bool(whole))
+    assert b"one" == next(lines)
+    time.sleep(0.05)
+    assert NOT_YET is next(lines)
+    with path.open("ab") as file:
+        file.write(b"two\nthree")
+    whole.append(True)
+    assert [b"two", b"three"] == list(lines)
+
+
 def test_a_compressed_file(tmp_path):
-    """A compressed file cannot be followed, and that is said."""
+    """A compressed file cannot be followed, and that is said, with the reason and what to do."""
     (tmp_path / "s.jsonl.gz").write_bytes(b"\x1f\x8b\x08\x00")
-    with pytest.raises(DataError, match="is compressed"):
+    with pytest.raises(DataError, match=r"is compressed.*in blocks.*write \.jsonl, or judge the file once it is whole"):
         next(follow_lines(tmp_path / "s.jsonl.gz", 0.1))
 
 
@@ -86,3 +103,33 @@ def test_a_file_is_judged_while_it_is_written(shell, starter):
     found = json.loads(out)
     assert (12, 4, 4) == (found["samples"], found["statuses"]["passed"], found["statuses"]["compile"])
     assert 12 == len(shell.rows("s.jsonl_results.jsonl"))
+
+
+def test_standard_input_is_judged_while_it_is_written(shell, starter):
+    """Verdicts are stored before the pipe is closed, whose end is the end however long it rests."""
+    rows = starter.mixed(["starter/0", "starter/1"], 6)
+    lines = [json.dumps(row).encode() + b"\n" for row in rows]
+    words = ("judge", "-", "--follow", "--idle", "0.2", "--run", "r", "--subset", "--json")
+    session = shell.start(*words, stdin=subprocess.PIPE)
+    # The first row comes in two halves, and its task id tells the benchmark.
+    session.stdin.write(lines[0][:9])
+    session.stdin.flush()
+    time.sleep(0.5)
+    session.stdin.write(lines[0][9:] + b"".join(lines[1:6]))
+    session.stdin.flush()
+    deadline = time.monotonic() + 60
+    while sum(part.read_bytes().count(b"\n") - 1 for part in (shell.folder / "r").glob("verdicts-*.jsonl")) < 6:
+        assert time.monotonic() < deadline
+        assert session.poll() is None
+        time.sleep(0.02)
+    out, err = session.communicate(b"".join(lines[6:]).removesuffix(b"\n"), timeout=60)
+    assert 0 == session.returncode, err
+    found = json.loads(out)
+    assert (12, 4, 4) == (found["samples"], found["statuses"]["passed"], found["statuses"]["compile"])
+
+
+def test_compressed_rows_on_standard_input(shell):
+    """What cannot be followed there is told in one line."""
+    done = shell("judge", "-", "--follow", "--run", "r", "--benchmark", "starter", stdin=gzip.compress(b"{}\n"))
+    assert (2, "", 1) == (done.code, done.out, len(done.err.splitlines()))
+    assert "is compressed" in done.err

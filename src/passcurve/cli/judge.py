@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 import typer
 
@@ -17,7 +16,11 @@ from passcurve.cli.verdicts import Clock, Isolation, VerdictMode, exit_code, lin
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Benchmark, Limits
 
+if TYPE_CHECKING:
+    from passcurve.sources import Spool
+
 _LOOK_S = 0.05
+_HEAD_BYTES = 1 << 20
 
 
 def judge(
@@ -49,7 +52,7 @@ def judge(
     ),
     fail_under: list[str] = typer.Option([], "--fail-under", help="Exit with 3 when below, as in pass@1=0.5."),
     follow: bool = typer.Option(False, "--follow", help="Judge the rows of a file that still grows, as they come."),
-    idle: float = typer.Option(60.0, min=0.1, help="Seconds without growth after which --follow ends."),
+    idle: float = typer.Option(60.0, min=0.1, help="Seconds without growth after which --follow of a file ends."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Judge a file of samples: verdicts, and pass@k with its interval.
@@ -60,11 +63,10 @@ def judge(
         gates = [parse_gate(text) for text in fail_under]
         scores = config.parse_scores(k, metric, [gate.k for gate in gates])
         workers_admitted, memory_bytes, note = config.admit(workers, config.parse_size(memory) if memory else None)
-        if follow and samples == "-":
-            raise UsageError("--follow needs a file that grows; standard input is read to its end anyhow")
         source, run_dir, results_file = _places(samples, run, results)
+        spool = _spool(source, follow=follow) if samples == "-" else None
         if follow:
-            _wait_for_a_row(source, idle)
+            _wait_for_a_row(source, idle, spool)
         chosen = _benchmark(samples, benchmark, source)
         if note:
             tell(f"passcurve: {note}")
@@ -94,9 +96,12 @@ def judge(
             apart=apart,
             extract=extract,
             follow_s=idle if follow else None,
+            ended=spool.ended if spool is not None and follow else None,
         )
         with Display(lambda: None if follow else evidence.about_rows(source)) as display:
             result = pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
+        if spool is not None:
+            spool.check()
         warn(result, str(source))
         if as_json:
             say_json(record(result))
@@ -105,11 +110,28 @@ def judge(
         raise typer.Exit(exit_code(result, gates))
 
 
-def _wait_for_a_row(source: Path, idle_s: float) -> None:
-    """Wait until a file has its first row, by whose task id the benchmark is known, or for as long as it may rest."""
+def _wait_for_a_row(source: Path, idle_s: float, spool: Spool | None) -> None:
+    """Wait until a file has its first row, by whose task id the benchmark is known, or nothing more is to come."""
     until = time.monotonic() + idle_s
-    while time.monotonic() < until and source.stat().st_size == 0:
+    while not _has_a_row(source) and not (spool.ended() if spool is not None else time.monotonic() >= until):
         time.sleep(_LOOK_S)
+
+
+def _has_a_row(source: Path) -> bool:
+    with source.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    return b"\n" in head or len(head) == _HEAD_BYTES
+
+
+def _spool(path: Path, *, follow: bool) -> Spool:
+    """Keep standard input in a file; without ``follow`` all of it is there when this returns."""
+    from passcurve.sources import Spool
+
+    spool = Spool(sys.stdin.buffer, path)
+    if not follow:
+        spool.wait()
+        spool.check()
+    return spool
 
 
 def _places(samples: str, run: Path | None, results: Path | None) -> tuple[Path, Path, Path]:
@@ -118,11 +140,6 @@ def _places(samples: str, run: Path | None, results: Path | None) -> tuple[Path,
         if run is None:
             raise UsageError("samples from stdin need --run DIR, so that an interrupted run can go on")
         spool = run.with_name(run.name + ".samples.jsonl")
-        try:
-            with spool.open("wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
-        except OSError as error:
-            raise UsageError(f"cannot keep the samples in {str(spool)!r}: {error.strerror or error}") from None
         return spool, run, results or Path(f"{spool}_results.jsonl")
     shipped = resolve.examples(samples) if not Path(samples).exists() else None
     if shipped is not None:

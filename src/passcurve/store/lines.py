@@ -8,7 +8,7 @@ import io
 import os
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -47,18 +47,24 @@ def read_lines(path: Path) -> Iterator[bytes | None]:
                 yield None
 
 
-def follow_lines(path: Path, idle_s: float) -> Iterator[bytes | NotYet | None]:
+def follow_lines(path: Path, idle_s: float, ended: Callable[[], bool] | None = None) -> Iterator[bytes | NotYet | None]:
     """Yield as read_lines does, and NOT_YET whenever no whole line more is there; end after ``idle_s`` without more.
 
+    Where it is known when the last byte was written, ``ended`` says so, and time does not count.
     What stands behind the last end of line is a line once the end has come.
     Raises DataError as read_lines does, for a compressed file, and for one that becomes shorter.
     """
     with _reading(path) as file:
         if isinstance(file, gzip.GzipFile):
-            raise DataError(f"{str(path)!r} is compressed; only a plain file can be followed while it grows")
+            raise DataError(
+                f"{str(path)!r} is compressed; only plain rows can be followed, because compressed ones come in blocks "
+                "and long after they were written; write .jsonl, or judge the file once it is whole"
+            )
         held, read = bytearray(), 0
         grown_at = time.monotonic()
         while True:
+            # Asked before: what is written in between is still to be read.
+            is_whole = ended is not None and ended()
             piece = file.readline(BUFFER_BYTES)
             read += len(piece)
             if piece:
@@ -72,7 +78,7 @@ def follow_lines(path: Path, idle_s: float) -> Iterator[bytes | NotYet | None]:
                 continue
             if os.stat(path).st_size < read:  # noqa: PTH116 - within what translates errors
                 raise DataError(f"{str(path)!r} has become shorter while it was followed; what was read is judged")
-            if time.monotonic() - grown_at >= idle_s:
+            if is_whole or (ended is None and time.monotonic() - grown_at >= idle_s):
                 break
             yield NOT_YET
         if held:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
@@ -76,13 +76,15 @@ def read_rows(path: Path, known: Collection[str]) -> Iterator[Completion | BadLi
         yield _completion(row) if isinstance(row, RawRow) else row
 
 
-def follow_rows(path: Path, known: Collection[str], idle_s: float) -> Iterator[Completion | BadLine | None]:
+def follow_rows(
+    path: Path, known: Collection[str], idle_s: float, ended: Callable[[], bool] | None = None
+) -> Iterator[Completion | BadLine | None]:
     """Yield as read_rows does, of a file that grows, and None whenever no whole line more is there yet.
 
     Ends when the file has not grown for ``idle_s`` seconds.  Raises DataError, on iteration, when it cannot be read,
     is compressed, or becomes shorter.
     """
-    for row in _scan(follow_lines(path, idle_s), known):
+    for row in _scan(follow_lines(path, idle_s, ended), known):
         yield _completion(row) if isinstance(row, RawRow) else row
 
 
