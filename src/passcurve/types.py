@@ -148,6 +148,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """From sending the request that succeeded to its end."""
     attempts: int = 1
     """How often it was sent."""
+    choice: int = 0
+    """Which of the samples of its request it is; what is told of a request counts with its first."""
     request: str = ""
     """Digest of what was sent."""
     server_model: str = ""
@@ -188,13 +190,18 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_tokens: int
     cached_tokens: int
     uncounted: int
-    """Samples of which the server did not tell the tokens."""
+    """Requests of which the server did not tell the tokens."""
     latency_s: float
     """Sum over all samples."""
     seconds: float
     """Of this session, until the last reply."""
     fresh_tokens: int
     """Tokens that this session's samples have."""
+    temperature: float | None
+    several: int
+    """Problems that have several samples."""
+    alike: int
+    """Those of them whose samples are all one text: there n is 1 in effect."""
     failures: tuple[str, ...]
     """Why samples are missing, each reason once."""
     ended_by: str

@@ -111,6 +111,27 @@ def test_stop_words_and_samples_that_were_cut_off(shell, server, answers, words)
     assert 24 == sum(row.get("raw") == row["completion"] + "\ndef more():\n" for row in rows)
 
 
+def test_copies_at_temperature_0(shell, server, answers, words):
+    """Samples that are one text are told as n of 1 in effect, and a k above 1 has no value."""
+    server.text = lambda body, choice: answers[body["prompt"]]["canonical_solution"]
+    done = shell(*words("--temperature", 0, "--k", "1,2"))
+    assert "at temperature 0 all samples of a problem are one and the same, so -n 1 says as much" in done.err
+    assert (1.0, None) == (done.record["pass@1"]["value"], done.record["pass@2"]["value"])
+    assert "n is 1 in effect" in done.record["pass@2"]["reason"]
+    assert (8, 8) == (done.record["generated"]["several"], done.record["generated"]["alike"])
+    shown = [each for each in words("--temperature", 0) if each != "--json"]
+    assert "copies: all samples of 8 of 8 problems are one text, as they should be" in shell(*shown).out
+
+
+def test_copies_at_another_temperature(shell, server, answers, words):
+    """A server that does not draw is found out: one text for each of most problems."""
+    other = next(iter(answers))
+    server.text = lambda body, choice: f"    return {body['seed'] if body['prompt'] == other else 1}\n"
+    done = shell(*[each for each in words() if each != "--json"])
+    said = "copies: all samples of 7 of 8 problems are one text at temperature 0.8; does the server draw at all"
+    assert said in done.out
+
+
 def test_a_conversation(shell, server, answers, words, starter):
     """With ``--prompt chat`` the fenced answer is judged, what was thought is stored apart, no stop word is sent."""
     row = starter.problems["starter/0"]

@@ -156,3 +156,32 @@ def test_a_closed_store_takes_nothing(tmp_path):
     store.close()
     with pytest.raises(StoreError, match="is closed"):
         store.append(reply(), "a")
+
+
+def test_what_is_of_a_request_counts_once(tmp_path):
+    """Of several samples of one request the first has its attempts and tokens; a request without tokens is one."""
+    store = Completions(tmp_path, config())
+    store.append(reply(index=0, attempts=3, completion_tokens=21, prompt_tokens=5), "a")
+    store.append(reply(index=1, attempts=3, choice=1), "b")
+    store.append(reply(index=2, attempts=2), "c")
+    store.append(reply(index=3, attempts=2, choice=1), "d")
+    found = store.totals
+    assert (3, 21, 5, 1) == (found.retried, found.completion_tokens, found.prompt_tokens, found.uncounted)
+    store.close()
+
+
+def test_problems_with_one_text_are_counted(tmp_path):
+    """Problems with several samples, and those of them that have one text only, in this session and the next."""
+    store = Completions(tmp_path, config())
+    for number, (problem, text) in enumerate([("p/0", "a"), ("p/1", "a"), ("p/0", "a"), ("p/2", "a"), ("p/1", "b")]):
+        store.append(reply(problem=problem, index=number), text)
+    assert (2, 1) == (store.totals.several, store.totals.alike)
+    store.append(reply(problem="p/1", index=9), "a")
+    store.append(reply(problem="p/2", index=9), "a")
+    assert (3, 2) == (store.totals.several, store.totals.alike)
+    store.append(reply(problem="p/0", index=10), "c")
+    assert (3, 1) == (store.totals.several, store.totals.alike)
+    store.close()
+    again = Completions(tmp_path, config())
+    assert (3, 1) == (again.totals.several, again.totals.alike)
+    again.close()

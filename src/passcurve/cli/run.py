@@ -140,6 +140,8 @@ def run(
         )
         if note:
             tell(f"passcurve: {note}")
+        if n > 1 and 0.0 in temperatures:
+            tell("passcurve: at temperature 0 all samples of a problem are one and the same, so -n 1 says as much")
         found = []
         for each in temperatures:
             decoding = Decoding(

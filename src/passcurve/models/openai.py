@@ -129,6 +129,7 @@ class OpenAI:
                     cached_tokens=count(inside(tokens, "prompt_tokens_details", "cached_tokens")),
                     latency_s=answer.latency_s,
                     attempts=answer.attempts,
+                    choice=len(replies),
                     request=answer.digest,
                     server_model=word(body.get("model")),
                     fingerprint=word(body.get("system_fingerprint")),

@@ -42,10 +42,26 @@ def final_lines(found: Generated) -> list[str]:
     if found.retried:
         parts.append(f"{found.retried:,} attempts failed and were made again")
     lines = [f"  generated: {'; '.join(parts)}"]
+    lines += _copies(found)
     if found.truncated:
         share = f"{found.truncated:,} of {found.stored:,} samples ({found.truncated / found.stored:.1%})"
         lines.append(f"  truncated: {share} were cut off at the limit of tokens; --max-tokens raises it")
     return lines
+
+
+def _copies(found: Generated) -> list[str]:
+    """Return what is to be said of samples that are one and the same, where it is known how they were drawn."""
+    if found.temperature is None or not found.alike:
+        return []
+    said = f"  copies: all samples of {found.alike:,} of {found.several:,} problems are one text"
+    if found.temperature == 0.0:
+        return [
+            f"{said}, as they should be at temperature 0: n is 1 in effect there, and k > 1 says no more than k = 1"
+        ]
+    said += f" at temperature {found.temperature:g}"
+    if 2 * found.alike > found.several:
+        said += "; does the server draw at all, and by the seed of each sample?"
+    return [said]
 
 
 def cost(found: Generated, prices: Prices) -> float:
@@ -78,7 +94,7 @@ def cost_line(found: Generated, prices: Prices, counts: Sequence[Counts]) -> str
     if said["solved"]:
         line += f", {said['per_solved']:.4g} for each of {said['solved']} solved problems"
     if found.uncounted:
-        line += f"; at least, for the tokens of {found.uncounted:,} samples are not known"
+        line += f"; at least, for the tokens of {found.uncounted:,} requests are not known"
     return line
 
 

@@ -62,6 +62,7 @@ class CompletionLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     cached_tokens: int | None = None
     latency_s: float = 0.0
     attempts: int = 1
+    choice: int = 0
     request: str = ""
     server_model: str = ""
     fingerprint: str = ""
@@ -97,21 +98,47 @@ class Totals:
         self.samples = self.truncated = self.retried = 0
         self.prompt_tokens = self.completion_tokens = self.reasoning_tokens = self.cached_tokens = 0
         self.uncounted = 0
-        """Samples of requests that did not say how many tokens they took."""
+        """Requests that did not say how many tokens they took."""
         self.latency_s = 0.0
+        self.alike = 0
+        """Problems with several samples which are all one text."""
+        self._texts: dict[str, bytes | None] = {}
+        """A digest of the one text of each problem, None where there are two."""
+        self._several: set[str] = set()
+
+    @property
+    def several(self) -> int:
+        """How many problems have several samples."""
+        return len(self._several)
 
     def add(self, line: CompletionLine) -> None:
         """Count one sample."""
+        self._compare(line)
         self.samples += 1
         # What goes on behind a stop word was not cut off too early.
         self.truncated += line.finish_reason == "length" and line.raw is UNSET
-        self.retried += line.attempts - 1
+        self.retried += line.attempts - 1 if line.choice == 0 else 0
         self.latency_s += line.latency_s
-        self.uncounted += line.completion_tokens is None
+        self.uncounted += line.completion_tokens is None and line.choice == 0
         self.prompt_tokens += line.prompt_tokens or 0
         self.completion_tokens += line.completion_tokens or 0
         self.reasoning_tokens += line.reasoning_tokens or 0
         self.cached_tokens += line.cached_tokens or 0
+
+    def _compare(self, line: CompletionLine) -> None:
+        text = line.solution if isinstance(line.solution, str) else line.completion
+        digest = blake2b(str(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        if line.task_id not in self._texts:
+            self._texts[line.task_id] = digest
+            return
+        only = self._texts[line.task_id]
+        if line.task_id not in self._several:
+            self._several.add(line.task_id)
+            self.alike += only == digest
+        elif only is not None:
+            self.alike -= only != digest
+        if only != digest:
+            self._texts[line.task_id] = None
 
 
 class Completions:
@@ -178,6 +205,7 @@ class Completions:
             cached_tokens=reply.cached_tokens,
             latency_s=round(reply.latency_s, 4),
             attempts=reply.attempts,
+            choice=reply.choice,
             request=reply.request,
             server_model=reply.server_model,
             fingerprint=reply.fingerprint,
