@@ -281,8 +281,11 @@ def _summary(
 def _signature(request: pipeline.Request, policies: Sequence[str], result: pipeline.Result | None) -> str:
     if result is None:
         return ""
-    # Inside, whole programs are judged; what the reader asks is by which policies these came about.
-    return signature(msgspec.structs.replace(result.header, extract="+".join(policies), subset=request.subset))
+    # Inside, whole programs are judged; what the reader asks is whose texts they are, and by which policies taken.
+    generation = settings(request.samples).generation if request.samples.is_dir() else None
+    return signature(
+        msgspec.structs.replace(result.header, extract="+".join(policies), subset=request.subset, generation=generation)
+    )
 
 
 def _passed(stored: StoredVerdicts | None, program: int) -> bool:

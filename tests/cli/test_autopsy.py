@@ -136,6 +136,10 @@ def test_a_run_that_generated_its_samples(shell):
     assert 0 == shell("run", "starter", *words).code
     record = shell("autopsy", "r", "--policies", "raw,auto", "--json").record
     assert {"raw": 1, "auto": 2} == {each["policy"]: each["passed"] for each in record["rulings"]}
+    ran = shell("show", "r", "--json").record["signature"]
+    assert "|model:recorded:s.jsonl|prompt:base@" in record["signature"]
+    own = [part for part in ran.split("|") if not part.startswith(("extract:", "verdict:", "dedup:", "problems:"))]
+    assert [] == [part for part in own if part not in record["signature"].split("|")]
 
 
 def test_no_program_at_all(shell):
