@@ -85,6 +85,12 @@ def test_mutations_differ_in_one_place_and_are_python():
         ast.parse(stub + text)
 
 
+def test_mutations_of_a_gap():
+    """Where a suffix follows, what is mutated is the gap and not what stands behind it."""
+    found = mutations("def f(a):\n    b = ", "a + 1", "\n    return b + 1\n")
+    assert {"a - 1", "a + 2", "a + (0)"} == set(found)
+
+
 def test_the_starter_mutates():
     """Every problem of the shipped benchmark has several mutations."""
     few = [p.id for p in load("starter", cache_dir=None).problems if len(mutations(p.prompt, p.reference)) < 2]

@@ -243,11 +243,11 @@ def test_requests_a_minute(client, server, order):
 
 def test_tokens_a_minute(client, server, order):
     """With a limit of tokens, what the server counted decides, not what was thought beforehand."""
-    # Thought: 8 // 3 + 64 tokens a request, which is 6.6 s for ten; counted: 20 + 7, which is 2.43 s for the nine gaps.
-    backend = client(tokens_per_minute=6000)
-    for at in range(10):
-        texts(backend, order(at, max_tokens=64))
-    assert 9 * 27 / 100 * 0.95 < server.at[-1] - server.at[0] < 5.0
+    # Thought: 9 // 3 + 640 tokens a request, which is 9.6 s for the five gaps; counted: 20 + 7, which is 0.41 s.
+    backend = client(tokens_per_minute=20_000)
+    for at in range(6):
+        texts(backend, order(at, max_tokens=640))
+    assert 5 * 27 * 60 / 20_000 * 0.95 < server.at[-1] - server.at[0] < 5.0
 
 
 def test_a_wait_that_a_server_asks_for_is_everybodys(client, server, order):

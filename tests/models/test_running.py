@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -114,20 +115,18 @@ def test_stop_words_and_samples_that_were_cut_off(shell, server, answers, words)
 def test_copies_at_temperature_0(shell, server, answers, words):
     """Samples that are one text are told as n of 1 in effect, and a k above 1 has no value."""
     server.text = lambda body, choice: answers[body["prompt"]]["canonical_solution"]
-    done = shell(*words("--temperature", 0, "--k", "1,2"))
+    done = shell(*[each for each in words("--temperature", 0, "--k", "1,2", n=2) if each != "--json"])
     assert "at temperature 0 all samples of a problem are one and the same, so -n 1 says as much" in done.err
-    assert (1.0, None) == (done.record["pass@1"]["value"], done.record["pass@2"]["value"])
-    assert "n is 1 in effect" in done.record["pass@2"]["reason"]
-    assert (8, 8) == (done.record["generated"]["several"], done.record["generated"]["alike"])
-    shown = [each for each in words("--temperature", 0) if each != "--json"]
-    assert "copies: all samples of 8 of 8 problems are one text, as they should be" in shell(*shown).out
+    assert "copies: all samples of 8 of 8 problems are one text, as they should be" in done.out
+    assert re.search(r"pass@1 +1\.0000 ", done.out)
+    assert re.search(r"pass@2 +- .* n is 1 in effect", done.out)
 
 
 def test_copies_at_another_temperature(shell, server, answers, words):
     """A server that does not draw is found out: one text for each of most problems."""
     other = next(iter(answers))
     server.text = lambda body, choice: f"    return {body['seed'] if body['prompt'] == other else 1}\n"
-    done = shell(*[each for each in words() if each != "--json"])
+    done = shell(*[each for each in words(n=2) if each != "--json"])
     said = "copies: all samples of 7 of 8 problems are one text at temperature 0.8; does the server draw at all"
     assert said in done.out
 
@@ -157,17 +156,19 @@ def test_a_template_of_ones_own(shell, server, answers, words):
     assert f"# starter/0: {row['entry_point']}\n{row['prompt']}" == server.asked[0]["prompt"]
 
 
+GAP = {
+    "task_id": "gap/0",
+    "prompt": "def f(a):\n    b = ",
+    "suffix": "\n    return b\n",
+    "entry_point": "f",
+    "canonical_solution": "a + 1",
+    "test": "def check(candidate):\n    assert candidate(2) == 3\n    assert candidate(-1) == 0\n",
+}
+
+
 def test_a_gap_that_is_filled(shell, server):
     """Where a problem has a suffix, a sample is what stands between: so the model is asked, so the program is made."""
-    problem = {
-        "task_id": "gap/0",
-        "prompt": "def f(a):\n    b = ",
-        "suffix": "\n    return b\n",
-        "entry_point": "f",
-        "canonical_solution": "a + 1",
-        "test": "def check(candidate):\n    assert candidate(2) == 3\n    assert candidate(-1) == 0\n",
-    }
-    shell.write("gap.jsonl", [problem])
+    shell.write("gap.jsonl", [GAP])
     server.text = lambda body, choice: ["a + 1", "a - 1", "1 + a", "a +"][body["seed"] % 4]
     words = ("--base-url", server.url, "-n", 12, "--prompt", "fim:starcoder", "--run", "r", "--json")
     done = shell("run", "gap.jsonl", "--model", "openai:m", *words)
@@ -180,9 +181,15 @@ def test_a_gap_that_is_filled(shell, server):
     )
     assert 12 == len(seeds) > seeds.count(1) > 0
     assert "|prompt:fim:starcoder@" in done.record["signature"]
+
+
+@pytest.mark.long
+def test_a_gap_in_the_reference(shell):
+    """The reference fills the gap, so the benchmark can be checked, and its mutations differ between the two sides."""
+    shell.write("gap.jsonl", [GAP])
     assert 0 == shell("bench", "check", "gap.jsonl").code
-    mutated = shell("run", "gap.jsonl", "--model", "mutant:0.5", "-n", 20, "--run", "m", "--json").record["statuses"]
-    assert 0 < mutated["passed"] < 20 == mutated["passed"] + mutated["failed"]
+    found = shell("run", "gap.jsonl", "--model", "mutant:0.5", "-n", 20, "--run", "m", "--json").record["statuses"]
+    assert 0 < found["passed"] < 20 == found["passed"] + found["failed"]
 
 
 @pytest.mark.long
