@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import gc
+import marshal
 import mmap
 import os
 import socket
@@ -17,7 +18,7 @@ import sys
 from passcurve.langs import recording
 from passcurve.langs.check import Bench, Check
 from passcurve.langs.wording import pack_report
-from passcurve.sandbox.wire import Closed, decode, read_file, receive_frame_and_descriptors, send_frame
+from passcurve.sandbox.wire import Closed, read_file, receive_frame_and_descriptors, send_frame
 
 ORDER_BYTES = 1 << 20
 HEAVY_BYTES = 1 << 20
@@ -38,7 +39,8 @@ def main(descriptors: list[int]) -> None:
         except Closed:
             os._exit(0)
         start.note()
-        order = decode(data)
+        # From the supervisor alone, so the interpreter's own format will do.
+        order = marshal.loads(data)
         if "setup" in order:
             another = Bench(order["setup"])
             if not another.closed:

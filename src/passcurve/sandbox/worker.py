@@ -7,6 +7,7 @@ the zygote obeys in order.
 from __future__ import annotations
 
 import contextlib
+import marshal
 import mmap
 import os
 import selectors
@@ -21,7 +22,6 @@ from passcurve.sandbox import exits, wire
 from passcurve.sandbox.job import Job, Outcome, Referee
 from passcurve.sandbox.keeper import Keeper
 from passcurve.sandbox.probe import Probe
-from passcurve.sandbox.reply import SETUP_BYTES
 from passcurve.sandbox.running import FIRST_LOOK_S, Look, Running
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygotes import KilledError, Zygote, translated
@@ -29,6 +29,9 @@ from passcurve.types import Limits
 
 SAMPLE_ROLES = ("passcurve.sandbox.inside", "passcurve.langs.shared")
 REPORT_BYTES = 1 << 20
+MOVED_BYTES = 256 << 10
+"""Of a problem that goes to a referee that is there; a larger one gets another."""
+
 ANSWER_S = 60.0
 """A zygote answers within milliseconds, however busy the machine; one that takes this long never will."""
 
@@ -161,8 +164,8 @@ class Worker:
         ``company``: the line is that of the commons, and this is the number of the job there.
         """
         known = referee.key == self._referee_key and self._referee_line is not None
-        setup = wire.encode(referee.setup) if company and not known and self._referee_closed else b""
-        moves = 0 < len(setup) < SETUP_BYTES and self._referee_line is not None
+        moves = bool(company) and not known and self._referee_closed and self._referee_line is not None
+        moves = moves and len(marshal.dumps(referee.setup, wire.MARSHAL)) < MOVED_BYTES
         if not known and not moves and not self._new_referee(referee):
             return False
         self._referee_key = self.affinity = referee.key
@@ -170,16 +173,11 @@ class Worker:
         if line is None:
             return False
         self._page[:16] = bytes(16)
-        payload = wire.encode(
-            {
-                "output_bytes": self._limits.output_bytes,
-                "replayed": job.replayed,
-                "record": job.record,
-                "company": company,
-                "live": job.setup.get("live", True),
-                **({"setup": referee.setup} if moves else {}),
-            }
-        )
+        order = {"output_bytes": self._limits.output_bytes, "replayed": job.replayed, "record": job.record}
+        order |= {"company": company, "live": job.setup.get("live", True)}
+        if moves:
+            order["setup"] = referee.setup
+        payload = marshal.dumps(order, wire.MARSHAL)
         try:
             socket.send_fds(line, [len(payload).to_bytes(4, "little") + payload], [sample])
         except OSError:
