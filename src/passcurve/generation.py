@@ -43,7 +43,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Generating:
-    """The completions of a run: first those that are stored, then new ones as they come.  Close it."""
+    """The completions of a run: first those that are stored, then new ones as they come.  Begin it, and close it."""
 
     def __init__(self, asked: Asked, store: Completions, backend: Backend) -> None:
         self._asked, self._store, self._backend = asked, store, backend
@@ -61,9 +61,8 @@ class Generating:
         self._tokens_before = store.totals.completion_tokens
         self._began = self._last = time.monotonic()
 
-    def completions(self) -> Iterator[Completion | None]:
-        """Yield each completion, and None whenever there is none yet."""
-        yield from self._store.before()
+    def begin(self) -> None:
+        """Send the first requests; what builds the jail has time until the first answers come."""
         self._began = self._last = time.monotonic()
         self._threads = [
             threading.Thread(target=self._work, name=f"passcurve-generate-{number}", daemon=True)
@@ -71,6 +70,10 @@ class Generating:
         ]
         for thread in self._threads:
             thread.start()
+
+    def completions(self) -> Iterator[Completion | None]:
+        """Yield each completion, and None whenever there is none yet."""
+        yield from self._store.before()
         while True:
             working = any(thread.is_alive() for thread in self._threads)
             try:

@@ -173,6 +173,7 @@ class ModelSource:
 
     def __init__(self, folder: Path, generating: Generating) -> None:
         self._folder, self._generating = folder, generating
+        generating.begin()
         self.seen = 0
         self.malformed: list[BadLine] = []
         self.malformed_lines = 0
