@@ -429,7 +429,7 @@ def test_a_file_of_options_that_is_none(typed, tmp_path, text, said):
         (("--model", "hf:x", "--model-option", "devic=cpu"), "hf: has no 'devic'; did you mean 'device'"),
         (("--model", "hf:x", "--model-option", "device"), "sets nothing; write it like --model-option NAME=VALUE"),
         (("--model", "openai:x", "--prompt", "bas"), "did you mean 'base'"),
-        (("--model", "openai:x", "--endpoint", "text"), "neither completions nor chat"),
+        (("--model", "openai:x", "--endpoint", "text"), "neither auto, completions nor chat"),
         (
             (
                 "--model",

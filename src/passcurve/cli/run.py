@@ -51,7 +51,7 @@ def run(
     seed: int = typer.Option(0, help="From which the seed of each sample follows."),
     prompt: Optional[str] = typer.Option(None, help="base, chat, fim:FAMILY, or a file with {{ prompt }} in it."),
     system: str = typer.Option("", help="What a conversation begins with."),
-    endpoint: Optional[str] = typer.Option(None, help="completions or chat; by default as the prompt needs it."),
+    endpoint: Optional[str] = typer.Option(None, help="completions, chat, or auto: as the prompt needs it."),
     base_url: Optional[str] = typer.Option(None, help="Root of the server, /v1 included."),
     api_key_env: Optional[str] = typer.Option(None, help="Variable that holds the key, or none."),
     extra_body: str = typer.Option("{}", help="JSON object whose fields go into each request."),
@@ -239,9 +239,9 @@ def _say(found: list[Result], temperatures: tuple[float | None, ...], prices: Pr
 
 
 def _style(prompt: str | None, endpoint: str | None, system: str, model: str, remote: Remote | None) -> prompts.Style:
-    if endpoint not in (None, "completions", "chat"):
-        raise UsageError(f"--endpoint {endpoint!r} is neither completions nor chat")
-    chat = None if endpoint is None else endpoint == "chat"
+    if endpoint not in (None, "auto", "completions", "chat"):
+        raise UsageError(f"--endpoint {endpoint!r} is neither auto, completions nor chat")
+    chat = None if endpoint in (None, "auto") else endpoint == "chat"
     if remote is not None and remote.styles == ("chat",):
         if prompt == "base" or endpoint == "completions":
             raise UsageError(f"--model {model!r} answers conversations only; use --prompt chat, or a template of yours")
