@@ -61,6 +61,21 @@ def test_without_matplotlib_only_pictures_are_missing(shell, without):
     assert 1 == len(done.err.splitlines())
 
 
+def test_a_real_sweep_says_its_temperatures(shell):
+    """Runs that were drawn at several temperatures are put in their order by themselves; mutants make a sweep."""
+    words = ("run", "starter", "--model", "mutant:", "-n", "4", "--problems", "0,1,2,3", "--timeout", "1", "--k", "1,2")
+    runs = shell(*words, "--temperature", "3,0.1", "--json").record["runs"]
+    folders = [run["run"] for run in runs]
+    found = shell("lab", "temperature", *folders, "--json").record
+    assert [0.1, 3.0] == [curve["temperature"] for curve in found["curves"]]
+    assert [runs[at][f"pass@{k}"]["value"] for at in (1, 0) for k in (1, 2)] == pytest.approx(
+        [value for curve in found["curves"] for value in curve["value"][:2]]
+    )
+    assert (False, [1, 2], [1, 2]) == (found["simulated"], found["k"], [each["k"] for each in found["choices"]])
+    same = shell("lab", "temperature", folders[0], folders[0])
+    assert "was drawn at temperature 3 like another run" in same.err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -9,6 +9,7 @@ import random
 import sys
 import threading
 
+import msgspec
 import pytest
 
 from passcurve.bench.resolve import load
@@ -16,7 +17,7 @@ from passcurve.errors import DataError, ModelError, RefusedError, UnknownNameErr
 from passcurve.models.backend import Settings
 from passcurve.models.command import Command
 from passcurve.models.function import Function
-from passcurve.models.mutant import Mutant, deck, mutations
+from passcurve.models.mutant import Mutant, deck, heated, mutations
 from passcurve.models.recorded import Recorded
 from passcurve.models.retry import is_again, waiting
 from passcurve.models.stops import HUMAN_EVAL, cut
@@ -107,6 +108,25 @@ def test_mutant_draws_what_its_seed_says(order):
     cards = deck(asked.prompt, 1, 0.5)
     for card in cards:
         assert drawn.count(card.text) / 400 == pytest.approx(card.weight, abs=0.1)
+
+
+def test_mutant_draws_by_temperature(order):
+    """Weights are raised to 1/T: at 1 as without, cold the heaviest alone, hot each as often as any other."""
+    assert [0.5, 0.3, 0.2] == heated([0.5, 0.3, 0.2], None) == heated([0.5, 0.3, 0.2], 1.0)
+    assert [1.0, 0.0, 0.0] == heated([0.5, 0.3, 0.2], 0.0)
+    assert [1.0, 0.36, 0.16] == pytest.approx(heated([0.5, 0.3, 0.2], 0.5), rel=1e-12)
+    backend = Mutant.open("0.5", SETTINGS)
+    asked = order(*range(200), text="def f(a):\n", seed=1)
+    heaviest = max(deck(asked.prompt, 1, 0.5), key=lambda card: card.weight)
+    kinds = []
+    for degree in (0.0, 0.3, 1.0, 50.0):
+        decoding = msgspec.structs.replace(asked.decoding, temperature=degree)
+        drawn = texts(backend.generate(msgspec.structs.replace(asked, decoding=decoding)))
+        kinds.append(len(set(drawn)))
+        if degree == 0.0:
+            assert {heaviest.text} == set(drawn)
+    assert sorted(kinds) == kinds
+    assert kinds[-1] > 1
 
 
 def test_mutant_needs_references(order):

@@ -420,7 +420,9 @@ def test_a_file_of_options_that_is_none(typed, tmp_path, text, said):
     ("more", "said"),
     [
         (("--model", "opena:x"), "did you mean 'openai'"),
-        (("--model", "mutant:", "--temperature", "0.5"), "draws by no temperature"),
+        (("--model", "recorded:r.jsonl", "--temperature", "0.5"), "draws by no temperature"),
+        (("--model", "mutant:", "--top-p", "0.5"), "draws by no top-p"),
+        (("--model", "mutant:", "--temperature", "hot"), "'hot' is no temperature"),
         (("--model", "mutant:", "--rpm", "5", "--tpm", "9"), "asks no server; leave --rpm and --tpm out"),
         (("--model", "openai:x", "--temperature", "hot"), "'hot' is no temperature"),
         (("--model", "openai:x", "--temperature", "0.1,0.2", "--run", "r"), "give a run each"),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_TEMPERATURE = "0.8"
 _DEFAULT_TOKENS = 512
+_NEITHER = "temperature and no top-p"
 
 
 def _from_file(context: typer.Context, path: Optional[Path]) -> Optional[Path]:
@@ -105,8 +106,10 @@ def run(
         temperatures: tuple[float | None, ...] = (None,)
         if kind.draws:
             temperatures = config.parse_temperatures(temperature or _DEFAULT_TEMPERATURE)
-        elif temperature is not None or top_p is not None:
-            raise UsageError(f"--model {model!r} draws by no temperature and no top-p; leave them out")
+        elif top_p is not None or (temperature is not None and not kind.tempered):
+            raise UsageError(f"--model {model!r} draws by no {'top-p' if kind.tempered else _NEITHER}; leave it out")
+        elif temperature is not None:
+            temperatures = config.parse_temperatures(temperature)
         if len(temperatures) > 1 and (results is not None or run is not None):
             raise UsageError("several temperatures give a run each: leave --run and --results out")
         costs = config.read_prices(prices, model) if prices is not None else None

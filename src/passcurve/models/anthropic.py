@@ -32,6 +32,7 @@ class Anthropic:
     """Asks for one message at a time."""
 
     draws = True
+    tempered = True
     options: tuple[str, ...] = ()
     remote = Remote(base_url="https://api.anthropic.com/v1", api_key_name="ANTHROPIC_API_KEY", styles=("chat",))
 

@@ -54,6 +54,8 @@ class Backend(Protocol):
 
     draws: bool
     """Whether temperature, top-p and the like mean anything to it."""
+    tempered: bool
+    """Whether a temperature does, if one is given."""
     remote: Remote | None
     """Set where a server is asked."""
     options: tuple[str, ...]

@@ -28,6 +28,7 @@ class Command:
     """Asks a program, which may answer out of order."""
 
     draws = True
+    tempered = True
     options: tuple[str, ...] = ()
     remote: Remote | None = None
 

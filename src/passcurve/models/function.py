@@ -21,6 +21,7 @@ class Function:
     """Calls a function for each sample, or once for all samples of an order."""
 
     draws = False
+    tempered = False
     options: tuple[str, ...] = ()
     remote: Remote | None = None
 

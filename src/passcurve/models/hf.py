@@ -70,6 +70,7 @@ class HuggingFace:
     """Writes with transformers; one thread for each copy of the model."""
 
     draws = True
+    tempered = True
     options: tuple[str, ...] = tuple(_OPTIONS)
     remote: Remote | None = None
 

@@ -4,7 +4,8 @@ Theory of operation.  For each problem there is a small deck of programs, the sa
 mutations of it, each of which differs in one place (a comparison, an operator, a constant, a return).  Each has a
 weight; the reference's is drawn for each problem, so that some problems are easy and some are never solved.  A sample
 is one draw from the deck.  Whether a mutation passes nobody knows beforehand, but a deck is finite: once each of its
-programs is judged, the true pass rate of the problem is the sum of the weights of those that passed, exactly.
+programs is judged, the true pass rate of the problem is the sum of the weights of those that passed, exactly.  With a
+temperature T the weights are raised to 1/T first: a cold model always writes its likeliest program, a hot one any.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import ast
 import functools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import msgspec
@@ -72,6 +73,7 @@ class Mutant:
     """Draws each sample from its problem's deck."""
 
     draws = False
+    tempered = True
     options: tuple[str, ...] = ()
     remote: Remote | None = None
 
@@ -95,9 +97,10 @@ class Mutant:
         """Yield draws; raises DataError when a problem has no reference to mutate."""
         prompt = order.prompt
         cards = self._deck(order.decoding.seed, prompt.problem_id, prompt.stub, prompt.reference, prompt.suffix)
+        weights = heated([card.weight for card in cards], order.decoding.temperature)
         for index in order.indices:
             seed = sample_seed(order.decoding.seed, prompt.problem_id, index)
-            drawn = random.Random(seed).choices(cards, [card.weight for card in cards])[0]
+            drawn = random.Random(seed).choices(cards, weights)[0]
             yield Reply(key=SampleKey(problem_id=prompt.problem_id, sample_index=index), text=drawn.text, seed=seed)
 
     def close(self) -> None:
@@ -130,6 +133,16 @@ def deck(prompt: Prompt, seed: int, mean: float = 0.4) -> tuple[Card, ...]:
         Card(text=prompt.reference, weight=weight),
         *(Card(text=text, weight=share * rest) for text, share in zip(chosen, shares, strict=True)),
     )
+
+
+def heated(weights: Sequence[float], temperature: float | None) -> list[float]:
+    """Return weights in proportion to ``w^(1/T)``; at T = 0 the heaviest has all; without T they stay."""
+    if temperature in (None, 1.0):
+        return list(weights)
+    largest = max(weights)
+    if temperature == 0.0:
+        return [float(each == largest) for each in weights]
+    return [(each / largest) ** (1.0 / temperature) for each in weights]
 
 
 def mutations(stub: str, reference: str, suffix: str = "") -> list[str]:

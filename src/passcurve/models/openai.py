@@ -21,6 +21,7 @@ class OpenAI:
     """Asks a server for as many choices as it gives at once."""
 
     draws = True
+    tempered = True
     options: tuple[str, ...] = ()
     remote = Remote(base_url="http://127.0.0.1:8000/v1", api_key_name="OPENAI_API_KEY")
 

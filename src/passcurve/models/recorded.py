@@ -29,6 +29,7 @@ class Recorded:
     """Gives the i-th row of a problem as its sample i; the file is indexed once and read row by row."""
 
     draws = False
+    tempered = False
     options: tuple[str, ...] = ()
     remote: Remote | None = None
 

@@ -40,6 +40,7 @@ class Vllm:
     """Writes with vLLM; one thread, because the engine takes everything at once."""
 
     draws = True
+    tempered = True
     options: tuple[str, ...] = tuple(_OPTIONS)
     remote: Remote | None = None
 
