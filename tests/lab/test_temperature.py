@@ -46,12 +46,12 @@ def test_the_truth_is_the_formula():
 
 def test_samples_agree_with_the_truth_within_their_error():
     """Every estimate lies within 4.5 exact standard errors of the truth of its temperature."""
-    found = simulated(m=200, n=30, seed=11)
-    weights = decks(200, np.random.default_rng(11))
+    found = simulated(m=40, n=30, seed=11)
+    weights = decks(40, np.random.default_rng(11))
     for curve in found.curves:
         chances = tempered(weights, curve.temperature)[:, 0]
         for k, value, truth in zip(found.k, curve.value, curve.truth, strict=True):
-            se = math.sqrt(sum(unbiased_variance(chances, 30, k))) / 200
+            se = math.sqrt(sum(unbiased_variance(chances, 30, k))) / 40
             assert abs(value - truth) <= 4.5 * se + 1e-12
 
 
