@@ -121,14 +121,24 @@ def budget_says(found: Any) -> list[str]:
         f"Fewer samples or problems leave the score where it is on average, {number(found.value)}; what changes is how "
         f"far one run strays: by {number(samples.sd)} with {_samples(samples.n)} of each of {samples.m} problems, by "
         f"{number(problems.sd)} with {problems.n} of each of {problems.m}.",
-        f"For other problems like these, {samples.cost:,} samples on {samples.m} problems leave an interval of "
-        f"{number(samples.new_problems)}, and {problems.cost:,} on {problems.m} problems one of "
-        f"{number(problems.new_problems)}, where the whole run has {number(whole.new_problems)}: leave out samples "
-        "before problems.",
+        _others(whole, samples, problems),
         f"For fresh samples of the same problems it is {number(samples.these_problems)} with {_samples(samples.n)} of "
         f"each, where the whole run has {number(whole.these_problems)}; about other problems that narrower interval "
         "says nothing.",
     ]
+
+
+def _others(whole: Any, samples: Any, problems: Any) -> str:
+    """Say which of the two ways to be cheaper costs more of what is known about other problems."""
+    said = (
+        f"For other problems like these, {samples.cost:,} samples on {samples.m} problems leave an interval of "
+        f"{number(samples.new_problems)}"
+    )
+    if problems.m < whole.m:
+        said += f", and {problems.cost:,} on {problems.m} problems one of {number(problems.new_problems)}"
+    better = problems.m < whole.m and samples.new_problems < problems.new_problems
+    end = ": leave out samples before problems." if better else "."
+    return f"{said}, where the whole run has {number(whole.new_problems)}{end}"
 
 
 def budget_lines(found: Any, width: int | None = None) -> list[str]:
