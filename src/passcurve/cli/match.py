@@ -29,9 +29,9 @@ def match(
 ) -> None:
     """Compare programs with the references by text, and see how well that predicts the verdict."""
     with told(as_json):
-        paths = pictures(plot)
-        if paths and len(runs) > 1:
+        if plot and len(runs) > 1:
             raise UsageError("--plot draws one run; leave the others out")
+        paths = pictures(plot)
         ks = config.parse_ks(k)
         from passcurve import matching
         from passcurve.lab import similarity
