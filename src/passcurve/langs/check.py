@@ -129,7 +129,7 @@ class Check:
         self._live = True
         self._kept = b""
         self._at = 0
-        self._took = (0, 0)
+        self._took = (0, 0, 0)
         self._in_step = False
         self._stop: tuple[str, str] | None = None
         self._last: _LastCall | None = None
@@ -152,7 +152,7 @@ class Check:
         """
         self._company, self._live = number, live
         report = self.run(bench)
-        report["cpu_ns"], report["memory"] = self._took
+        report["cpu_ns"], report["memory"], report["grown"] = self._took
         report["in_step"] = self._in_step
         return report
 
@@ -361,6 +361,7 @@ class Check:
             data = self._encode(record)
         except WireError as error:
             self._halt("tests", "the tests pass %s" % error)
+        self._in_step = False
         try:
             send_frame(self._fd, data)
         except WireError as error:
@@ -396,10 +397,10 @@ class Check:
             self._kept, self._at = receive_frame(self._fd, self._left), HEAD.size
             if len(self._kept) < HEAD.size:
                 raise WireError("cut short")
-            number, cpu_ns, memory_bytes, whole = HEAD.unpack_from(self._kept)
+            number, cpu_ns, memory_bytes, grown_bytes, whole = HEAD.unpack_from(self._kept)
             if number != self._company:
                 raise WireError("the reply of another job")
-            self._took, self._in_step = (cpu_ns, memory_bytes), whole
+            self._took, self._in_step = (cpu_ns, memory_bytes, grown_bytes), whole
             if len(self._kept) == HEAD.size:
                 self._halt("alone", "")
         start = self._at + 4

@@ -18,6 +18,7 @@ import sys
 from passcurve.langs import recording
 from passcurve.langs.check import Bench, Check
 from passcurve.langs.wording import pack_report
+from passcurve.sandbox.closed import forget_types
 from passcurve.sandbox.wire import Closed, read_file, receive_frame_and_descriptors, send_frame
 
 ORDER_BYTES = 1 << 20
@@ -47,6 +48,8 @@ def main(descriptors: list[int]) -> None:
                 send_frame(descriptor, pack_report({"status": "elsewhere"}))
                 os.close(samples[0])
                 continue
+            forget_types()
+            gc.collect()
             bench, setup = another, order["setup"]
         replayed = recording.unpack(order["replayed"])
         check = Check(samples[0], order["output_bytes"], setup["write_back"], replayed, order["record"])

@@ -1,10 +1,11 @@
 """Closed programs: those that can reach nothing but values of their own.
 
 A program is closed when its compiled code, all of it, keeps to instructions, names and attributes from which nothing
-can be reached that outlives it: no attribute is ever set, no class made, no module named but a few that hold functions
-and constants, no attribute read but the plain methods of plain values.  Two closed programs can run one after the
-other in one process and neither can tell, let alone change, what the other does.  What is not on the lists is not
-closed; that costs time and nothing else, since such a program gets a process of its own.
+can be reached that outlives it: no attribute is ever set, no class made, no exception caught, no code left that could
+run later, no module named but a few that hold functions and constants, no attribute read but the plain methods of plain
+values, and no function in Python.  Two closed programs can run one after the other in one process and neither changes
+what the other does.  What is not on the lists is not closed; that costs time and nothing else, since such a program
+gets a process of its own.
 
 docs/sandbox.md has the argument, tests/sandbox/test_closed.py walks all that the lists reach.
 """
@@ -30,19 +31,20 @@ INSTRUCTIONS = frozenset(
     BUILD_TUPLE BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_STRING
     LIST_APPEND LIST_EXTEND LIST_TO_TUPLE SET_ADD SET_UPDATE MAP_ADD DICT_UPDATE DICT_MERGE
     UNPACK_SEQUENCE UNPACK_EX FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC CONVERT_VALUE
-    GET_ITER GET_YIELD_FROM_ITER FOR_ITER END_FOR SEND END_SEND YIELD_VALUE RETURN_GENERATOR
+    GET_ITER FOR_ITER END_FOR YIELD_VALUE RETURN_GENERATOR
     JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP
     POP_JUMP_FORWARD_IF_FALSE POP_JUMP_FORWARD_IF_TRUE POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE
     POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE
     POP_JUMP_IF_FALSE POP_JUMP_IF_TRUE POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
     IMPORT_NAME IMPORT_FROM MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE KW_NAMES CALL CALL_KW CALL_FUNCTION_EX
     CALL_INTRINSIC_1 RETURN_VALUE RETURN_CONST
-    LOAD_ASSERTION_ERROR RAISE_VARARGS RERAISE PUSH_EXC_INFO POP_EXCEPT CHECK_EXC_MATCH
+    LOAD_ASSERTION_ERROR RAISE_VARARGS RERAISE
     """.split()
 )
-"""None of them sets an attribute, makes a class, enters a ``with``, awaits, or imports names that are not written."""
+"""None of them sets an attribute, makes a class, enters a ``with``, awaits, imports names that are not written, or
+catches an exception: what a program does when memory or stack ends would depend on what was there before."""
 
-MODULES = frozenset("bisect collections copy functools heapq itertools math operator re string sys typing".split())
+MODULES = frozenset("bisect collections functools heapq itertools math operator string sys typing".split())
 
 ATTRIBUTES = frozenset(
     """
@@ -59,17 +61,16 @@ ATTRIBUTES = frozenset(
     isfinite isinf isnan isqrt lcm log log10 log1p log2 modf nan perm pi pow prod radians sin sqrt tan tau trunc
     accumulate chain combinations combinations_with_replacement compress cycle dropwhile filterfalse from_iterable
     groupby islice pairwise permutations product repeat starmap takewhile tee zip_longest
-    Counter OrderedDict defaultdict deque appendleft elements extendleft most_common move_to_end popleft rotate subtract
-    cmp_to_key lru_cache partial reduce
+    appendleft defaultdict deque extendleft popleft reduce rotate
     ascii_letters ascii_lowercase ascii_uppercase digits hexdigits octdigits punctuation whitespace
-    IGNORECASE MULTILINE compile end escape findall finditer fullmatch group groups match search span start sub subn
-    and_ eq floordiv ge gt itemgetter le lt mod mul ne neg or_ truediv xor
-    Any Callable Dict FrozenSet Generator Iterable Iterator List Mapping Optional Sequence Set Tuple Union
+    and_ eq floordiv ge gt itemgetter le lt mod mul ne neg or_ sub truediv xor
+    Any Dict List Optional Set Tuple Union
     bisect bisect_left bisect_right heapify heappop heappush heappushpop heapreplace insort insort_left insort_right
-    nlargest nsmallest deepcopy maxsize
+    maxsize
     """.split()
 )
-"""Plain methods of plain values, and functions and constants of MODULES."""
+"""Plain methods of plain values, and functions and constants of MODULES: none that is written in Python, because what
+such a function does with a value depends on what it is given."""
 
 BUILTINS = frozenset(
     """
@@ -91,12 +92,21 @@ _INTRINSICS = frozenset((3, 5, 6))
 """Of CALL_INTRINSIC_1: an exception in a generator, the plus sign, a list as a tuple."""
 _AWAITED = 0x80 | 0x100 | 0x200
 """Flags of coroutines, of generators that serve as such, and of asynchronous generators."""
+_GENERATOR = 0x20
+_EXPRESSION = "<genexpr>"
+"""A generator that is an expression has no code of its own to run when it is let go; no function has such a name."""
 _DEEP = 50
 
 
 def is_closed(code: CodeType) -> bool:
     """Say whether compiled code, with all code in it, is closed."""
     return sys.version_info[:2] in VERSIONS and _is_closed(code, 0)
+
+
+def forget_types() -> None:
+    """Empty the caches of ``typing``, by which one program could see what types another has written."""
+    for forget in getattr(sys.modules.get("typing"), "_cleanups", ()):
+        forget()
 
 
 def _kinds() -> tuple[str, bytes]:
@@ -133,6 +143,8 @@ def _is_closed(code: CodeType, depth: int) -> bool:
     raw = code.co_code
     numbers = raw[::2]
     if numbers.translate(None, _CODES) or code.co_flags & _AWAITED or depth > _DEEP:
+        return False
+    if code.co_flags & _GENERATOR and code.co_name != _EXPRESSION:
         return False
     names = code.co_names
     extended = 0

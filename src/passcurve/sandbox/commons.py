@@ -24,13 +24,19 @@ import time
 from types import CodeType
 from typing import Any
 
-from passcurve.sandbox.closed import MODULES, is_closed
+from passcurve.sandbox.closed import MODULES, forget_types, is_closed
 from passcurve.sandbox.inside import FRAME_BYTES, Sample
 from passcurve.sandbox.reply import HEAD, REPLY_BYTES, SETUP_BYTES
 from passcurve.sandbox.wire import Closed, Handle, WireError, frame, receive_frame, write_all
 
 EARLY_S = 0.01
 """What a program has said is sent on when the rest takes longer: often the tests need no more."""
+
+EARLY_STACK_BYTES = 256 << 10
+"""Of the thread that does so: address space that it takes, programs lack."""
+
+LEFT_OBJECTS = 500
+"""Of what the collector knows; what is there between two programs is far less."""
 
 _MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024
 _DEPENDS = (MemoryError, RecursionError, WireError)
@@ -46,12 +52,15 @@ def main(descriptors: list[int]) -> None:
     either.register(control, select.POLLIN)
     either.register(replies, select.POLLIN)
     seat: list[Guest | None] = [None]
+    _thread.stack_size(EARLY_STACK_BYTES)
     _thread.start_new_thread(tell_early, (seat, replies))
+    forget_types()
     gc.collect()
     gc.freeze()
+    base = memory()
     try:
         while True:
-            guest = seat[0] = Guest(marshal.loads(receive_frame(control, SETUP_BYTES)))
+            guest = seat[0] = Guest(marshal.loads(receive_frame(control, SETUP_BYTES)), base)
             # Called from here, all of it: how deep a program can nest must be as in a process of its own.
             guest.load()
             guest.serve()
@@ -62,7 +71,7 @@ def main(descriptors: list[int]) -> None:
                 guest.hear(receive_frame(replies, FRAME_BYTES))
             told = guest.live and not guest.alone
             guest.forget()
-            if shared != as_was:
+            if shared != as_was or len(gc.get_objects()) > LEFT_OBJECTS:
                 # Never seen, and whoever did this must not be believed.
                 os._exit(98)
             if not told:
@@ -84,6 +93,11 @@ def tell_early(seat: list[Guest | None], replies: int) -> None:
         last = seat[0]
 
 
+def memory() -> int:
+    """Return the largest memory of this process so far, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MEMORY_UNIT
+
+
 class _NotClosedError(Exception):
     """The program may reach more than its own values."""
 
@@ -91,8 +105,9 @@ class _NotClosedError(Exception):
 class Guest(Sample):
     """A program in the commons; ``alone`` says that it must have a process of its own."""
 
-    def __init__(self, setup: dict[str, Any]) -> None:
+    def __init__(self, setup: dict[str, Any], base: int = 0) -> None:
         super().__init__(-1, setup)
+        self._base = base
         self.alone = False
         self.live = bool(setup["live"])
         self._frames: list[bytes] = []
@@ -113,14 +128,16 @@ class Guest(Sample):
             del self._frames[: len(said)]
             self._told = whole
             used = time.process_time_ns() - self._began
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MEMORY_UNIT
-            head = HEAD.pack(self._setup["tag"], used, memory, whole)
+            peak = memory()
+            head = HEAD.pack(self._setup["tag"], used, peak, peak - self._base, whole)
             write_all(replies, frame(b"".join([head] if self.alone else [head, *said])))
 
     def forget(self) -> None:
         """Let go of the program and of all that it made."""
         sys.modules["sample"].__dict__.clear()
         self._objects.clear()
+        if b"typing" in self._setup["program"]:
+            forget_types()
         gc.collect()
 
     def serve(self) -> None:
@@ -139,11 +156,9 @@ class Guest(Sample):
         if not self.alone:
             self._answer(order)
 
-    def _compile(self, text: str) -> CodeType:
-        code = super()._compile(text)
+    def _admit(self, code: CodeType) -> None:
         if not is_closed(code):
             raise _NotClosedError
-        return code
 
     def _describe(self, error: BaseException) -> dict[str, Any]:
         if not isinstance(error, Exception) or isinstance(error, (*_DEPENDS, _NotClosedError)):

@@ -146,12 +146,13 @@ class Sample:
     def load(self) -> None:
         """Run the program's module level and say how that went."""
         module, text = prepare(self._setup)
+        limit_recursion()
         try:
-            code = self._compile(text)
+            code = compile(text, SOURCE_NAME, "exec", dont_inherit=True)
+            self._admit(code)
         except BaseException as error:
             self._give_up("compile", error)
             return
-        limit_recursion()
         try:
             exec(code, module.__dict__)
         except BaseException as error:
@@ -161,8 +162,8 @@ class Sample:
         self._objects.append(entry)
         self._send({"loaded": True, "found": self._setup["entry_point"] in module.__dict__})
 
-    def _compile(self, text: str) -> CodeType:
-        return compile(text, SOURCE_NAME, "exec", dont_inherit=True)
+    def _admit(self, code: CodeType) -> None:
+        """Raise for code that may not run here; in a process of its own all may."""
 
     def _give_up(self, where: str, error: BaseException) -> None:
         self._waiting = None

@@ -51,7 +51,6 @@ class Keeper:
         self._asked = 0
         self._control: socket.socket | None = None
         self._replies: socket.socket | None = None
-        self._memory = 0
 
     def give(self, tag: int, setup: dict[str, Any]) -> int | None:
         """Hand a program to the commons; return the descriptor on which its reply will come, or None for no."""
@@ -93,11 +92,9 @@ class Keeper:
         except (OSError, SandboxError):
             self.close()
 
-    def note(self, memory_bytes: int) -> None:
-        """Take note of how large the commons is after a program, and replace it when it has grown."""
-        if not self._memory:
-            self._memory = memory_bytes
-        elif memory_bytes > self._memory + GROWN_BYTES:
+    def note(self, grown_bytes: int) -> None:
+        """Take note of how much larger the commons is than before its first program, and replace one that has grown."""
+        if grown_bytes > GROWN_BYTES:
             self.renew()
 
     def renew(self) -> None:
@@ -125,7 +122,6 @@ class Keeper:
         self._selector.register(self._zygote.line, selectors.EVENT_READ, (self._owner, "commons"))
 
     def _open(self) -> None:
-        self._memory = 0
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         replies, out = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         order = {"do": "run", "role": ROLE, "tag": 0, "cpu": CPU_S}

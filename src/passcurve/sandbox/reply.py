@@ -10,6 +10,6 @@ SETUP_BYTES = 1 << 20
 REPLY_BYTES = 1 << 20
 """What a program sends back beyond this it sends from a process of its own."""
 
-HEAD = struct.Struct("<qqq?")
-"""Number of the job, CPU time of the program in ns, largest memory of the process in bytes so far, and whether that is
-all; frames follow."""
+HEAD = struct.Struct("<qqqq?")
+"""Number of the job, CPU time of the program in ns, largest memory of the process in bytes so far, how much of that it
+got from its first program on, and whether that is all; frames follow."""

@@ -283,7 +283,7 @@ class Worker:
         running.stopped = time.monotonic()
         report = running.report or {}
         if report.get("in_step"):
-            self._keeper.note(report["memory"])
+            self._keeper.note(report["grown"])
         else:
             self._keeper.renew()
         self._now = None
