@@ -330,3 +330,13 @@ def test_a_program_that_grows_the_process(together: Jailed):
     assert before.company
     assert after.company
     assert before.memory_bytes > after.memory_bytes + keeper.GROWN_BYTES
+
+
+def test_it_stays_as_long_as_nothing_is_amiss(together: Jailed):
+    """One process serves them all: what a program leaves behind is gone, whichever interpreter runs it."""
+    together.run(together.job(RIGHT, TEST, plan=PLAN, company=True))
+    (worker_of_all,) = together.pool._workers
+    line = worker_of_all._keeper._control
+    for program in [*STAYS.values()] * 3:
+        assert together.run(together.job(program, TEST, plan=PLAN, company=True)).company
+    assert line is worker_of_all._keeper._control
