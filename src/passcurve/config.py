@@ -64,18 +64,8 @@ def api_key(variable: str) -> str:
 
 def parse_temperatures(text: str, option: str = "--temperature") -> tuple[float, ...]:
     """Return the temperatures of ``0.2,0.8``, each once.  Raises UsageError for what is none."""
-    found = []
-    for part in filter(None, re.split(r"[\s,]+", text.strip())):
-        try:
-            value = float(part)
-        except ValueError:
-            value = -1.0
-        if not 0.0 <= value <= 100.0:
-            raise UsageError(f"{option} {text!r}: {part!r} is no temperature; write it like 0.8 or 0.2,0.8")
-        found.append(value)
-    if not found:
-        raise UsageError(f"{option} {text!r} names none; write it like 0.8 or 0.2,0.8")
-    return tuple(dict.fromkeys(found))
+    said = "0.8 or 0.2,0.8"
+    return tuple(dict.fromkeys(_parse_numbers(option, text, 100.0, "none", "no temperature", said)))
 
 
 def parse_object(option: str, text: str) -> dict[str, object]:
@@ -211,17 +201,22 @@ def parse_counts(option: str, text: str, example: str = "1,10,100") -> tuple[int
 
 def parse_chances(option: str, text: str) -> tuple[float, ...]:
     """Return the chances of an option like ``--model 0.1,0.5``, in order.  Raises UsageError for what is none."""
+    return _parse_numbers(option, text, 1.0, "no chance", "no chance from 0 to 1", f"{option} 0.1,0.5")
+
+
+def _parse_numbers(option: str, text: str, most: float, none: str, wrong: str, example: str) -> tuple[float, ...]:
+    """Return the numbers from 0 to ``most``; the other words are what an error says."""
     found = []
     for part in filter(None, re.split(r"[\s,]+", text.strip())):
         try:
             value = float(part)
         except ValueError:
             value = -1.0
-        if not 0.0 <= value <= 1.0:
-            raise UsageError(f"{option} {text!r}: {part!r} is no chance from 0 to 1; write it like {option} 0.1,0.5")
+        if not 0.0 <= value <= most:
+            raise UsageError(f"{option} {text!r}: {part!r} is {wrong}; write it like {example}")
         found.append(value)
     if not found:
-        raise UsageError(f"{option} {text!r} names no chance; write it like {option} 0.1,0.5")
+        raise UsageError(f"{option} {text!r} names {none}; write it like {example}")
     return tuple(found)
 
 
