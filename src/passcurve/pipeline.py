@@ -26,7 +26,7 @@ from passcurve.models.backend import Backend
 from passcurve.request import Progress, Request, Result
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.job import Job, Outcome
+from passcurve.sandbox.job import Job, Outcome, go_together
 from passcurve.sandbox.pool import Pool
 from passcurve.sched.local import Local
 from passcurve.signature import signature
@@ -170,7 +170,7 @@ class _Road:
         self._problems = {problem.id: problem for problem in problems}
         self._source = source
         self._store = store
-        self._local: Local[Job, Outcome] = Local(pool)
+        self._local: Local[Job, Outcome] = Local(pool, go_together)
         self._watch = watch
         self.tally = Tally()
         self._plans: dict[str, Plan] = {}

@@ -19,6 +19,7 @@ from jailed import Jailed, jail_at
 from passcurve.langs.judge import judge
 from passcurve.langs.python import Plan, apart, settles
 from passcurve.sandbox import closed, keeper, worker
+from passcurve.sandbox.reply import GROWN_BYTES
 from passcurve.types import SampleKey, Verdict
 
 pytestmark = pytest.mark.skipif(sys.version_info[:2] not in closed.VERSIONS, reason="its instructions are not known")
@@ -329,7 +330,7 @@ def test_a_program_that_grows_the_process(together: Jailed):
     after = together.run(together.job(RIGHT, TEST, plan=PLAN, company=True))
     assert before.company
     assert after.company
-    assert before.memory_bytes > after.memory_bytes + keeper.GROWN_BYTES
+    assert before.memory_bytes > after.memory_bytes + GROWN_BYTES
 
 
 def test_it_stays_as_long_as_nothing_is_amiss(together: Jailed):

@@ -14,7 +14,7 @@ from passcurve.langs import recording
 from passcurve.langs.wording import TEST_NAME, TEXT_CHARACTERS, bounded, message_of, shown, test_line
 from passcurve.sandbox.closed import is_closed
 from passcurve.sandbox.inside import describe, flatten, rebuild
-from passcurve.sandbox.reply import HEAD
+from passcurve.sandbox.reply import GROWN_BYTES, HEAD, NO_MORE, Replies
 from passcurve.sandbox.wire import (
     Closed,
     Decoder,
@@ -126,7 +126,9 @@ class Check:
         self._encode = Encoder(self._reduce).encode
         self._decode = Decoder(self._resolve, DECODED_VALUES).decode
         self._company = 0
+        self._replies: Replies | None = None
         self._live = True
+        self._alone = False
         self._kept = b""
         self._at = 0
         self._took = (0, 0, 0)
@@ -144,16 +146,19 @@ class Check:
         """How often anything was asked of the sample, where that is recorded."""
         return len(self._asked)
 
-    def run_in_company(self, bench: Bench, number: int, live: bool) -> dict[str, Any]:
+    def run_in_company(self, bench: Bench, number: int, live: bool, replies: Replies) -> dict[str, Any]:
         """Return the report on a program that runs in the commons.
 
         All that it says unasked comes in one piece; questions are answered there only where that was said to be
-        ``live``.  The report says whether the line was read to the end of a reply.
+        ``live``.  The report says whether the next program's reply is what comes next, from a process that is no
+        larger than it was.
         """
-        self._company, self._live = number, live
+        self._company, self._live, self._replies = number, live, replies
         report = self.run(bench)
-        report["cpu_ns"], report["memory"], report["grown"] = self._took
-        report["in_step"] = self._in_step
+        if live and self._in_step and not self._alone:
+            send_frame(self._fd, NO_MORE)
+        report["cpu_ns"], report["memory"], grown_bytes = self._took
+        report["in_step"] = self._in_step and grown_bytes <= GROWN_BYTES
         return report
 
     def run(self, bench: Bench) -> dict[str, Any]:
@@ -371,7 +376,7 @@ class Check:
 
     def _receive(self) -> dict[str, Any]:
         try:
-            data = self._next_kept() if self._company else receive_frame(self._fd, self._left)
+            data = receive_frame(self._fd, self._left) if self._replies is None else self._next_said(self._replies)
             self._size = len(data)
             self._left -= self._size
             self.received += self._size
@@ -390,23 +395,24 @@ class Check:
             self._halt("protocol", "a message that is none")
         return record
 
-    def _next_kept(self) -> bytes:
-        """Return the next frame of what came from the commons, or of what comes now."""
+    def _next_said(self, replies: Replies) -> bytes:
+        """Return the next frame of what a program in the commons has said."""
         if self._at == len(self._kept):
             self._in_step = False
-            self._kept, self._at = receive_frame(self._fd, self._left), HEAD.size
-            if len(self._kept) < HEAD.size:
-                raise WireError("cut short")
+            self._kept, self._at = replies.take(), HEAD.size
             number, cpu_ns, memory_bytes, grown_bytes, whole = HEAD.unpack_from(self._kept)
             if number != self._company:
                 raise WireError("the reply of another job")
             self._took, self._in_step = (cpu_ns, memory_bytes, grown_bytes), whole
             if len(self._kept) == HEAD.size:
+                self._alone = True
                 self._halt("alone", "")
         start = self._at + 4
         end = start + int.from_bytes(self._kept[self._at : start], "little")
         if not start < end <= len(self._kept):
             raise WireError("cut short")
+        if end - start > self._left:
+            raise TooMuchError("a frame of %d bytes; at most %d are taken" % (end - start, self._left))
         self._at = end
         return self._kept[start:end]
 

@@ -14,12 +14,14 @@ import os
 import socket
 import struct
 import sys
+from typing import Any
 
 from passcurve.langs import recording
 from passcurve.langs.check import Bench, Check
 from passcurve.langs.wording import pack_report
 from passcurve.sandbox.closed import forget_types
-from passcurve.sandbox.wire import Closed, read_file, receive_frame_and_descriptors, send_frame
+from passcurve.sandbox.reply import Replies
+from passcurve.sandbox.wire import Closed, frame, read_file, receive_frame_and_descriptors, write_all
 
 ORDER_BYTES = 1 << 20
 HEAVY_BYTES = 1 << 20
@@ -34,43 +36,71 @@ def main(descriptors: list[int]) -> None:
     start = Start(page, rest[0] if rest else None)
     sys.setrecursionlimit(10_000)
     bench = Bench(setup)
+    reports = Reports(descriptor)
     while True:
         try:
             data, samples = receive_frame_and_descriptors(line, ORDER_BYTES)
         except Closed:
             os._exit(0)
-        start.note()
         # From the supervisor alone, so the interpreter's own format will do.
         order = marshal.loads(data)
         if "setup" in order:
             another = Bench(order["setup"])
             if not another.closed:
-                send_frame(descriptor, pack_report({"status": "elsewhere"}))
+                reports.put({"status": "elsewhere", "number": order["company"][0], "closed": False})
+                reports.flush()
                 os.close(samples[0])
                 continue
             forget_types()
             gc.collect()
             bench, setup = another, order["setup"]
+        if not order["company"]:
+            start.note()
         replayed = recording.unpack(order["replayed"])
-        check = Check(samples[0], order["output_bytes"], setup["write_back"], replayed, order["record"])
-        try:
-            report = (
-                check.run_in_company(bench, order["company"], order["live"]) if order["company"] else check.run(bench)
-            )
-            if order["record"] and report["status"] == "passed":
-                foreseen = check.foreseen(bench.recorded())
-                report["recorded"] = base64.b64encode(recording.pack(foreseen)).decode() if foreseen else ""
-                report["whole"] = len(foreseen) == check.asked
-        except BaseException as error:
-            report = {"status": "protocol", "message": type(error).__name__}
-        report["closed"] = bench.closed
-        # What a sample returned must not stay for the next check.
-        heavy = check.received > HEAVY_BYTES
-        check.__dict__.clear()
-        send_frame(descriptor, pack_report(report))
+        replies = Replies(samples[0], reports.flush)
+        for number in order["company"] or (0,):
+            check = Check(samples[0], order["output_bytes"], setup["write_back"], replayed, order["record"])
+            try:
+                if number:
+                    report = check.run_in_company(bench, number, order["live"], replies)
+                else:
+                    report = check.run(bench)
+                if order["record"] and report["status"] == "passed":
+                    foreseen = check.foreseen(bench.recorded())
+                    report["recorded"] = base64.b64encode(recording.pack(foreseen)).decode() if foreseen else ""
+                    report["whole"] = len(foreseen) == check.asked
+            except BaseException as error:
+                report = {"status": "protocol", "message": type(error).__name__}
+            report["number"], report["closed"] = number, bench.closed
+            reports.put(report)
+            # What a sample returned must not stay for the next check.
+            heavy = check.received > HEAVY_BYTES
+            check.__dict__.clear()
+            if heavy:
+                gc.collect()
+            if number and not report.get("in_step"):
+                # The programs after it will be sent again, on another line.
+                break
+        reports.flush()
         os.close(samples[0])
-        if heavy:
-            gc.collect()
+
+
+class Reports:
+    """Reports that wait to be sent together; none waits while a sample is waited for."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._waiting: list[bytes] = []
+
+    def put(self, report: dict[str, Any]) -> None:
+        """Add a report."""
+        self._waiting.append(frame(pack_report(report)))
+
+    def flush(self) -> None:
+        """Send what waits.  Raises Closed when the supervisor is gone."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            write_all(self._descriptor, b"".join(waiting))
 
 
 class Start:

@@ -5,9 +5,10 @@ depend on where it runs, is not judged by what happened here: it is told to be `
 What keeps the next program from the last one is there twice: what a closed program is, and a look at whether anything
 that all share has changed.
 
-Frames in, from the supervisor: a setup.  Frames out, to the referee: ``HEAD``, then all that the program would have
-sent on a line of its own, or nothing when it must be alone.  Where the tests ask more than was sent along (``live``),
-frames come in from the referee as well, and each is answered so, until the next program comes.
+Frames in, from the supervisor: programs of one problem, and their calls.  Frames out, to the referee, for each program
+in turn: ``HEAD``, then all that it would have sent on a line of its own, or nothing when it must be alone.  Where the
+tests ask more than was sent along (``live``), frames come in from the referee as well, and each is answered so; an empty
+one means that it has no more questions.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import gc
 import marshal
 import os
 import resource
-import select
 import sys
 import time
 from types import CodeType
@@ -35,6 +35,9 @@ EARLY_S = 0.01
 EARLY_STACK_BYTES = 256 << 10
 """Of the thread that does so: address space that it takes, programs lack."""
 
+WAITING_BYTES = 64 << 10
+"""Of replies that wait to be sent together."""
+
 LEFT_OBJECTS = 500
 """Of what the collector knows; what is there between two programs is far less."""
 
@@ -48,34 +51,38 @@ def main(descriptors: list[int]) -> None:
     control, replies = descriptors
     shared = [vars(builtins), *(vars(sys.modules[name]) for name in sorted(MODULES) if name in sys.modules)]
     as_was = [dict(each) for each in shared]
-    either = select.poll()
-    either.register(control, select.POLLIN)
-    either.register(replies, select.POLLIN)
+    line = Line(replies)
     seat: list[Guest | None] = [None]
     _thread.stack_size(EARLY_STACK_BYTES)
-    _thread.start_new_thread(tell_early, (seat, replies))
+    _thread.start_new_thread(tell_early, (seat, line))
     rehearse()
     gc.collect()
     gc.freeze()
     base = memory()
     try:
         while True:
-            guest = seat[0] = Guest(marshal.loads(receive_frame(control, SETUP_BYTES)), base)
-            # Called from here, all of it: how deep a program can nest must be as in a process of its own.
-            guest.load()
-            guest.serve()
-            while guest.live and not guest.alone:
-                guest.tell(replies)
-                if control in [fd for fd, _ in either.poll()]:
-                    break
-                guest.hear(receive_frame(replies, FRAME_BYTES))
-            told = guest.live and not guest.alone
-            guest.forget()
-            if shared != as_was or len(gc.get_objects()) > LEFT_OBJECTS:
-                # Never seen, and whoever did this must not be believed.
-                os._exit(98)
-            if not told:
-                guest.tell(replies)
+            order = marshal.loads(receive_frame(control, SETUP_BYTES))
+            for tag, program in order.pop("programs"):
+                guest = seat[0] = Guest({**order, "program": program, "tag": tag}, base)
+                # Called from here, all of it: how deep a program can nest must be as in a process of its own.
+                guest.load()
+                guest.serve()
+                told = guest.live and not guest.alone
+                if told:
+                    guest.tell(line)
+                    line.flush()
+                    while not guest.alone and (question := receive_frame(replies, FRAME_BYTES)):
+                        guest.hear(question)
+                        guest.tell(line)
+                        line.flush()
+                guest.forget()
+                if shared != as_was or len(gc.get_objects()) > LEFT_OBJECTS:
+                    # Never seen, and whoever did this must not be believed.
+                    os._exit(98)
+                if not told:
+                    guest.tell(line)
+            seat[0] = None
+            line.flush()
     except Closed:
         os._exit(0)
 
@@ -91,14 +98,15 @@ def rehearse() -> None:
     guest.forget()
 
 
-def tell_early(seat: list[Guest | None], replies: int) -> None:
-    """Send on what a program has said when it has been running for a while."""
+def tell_early(seat: list[Guest | None], line: Line) -> None:
+    """Send on what a program has said, and those before it, when it has been running for a while."""
     last = None
     while True:
         time.sleep(EARLY_S)
         if seat[0] is last and last is not None:
             try:
-                last.tell(replies, whole=False)
+                last.tell(line, whole=False)
+                line.flush()
             except Closed:
                 return
         last = seat[0]
@@ -107,6 +115,32 @@ def tell_early(seat: list[Guest | None], replies: int) -> None:
 def memory() -> int:
     """Return the largest memory of this process so far, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MEMORY_UNIT
+
+
+class Line:
+    """The line to the tests: what programs have said waits there to be sent in one piece."""
+
+    def __init__(self, replies: int) -> None:
+        self._replies = replies
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._sending = _thread.allocate_lock()
+
+    def put(self, reply: bytes) -> None:
+        """Add a reply, from any thread."""
+        self._waiting.append(reply)
+        self._size += len(reply)
+        if self._size > WAITING_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what waits.  Raises Closed when nobody reads."""
+        with self._sending:
+            waiting = self._waiting[:]
+            del self._waiting[: len(waiting)]
+            self._size = 0
+            if waiting:
+                write_all(self._replies, b"".join(waiting))
 
 
 class _NotClosedError(Exception):
@@ -124,15 +158,15 @@ class Guest(Sample):
         self._frames: list[bytes] = []
         self._size = 0
         self._told = False
-        self._line = _thread.allocate_lock()
+        self._telling = _thread.allocate_lock()
         self._began = time.process_time_ns()
 
-    def tell(self, replies: int, *, whole: bool = True) -> None:
-        """Send what there is to say, from any thread, and what it took; if it is not ``whole``, only if there is any.
+    def tell(self, line: Line, *, whole: bool = True) -> None:
+        """Say what there is to say, from any thread, and what it took; if it is not ``whole``, only if there is any.
 
         What a whole answer lacks was sent before.
         """
-        with self._line:
+        with self._telling:
             said = self._frames[:]
             if not whole and (self._told or self.alone or not said):
                 return
@@ -141,7 +175,7 @@ class Guest(Sample):
             used = time.process_time_ns() - self._began
             peak = memory()
             head = HEAD.pack(self._setup["tag"], used, peak, peak - self._base, whole)
-            write_all(replies, frame(b"".join([head] if self.alone else [head, *said])))
+            line.put(frame(b"".join([head] if self.alone else [head, *said])))
 
     def forget(self) -> None:
         """Let go of the program and of all that it made."""

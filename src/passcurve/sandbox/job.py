@@ -44,6 +44,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     tries: int = 0
 
 
+def go_together(one: Job, other: Job) -> bool:
+    """Say whether two jobs can go to the commons in one piece: they differ in nothing but their programs."""
+    if not (one.company and other.company) or one.record or other.record:
+        return False
+    if one.referee is None or other.referee is None or one.referee.key != other.referee.key:
+        return False
+    return one.replayed == other.replayed and one.setup["live"] == other.setup["live"]
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of one job."""
 

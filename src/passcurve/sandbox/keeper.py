@@ -25,9 +25,6 @@ WAIT_JOBS = 15
 CPU_S = 3600
 """Backstop for a commons whose supervisor is held: far beyond what is waited for, and it is replaced."""
 
-GROWN_BYTES = 16 << 20
-"""A process that a program has made so much larger is replaced: what the next one uses could not be told."""
-
 
 class Keeper:
     """Starts a commons when it is worth it, hands programs to it, replaces it when something is amiss.
@@ -52,16 +49,16 @@ class Keeper:
         self._control: socket.socket | None = None
         self._replies: socket.socket | None = None
 
-    def give(self, tag: int, setup: dict[str, Any]) -> int | None:
-        """Hand a program to the commons; return the descriptor on which its reply will come, or None for no."""
+    def give(self, order: dict[str, Any]) -> int | None:
+        """Hand programs to the commons; return the descriptor on which replies will come, or None for no."""
         self._asked += 1
-        if self._zygote is None and self._asked >= WORTH_JOBS:
+        if self._zygote is None and self._asked + len(order["programs"]) > WORTH_JOBS:
             self._begin()
         elif not self._ready and self._asked >= WAIT_JOBS:
             self.hear()
         if self._control is None or self._replies is None:
             return None
-        data = marshal.dumps({**setup, "tag": tag}, wire.MARSHAL)
+        data = marshal.dumps(order, wire.MARSHAL)
         if len(data) > SETUP_BYTES:
             return None
         try:
@@ -91,11 +88,6 @@ class Keeper:
             pass
         except (OSError, SandboxError):
             self.close()
-
-    def note(self, grown_bytes: int) -> None:
-        """Take note of how much larger the commons is than before its first program, and replace one that has grown."""
-        if grown_bytes > GROWN_BYTES:
-            self.renew()
 
     def renew(self) -> None:
         """End the commons at once, with what runs in it, and have another."""

@@ -55,9 +55,12 @@ class Pool:
         free = [(i, worker) for i, worker in enumerate(self._workers) if worker.idle and not (quiet and worker.busy)]
         return [(i, worker.affinity) for i, worker in free]
 
-    def start(self, slot: int, job: Job) -> None:
-        """Start a job on an idle slot.  Raises SandboxError when the sandbox cannot be built."""
-        self._workers[slot].start(job)
+    def start(self, slot: int, /, *jobs: Job) -> None:
+        """Start a job on an idle slot, or several that ``go_together``.
+
+        Raises SandboxError when the sandbox cannot be built.
+        """
+        self._workers[slot].start(*jobs)
 
     def wait(self, at_most_s: float) -> list[Outcome]:
         """Wait until something ends, or that long; return what has ended."""

@@ -56,6 +56,13 @@ class Running:
         self.asked_at = 0.0
         """When a zygote was asked for something that it has not answered yet; 0 when nothing is out."""
 
+    def begin_in_company(self, at_most_s: float) -> None:
+        """Count its time from now on: it is its turn in the commons, where it may take that long."""
+        self.company = True
+        self.started_ns = time.monotonic_ns()
+        self.started = self.started_ns * SECOND_NS
+        self.look_at = self.started + at_most_s
+
     @property
     def done(self) -> bool:
         """Whether everything about it has come in."""

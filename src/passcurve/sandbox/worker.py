@@ -1,4 +1,4 @@
-"""One pair of zygotes, a jail's and a referee's, and the job that they are at.
+"""One pair of zygotes, a jail's and a referee's, and the job that they are at; and the jobs that go to the commons.
 
 The next job starts while the last one is being cleaned up: an order to end and an order to run go out together, and
 the zygote obeys in order.
@@ -14,6 +14,8 @@ import selectors
 import socket
 import struct
 import time
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -54,7 +56,7 @@ _REPORTS = msgspec.json.Decoder(dict[str, Any])
 
 
 class Worker:
-    """Runs one job at a time; ``collect`` hands back what has ended."""
+    """Runs one job at a time, or several in one piece; ``collect`` hands back what has ended."""
 
     def __init__(
         self,
@@ -81,6 +83,10 @@ class Worker:
         with translated():
             self._page_fd, self._page = _shared_page()
         self._now: Running | None = None
+        self._guests: deque[Running] = deque()
+        """What the commons is to run after what runs now, and was told already."""
+        self._waiting: deque[Job] = deque()
+        """What we were given and have not begun."""
         self._ending: list[Running] = []
         self._ready = False
         self._finished: list[Outcome] = []
@@ -90,12 +96,12 @@ class Worker:
     @property
     def idle(self) -> bool:
         """Whether a job can be started; a fresh one needs a worker that is not busy either."""
-        return self._now is None
+        return self._now is None and not self._waiting
 
     @property
     def busy(self) -> bool:
         """Whether anything is still running or being cleaned up."""
-        return self._now is not None or bool(self._ending)
+        return not self.idle or bool(self._ending)
 
     def start_zygotes(self) -> None:
         """Start both zygotes without waiting for them.  Raises SandboxError when the system lets us have none."""
@@ -112,10 +118,20 @@ class Worker:
             self._selector.register(zygote.line, selectors.EVENT_READ, (self, name))
         self._ready = True
 
-    def start(self, job: Job) -> None:
-        """Start a job; the worker must be idle.  Raises SandboxError when no zygote can be had."""
-        if job.fresh and self._ready:
+    def start(self, *jobs: Job) -> None:
+        """Start a job, or several that ``go_together``; the worker must be idle.
+
+        Raises SandboxError when no zygote can be had.
+        """
+        if jobs[0].fresh and self._ready:
             self.close()
+        self._waiting.extend(jobs)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Begin what waits, if nothing runs."""
+        if self._now is not None or not self._waiting:
+            return
         if not self._ready:
             try:
                 self._await_zygotes()
@@ -123,20 +139,36 @@ class Worker:
                 self.close()
                 self._await_zygotes()
         with translated():
-            self._start(job)
+            if not self._gather():
+                self._start(self._waiting.popleft())
+
+    def _gather(self) -> bool:
+        """Hand all that waits to the commons; return False when it is not for there, or there is none."""
+        job = self._waiting[0]
+        if not job.company or job.referee is None:
+            return False
+        guests = [Running(each, self._tag + number) for number, each in enumerate(self._waiting, start=1)]
+        programs = [(each.tag, each.job.setup["program"]) for each in guests]
+        replies = self._keeper.give({**job.setup, "program": b"", "programs": programs})
+        if replies is None:
+            return False
+        self._tag += len(guests)
+        self._waiting.clear()
+        self._guests.extend(guests)
+        self._next_guest()
+        if not self._check(job, job.referee, replies, company=[each.tag for each in guests]):
+            self._broken("a zygote ended before its order")
+        return True
+
+    def _next_guest(self) -> None:
+        """Wait for the report on the next program in the commons, if there is one: its time begins now."""
+        self._now = self._guests.popleft() if self._guests else None
+        if self._now is not None:
+            self._now.begin_in_company(COMPANY_S)
 
     def _start(self, job: Job) -> None:
         self._tag += 1
         running = Running(job, self._tag)
-        if job.company and job.referee is not None:
-            replies = self._keeper.give(self._tag, job.setup)
-            if replies is not None:
-                running.company = True
-                running.look_at = running.started + COMPANY_S
-                self._now = running
-                if not self._check(job, job.referee, replies, company=self._tag):
-                    self._broken("a zygote ended before its order")
-                return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         order = {
             "do": "run",
@@ -158,10 +190,10 @@ class Worker:
         if not sent:
             self._broken("a zygote ended before its order")
 
-    def _check(self, job: Job, referee: Referee, sample: int, company: int = 0) -> bool:
+    def _check(self, job: Job, referee: Referee, sample: int, company: Sequence[int] = ()) -> bool:
         """Give the sample's line to the referee of this problem, starting one if needed.
 
-        ``company``: the line is that of the commons, and this is the number of the job there.
+        ``company``: the line is that of the commons, and these are the numbers of the jobs there.
         """
         known = referee.key == self._referee_key and self._referee_line is not None
         moves = bool(company) and not known and self._referee_closed and self._referee_line is not None
@@ -174,7 +206,7 @@ class Worker:
             return False
         self._page[:16] = bytes(16)
         order = {"output_bytes": self._limits.output_bytes, "replayed": job.replayed, "record": job.record}
-        order |= {"company": company, "live": job.setup.get("live", True)}
+        order |= {"company": list(company), "live": job.setup.get("live", True)}
         if moves:
             order["setup"] = referee.setup
         payload = marshal.dumps(order, wire.MARSHAL)
@@ -232,6 +264,7 @@ class Worker:
         else:
             self._hear_zygote(source, data)
         self._settle()
+        self._go_on()
 
     def _hear_report(self, line: socket.socket, data: bytes) -> None:
         from_referee = line is self._referee_line
@@ -245,19 +278,22 @@ class Worker:
             running.referee_died = from_referee
         else:
             try:
-                frames = self._frames.feed(data)
-                if not frames:
+                reports = [_REPORTS.decode(frame) for frame in self._frames.feed(data)]
+                if running.company:
+                    self._hear_company(running, reports)
                     return
-                running.report = _REPORTS.decode(frames[0])
+                if from_referee:
+                    # What is left of an order that was taken back is nobody's.
+                    reports = [report for report in reports if not report["number"]]
+                if not reports:
+                    return
+                running.report = reports[0]
             except (wire.WireError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 running.garbage = "a report that is none"
             if not from_referee:
                 self._forget_line(line)
             elif running.report is not None:
-                self._referee_closed = running.report.get("closed") is True
-                if running.report.get("status") == "elsewhere":
-                    self._check_elsewhere(running)
-                    return
+                self._referee_closed = running.report["closed"]
         running.reported = True
         if running.company:
             self._leave_company(running)
@@ -268,26 +304,50 @@ class Worker:
         else:
             self._end_sample(running)
 
+    def _hear_company(self, running: Running, reports: list[dict[str, Any]]) -> None:
+        """Take in reports on programs in the commons, in the order in which they were sent there."""
+        for report in reports:
+            if report["number"] != running.tag:
+                continue
+            self._referee_closed = report["closed"]
+            if report["status"] == "elsewhere":
+                self._check_elsewhere(running)
+                return
+            running.report = report
+            running.reported = True
+            self._leave_company(running)
+            if self._now is None:
+                return
+            running = self._now
+
     def _check_elsewhere(self, running: Running) -> None:
-        """Have a program in the commons checked by a referee of its problem alone: its tests are not closed."""
-        running.report = None
+        """Have programs in the commons checked by a referee of their problem alone: its tests are not closed."""
         replies = self._keeper.replies
         self._referee_key = ""
         if replies is None or running.job.referee is None:
+            running.reported = True
             self._leave_company(running)
-        elif not self._check(running.job, running.job.referee, replies, company=running.tag):
+        elif not self._check(
+            running.job, running.job.referee, replies, company=[running.tag, *(each.tag for each in self._guests)]
+        ):
             self._broken("a zygote ended before its order")
 
     def _leave_company(self, running: Running) -> None:
-        """Be done with a program in the commons, and keep that only if nothing is going on there any more."""
+        """Be done with a program in the commons; unless all is in step there, those after it go to another."""
         running.stopped = time.monotonic()
-        report = running.report or {}
-        if report.get("in_step"):
-            self._keeper.note(report["grown"])
-        else:
-            self._keeper.renew()
-        self._now = None
         self._ending.append(running)
+        if not running.ended:
+            if (running.report or {}).get("in_step"):
+                self._next_guest()
+                return
+            self._keeper.renew()
+        self._recall()
+        self._now = None
+
+    def _recall(self) -> None:
+        """Take back what the commons has not come to."""
+        self._waiting.extendleft(each.job for each in reversed(self._guests))
+        self._guests.clear()
 
     def _rest(self, running: Running) -> None:
         """Be free for the next job if this one has reported and its process has ended."""
@@ -410,6 +470,7 @@ class Worker:
 
     def tick(self, now: float) -> None:
         """Time the current job, or stop waiting for its tests."""
+        self._go_on()
         for each in (*self._ending, self._now):
             if each is not None and each.asked_at and now - each.asked_at > ANSWER_S:
                 self._broken("a zygote does not answer")
@@ -433,6 +494,7 @@ class Worker:
         if running.ended is not None:
             self._drop_referee()
             running.reported = True
+            self._recall()
             self._now = None
             self._ending.append(running)
             self._settle()
@@ -450,6 +512,9 @@ class Worker:
 
     def _broken(self, why: str) -> None:
         """Give up what a lost zygote was at, which is owed again; the next job gets a new pair."""
+        if self._now is not None and self._now.company:
+            self._keeper.renew()
+            self._recall()
         lost = [*self._ending, *([self._now] if self._now is not None else [])]
         self._ending, self._now = [], None
         for running in lost:

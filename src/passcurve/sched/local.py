@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
+
+TOGETHER = 16
+"""Items that a slot takes at once: more would make the slots end at different times."""
 
 Item = TypeVar("Item")
 Item_contra = TypeVar("Item_contra", contravariant=True)
@@ -21,8 +24,8 @@ class Slots(Protocol[Item_contra, Result_co]):
         """Return (slot, affinity of its last item) of each free slot; ``quiet``: of those with nothing to clean up."""
         ...
 
-    def start(self, slot: int, job: Item_contra, /) -> None:
-        """Start an item on a free slot."""
+    def start(self, slot: int, /, *jobs: Item_contra) -> None:
+        """Start an item on a free slot, or several that go together."""
         ...
 
     def wait(self, at_most_s: float) -> Sequence[Result_co]:
@@ -30,15 +33,21 @@ class Slots(Protocol[Item_contra, Result_co]):
         ...
 
 
+def _never(_one: object, _other: object) -> bool:
+    return False
+
+
 class Local(Generic[Item, Result]):
     """A queue in front of slots.
 
-    ``put`` queues an item that may run beside others.  ``put_last`` queues one that runs when nothing of the first
+    ``together`` says of two items whether a slot can take both at once: fewer words are needed for each then.  ``put``
+    queues an item that may run beside others.  ``put_last`` queues one that runs when nothing of the first
     kind is left, at most one to a core, so that what is measured of it depends on nothing else of ours.
     """
 
-    def __init__(self, slots: Slots[Item, Result]) -> None:
+    def __init__(self, slots: Slots[Item, Result], together: Callable[[Item, Item], bool] = _never) -> None:
         self._slots = slots
+        self._together = together
         self._first: dict[str, deque[Item]] = {}
         self._last: deque[Item] = deque()
         self._in_flight = 0
@@ -64,26 +73,30 @@ class Local(Generic[Item, Result]):
         """Start what can be started, wait at most that long, and return what has ended."""
         if not self._in_flight:
             self._alone = not self.waiting
-        for slot, affinity in self._slots.idle(quiet=self._alone):
-            item = self._take_last(slot) if self._alone else self._take(affinity)
-            if item is not None:
-                self._slots.start(slot, item)
-                self._in_flight += 1
+        idle = self._slots.idle(quiet=self._alone)
+        share = min(TOGETHER, -(-self.waiting // max(1, len(idle))))
+        for slot, affinity in idle:
+            items = self._take_last(slot) if self._alone else self._take(affinity, share)
+            if items:
+                self._slots.start(slot, *items)
+                self._in_flight += len(items)
         results = self._slots.wait(at_most_s)
         self._in_flight -= len(results)
         return results
 
-    def _take(self, affinity: str) -> Item | None:
+    def _take(self, affinity: str, at_most: int) -> list[Item]:
         if affinity not in self._first:
             affinity = next(iter(self._first), "")
         queue = self._first.get(affinity)
         if queue is None:
-            return None
-        item = queue.popleft()
+            return []
+        items = [queue.popleft()]
+        while queue and len(items) < at_most and self._together(items[0], queue[0]):
+            items.append(queue.popleft())
         if not queue:
             del self._first[affinity]
-        self.waiting -= 1
-        return item
+        self.waiting -= len(items)
+        return items
 
-    def _take_last(self, slot: int) -> Item | None:
-        return self._last.popleft() if self._last and slot < self._slots.cores else None
+    def _take_last(self, slot: int) -> list[Item]:
+        return [self._last.popleft()] if self._last and slot < self._slots.cores else []
