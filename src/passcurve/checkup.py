@@ -12,6 +12,7 @@ from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.stems import Stems
 from passcurve.sched.local import Local
 from passcurve.types import Benchmark, Limits, Mode, Status
 
@@ -42,18 +43,19 @@ def check(
 ) -> tuple[Checked, ...]:
     """Run every reference solution; say in which mode each problem is judged and what is wrong with it."""
     toolchain = tools.find(python, packages, (*tools.OPTIONAL, *benchmark.packages))
-    found = isolation.find(level, toolchain, limits)
     settled: dict[str, Settled] = {}
-    with Pool(workers, found, toolchain, limits, language.REFEREE_ROLE) as pool:
-        local: Local[Job, Outcome] = Local(pool)
-        calibrations = Calibrations(wanted, limits, 0, lambda job: local.put(job, ""), local.put_last)
-        for problem in benchmark.problems:
-            if at_once := calibrations.begin(problem):
-                settled[problem.id] = at_once
-        while not local.empty:
-            for outcome in local.run(_TICK_S):
-                if one := calibrations.take(outcome):
-                    settled[one.problem.id] = one
+    with Stems(toolchain, language.REFEREE_ROLE) as stems:
+        found = isolation.find(level, toolchain, limits, stems.samples)
+        with Pool(workers, found, toolchain, limits, stems) as pool:
+            local: Local[Job, Outcome] = Local(pool)
+            calibrations = Calibrations(wanted, limits, 0, lambda job: local.put(job, ""), local.put_last)
+            for problem in benchmark.problems:
+                if at_once := calibrations.begin(problem):
+                    settled[problem.id] = at_once
+            while not local.empty:
+                for outcome in local.run(_TICK_S):
+                    if one := calibrations.take(outcome):
+                        settled[one.problem.id] = one
     return tuple(_checked(settled[problem.id]) for problem in benchmark.problems)
 
 

@@ -28,6 +28,7 @@ from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.job import Job, Outcome, go_together
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.stems import Stems
 from passcurve.sched.local import Local
 from passcurve.signature import signature
 from passcurve.sources import END, FileSource, ModelSource, Source, nothing
@@ -117,8 +118,30 @@ def _judge(
         try_to_write(request.results.absolute().parent)
     optional = tuple(dict.fromkeys([*tools.OPTIONAL, *request.benchmark.packages]))
     toolchain = tools.find(request.python, request.packages, optional)
-    found = isolation.find(request.isolation, toolchain, request.limits)
-    header = Header(
+    with Stems(toolchain, language.REFEREE_ROLE) as stems:
+        found = isolation.find(request.isolation, toolchain, request.limits, stems.samples)
+        header = _header(request, found, generation)
+        with (
+            RunDir(request.run).judge(header, reopen=generation is not None) as store,
+            contextlib.closing(begin()) as source,
+        ):
+            # No more workers than there are rows: each holds interpreters in memory.
+            workers = max(1, source.up_to(request.workers))
+            with Pool(workers, found, toolchain, request.limits, stems) as pool:
+                road = _Road(request, problems, source, store, pool, watch)
+                try:
+                    road.run()
+                except KeyboardInterrupt:
+                    road.flush()
+                    raise Interrupted(
+                        f"{road.tally.scored} of {road.tally.planned} rows read are judged and stored in "
+                        f"{str(request.run)!r}; the same command goes on from there"
+                    ) from None
+            return road.conclude(header, found)
+
+
+def _header(request: Request, found: isolation.Probe, generation: Generation | None) -> Header:
+    return Header(
         version=__version__,
         benchmark=request.benchmark.name,
         benchmark_source=request.benchmark.source,
@@ -134,24 +157,6 @@ def _judge(
         extract=request.extract,
         generation=generation,
     )
-    with (
-        RunDir(request.run).judge(header, reopen=generation is not None) as store,
-        contextlib.closing(begin()) as source,
-    ):
-        # No more workers than there are rows: each holds interpreters in memory.
-        with Pool(
-            max(1, source.up_to(request.workers)), found, toolchain, request.limits, language.REFEREE_ROLE
-        ) as pool:
-            road = _Road(request, problems, source, store, pool, watch)
-            try:
-                road.run()
-            except KeyboardInterrupt:
-                road.flush()
-                raise Interrupted(
-                    f"{road.tally.scored} of {road.tally.planned} rows read are judged and stored in "
-                    f"{str(request.run)!r}; the same command goes on from there"
-                ) from None
-        return road.conclude(header, found)
 
 
 class _Road:

@@ -20,6 +20,7 @@ from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.stems import Stems
 from passcurve.types import Limits, Problem, SampleKey, Verdict
 
 MIB = 1 << 20
@@ -60,23 +61,21 @@ class Jailed:
         self.level = level
         self.limits = limits
         self.toolchain, self.probe = found(level, limits, packages, python)
-        self.pool = Pool(1, self.probe, self.toolchain, limits, REFEREE_ROLE)
+        self.stems = Stems(self.toolchain, REFEREE_ROLE)
+        self.pool = Pool(1, self.probe, self.toolchain, limits, self.stems)
         self._tags = itertools.count(1)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        zygotes = [each for worker in self.pool._workers for each in (worker._jail, worker._referee) if each]
-        if not zygotes:
-            return  # closed by the test itself
+        zygotes = [each for worker in self.pool._workers for each in (worker._jail, worker._tester.zygote) if each]
         try:
             self.pool.close()
         finally:
             # When closing itself is what breaks, the other tests shall not see what it left.
+            self.stems.close()
             for zygote in zygotes:
-                zygote._process.kill()
-                zygote._process.wait()
                 if zygote._folder and Path(zygote._folder).exists():
                     subprocess.run(["rm", "-rf", zygote._folder], check=False)
 

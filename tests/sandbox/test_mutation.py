@@ -30,9 +30,10 @@ from test_jail import ATTEMPTS, TRIED
 
 import passcurve
 from passcurve.langs.python import REFEREE_ROLE
-from passcurve.sandbox import zygotes
+from passcurve.sandbox import stems
 from passcurve.sandbox.layers.syscalls import numbers
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.stems import Stems
 
 SOURCES = Path(passcurve.__file__).parent
 NAMESPACES, RLIMITS = "sandbox/layers/namespaces.py", "sandbox/layers/rlimits.py"
@@ -155,7 +156,7 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
 def samples(jail: Jailed) -> list[int]:
     """Return the sample of a jail, told by the bound on its CPU time."""
     there = []
-    for each in descendants(jail.pool._workers[0]._jail._process.pid):
+    for each in descendants(jail.pool._workers[0]._jail.pid):
         with contextlib.suppress(OSError):
             if "Max cpu time              unlimited" not in Path(f"/proc/{each.pid}/limits").read_text():
                 there.append(each.pid)
@@ -186,7 +187,7 @@ def outlive(victim: str) -> Callable[[Jailed], str]:
 
     def attempt(jail: Jailed) -> str:
         jail.pool.start(0, jail.job("import time\ndef f():\n    time.sleep(3)\n    return 1\n", IS_ONE))
-        outer = jail.pool._workers[0]._jail._process.pid
+        outer = jail.pool._workers[0]._jail.pid
         sample = until(lambda: samples(jail), "the sample")[0]
         time.sleep(0.1)
         os.kill(outer if victim == "outer" else read_process(sample).parent, signal.SIGKILL)
@@ -312,7 +313,8 @@ class Weakened(Jailed):
         self.level, self.limits = level, LIMITS
         toolchain, self.probe = found(level)
         self.toolchain = msgspec.structs.replace(toolchain, folders=(*toolchain.folders, bound))
-        self.pool = Pool(1, self.probe, self.toolchain, LIMITS, REFEREE_ROLE)
+        self.stems = Stems(self.toolchain, REFEREE_ROLE)
+        self.pool = Pool(1, self.probe, self.toolchain, LIMITS, self.stems)
         self._tags = itertools.count(1)
 
 
@@ -367,8 +369,8 @@ def test_walls_taken_away(level, layers, host, tmp_path, monkeypatch):
         pytest.skip("only root can look at this, or the host itself allows none of it")
     root = weaken(Path(tempfile.mkdtemp(dir=Path(host.bound).parent)), layers)
     root.chmod(0o755)
-    monkeypatch.setattr(zygotes, "_ROOT", str(root))
-    monkeypatch.setattr(zygotes, "_BOOT", str(root / "passcurve/sandbox/boot.py"))
+    monkeypatch.setattr(stems, "_ROOT", str(root))
+    monkeypatch.setattr(stems, "_BOOT", str(root / "passcurve/sandbox/boot.py"))
     with Weakened(level, host.bound) as jail:
         became = {what: say(jail, CASES[what], host) for what in expected}
     for left in Path(host.bound).iterdir():

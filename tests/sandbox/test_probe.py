@@ -285,6 +285,7 @@ import json, os, sys
 from passcurve.langs.python import REFEREE_ROLE, Plan, job
 from passcurve.sandbox import probe, toolchain
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.stems import Stems
 from passcurve.types import Limits, Problem
 limits = Limits(memory_bytes=1 << 30)
 tools = toolchain.find(None, ())
@@ -299,7 +300,8 @@ def f():
     return 1
 '''
 problem = Problem(id="T", prompt="", entry_point="f", test="def check(candidate): assert candidate() == 1")
-with Pool(1, probe.find("restricted", tools, limits), tools, limits, REFEREE_ROLE) as pool:
+found = probe.find("restricted", tools, limits)
+with Stems(tools, REFEREE_ROLE) as stems, Pool(1, found, tools, limits, stems) as pool:
     pool.start(0, job(problem, program, Plan(), limits, 0, 1))
     while not pool.wait(1):
         pass

@@ -36,7 +36,7 @@ def family(pid: int) -> list[Process]:
 def zygote(jail: Jailed, name: str) -> tuple[Process, Process]:
     """Return the process that was started for a zygote, and the one that forks."""
     (worker,) = jail.pool._workers
-    started = getattr(worker, f"_{name}")._process.pid
+    started = (worker._jail if name == "jail" else worker._tester.zygote).pid
     members = family(started)
     return members[0], members[1]
 
@@ -176,7 +176,7 @@ def test_nothing_stays_behind(jail: Jailed):
     mine = [each for name in ("jail", "referee") for each in family(zygote(jail, name)[0].pid)]
     assert len(mine) >= (6 if jail.level == "full" else 4)
     (worker,) = jail.pool._workers
-    folders = [each._folder for each in (worker._jail, worker._referee)]
+    folders = [each._folder for each in (worker._jail, worker._tester.zygote)]
     jail.pool.close()
     until(lambda: not [each for each in mine if each.alive], "the end of everything")
     assert [] == [folder for folder in folders if folder and Path(folder).exists()]

@@ -59,12 +59,10 @@ def main(descriptors: list[int]) -> None:
         replayed = recording.unpack(order["replayed"])
         replies = Replies(samples[0], reports.flush)
         for number in order["company"] or (0,):
+            in_company = number > 0
             check = Check(samples[0], order["output_bytes"], setup["write_back"], replayed, order["record"])
             try:
-                if number:
-                    report = check.run_in_company(bench, number, order["live"], replies)
-                else:
-                    report = check.run(bench)
+                report = check.run_in_company(bench, number, order["live"], replies) if in_company else check.run(bench)
                 if order["record"] and report["status"] == "passed":
                     foreseen = check.foreseen(bench.recorded())
                     report["recorded"] = base64.b64encode(recording.pack(foreseen)).decode() if foreseen else ""
@@ -78,7 +76,7 @@ def main(descriptors: list[int]) -> None:
             check.__dict__.clear()
             if heavy:
                 gc.collect()
-            if number and not report.get("in_step"):
+            if in_company and not report.get("in_step"):
                 # The programs after it will be sent again, on another line.
                 break
         reports.flush()

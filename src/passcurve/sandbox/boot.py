@@ -1,4 +1,4 @@
-"""First code of a zygote, run by path: ``python -S -s boot.py DESCRIPTOR``.  Finds our package, then hands over."""
+"""First code of a stem, run by path: ``python -S -s boot.py DESCRIPTOR``.  Finds our package, then hands over."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ if __name__ == "__main__":
     del sys.argv[1:]
     # Last, so that the standard library wins; and only for this one import.
     sys.path.append(config["root"])
-    from passcurve.sandbox import zygote
+    from passcurve.sandbox import stem
 
-    zygote.start(line, config)
+    stem.serve(line, config)

@@ -7,8 +7,8 @@ that all share has changed.
 
 Frames in, from the supervisor: programs of one problem, and their calls.  Frames out, to the referee, for each program
 in turn: ``HEAD``, then all that it would have sent on a line of its own, or nothing when it must be alone.  Where the
-tests ask more than was sent along (``live``), frames come in from the referee as well, and each is answered so; an empty
-one means that it has no more questions.
+tests ask more than was sent along (``live``), frames come in from the referee as well, and each is answered so; an
+empty one means that it has no more questions.
 """
 
 from __future__ import annotations

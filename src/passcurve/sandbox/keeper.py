@@ -11,11 +11,11 @@ from passcurve.errors import SandboxError
 from passcurve.sandbox import wire
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.reply import SETUP_BYTES
+from passcurve.sandbox.stems import COMMONS_ROLE, Stem
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygotes import Zygote
 from passcurve.types import Limits
 
-ROLE = "passcurve.sandbox.commons"
 WORTH_JOBS = 5
 """Jobs of a worker before it has a commons started: a run of fewer ends sooner without."""
 
@@ -39,10 +39,12 @@ class Keeper:
         probe: Probe,
         toolchain: Toolchain,
         limits: Limits,
+        stem: Stem,
         cpu: int | None,
     ) -> None:
         self._selector, self._owner = selector, owner
         self._probe, self._toolchain, self._limits, self._cpu = probe, toolchain, limits, cpu
+        self._stem = stem
         self._zygote: Zygote | None = None
         self._ready = False
         self._asked = 0
@@ -106,7 +108,7 @@ class Keeper:
 
     def _begin(self) -> None:
         try:
-            self._zygote = Zygote((ROLE,), self._probe.walls, self._toolchain, self._limits, self._cpu)
+            self._zygote = Zygote(self._stem, self._probe.walls, self._toolchain, self._limits, self._cpu)
         except SandboxError:
             # Everything goes on without one.
             self._asked = 0
@@ -116,7 +118,7 @@ class Keeper:
     def _open(self) -> None:
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         replies, out = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        order = {"do": "run", "role": ROLE, "tag": 0, "cpu": CPU_S}
+        order = {"do": "run", "role": COMMONS_ROLE, "tag": 0, "cpu": CPU_S}
         sent = self._zygote is not None and self._zygote.send(order, [theirs.fileno(), out.fileno()])
         theirs.close()
         out.close()

@@ -11,6 +11,7 @@ from typing import Self
 
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.probe import Probe
+from passcurve.sandbox.stems import Stems
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.worker import Worker
 from passcurve.types import Limits
@@ -23,13 +24,12 @@ class Pool:
     thread that started it ends.
     """
 
-    def __init__(self, workers: int, probe: Probe, toolchain: Toolchain, limits: Limits, referee_role: str) -> None:
+    def __init__(self, workers: int, probe: Probe, toolchain: Toolchain, limits: Limits, stems: Stems) -> None:
         self._selector = selectors.DefaultSelector()
         cores: list[int | None] = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]  # type: ignore[assignment]
         self.cores = len(cores)
         self._workers = [
-            Worker(self._selector, probe, toolchain, limits, referee_role, cores[i % len(cores)])
-            for i in range(workers)
+            Worker(self._selector, probe, toolchain, limits, stems, cores[i % len(cores)]) for i in range(workers)
         ]
         for worker in self._workers:
             worker.start_zygotes()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import platform
 import sys
+from contextlib import closing
 
 import msgspec
 
 from passcurve.errors import IsolationError, SandboxError
 from passcurve.sandbox.layers import landlock
+from passcurve.sandbox.stems import SAMPLE_ROLES, Stem
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygotes import KilledError, Ready, Walls, Zygote
 from passcurve.types import Isolation, Jail, Limits
@@ -32,13 +34,14 @@ def level(walls: Walls) -> Isolation:
     return "restricted" if walls.seccomp and (walls.landlock or walls.namespaces) else "none"
 
 
-def find(wanted: str, toolchain: Toolchain, limits: Limits) -> Probe:
+def find(wanted: str, toolchain: Toolchain, limits: Limits, stem: Stem | None = None) -> Probe:
     """Build the best walls there are at the level wanted ('auto': the best above none).
 
+    ``stem``: where zygotes come from; default: one of its own, for this call.
     Raises IsolationError with the reason for each missing layer and the remedy.
     """
     if wanted == "none":
-        return _none(toolchain, limits)
+        return _none(toolchain, limits, stem)
     if not sys.platform.startswith("linux"):
         raise IsolationError(f"{platform.system()} has neither namespaces nor Landlock nor seccomp: {REMEDY}")
     if platform.machine() not in ("x86_64", "aarch64"):
@@ -54,7 +57,7 @@ def find(wanted: str, toolchain: Toolchain, limits: Limits) -> Probe:
         candidates.reverse()
     for walls in candidates:
         try:
-            ready = try_walls(walls, toolchain, limits)
+            ready = try_walls(walls, toolchain, limits, stem)
         except SandboxError as error:
             missing.append(f"{'namespaces' if walls.namespaces else 'landlock and seccomp'}: {error}")
             continue
@@ -70,28 +73,31 @@ def find(wanted: str, toolchain: Toolchain, limits: Limits) -> Probe:
     raise IsolationError(f"--isolation {wanted} cannot be had here ({reasons}); `passcurve doctor` explains")
 
 
-def try_walls(walls: Walls, toolchain: Toolchain, limits: Limits) -> Ready:
+def try_walls(walls: Walls, toolchain: Toolchain, limits: Limits, stem: Stem | None = None) -> Ready:
     """Build these walls once and test them from inside.  Raises SandboxError when one fails or does not hold."""
     try:
-        ready = _build(walls, toolchain, limits)
+        ready = _build(walls, toolchain, limits, stem)
     except KilledError:
-        ready = _build(walls, toolchain, limits)
+        ready = _build(walls, toolchain, limits, stem)
     if ready.broken:
         raise SandboxError("the walls do not hold: a sample could " + ", ".join(ready.broken).replace("_", " "))
     return ready
 
 
-def _build(walls: Walls, toolchain: Toolchain, limits: Limits) -> Ready:
-    zygote = Zygote(("passcurve.sandbox.inside",), walls, toolchain, limits, None)
+def _build(walls: Walls, toolchain: Toolchain, limits: Limits, stem: Stem | None) -> Ready:
+    if stem is None:
+        with closing(Stem(toolchain.executable, SAMPLE_ROLES)) as own:
+            return _build(walls, toolchain, limits, own)
+    zygote = Zygote(stem, walls, toolchain, limits, None)
     try:
         return zygote.wait_ready()
     finally:
         zygote.close()
 
 
-def _none(toolchain: Toolchain, limits: Limits) -> Probe:
+def _none(toolchain: Toolchain, limits: Limits, stem: Stem | None) -> Probe:
     walls = Walls(namespaces=False, landlock=False, seccomp=False)
-    ready = try_walls(walls, toolchain, limits)
+    ready = try_walls(walls, toolchain, limits, stem)
     return Probe(walls=walls, jail=_jail(walls, ready, toolchain, ["all: --isolation none"]), own_clock=ready.clock)
 
 
@@ -137,7 +143,7 @@ def weaknesses(jail: Jail) -> tuple[str, ...]:
     return tuple(found)
 
 
-def survey(toolchain: Toolchain, limits: Limits) -> dict[str, str]:
+def survey(toolchain: Toolchain, limits: Limits, stem: Stem | None = None) -> dict[str, str]:
     """Try each layer by itself; return its name with the empty string, or with the reason why it does not work."""
     alone = {
         "namespaces": Walls(namespaces=True, landlock=False, seccomp=False),
@@ -153,7 +159,7 @@ def survey(toolchain: Toolchain, limits: Limits) -> dict[str, str]:
             reasons[name] = "this kernel has none, or it is switched off"
             continue
         try:
-            try_walls(walls, toolchain, limits)
+            try_walls(walls, toolchain, limits, stem)
             reasons[name] = ""
         except SandboxError as error:
             reasons[name] = str(error)

@@ -7,12 +7,9 @@ the zygote obeys in order.
 from __future__ import annotations
 
 import contextlib
-import marshal
-import mmap
 import os
 import selectors
 import socket
-import struct
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -21,18 +18,15 @@ from typing import Any
 import msgspec
 
 from passcurve.sandbox import exits, wire
-from passcurve.sandbox.job import Job, Outcome, Referee
+from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.keeper import Keeper
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.running import FIRST_LOOK_S, Look, Running
+from passcurve.sandbox.stems import Stems
+from passcurve.sandbox.tester import REPORT_BYTES, Tester
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygotes import KilledError, Zygote, translated
 from passcurve.types import Limits
-
-SAMPLE_ROLES = ("passcurve.sandbox.inside", "passcurve.langs.shared")
-REPORT_BYTES = 1 << 20
-MOVED_BYTES = 256 << 10
-"""Of a problem that goes to a referee that is there; a larger one gets another."""
 
 ANSWER_S = 60.0
 """A zygote answers within milliseconds, however busy the machine; one that takes this long never will."""
@@ -64,24 +58,18 @@ class Worker:
         probe: Probe,
         toolchain: Toolchain,
         limits: Limits,
-        referee_role: str,
+        stems: Stems,
         cpu: int | None,
     ) -> None:
         self._selector = selector
         self._probe, self._toolchain, self._limits, self._cpu = probe, toolchain, limits, cpu
-        self._referee_role = referee_role
-        self._keeper = Keeper(selector, self, probe, toolchain, limits, cpu)
+        self._stems = stems
+        self._keeper = Keeper(selector, self, probe, toolchain, limits, stems.samples, cpu)
         self._jail: Zygote | None = None
-        self._referee: Zygote | None = None
-        self._referee_key = ""
-        self._referee_closed = False
-        """Whether all that the referee has run is closed, so that it can take another problem."""
-        self._referee_line: socket.socket | None = None
+        self._tester = Tester(selector, self)
         self._own_line: socket.socket | None = None
-        self._frames = wire.FrameBuffer(REPORT_BYTES)
+        self._own_frames = wire.FrameBuffer(REPORT_BYTES)
         self._tag = 0
-        with translated():
-            self._page_fd, self._page = _shared_page()
         self._now: Running | None = None
         self._guests: deque[Running] = deque()
         """What the commons is to run after what runs now, and was told already."""
@@ -105,13 +93,14 @@ class Worker:
 
     def start_zygotes(self) -> None:
         """Start both zygotes without waiting for them.  Raises SandboxError when the system lets us have none."""
-        self._jail = Zygote(SAMPLE_ROLES, self._probe.walls, self._toolchain, self._limits, self._cpu)
-        self._referee = Zygote((self._referee_role,), self._probe.walls, self._toolchain, self._limits, self._cpu)
+        self._jail = Zygote(self._stems.samples, self._probe.walls, self._toolchain, self._limits, self._cpu)
+        self._tester.zygote = Zygote(self._stems.tests, self._probe.walls, self._toolchain, self._limits, self._cpu)
 
     def _await_zygotes(self) -> None:
-        if self._jail is None or self._referee is None:
+        if self._jail is None or self._tester.zygote is None:
             self.start_zygotes()
-        zygotes = [(zygote, name) for zygote, name in ((self._jail, "jail"), (self._referee, "referee")) if zygote]
+        both = ((self._jail, "jail"), (self._tester.zygote, "referee"))
+        zygotes = [(zygote, name) for zygote, name in both if zygote]
         for zygote, _ in zygotes:
             zygote.wait_ready()
         for zygote, name in zygotes:
@@ -156,9 +145,16 @@ class Worker:
         self._waiting.clear()
         self._guests.extend(guests)
         self._next_guest()
-        if not self._check(job, job.referee, replies, company=[each.tag for each in guests]):
-            self._broken("a zygote ended before its order")
+        self._check_company([*guests], replies)
         return True
+
+    def _check_company(self, guests: Sequence[Running], replies: int) -> None:
+        """Give the line of the commons to the referee, with the numbers of the jobs there."""
+        job = guests[0].job
+        if job.referee is not None:
+            self.affinity = job.referee.key
+            if not self._tester.check(job, job.referee, guests[0].tag, replies, [each.tag for each in guests]):
+                self._broken("a zygote ended before its order")
 
     def _next_guest(self) -> None:
         """Wait for the report on the next program in the commons, if there is one: its time begins now."""
@@ -182,64 +178,20 @@ class Worker:
         os.close(setup)
         theirs.close()
         if sent and job.referee is not None:
-            sent = self._check(job, job.referee, ours.fileno())
+            sent = self._tester.check(job, job.referee, self._tag, ours.fileno())
+            self.affinity = job.referee.key
             ours.close()
         else:
-            self._own_line = ours
-            self._watch_report(ours)
+            self._own_line, self._own_frames = ours, wire.FrameBuffer(REPORT_BYTES)
+            self._selector.register(ours, selectors.EVENT_READ, (self, "report"))
         if not sent:
             self._broken("a zygote ended before its order")
 
-    def _check(self, job: Job, referee: Referee, sample: int, company: Sequence[int] = ()) -> bool:
-        """Give the sample's line to the referee of this problem, starting one if needed.
-
-        ``company``: the line is that of the commons, and these are the numbers of the jobs there.
-        """
-        known = referee.key == self._referee_key and self._referee_line is not None
-        moves = bool(company) and not known and self._referee_closed and self._referee_line is not None
-        moves = moves and len(marshal.dumps(referee.setup, wire.MARSHAL)) < MOVED_BYTES
-        if not known and not moves and not self._new_referee(referee):
-            return False
-        self._referee_key = self.affinity = referee.key
-        line = self._referee_line
-        if line is None:
-            return False
-        self._page[:16] = bytes(16)
-        order = {"output_bytes": self._limits.output_bytes, "replayed": job.replayed, "record": job.record}
-        order |= {"company": list(company), "live": job.setup.get("live", True)}
-        if moves:
-            order["setup"] = referee.setup
-        payload = marshal.dumps(order, wire.MARSHAL)
-        try:
-            socket.send_fds(line, [len(payload).to_bytes(4, "little") + payload], [sample])
-        except OSError:
-            return False
-        return True
-
-    def _new_referee(self, referee: Referee) -> bool:
-        if self._referee is None:
-            return False
-        if self._referee_line is not None:
-            self._forget_line(self._referee_line)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        order = {"do": "run", "role": referee.role, "tag": self._tag, "cpu": 0, "schedstat": True}
-        setup = wire.write_file(referee.setup)
-        sent = self._referee.send(order, [theirs.fileno(), setup, self._page_fd])
-        os.close(setup)
-        theirs.close()
-        self._referee_line, self._referee_closed = ours, False
-        self._watch_report(ours)
-        return sent
-
-    def _watch_report(self, line: socket.socket) -> None:
-        self._frames = wire.FrameBuffer(REPORT_BYTES)
-        self._selector.register(line, selectors.EVENT_READ, (self, "report"))
-
     def _forget_line(self, line: socket.socket) -> None:
-        if line is self._referee_line:
-            self._referee_line, self._referee_key = None, ""
-        else:
-            self._own_line = None
+        if line is self._tester.line:
+            self._tester.forget()
+            return
+        self._own_line = None
         self._unwatch(line)
         line.close()
 
@@ -267,7 +219,7 @@ class Worker:
         self._go_on()
 
     def _hear_report(self, line: socket.socket, data: bytes) -> None:
-        from_referee = line is self._referee_line
+        from_referee = line is self._tester.line
         running = self._now
         if running is None or (running.job.referee is not None) != from_referee:
             # Nobody was asked: a referee that died between two checks, or one that says more than its report.
@@ -278,7 +230,8 @@ class Worker:
             running.referee_died = from_referee
         else:
             try:
-                reports = [_REPORTS.decode(frame) for frame in self._frames.feed(data)]
+                frames = self._tester.frames if from_referee else self._own_frames
+                reports = [_REPORTS.decode(frame) for frame in frames.feed(data)]
                 if running.company:
                     self._hear_company(running, reports)
                     return
@@ -293,7 +246,7 @@ class Worker:
             if not from_referee:
                 self._forget_line(line)
             elif running.report is not None:
-                self._referee_closed = running.report["closed"]
+                self._tester.closed = running.report["closed"]
         running.reported = True
         if running.company:
             self._leave_company(running)
@@ -309,7 +262,7 @@ class Worker:
         for report in reports:
             if report["number"] != running.tag:
                 continue
-            self._referee_closed = report["closed"]
+            self._tester.closed = report["closed"]
             if report["status"] == "elsewhere":
                 self._check_elsewhere(running)
                 return
@@ -323,14 +276,12 @@ class Worker:
     def _check_elsewhere(self, running: Running) -> None:
         """Have programs in the commons checked by a referee of their problem alone: its tests are not closed."""
         replies = self._keeper.replies
-        self._referee_key = ""
-        if replies is None or running.job.referee is None:
+        self._tester.key = ""
+        if replies is None:
             running.reported = True
             self._leave_company(running)
-        elif not self._check(
-            running.job, running.job.referee, replies, company=[running.tag, *(each.tag for each in self._guests)]
-        ):
-            self._broken("a zygote ended before its order")
+        else:
+            self._check_company([running, *self._guests], replies)
 
     def _leave_company(self, running: Running) -> None:
         """Be done with a program in the commons; unless all is in step there, those after it go to another."""
@@ -374,7 +325,7 @@ class Worker:
                 self._broken("the jail's zygote ended")
 
     def _hear_zygote(self, source: str, data: bytes) -> None:
-        zygote = self._jail if source == "jail" else self._referee
+        zygote = self._jail if source == "jail" else self._tester.zygote
         if not data or zygote is None:
             self._broken(f"the {source}'s zygote ended")
             return
@@ -411,12 +362,10 @@ class Worker:
         """Ask both zygotes for the clocks of their children, unless an answer is still out."""
         if running.look is not None or self._jail is None:
             return
-        tests = running.job.referee is not None and self._referee is not None
-        running.look = Look(tests=tests)
+        tests = self._tester.zygote if running.job.referee is not None else None
+        running.look = Look(tests=tests is not None)
         running.asked_at = running.asked_at or time.monotonic()
-        if not self._jail.send({"do": "clock"}) or (
-            tests and self._referee and not self._referee.send({"do": "clock"})
-        ):
+        if not self._jail.send({"do": "clock"}) or (tests is not None and not tests.send({"do": "clock"})):
             running.look = None
 
     def _referee_clock(self, record: dict[str, Any]) -> None:
@@ -441,8 +390,7 @@ class Worker:
         running.held |= look.held
         if not running.sent_end:
             running.asked_at = 0.0
-        ready_ns, cpu_ns = struct.unpack_from("<QQ", self._page)
-        wall = running.read_clocks(look, ready_ns, cpu_ns)
+        wall = running.read_clocks(look, *self._tester.clocks())
         if running is self._now and running.ended is None and running.exit is None and not running.reported:
             self._judge_time(running, wall)
         self._settle()
@@ -492,7 +440,9 @@ class Worker:
         if running.ended is None and running.exit is not None and now - running.stopped > patience:
             running.ended = "tests"
         if running.ended is not None:
-            self._drop_referee()
+            if self._own_line is not None:
+                self._forget_line(self._own_line)
+            self._tester.drop()
             running.reported = True
             self._recall()
             self._now = None
@@ -502,13 +452,6 @@ class Worker:
         running.look_at = now + 1.0
         if running.exit is None:
             self._look(running)
-
-    def _drop_referee(self) -> None:
-        for line in (self._own_line, self._referee_line):
-            if line is not None:
-                self._forget_line(line)
-        if self._referee is not None:
-            self._referee.send({"do": "end"})
 
     def _broken(self, why: str) -> None:
         """Give up what a lost zygote was at, which is owed again; the next job gets a new pair."""
@@ -532,30 +475,19 @@ class Worker:
         """End all zygotes for good."""
         self.close()
         self._keeper.close()
-        self._page.close()
-        if self._page_fd >= 0:
-            os.close(self._page_fd)
-            self._page_fd = -1
+        self._tester.shut()
 
     def close(self) -> None:
         """End both zygotes and all that is in them."""
-        for line in (self._own_line, self._referee_line):
-            if line is not None:
-                self._forget_line(line)
-        zygotes = [zygote for zygote in (self._jail, self._referee) if zygote is not None]
+        if self._own_line is not None:
+            self._forget_line(self._own_line)
+        self._tester.forget()
+        zygotes = [zygote for zygote in (self._jail, self._tester.zygote) if zygote is not None]
         for zygote in zygotes:
             if self._ready:
                 self._unwatch(zygote.line)
             zygote.leave()
         for zygote in zygotes:
             zygote.close()
-        self._jail = self._referee = None
-        self._referee_key = ""
+        self._jail = self._tester.zygote = None
         self._ready = False
-
-
-def _shared_page() -> tuple[int, mmap.mmap]:
-    """Return a page that the referee writes and we read: when its check began, by its own clocks."""
-    fd = wire.write_file(bytes(mmap.PAGESIZE))
-    os.truncate(fd, mmap.PAGESIZE)
-    return fd, mmap.mmap(fd, mmap.PAGESIZE)

@@ -1,6 +1,6 @@
-"""A clean interpreter that builds its walls once and then forks one jailed child for each order.
+"""A clean interpreter, forked from a stem, that builds its walls once and then forks one jailed child for each order.
 
-The process that was started only waits, and watches what is refused; its child, process 1 of a process namespace of
+The process that the stem forked only waits, and watches what is refused; its child, process 1 of a process namespace of
 its own, is the zygote.
 
 Frames in:  {'do': 'run', 'tag': ...} with descriptors for the child, {'do': 'end'} to have the child killed,
@@ -41,22 +41,20 @@ Config = dict[str, Any]
 Role = Callable[[list[int]], None]
 
 
-def start(line: socket.socket, config: Config) -> None:
-    """Load the roles, leave the host, and serve until the line is closed."""
+def start(line: socket.socket, config: Config, parent: int, roles: dict[str, Role]) -> None:
+    """Leave the host, and serve until the line is closed or the process ``parent`` ends."""
     try:
-        _start(line, config)
+        _start(line, config, parent, roles)
     except BaseException as error:
         text = "%s: %s" % (type(error).__name__, error)
         wire.send_frame(line.fileno(), wire.encode({"failed": text[:500]}))
         os._exit(1)
 
 
-def _start(line: socket.socket, config: Config) -> None:
-    roles = _load(config["preimport"], config["roles"])
-    _forget_ours(config["root"])
+def _start(line: socket.socket, config: Config, parent: int, roles: dict[str, Role]) -> None:
     if _LINUX:
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != config["supervisor"]:
+        if os.getppid() != parent:
             os._exit(1)
         try:
             with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
@@ -82,31 +80,6 @@ def _start(line: socket.socket, config: Config) -> None:
     zygote = Zygote(line, config, roles, page, theirs)
     zygote.build_walls(kind)
     zygote.serve()
-
-
-def _forget_ours(root: str) -> None:
-    """Leave no trace of our own package where a sample could import it."""
-    sys.path.remove(root)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "passcurve"]:
-        del sys.modules[name]
-    sys.path_importer_cache.clear()
-
-
-def _load(preimport: list[str], roles: list[str]) -> dict[str, Role]:
-    """Load what most samples import, and the roles; without anybody's hook, which would cost at every fork."""
-    register = os.register_at_fork
-    os.register_at_fork = lambda **_: None
-    for name in preimport:
-        try:
-            __import__(name)
-        except ImportError:
-            pass  # an older or newer interpreter may lack one; the sample would be told
-    modules = {name: __import__(name, fromlist=["main"]) for name in roles}
-    os.register_at_fork = register
-    for module in modules.values():
-        if hasattr(module, "rehearse"):
-            module.rehearse()
-    return {name: module.main for name, module in modules.items()}
 
 
 class Zygote:

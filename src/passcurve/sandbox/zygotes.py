@@ -1,19 +1,17 @@
-"""The supervisor's side of a zygote: start it, send it orders, hear from it."""
+"""The supervisor's side of a zygote: have it forked, send it orders, hear from it."""
 
 from __future__ import annotations
 
 import errno
-import json
 import marshal
 import os
 import shutil
 import signal
 import socket
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,53 +22,17 @@ from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox import wire
 from passcurve.sandbox.layers import namespaces
 from passcurve.sandbox.layers.scratch import empty
+from passcurve.sandbox.stems import Stem
 from passcurve.types import Limits
 
 READY_S = 60.0
-"""A zygote takes 0.1 s on an idle machine; one that takes this long never comes."""
+"""A zygote takes 0.02 s on an idle machine; one that takes this long never comes."""
 
 _FOLDER = "passcurve-"
 FIRST_UID = 1_500_000_000
 """Root's samples run under this uid plus the pid of their zygote: far above what systems hand out."""
 
-LEAVE_S = 0.5
-"""How long a zygote gets to end by itself before it is killed."""
-
 _FRAME_BYTES = 64 << 20
-_ROOT = str(Path(__file__).resolve().parents[2])
-_BOOT = str(Path(__file__).with_name("boot.py"))
-_ENVIRONMENT = {
-    "PYTHONHASHSEED": "0",
-    "LANG": "C.UTF-8",
-    "LC_ALL": "C.UTF-8",
-    "TZ": "UTC",
-    "HOME": "/tmp",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "LD_BIND_NOW": "1",
-}
-_PREIMPORT = (
-    "bisect",
-    "collections",
-    "copy",
-    "datetime",
-    "enum",
-    "fractions",
-    "functools",
-    "heapq",
-    "itertools",
-    "math",
-    "operator",
-    "random",
-    "re",
-    "reprlib",
-    "string",
-    "time",
-    "types",
-    "typing",
-)
-"""What samples import most.  Each module more makes every fork dearer, so rarer ones are loaded by those who ask."""
 
 
 class Walls(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,53 +79,37 @@ class KilledError(SandboxError):
 class Zygote:
     """One zygote process and the line to it."""
 
-    def __init__(
-        self, roles: tuple[str, ...], walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None
-    ) -> None:
+    def __init__(self, stem: Stem, walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None) -> None:
+        self._stem = stem
         self._folder: str | None = None
         self.frames = wire.FrameBuffer(_FRAME_BYTES)
         with translated():
-            self._start(roles, walls, toolchain, limits, cpu)
+            self._start(walls, toolchain, limits, cpu)
 
-    def _start(
-        self, roles: tuple[str, ...], walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None
-    ) -> None:
+    def _start(self, walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None) -> None:
         self.line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._process = subprocess.Popen(
-                [toolchain.executable, "-B", "-S", "-s", _BOOT, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=_ENVIRONMENT,
-                cwd="/",
-                start_new_session=True,
-            )
-        except OSError as error:
+            self.pid = self._stem.fork(theirs)
+        except BaseException:
             self.line.close()
-            raise SandboxError(f"the interpreter {toolchain.executable!r} cannot be started: {error}") from None
+            raise
         finally:
             theirs.close()
         if cpu is not None:
             try:
-                os.sched_setaffinity(self._process.pid, {cpu})
+                os.sched_setaffinity(self.pid, {cpu})
             except OSError:
                 pass  # only speed depends on it
-        data = json.dumps(self._config(roles, walls, toolchain, limits)).encode()
-        self.line.sendall(len(data).to_bytes(4, "little") + data)
+        config = marshal.dumps(self._config(walls, toolchain, limits), wire.MARSHAL)
+        # If somebody has killed it, whoever waits for it will see that.
+        with suppress(OSError):
+            self.line.sendall(wire.frame(config))
 
-    def _config(
-        self, roles: tuple[str, ...], walls: Walls, toolchain: tools.Toolchain, limits: Limits
-    ) -> dict[str, Any]:
+    def _config(self, walls: Walls, toolchain: tools.Toolchain, limits: Limits) -> dict[str, Any]:
         binds, links, masks = tools.binds(toolchain)
         # One per zygote: threads are counted per id.
-        host_id = namespaces.choose_host_id(FIRST_UID + self._process.pid)
+        host_id = namespaces.choose_host_id(FIRST_UID + self.pid)
         config = {
-            "root": _ROOT,
-            "supervisor": os.getpid(),
-            "roles": list(roles),
-            "preimport": _PREIMPORT,
             "packages_path": tools.PACKAGES if toolchain.package_paths else "",
             "namespaces": walls.namespaces,
             "landlock": walls.landlock,
@@ -176,7 +122,7 @@ class Zygote:
             "readable": [target for _, target in binds],
             # Packages lie in it, and an import lists it.
             "listable": [tools.PACKAGES],
-            "canary": _BOOT,
+            "canary": __file__,
             "scratch": f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=0700",
             "scratch_dir": "",
             "scratch_limits": (limits.scratch_bytes, limits.scratch_files),
@@ -233,13 +179,10 @@ class Zygote:
                 break
         if not answer:
             self.leave()
-            try:
-                code = self._process.wait(timeout=LEAVE_S)
-            except subprocess.TimeoutExpired:
-                code = None
+            code = self._stem.reap(self.pid)
             if code == -signal.SIGKILL:
                 raise KilledError("a zygote was killed before its walls stood")
-            raise SandboxError(f"a zygote did not start ({'no answer' if code is None else f'exit status {code}'})")
+            raise SandboxError(f"a zygote did not start (exit status {code})")
         if "failed" in answer:
             raise SandboxError(answer["failed"])
         self.line.settimeout(None)
@@ -272,12 +215,8 @@ class Zygote:
     def close(self) -> None:
         """End the zygote and everything in it."""
         self.leave()
-        try:
-            # Left to itself it reaps its children, so that the time they used is known to whoever waits for us.
-            self._process.wait(timeout=LEAVE_S)
-        except subprocess.TimeoutExpired:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
+        # Left to itself it reaps its children, so that the time they used is known to whoever waits for us.
+        self._stem.reap(self.pid)
         if self._folder is not None:
             # Samples may have left folders too deep for a removal that follows them down.
             for left in Path(self._folder, "scratch").iterdir():

@@ -1,0 +1,193 @@
+"""The supervisor's side of the stems: two interpreters from which all zygotes are forked.
+
+One is for the samples and one for the tests, so that what a sample learns of its own process, where things lie in
+memory for instance, tells it nothing of theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import marshal
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from passcurve.errors import SandboxError
+from passcurve.sandbox import wire
+from passcurve.sandbox.toolchain import Toolchain
+
+READY_S = 60.0
+"""A stem takes 0.1 s on an idle machine; one that takes this long never comes."""
+
+LEAVE_S = 0.5
+"""How long a process gets to end by itself before it is killed."""
+
+SAMPLE_ROLES = ("passcurve.sandbox.inside", "passcurve.langs.shared")
+COMMONS_ROLE = "passcurve.sandbox.commons"
+
+_ROOT = str(Path(__file__).resolve().parents[2])
+_BOOT = str(Path(__file__).with_name("boot.py"))
+_ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "HOME": "/tmp",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "LD_BIND_NOW": "1",
+}
+_PREIMPORT = (
+    "bisect",
+    "collections",
+    "copy",
+    "datetime",
+    "enum",
+    "fractions",
+    "functools",
+    "heapq",
+    "itertools",
+    "math",
+    "operator",
+    "random",
+    "re",
+    "reprlib",
+    "string",
+    "time",
+    "types",
+    "typing",
+)
+"""What samples import most.  Each module more makes every fork dearer, so rarer ones are loaded by those who ask."""
+
+
+class Stem:
+    """One such interpreter; another is started when it was killed.
+
+    It must be used from one thread, which must live as long: the kernel ends a stem when the thread that started it
+    ends, and its zygotes with it.
+    """
+
+    def __init__(self, executable: str, roles: tuple[str, ...]) -> None:
+        self._executable, self._roles = executable, roles
+        self._process: subprocess.Popen[bytes] | None = None
+        self._line: socket.socket | None = None
+
+    def start(self) -> None:
+        """Start it without waiting for it.  Raises SandboxError when the system lets us have none."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._process = subprocess.Popen(
+                [self._executable, "-B", "-S", "-s", _BOOT, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=_ENVIRONMENT,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise SandboxError(f"the interpreter {self._executable!r} cannot be started: {error}") from None
+        finally:
+            theirs.close()
+        config = {"root": _ROOT, "preimport": _PREIMPORT, "roles": self._roles, "supervisor": os.getpid()}
+        data = json.dumps(config).encode()
+        ours.settimeout(READY_S)
+        self._line = ours
+        with contextlib.suppress(OSError):
+            ours.sendall(len(data).to_bytes(4, "little") + data)
+
+    def fork(self, line: socket.socket) -> int:
+        """Have a zygote forked that serves ``line``; return its pid, which stays its own until it is reaped.
+
+        Raises SandboxError when there is no interpreter to be had.
+        """
+        order = {"do": "fork"}
+        answer = self._ask(order, [line.fileno()]) if self._process is not None else None
+        if answer is None:
+            # There was none, or somebody has killed it.
+            self.close()
+            self.start()
+            answer = self._ask(order, [line.fileno()])
+        if answer is None:
+            code = self._end()
+            raise SandboxError(f"a zygote did not start ({'no answer' if code is None else f'exit status {code}'})")
+        if "failed" in answer:
+            self.close()
+            raise SandboxError(answer["failed"])
+        return int(answer["pid"])
+
+    def reap(self, pid: int, within_s: float = LEAVE_S) -> int:
+        """Wait so long for a zygote to end, then kill it; return its exit status, below zero for a signal."""
+        answer = self._ask({"do": "reap", "pid": pid, "within_s": within_s})
+        # With the stem all its zygotes are killed.
+        return -signal.SIGKILL if answer is None else int(answer["status"])
+
+    def close(self) -> None:
+        """End it, and all zygotes that are left."""
+        self._end()
+
+    def _ask(self, order: dict[str, Any], descriptors: list[int] | None = None) -> dict[str, Any] | None:
+        if self._line is None:
+            return None
+        try:
+            payload = marshal.dumps(order, wire.MARSHAL)
+            socket.send_fds(self._line, [len(payload).to_bytes(4, "little") + payload], descriptors or [])
+            frames: list[bytes] = []
+            buffer = wire.FrameBuffer(1 << 16)
+            while not frames:
+                data = self._line.recv(1 << 16)
+                if not data:
+                    return None
+                frames = buffer.feed(data)
+        except (OSError, wire.WireError):
+            return None
+        answer: dict[str, Any] = wire.decode(frames[0])
+        return answer
+
+    def _end(self) -> int | None:
+        """End the process; return its exit status if it came to its end by itself."""
+        process, self._process = self._process, None
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+        if process is None:
+            return None
+        try:
+            return process.wait(timeout=LEAVE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return None
+
+
+class Stems:
+    """Both stems, started at once.  Use it as a context manager: leaving it leaves no process behind."""
+
+    def __init__(self, toolchain: Toolchain, referee_role: str) -> None:
+        self.samples = Stem(toolchain.executable, (*SAMPLE_ROLES, COMMONS_ROLE))
+        self.tests = Stem(toolchain.executable, (referee_role,))
+        for stem in (self.samples, self.tests):
+            # Whoever needs it is told.
+            with contextlib.suppress(SandboxError, OSError):
+                stem.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End both."""
+        self.samples.close()
+        self.tests.close()

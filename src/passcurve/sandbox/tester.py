@@ -1,0 +1,110 @@
+"""The worker's line to the tests: keeps the referee of one problem at work, or one of all closed problems."""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import mmap
+import os
+import selectors
+import socket
+import struct
+from collections.abc import Sequence
+
+from passcurve.sandbox import wire
+from passcurve.sandbox.job import Job, Referee
+from passcurve.sandbox.zygotes import Zygote, translated
+
+REPORT_BYTES = 1 << 20
+MOVED_BYTES = 256 << 10
+"""Of a problem that goes to a referee that is there; a larger one gets another."""
+
+
+class Tester:
+    """Gives samples to a referee.  Its zygote comes and goes with that of the samples."""
+
+    def __init__(self, selector: selectors.BaseSelector, owner: object) -> None:
+        self._selector, self._owner = selector, owner
+        self.zygote: Zygote | None = None
+        self.key = ""
+        """Of the problem at hand; empty when the next one needs a new referee."""
+        self.closed = False
+        """Whether all that the referee has run is closed, so that it can take another problem."""
+        self.line: socket.socket | None = None
+        self.frames = wire.FrameBuffer(REPORT_BYTES)
+        with translated():
+            self._page_fd, self._page = _shared_page()
+
+    def check(self, job: Job, referee: Referee, tag: int, sample: int, company: Sequence[int] = ()) -> bool:
+        """Give a sample's line to the referee of its problem, starting one if needed; False when that is gone.
+
+        ``company``: the line is that of the commons, and these are the numbers of the jobs there.
+        """
+        known = referee.key == self.key and self.line is not None
+        moves = bool(company) and not known and self.closed and self.line is not None
+        moves = moves and len(marshal.dumps(referee.setup, wire.MARSHAL)) < MOVED_BYTES
+        if not known and not moves and not self._start(referee, tag):
+            return False
+        self.key = referee.key
+        if self.line is None:
+            return False
+        self._page[:16] = bytes(16)
+        order = {"output_bytes": job.limits.output_bytes, "replayed": job.replayed, "record": job.record}
+        order |= {"company": list(company), "live": job.setup["live"]}
+        if moves:
+            order["setup"] = referee.setup
+        try:
+            socket.send_fds(self.line, [wire.frame(marshal.dumps(order, wire.MARSHAL))], [sample])
+        except OSError:
+            return False
+        return True
+
+    def _start(self, referee: Referee, tag: int) -> bool:
+        if self.zygote is None:
+            return False
+        self.forget()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        order = {"do": "run", "role": referee.role, "tag": tag, "cpu": 0, "schedstat": True}
+        setup = wire.write_file(referee.setup)
+        sent = self.zygote.send(order, [theirs.fileno(), setup, self._page_fd])
+        os.close(setup)
+        theirs.close()
+        self.line, self.closed = ours, False
+        self.frames = wire.FrameBuffer(REPORT_BYTES)
+        self._selector.register(ours, selectors.EVENT_READ, (self._owner, "report"))
+        return sent
+
+    def clocks(self) -> tuple[int, int]:
+        """Return how long the referee had been running or ready, and running, when its check began, in ns."""
+        ready_ns, cpu_ns = struct.unpack_from("<QQ", self._page)
+        return ready_ns, cpu_ns
+
+    def forget(self) -> None:
+        """Close the line: the next job needs a new referee."""
+        line, self.line = self.line, None
+        self.key = ""
+        if line is not None:
+            # An interruption may have come before the line was watched at all.
+            with contextlib.suppress(KeyError, ValueError):
+                self._selector.unregister(line)
+            line.close()
+
+    def drop(self) -> None:
+        """End the referee at once."""
+        self.forget()
+        if self.zygote is not None:
+            self.zygote.send({"do": "end"})
+
+    def shut(self) -> None:
+        """Give back what is held all the while."""
+        self._page.close()
+        if self._page_fd >= 0:
+            os.close(self._page_fd)
+            self._page_fd = -1
+
+
+def _shared_page() -> tuple[int, mmap.mmap]:
+    """Return a page that the referee writes and we read: when its check began, by its own clocks."""
+    fd = wire.write_file(bytes(mmap.PAGESIZE))
+    os.truncate(fd, mmap.PAGESIZE)
+    return fd, mmap.mmap(fd, mmap.PAGESIZE)
