@@ -73,18 +73,21 @@ def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed):
 
 
 def targets(kind, processes, supervisor):
-    """Return the ids of the processes of a kind: a zygote (both halves of it) or the process that runs the tests."""
+    """Return the ids of the processes of a kind: stems, zygotes (both halves of them) or what runs the tests."""
     every = processes(supervisor)
     parents = {each.pid: each.parent for each in every}
-    outer = [each.pid for each in every if each.parent == supervisor]
+    stems = [each.pid for each in every if each.parent == supervisor]
+    if kind == "stem":
+        return stems
+    outer = [each.pid for each in every if each.parent in stems]
 
     def top(pid):
-        while parents.get(pid, supervisor) != supervisor:
+        while parents.get(pid, supervisor) not in (supervisor, *stems):
             pid = parents[pid]
         return pid
 
     # A zygote's second half is its child; samples and tests are children of that, and only samples are limited.
-    tests = [each for each in every if each.parent not in (supervisor, *outer) and not each.cpu_limited]
+    tests = [each for each in every if each.parent not in (supervisor, *stems, *outer) and not each.cpu_limited]
     if kind == "tests":
         return [each.pid for each in tests]
     asked = {top(each.pid) for each in tests}
@@ -93,9 +96,9 @@ def targets(kind, processes, supervisor):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "seed"), [("jail", 3), ("referee", 4), ("tests", 5)])
+@pytest.mark.parametrize(("kind", "seed"), [("jail", 3), ("referee", 4), ("tests", 5), ("stem", 6)])
 def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left, kind, seed):
-    """Zygotes and referees that are killed at any moment cost no verdict: the run goes on, or the same command does."""
+    """Stems, zygotes and referees killed at any moment cost no verdict: the run goes on, or the same command does."""
     moments = random.Random(seed)
     # So many that the run does not end while it is being disturbed.
     each = 3 * EACH

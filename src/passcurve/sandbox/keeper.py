@@ -116,8 +116,12 @@ class Keeper:
         self._selector.register(self._zygote.line, selectors.EVENT_READ, (self._owner, "commons"))
 
     def _open(self) -> None:
-        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        replies, out = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            replies, out = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        except OSError:
+            self.close()
+            return
         order = {"do": "run", "role": COMMONS_ROLE, "tag": 0, "cpu": CPU_S}
         sent = self._zygote is not None and self._zygote.send(order, [theirs.fileno(), out.fileno()])
         theirs.close()

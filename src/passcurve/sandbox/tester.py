@@ -20,6 +20,9 @@ MOVED_BYTES = 256 << 10
 """Of a problem that goes to a referee that is there; a larger one gets another."""
 
 
+_CLOCKS = struct.Struct("<QQ")
+
+
 class Tester:
     """Gives samples to a referee.  Its zygote comes and goes with that of the samples."""
 
@@ -33,7 +36,7 @@ class Tester:
         self.line: socket.socket | None = None
         self.frames = wire.FrameBuffer(REPORT_BYTES)
         with translated():
-            self._page_fd, self._page = _shared_page()
+            self._page = _shared_page()
 
     def check(self, job: Job, referee: Referee, tag: int, sample: int, company: Sequence[int] = ()) -> bool:
         """Give a sample's line to the referee of its problem, starting one if needed; False when that is gone.
@@ -48,7 +51,7 @@ class Tester:
         self.key = referee.key
         if self.line is None:
             return False
-        self._page[:16] = bytes(16)
+        os.pwrite(self._page, bytes(_CLOCKS.size), 0)
         order = {"output_bytes": job.limits.output_bytes, "replayed": job.replayed, "record": job.record}
         order |= {"company": list(company), "live": job.setup["live"]}
         if moves:
@@ -66,7 +69,7 @@ class Tester:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         order = {"do": "run", "role": referee.role, "tag": tag, "cpu": 0, "schedstat": True}
         setup = wire.write_file(referee.setup)
-        sent = self.zygote.send(order, [theirs.fileno(), setup, self._page_fd])
+        sent = self.zygote.send(order, [theirs.fileno(), setup, self._page])
         os.close(setup)
         theirs.close()
         self.line, self.closed = ours, False
@@ -76,7 +79,7 @@ class Tester:
 
     def clocks(self) -> tuple[int, int]:
         """Return how long the referee had been running or ready, and running, when its check began, in ns."""
-        ready_ns, cpu_ns = struct.unpack_from("<QQ", self._page)
+        ready_ns, cpu_ns = _CLOCKS.unpack(os.pread(self._page, _CLOCKS.size, 0))
         return ready_ns, cpu_ns
 
     def forget(self) -> None:
@@ -97,14 +100,13 @@ class Tester:
 
     def shut(self) -> None:
         """Give back what is held all the while."""
-        self._page.close()
-        if self._page_fd >= 0:
-            os.close(self._page_fd)
-            self._page_fd = -1
+        if self._page >= 0:
+            os.close(self._page)
+            self._page = -1
 
 
-def _shared_page() -> tuple[int, mmap.mmap]:
-    """Return a page that the referee writes and we read: when its check began, by its own clocks."""
+def _shared_page() -> int:
+    """Return the descriptor of a page that the referee writes and we read: when its check began, by its own clocks."""
     fd = wire.write_file(bytes(mmap.PAGESIZE))
     os.truncate(fd, mmap.PAGESIZE)
-    return fd, mmap.mmap(fd, mmap.PAGESIZE)
+    return fd
