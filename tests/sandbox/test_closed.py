@@ -20,6 +20,7 @@ from passcurve.langs.judge import judge
 from passcurve.langs.python import Plan, apart, settles
 from passcurve.sandbox import closed, keeper, worker
 from passcurve.sandbox.reply import GROWN_BYTES
+from passcurve.sandbox.second_look import second_look
 from passcurve.types import SampleKey, Verdict
 
 pytestmark = pytest.mark.skipif(sys.version_info[:2] not in closed.VERSIONS, reason="its instructions are not known")
@@ -203,6 +204,83 @@ def test_all_that_can_be_reached():
             except Exception:
                 continue
     assert len(seen) > 500
+
+
+ON_SECOND_LOOK = {
+    "a type compared": "def f(x):\n    return type(x) == int or type(x[0]) is not type(x) or int != type(x)\n",
+    "a type among others": "def f(x):\n    return [y for y in x if type(y) in (int, float)]\n",
+    "a format that stands there": "def f(x):\n    return '{} {:>3} {0!r} {name}'.format(x, x, name=x)\n",
+    "a format that is none": "def f(x):\n    return '{'.format(x)\n",
+    "what comes after a missing module": (
+        "def f(x):\n    return x\n\nfrom django.db import models\nclass A: pass\nopen('x')\n"
+    ),
+    "a part of a missing module": "import django.db.models\nmodels.Model\n",
+}
+
+ON_SECOND_LOOK_OPEN = {
+    "a class by its maker": "def f(x):\n    return type('A', (), {}) == x\n",
+    "a type kept": "def f(x):\n    y = type(x)\n    return y == int\n",
+    "a type called": "def f(x):\n    return type(x)('3') == 3\n",
+    "a type of a type called": "def f(x):\n    return type(type(x))('A', (), {})\n",
+    "type itself": "def f(x):\n    return type == x\n",
+    "a type once compared, once kept": "def f(x):\n    return type(x) == int, type(x)\n",
+    "a type of all that is in it": "def f(x):\n    return type(*x) == int\n",
+    "a type with words": "def f(x):\n    return type(x, y=1) == int\n",
+    "the name of a type": "def f(x):\n    return type(x).__name__ == 'int'\n",
+    "a type in a comparison of what it is called with": "def f(x):\n    return x == (lambda t: t)(type)\n",
+    "type by another name": "def f(x):\n    t = type\n    return t('A', (), {})\n",
+    "type given to another": "def f(x):\n    return list(map(type, x)) == [int]\n",
+    "a format of an attribute": "def f(x):\n    return '{0.real}'.format(x)\n",
+    "a format of an item": "def f(x):\n    return '{0[0]}'.format(x)\n",
+    "a format in a format": "def f(x):\n    return '{:{}}'.format(x, '{0.__class__}')\n",
+    "a format made": "def f(x):\n    return ('{0.__cl' + 'ass__}').format(x)\n",
+    "a format named": "def f(x):\n    y = '{}'\n    return y.format(x)\n",
+    "a format kept": "f = '{}'.format\n",
+    "a format by another name": "def f(x):\n    return str.format('{0.__class__}', x)\n",
+    "a module that may be missing": "def f(x):\n    if x:\n        import django\n    open('x')\n",
+    "a missing module that is caught": "try:\n    import django\nexcept ImportError:\n    open('x')\n",
+    "before a missing module": "open('x')\nimport django\n",
+    "a module before a missing one": "import os, django\n",
+    "a module that is there": "import os\nimport django\n",
+    "the program itself": "import sample\nclass A: pass\n",
+    "a module beside it": "from . import django\nclass A: pass\n",
+}
+
+
+@pytest.mark.parametrize("name", ON_SECOND_LOOK)
+def test_a_second_look(name: str, monkeypatch: pytest.MonkeyPatch):
+    """Some of what the lists refuse reaches nothing all the same, and does in company what it does apart."""
+    monkeypatch.setitem(sys.modules, "sample", types.ModuleType("sample"))
+    text = ON_SECOND_LOOK[name]
+    assert not closed.is_closed(compiled(text))
+    code = second_look(text, "p.py")
+    assert code is not None
+    for each in (code, compiled(text)):
+        names: dict[str, object] = {"__name__": "sample"}
+        try:
+            exec(each, names)
+            came = [_outcome(names["f"], argument) for argument in (1, [2], [[3]])]
+        except ModuleNotFoundError as error:
+            came = [str(error)]
+        if each is code:
+            first = came
+    assert first == came
+
+
+def _outcome(function: typing.Any, argument: object) -> object:
+    try:
+        return function(argument)
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("name", [*ON_SECOND_LOOK_OPEN, *OPEN])
+def test_a_second_look_lets_nothing_through(name: str, monkeypatch: pytest.MonkeyPatch):
+    """The same names used in any other way, and all that is refused at first sight, stay refused."""
+    monkeypatch.setitem(sys.modules, "sample", types.ModuleType("sample"))
+    if name == "a module that is not loaded":
+        sys.modules.pop("decimal", None)
+    assert second_look((ON_SECOND_LOOK_OPEN | OPEN)[name], "p.py") is None
 
 
 CALLS = [((n,), {}) for n in (3, 0, 5)]

@@ -98,9 +98,13 @@ _EXPRESSION = "<genexpr>"
 _DEEP = 50
 
 
-def is_closed(code: CodeType) -> bool:
-    """Say whether compiled code, with all code in it, is closed."""
-    return sys.version_info[:2] in VERSIONS and _is_closed(code, 0)
+def is_closed(code: CodeType, also: frozenset[str] = frozenset()) -> bool:
+    """Say whether compiled code, with all code in it, is closed.
+
+    ``also``: names that are known to be harmless in it, each after a letter: g for a name of its own, a for an
+    attribute, m for a module.
+    """
+    return sys.version_info[:2] in VERSIONS and _is_closed(code, also, 0)
 
 
 def forget_types() -> None:
@@ -139,7 +143,7 @@ def _kinds() -> tuple[str, bytes]:
 _KINDS, _SHIFTS = _kinds()
 
 
-def _is_closed(code: CodeType, depth: int) -> bool:
+def _is_closed(code: CodeType, also: frozenset[str], depth: int) -> bool:
     raw = code.co_code
     numbers = raw[::2]
     if numbers.translate(None, _CODES) or code.co_flags & _AWAITED or depth > _DEEP:
@@ -160,9 +164,11 @@ def _is_closed(code: CodeType, depth: int) -> bool:
         elif kind == "i":
             if argument not in _INTRINSICS:
                 return False
-        elif not _is_allowed(kind, names[argument >> _SHIFTS[number]]):
-            return False
-    return all(_is_closed(each, depth + 1) for each in code.co_consts if type(each) is CodeType)
+        else:
+            name = names[argument >> _SHIFTS[number]]
+            if not _is_allowed(kind, name) and kind + name not in also:
+                return False
+    return all(_is_closed(each, also, depth + 1) for each in code.co_consts if type(each) is CodeType)
 
 
 def _is_allowed(kind: str, name: str) -> bool:

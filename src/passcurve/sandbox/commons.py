@@ -25,8 +25,9 @@ from types import CodeType
 from typing import Any
 
 from passcurve.sandbox.closed import MODULES, forget_types, is_closed
-from passcurve.sandbox.inside import FRAME_BYTES, Sample
+from passcurve.sandbox.inside import FRAME_BYTES, SOURCE_NAME, Sample
 from passcurve.sandbox.reply import HEAD, REPLY_BYTES, SETUP_BYTES
+from passcurve.sandbox.second_look import second_look
 from passcurve.sandbox.wire import Closed, Handle, WireError, frame, receive_frame, write_all
 
 EARLY_S = 0.01
@@ -201,9 +202,11 @@ class Guest(Sample):
         if not self.alone:
             self._answer(order)
 
-    def _admit(self, code: CodeType) -> None:
-        if not is_closed(code):
+    def _admit(self, code: CodeType, text: str) -> CodeType:
+        admitted = code if is_closed(code) else second_look(text, SOURCE_NAME)
+        if admitted is None:
             raise _NotClosedError
+        return admitted
 
     def _describe(self, error: BaseException) -> dict[str, Any]:
         if not isinstance(error, Exception) or isinstance(error, (*_DEPENDS, _NotClosedError)):

@@ -149,7 +149,7 @@ class Sample:
         limit_recursion()
         try:
             code = compile(text, SOURCE_NAME, "exec", dont_inherit=True)
-            self._admit(code)
+            code = self._admit(code, text)
         except BaseException as error:
             self._give_up("compile", error)
             return
@@ -162,8 +162,9 @@ class Sample:
         self._objects.append(entry)
         self._send({"loaded": True, "found": self._setup["entry_point"] in module.__dict__})
 
-    def _admit(self, code: CodeType) -> None:
-        """Raise for code that may not run here; in a process of its own all may."""
+    def _admit(self, code: CodeType, _text: str) -> CodeType:
+        """Return the code to run, or raise for a program that may not run here; in a process of its own all may."""
+        return code
 
     def _give_up(self, where: str, error: BaseException) -> None:
         self._waiting = None
