@@ -11,10 +11,11 @@ import typer
 from passcurve import config
 from passcurve.bench import resolve
 from passcurve.bench.fetch import fetch as fetch_file
+from passcurve.cli.command import Commands
 from passcurve.cli.output import say, say_json, told
 from passcurve.types import Limits
 
-app = typer.Typer(
+app = Commands(
     help="List, fetch and check benchmarks.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

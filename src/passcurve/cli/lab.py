@@ -11,10 +11,11 @@ import msgspec
 import typer
 
 from passcurve import config
+from passcurve.cli.command import Commands
 from passcurve.cli.output import say_all, say_json, tell, told, width
 from passcurve.errors import StoreError, UsageError, nearest
 
-app = typer.Typer(
+app = Commands(
     help="Understand pass@k: lessons with a table, a picture and three sentences.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

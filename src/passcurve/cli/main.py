@@ -6,9 +6,10 @@ import typer
 
 from passcurve import __version__
 from passcurve.cli import autopsy, bench, compare, doctor, judge, lab, match, run, show
+from passcurve.cli.command import Commands
 from passcurve.cli.output import say
 
-app = typer.Typer(
+app = Commands(
     name="passcurve",
     help="Judge model-written programs without harm or forgery, and estimate pass@k without bias.",
     add_completion=False,
