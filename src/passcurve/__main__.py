@@ -13,7 +13,9 @@ def run() -> None:
         else:
             from passcurve.cli.main import app
             from passcurve.cli.output import quietly
+            from passcurve.config import use_one_thread
 
+            use_one_thread()
             quietly(app)
     except KeyboardInterrupt:
         sys.stderr.write("passcurve: interrupted\n")

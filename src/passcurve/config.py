@@ -37,6 +37,7 @@ _METRIC = re.compile(r"(?P<stem>[a-z-]+)(?:(?P<sign>[@^])(?P<k>k|[1-9][0-9]{0,14
 DEFAULT_MEMORY_BYTES = 4 << 30
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(k|m|g|ki|mi|gi)?b?\s*", re.IGNORECASE)
+_THREADS, _ONE_THREAD = "OPENBLAS_NUM_THREADS", "1"
 OWN_BYTES = 512 << 20
 """Of address space, for ourselves: numpy's library looks for it for ever where it gets too little."""
 _MEMORY_SHARE = 0.9
@@ -55,6 +56,17 @@ def cache_dir() -> Path:
     except RuntimeError:
         # Nobody knows this user, as in many containers.
         return Path(tempfile.gettempdir()) / f"passcurve-cache-{os.getuid()}"
+
+
+def use_one_thread() -> None:
+    """Have numpy start no threads for linear algebra: the command does none, and they take 0.2 s of CPU to start."""
+    if _THREADS not in os.environ:
+        os.environ[_THREADS] = _ONE_THREAD
+
+
+def environment_of_others() -> dict[str, str]:
+    """Return the environment for a program of the user's: as it was when we were started."""
+    return {name: value for name, value in os.environ.items() if (name, value) != (_THREADS, _ONE_THREAD)}
 
 
 def api_key(variable: str) -> str:

@@ -353,7 +353,8 @@ def test_a_program_as_model(shell, starter):
     rows = starter.problems.values()
     shell.write("right.jsonl", [{"task": row["prompt"], "text": row["canonical_solution"]} for row in rows])
     (shell.folder / "model.py").write_text(
-        "import json, sys\n"
+        "import json, os, sys\n"
+        "assert 'OPENBLAS_NUM_THREADS' not in os.environ, 'threads that we do without are its own affair'\n"
         "right = {row['task']: row['text'] for row in map(json.loads, open('right.jsonl'))}\n"
         "for line in sys.stdin:\n"
         "    asked = json.loads(line)\n"

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, Self
 
+from passcurve.config import environment_of_others
 from passcurve.errors import ModelError, RefusedError, UsageError
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
 from passcurve.types import Order, Reply, SampleKey
@@ -42,7 +43,7 @@ class Command:
         self._ended = ""
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the user's own program, by the user's own words
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment_of_others()
             )
         except OSError as error:
             raise UsageError(f"command: cannot start {words[0]!r}: {error.strerror or error}") from None
