@@ -15,6 +15,8 @@ REFEREE_ROLE = "passcurve.langs.referee"
 SAMPLE_ROLE = "passcurve.sandbox.inside"
 SHARED_ROLE = "passcurve.langs.shared"
 
+COMPANY_S = 0.3
+
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """How the samples of one problem are checked, the same for all of them."""
@@ -26,6 +28,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What the tests ask whatever is returned, packed: a sample is asked it all at once."""
     whole: bool = False
     """The tests ask nothing else."""
+    company_s: float = COMPANY_S
+    """CPU time that a sample may take in company; one that takes longer is judged apart, from the start."""
     note: str = ""
     """What is wrong with the problem, or why it is not in referee mode."""
     fault: bool = False
@@ -56,6 +60,7 @@ def job(
         "output_bytes": limits.output_bytes,
         "replayed": plan.calls,
         "live": not plan.whole,
+        "company_s": plan.company_s,
     }
     if plan.mode == "shared":
         token = secrets.token_hex(16)

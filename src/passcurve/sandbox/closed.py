@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import builtins
 import opcode
+import re
 import sys
 from types import CodeType
 
@@ -113,7 +114,7 @@ def forget_types() -> None:
         forget()
 
 
-def _kinds() -> tuple[str, bytes]:
+def _kinds() -> tuple[bytes, bytes]:
     """Return for each instruction what its argument names, and by how much that is shifted."""
     kinds = ["."] * 256
     shifts = bytearray(256)
@@ -137,35 +138,36 @@ def _kinds() -> tuple[str, bytes]:
         if number < 256:
             kinds[number] = kind
             shifts[number] = name in _SHIFTED and sys.version_info[:2] >= _SHIFTED[name]
-    return "".join(kinds), bytes(shifts)
+    return "".join(kinds).encode(), bytes(shifts)
 
 
 _KINDS, _SHIFTS = _kinds()
+_NAMING = re.compile(rb"[^.]")
 
 
 def _is_closed(code: CodeType, also: frozenset[str], depth: int) -> bool:
     raw = code.co_code
     numbers = raw[::2]
+    # What is no plain instruction is left over.
     if numbers.translate(None, _CODES) or code.co_flags & _AWAITED or depth > _DEEP:
         return False
     if code.co_flags & _GENERATOR and code.co_name != _EXPRESSION:
         return False
     names = code.co_names
-    extended = 0
-    for number, argument in zip(numbers, raw[1::2]):
-        kind = _KINDS[number]
-        if kind == ".":
-            extended = 0
-            continue
-        argument |= extended
-        extended = 0
+    extended, follows = 0, -1
+    for found in _NAMING.finditer(numbers.translate(_KINDS)):
+        place = found.start()
+        kind = found.group().decode()
+        argument = raw[2 * place + 1]
+        if place == follows:
+            argument |= extended
         if kind == "x":
-            extended = argument << 8
+            extended, follows = argument << 8, place + 1
         elif kind == "i":
             if argument not in _INTRINSICS:
                 return False
         else:
-            name = names[argument >> _SHIFTS[number]]
+            name = names[argument >> _SHIFTS[numbers[place]]]
             if not _is_allowed(kind, name) and kind + name not in also:
                 return False
     return all(_is_closed(each, also, depth + 1) for each in code.co_consts if type(each) is CodeType)

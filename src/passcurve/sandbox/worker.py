@@ -31,8 +31,8 @@ from passcurve.types import Limits
 ANSWER_S = 60.0
 """A zygote answers within milliseconds, however busy the machine; one that takes this long never will."""
 
-COMPANY_S = 0.3
-"""Wall time after which a program that runs in the commons is to run apart instead."""
+COMPANY_S = 1.0
+"""Wall time after which a program that runs in the commons is to run apart instead; its CPU time ends it before."""
 
 LATE_S = 0.5
 """A look that comes so much later than it was wanted means that we ourselves were stopped."""
