@@ -37,6 +37,7 @@ from passcurve.store.codec import VerdictLine
 from passcurve.store.completions import Completions, SessionConfig
 from passcurve.store.results import try_to_write, write_results
 from passcurve.store.rundir import Judging, RunDir
+from passcurve.store.samples import KnownRow
 from passcurve.store.tally import Tally
 from passcurve.types import (
     Completion,
@@ -199,7 +200,7 @@ class _Road:
 
     def run(self) -> None:
         """Read, judge and store until every row has its verdict or is owed."""
-        source = self._source.completions()
+        source = self._source.completions(self._store.recognise)
         read_all = False
         while not (read_all and self._local.empty):
             rows, waiting = 0, False
@@ -241,17 +242,21 @@ class _Road:
             lines, self._lines = self._lines, []
             self._store.append(lines)
 
-    def _admit(self, row: Completion) -> None:
+    def _admit(self, row: Completion | KnownRow) -> None:
         problem = self._problems[row.key.problem_id]
         self.tally.plan(problem.id)
-        self._store.check(row)
+        if isinstance(row, Completion):
+            self._store.check(row)
         stored = self._store.countable_at(row.row, row.key) if self._store.resumed else None
         if stored is not None:
             self._resumed += 1
             if not self._alike.differs(problem.id) and (line := self._store.line_at(row.row)):
                 self._alike.add(problem.id, line.program)
             self._count(row.row, stored)
-            return
+        elif isinstance(row, Completion):
+            self._judge(problem, row)
+
+    def _judge(self, problem: Problem, row: Completion) -> None:
         program = extract(problem, row, self._request.extract)
         # The default policy has one step, the same for all: there is nothing to tell.
         short = Row(row.row, row.digest, row.key, program.steps if self._request.extract != AS_IT_STANDS else ())
@@ -394,7 +399,8 @@ class _Road:
                     self._store.verdict_at,
                     found.jail.isolation,
                     only=self._problems.keys(),
-                    rows=source.rows(),
+                    rows=source.rows(self._store.recognise),
+                    line_of=self._store.bytes_at,
                 )
             self._store.finish(planned=tally.planned, malformed=source.malformed_lines, rows=source.seen)
         return Result(

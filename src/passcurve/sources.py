@@ -14,7 +14,7 @@ from passcurve.errors import DataError
 from passcurve.generation import Generating
 from passcurve.store.completions import stored_rows
 from passcurve.store.lines import read_lines
-from passcurve.store.samples import BadLine, RawRow, follow_rows, read_rows, scan
+from passcurve.store.samples import BadLine, KnownRow, RawRow, Recognise, follow_rows, resume_rows, scan
 from passcurve.types import Completion, Generated
 
 MALFORMED = 1000
@@ -47,15 +47,18 @@ class Source(Protocol):
         """Return about how many rows there will be, but no more than ``most``."""
         ...
 
-    def completions(self) -> Iterator[Completion | None]:
-        """Yield each completion, in the order of the rows, and None whenever the next is not there yet."""
+    def completions(self, recognise: Recognise) -> Iterator[Completion | KnownRow | None]:
+        """Yield each completion, in the order of the rows, and None whenever the next is not there yet.
+
+        Of a row that is recognised nothing need be told but which it is.
+        """
         ...
 
     def missing(self) -> Mapping[str, int]:
         """Return how many samples of each problem are planned without having come."""
         ...
 
-    def rows(self) -> Iterable[RawRow | BadLine]:
+    def rows(self, recognise: Recognise) -> Iterable[RawRow | BadLine]:
         """Yield the rows again, as they were written."""
         ...
 
@@ -89,16 +92,16 @@ class FileSource:
         """Return as Source says; nobody knows of a file that grows."""
         return most if self._follow_s is not None else sum(1 for _ in islice(read_lines(self._path), most))
 
-    def completions(self) -> Iterator[Completion | None]:
+    def completions(self, recognise: Recognise) -> Iterator[Completion | KnownRow | None]:
         """Yield as Source says; raises DataError for a line that is no row, where that is strict."""
         if self._follow_s is None:
-            rows: Iterable[Completion | BadLine | None] = read_rows(self._path, self._known)
+            rows: Iterable[Completion | KnownRow | BadLine | None] = resume_rows(self._path, self._known, recognise)
         else:
             rows = follow_rows(self._path, self._known, self._follow_s, self._ended)
         for row in rows:
             if row is None:
                 yield None
-            elif isinstance(row, Completion):
+            elif not isinstance(row, BadLine):
                 self.seen += 1
                 yield row
             elif self._strict:
@@ -112,9 +115,9 @@ class FileSource:
         """Return nothing: a file has what it has."""
         return {}
 
-    def rows(self) -> Iterable[RawRow | BadLine]:
+    def rows(self, recognise: Recognise) -> Iterable[RawRow | BadLine]:
         """Yield as Source says."""
-        return scan(self._path, self._known)
+        return scan(self._path, self._known, recognise)
 
     def generated(self) -> None:
         """Return None."""
@@ -182,7 +185,7 @@ class ModelSource:
         """Return as Source says."""
         return min(most, self._generating.progress().planned)
 
-    def completions(self) -> Iterator[Completion | None]:
+    def completions(self, _: Recognise) -> Iterator[Completion | None]:
         """Yield as Source says."""
         for completion in self._generating.completions():
             self.seen += completion is not None
@@ -192,7 +195,7 @@ class ModelSource:
         """Return what the back end did not give."""
         return self._generating.missing()
 
-    def rows(self) -> Iterable[RawRow | BadLine]:
+    def rows(self, _: Recognise) -> Iterable[RawRow | BadLine]:
         """Yield as Source says."""
         return stored_rows(self._folder)
 

@@ -8,11 +8,15 @@ import os
 import resource
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from passcurve.errors import DataError, StoreError, UsageError
+from passcurve.store.codec import VerdictLine
 from passcurve.store.results import human_result, write_results
-from passcurve.types import Call, SampleKey, Verdict
+from passcurve.store.rundir import Judging, RunDir
+from passcurve.store.samples import RECOGNISED, BadLine, read_rows, resume_rows, scan
+from passcurve.types import Call, Completion, Header, SampleKey, Verdict
 
 KNOWN = ("T/0", "T/1")
 OURS = {"result", "passed", "status", "seconds", "mode", "isolation"}
@@ -230,3 +234,57 @@ def test_symbolic_link(desk):
     desk.write({"task_id": "T/0"})
     assert desk.results.is_symlink()
     assert OURS < json.loads((desk.folder / "real.jsonl").read_text()).keys()
+
+
+class TestStored:
+    """Results of rows that the store recognises, which are not read again."""
+
+    TEXTS = (
+        b'{"task_id": "T/0", "completion": "a"}',
+        b'{"completion": "b", "task_id": "T/1"}',
+        b'{"task_id": "T/0", "completion": "a"}',
+        b'{"task_id": "T/0", "completion": "say \\"result\\"", "passed": true, "x": 1e400}',
+        b'{"task_id": "T/0", "completion": "c", "p\\u0061ssed": 3}',
+        '{"task_id": "T/1", "completion": "é", "seconds": [1]}'.encode(),
+    )
+
+    def stored(self, folder: Path, header: Header, texts: tuple[bytes, ...]) -> tuple[Judging, Path]:
+        """Return the store of a file of samples with a verdict for each row."""
+        samples = folder / "s.jsonl"
+        samples.write_bytes(b"\n".join(texts) + b"\n")
+        judging = RunDir(folder / "run").judge(header)
+        call = Call(index=1, arguments='f("é\ud800")', outcome="returned 'x'")
+        for row in read_rows(samples, KNOWN):
+            assert isinstance(row, Completion)
+            found = verdict(row.key.sample_index, "failed", message='not "equal"', exception="E", call=call)
+            found = msgspec.structs.replace(found, key=row.key, own_s=float(row.row // 3))
+            judging.append([VerdictLine(row=row.row, digest=row.digest, program="p", verdict=found)])
+        return judging, samples
+
+    def test_the_same_as_when_all_is_read(self, tmp_path: Path, header: Header):
+        """What is recognised gives the same file, byte for byte, also where equal verdicts are worked out once."""
+        judging, samples = self.stored(tmp_path, header, self.TEXTS)
+        with judging:
+            rows = list(scan(samples, KNOWN, judging.recognise))
+            assert all(row.said is RECOGNISED for row in rows)
+            write_results(samples, KNOWN, tmp_path / "a", judging.verdict_at, "full")
+            write_results(
+                samples, KNOWN, tmp_path / "b", judging.verdict_at, "full", rows=rows, line_of=judging.bytes_at
+            )
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+        assert len(self.TEXTS) == len((tmp_path / "b").read_bytes().splitlines())
+
+    def test_what_has_changed_is_read(self, tmp_path: Path, header: Header):
+        """A row with other bytes, and one that nobody has judged, are not recognised; those after them are."""
+        judging, samples = self.stored(tmp_path, header, self.TEXTS)
+        texts = [*self.TEXTS, self.TEXTS[0]]
+        texts[1] = texts[1].replace(b'"b"', b'"B"')
+        texts.insert(3, b"no row")
+        samples.write_bytes(b"\n".join(texts) + b"\n")
+        with judging:
+            found = list(resume_rows(samples, KNOWN, judging.recognise))
+        kinds = [type(row).__name__ for row in found]
+        assert ["KnownRow", "Completion", "KnownRow", "BadLine", *["KnownRow"] * 3, "Completion"] == kinds
+        assert [0, 1, 2, 3, 4, 5, 6] == [row.row for row in found if not isinstance(row, BadLine)]
+        again = [row for row in read_rows(samples, KNOWN) if isinstance(row, Completion)]
+        assert [row.key for row in again] == [row.key for row in found if not isinstance(row, BadLine)]

@@ -18,7 +18,7 @@ import msgspec
 
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store.parts import sync_folder
-from passcurve.store.samples import BadLine, RawRow, scan
+from passcurve.store.samples import RECOGNISED, BadLine, RawRow, scan
 from passcurve.types import Isolation, Verdict
 
 _ALWAYS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
@@ -27,6 +27,10 @@ _READ = msgspec.json.Decoder(
     msgspec.defstruct("_Ours", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in sorted(_OURS)])
 )
 _NOTHING = _READ.decode(b"{}")
+_NAMES = re.compile(rb'"(?:' + "|".join(sorted(_OURS)).encode() + rb')"')
+_WHAT = re.compile(rb'\{"row":([0-9]+),"digest":"[0-9a-f]{16}",[^{}]*"verdict":\{"key":\{[^{}]*"sample_index":[0-9]+\}')
+"""All of a stored line that does not say what was found."""
+_SAID = 10_000
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -56,10 +60,12 @@ def write_results(
     isolation: Isolation,
     only: Container[str] | None = None,
     rows: Iterable[RawRow | BadLine] | None = None,
+    line_of: Callable[[int], bytes | None] | None = None,
 ) -> int:
     """Write the rows of ``samples`` with their verdicts, in their order, and return how many there are.
 
-    ``rows`` are what stands in ``samples``, where that is no file in the usual form.
+    ``rows`` are what stands in ``samples``, where that is no file in the usual form.  ``line_of`` gives the line that
+    is stored of a row that is ``RECOGNISED``: what equal lines say is worked out once.
     ``only`` names the tasks that were asked for; rows of the others are left out.  A row keeps all its fields as
     they were written, except that those named as ours are replaced.  Lines that
     are no rows are left out.  A name that ends with .gz is written compressed.
@@ -68,12 +74,22 @@ def write_results(
     """
     _refuse_bad_place(samples, destination)
     written = 0
+    said: dict[bytes, str] = {}
     try:
         with _whole_file(destination) as file:
             for row in scan(samples, known) if rows is None else rows:
-                if isinstance(row, RawRow) and (only is None or row.key.problem_id in only):
-                    file.write(_joined(row, _verdict(row, samples, verdict_of), isolation))
-                    written += 1
+                if not isinstance(row, RawRow) or (only is not None and row.key.problem_id not in only):
+                    continue
+                line = line_of(row.row) if line_of is not None and row.said is RECOGNISED else None
+                found = _WHAT.match(line) if line is not None else None
+                what = line[found.end() :] if line is not None and found and int(found[1]) == row.row else b""
+                ours = said.get(what)
+                if ours is None:
+                    ours = _found(_verdict(row, samples, verdict_of), isolation)
+                    if what and len(said) < _SAID:
+                        said[what] = ours
+                file.write(_joined(row.raw, ours))
+                written += 1
     except OSError as error:
         reason = error.strerror or str(error)
         raise StoreError(
@@ -124,12 +140,12 @@ def _verdict(row: RawRow, samples: Path, verdict_of: Callable[[int], Verdict | N
     raise DataError(f"{where} is not what it was when it was judged as {judged}; judge the file again")
 
 
-def _joined(row: RawRow, verdict: Verdict, isolation: Isolation) -> bytes:
-    ours = _found(verdict, isolation)
-    if _has_none_of_ours(row.raw):
+def _joined(raw: bytes, ours: str) -> bytes:
+    """Return a row with what was found."""
+    if _has_none_of_ours(raw):
         # The row is copied as it stands, so no number or escape in it can change.
-        return row.raw.strip()[:-1].rstrip() + f", {ours}}}\n".encode("ascii")
-    written = _members(row.raw.decode())
+        return raw.strip()[:-1].rstrip() + f", {ours}}}\n".encode("ascii")
+    written = _members(raw.decode())
     # A row with all of our fields is one of our own results: what it says of an older verdict must not stay.
     stale = _OURS if written.keys() >= _ALWAYS else json.loads(f"{{{ours}}}").keys()
     kept = ", ".join(f"{json.dumps(name)}: {value}" for name, value in written.items() if name not in stale)
@@ -138,6 +154,9 @@ def _joined(row: RawRow, verdict: Verdict, isolation: Isolation) -> bytes:
 
 def _has_none_of_ours(raw: bytes) -> bool:
     """Say whether a row surely has no field of our names; what is too strange to tell is looked at more closely."""
+    if not (_NAMES.search(raw) or b"\\u" in raw):
+        # A name can be written otherwise only by an escape.
+        return True
     try:
         return _READ.decode(raw) == _NOTHING
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -157,7 +176,11 @@ def _found(verdict: Verdict, isolation: Isolation) -> str:
     if verdict.exception:
         found += f', "exception": {_quoted(verdict.exception)}'
     if verdict.call is not None:
-        found += f', "call": {json.dumps(msgspec.structs.asdict(verdict.call))}'
+        call = verdict.call
+        found += (
+            f', "call": {{"index": {call.index}, "arguments": {_quoted(call.arguments)}, '
+            f'"outcome": {_quoted(call.outcome)}}}'
+        )
     if verdict.suspicious:
         found += f', "suspicious": {json.dumps(verdict.suspicious)}'
     if verdict.extraction:

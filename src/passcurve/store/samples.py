@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -19,6 +19,7 @@ MAX_TEXT_BYTES = 16 << 20
 """Of one completion, encoded as UTF-8; a longer one counts as having no code."""
 MAX_DEPTH = 200
 """Nesting of one row; fixed, because the parser's own limit moves with the depth of its caller."""
+DIGEST_BYTES = 8
 MAX_SHOWN = 80
 MAX_HINTS = 100
 BOM = b"\xef\xbb\xbf"
@@ -61,6 +62,18 @@ class Said(NamedTuple):
 
 
 _COMMON = msgspec.json.Decoder(_Common)
+RECOGNISED = Said("", "completion", None, "")
+"""What a row says that was judged before, and whose bytes are the same: nobody needs to read it again."""
+
+Recognise: TypeAlias = Callable[[int, bytes], str | None]
+"""Returns the task of the row of that number if these are the bytes that were judged as it, else None."""
+
+
+class KnownRow(msgspec.Struct, frozen=True, gc=False):
+    """A row that was judged before, as it stands."""
+
+    key: SampleKey
+    row: int
 
 
 class _Refused(Exception):  # noqa: N818 - it never leaves this file
@@ -76,6 +89,17 @@ def read_rows(path: Path, known: Collection[str]) -> Iterator[Completion | BadLi
         yield _completion(row) if isinstance(row, RawRow) else row
 
 
+def resume_rows(path: Path, known: Collection[str], recognise: Recognise) -> Iterator[Completion | BadLine | KnownRow]:
+    """Yield as read_rows does, but KnownRow for each row that is recognised; raises what read_rows raises."""
+    for row in scan(path, known, recognise):
+        if not isinstance(row, RawRow):
+            yield row
+        elif row.said is RECOGNISED:
+            yield KnownRow(row.key, row.row)
+        else:
+            yield _completion(row)
+
+
 def follow_rows(
     path: Path, known: Collection[str], idle_s: float, ended: Callable[[], bool] | None = None
 ) -> Iterator[Completion | BadLine | None]:
@@ -88,12 +112,17 @@ def follow_rows(
         yield _completion(row) if isinstance(row, RawRow) else row
 
 
-def scan(path: Path, known: Collection[str]) -> Iterator[RawRow | BadLine]:
-    """Yield as read_rows does, of each row what it was read from; raises what read_rows raises."""
-    return (row for row in _scan(read_lines(path), known) if row is not None)
+def scan(path: Path, known: Collection[str], recognise: Recognise | None = None) -> Iterator[RawRow | BadLine]:
+    """Yield as read_rows does, of each row what it was read from; raises what read_rows raises.
+
+    A row that is recognised says ``RECOGNISED``.
+    """
+    return (row for row in _scan(read_lines(path), known, recognise) if row is not None)
 
 
-def _scan(lines: Iterable[bytes | NotYet | None], known: Collection[str]) -> Iterator[RawRow | BadLine | None]:
+def _scan(
+    lines: Iterable[bytes | NotYet | None], known: Collection[str], recognise: Recognise | None = None
+) -> Iterator[RawRow | BadLine | None]:
     seen = dict.fromkeys(known, 0)
     hints: dict[str, str] = {}
     row = line = 0
@@ -109,14 +138,19 @@ def _scan(lines: Iterable[bytes | NotYet | None], known: Collection[str]) -> Ite
         text = raw.removeprefix(BOM) if line == 1 else raw
         if not text.strip():
             continue
-        try:
-            said = _common(text, seen) or _any(text, seen, hints)
-        except _Refused as refusal:
-            yield BadLine(line, str(refusal))
-            continue
-        key = SampleKey(problem_id=said.task, sample_index=seen[said.task])
+        task = recognise(row, text) if recognise is not None else None
+        if task is not None:
+            said = RECOGNISED
+        else:
+            try:
+                said = _common(text, seen) or _any(text, seen, hints)
+            except _Refused as refusal:
+                yield BadLine(line, str(refusal))
+                continue
+            task = said.task
+        key = SampleKey(problem_id=task, sample_index=seen[task])
         yield RawRow(key, row, line, text, said)
-        seen[said.task] += 1
+        seen[task] += 1
         row += 1
 
 
@@ -126,7 +160,7 @@ def _completion(row: RawRow) -> Completion:
         key=row.key,
         row=row.row,
         line=row.line,
-        digest=blake2b(row.raw, digest_size=8).hexdigest(),
+        digest=blake2b(row.raw, digest_size=DIGEST_BYTES).hexdigest(),
         form=said.form,
         text=said.text,
         missing=said.missing,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator
+from hashlib import blake2b
 from itertools import product
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ import msgspec
 
 from passcurve.errors import StoreError
 from passcurve.store.codec import LineKey, VerdictLine, decode_key, decode_verdict
+from passcurve.store.samples import DIGEST_BYTES
 from passcurve.types import SCORED, STATUSES, Header, Mode, SampleKey, Status, Verdict
 
 MAX_GAP = 1 << 24
@@ -56,6 +58,9 @@ class StoredVerdicts:
         self._slowest_s = 0.0
         self._gists = array("B")
         self._digests = array("Q")
+        self._tasks = array("I")
+        self._names: dict[str, int] = {}
+        self._named: list[str] = []
         self._parts = array("H")
         self._offsets = array("Q")
         self._block, self._block_part, self._block_at = b"", -1, 0
@@ -105,20 +110,35 @@ class StoredVerdicts:
         """Return the digest of the row that was judged, or None when it is owed."""
         return None if self.status_at(row) is None else f"{self._digests[row]:016x}"
 
+    def recognise(self, row: int, raw: bytes) -> str | None:
+        """Return the problem of a row if these are the bytes that were judged, or None."""
+        if not (row < len(self._gists) and self._gists[row]):
+            return None
+        if self._digests[row] != int.from_bytes(blake2b(raw, digest_size=DIGEST_BYTES).digest(), "big"):
+            return None
+        return self._named[self._tasks[row]]
+
+    def bytes_at(self, row: int) -> bytes | None:
+        """Return the line that is stored of a row, or None when it is owed.  Raises StoreError as line_at does."""
+        if not (0 <= row < len(self._gists) and self._gists[row]):
+            return None
+        part, offset = self._parts[row], self._offsets[row]
+        try:
+            return self._read(part, offset)
+        except OSError as error:
+            raise StoreError(f"cannot read {str(self._paths[part])!r}: {error.strerror or error}") from error
+
     def line_at(self, row: int) -> VerdictLine | None:
         """Return all that is stored of a row, or None when it is owed.
 
         Raises StoreError when it cannot be read back.
         """
-        if not (0 <= row < len(self._gists) and self._gists[row]):
+        text = self.bytes_at(row)
+        if text is None:
             return None
-        part, offset = self._parts[row], self._offsets[row]
-        try:
-            line = decode_verdict(self._read(part, offset))
-        except OSError as error:
-            raise StoreError(f"cannot read {str(self._paths[part])!r}: {error.strerror or error}") from error
+        line = decode_verdict(text)
         if line is None or line.row != row:
-            where = f"{str(self._paths[part])!r}, at byte {offset}"
+            where = f"{str(self._paths[self._parts[row]])!r}, at byte {self._offsets[row]}"
             raise StoreError(f"the verdict of row {row} is damaged in {where}; remove that line to judge it again")
         return line
 
@@ -212,7 +232,7 @@ class StoredVerdicts:
             return
         if row >= len(self._gists):
             more = row + 1 - len(self._gists) + _READ_BYTES
-            for column in (self._gists, self._digests, self._parts, self._offsets):
+            for column in (self._gists, self._digests, self._tasks, self._parts, self._offsets):
                 column.frombytes(bytes(more * column.itemsize))
         gist = _CODES[verdict.status] | _MODE_CODES[verdict.mode]
         if verdict.suspicious:
@@ -227,5 +247,11 @@ class StoredVerdicts:
             self._scored += 1
         self._gists[row] = gist
         self._digests[row] = int(line.digest, 16)
+        problem_id = verdict.key.problem_id
+        task = self._names.get(problem_id)
+        if task is None:
+            task = self._names[problem_id] = len(self._named)
+            self._named.append(problem_id)
+        self._tasks[row] = task
         self._parts[row] = part
         self._offsets[row] = offset
