@@ -79,7 +79,7 @@ class _Climb:
         return Settled(problem=self.problem, plan=plan, verdict=self._first)
 
     def _settled(self, trial: Plan, verdict: Verdict | None) -> Settled:
-        if verdict is not None and verdict.passed:
+        if verdict is not None and verdict.passed and trial.mode == "referee" and not trial.write_back:
             trial = msgspec.structs.replace(trial, company_s=min(COMPANY_S, _COMPANY_S + _SLOWER * verdict.cpu_s))
         note = _UNSOLVED if self._unsolved else ""
         if trial.write_back:
