@@ -13,12 +13,14 @@ import types
 import typing
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from jailed import Jailed, jail_at
 
 from passcurve.langs.judge import judge
 from passcurve.langs.python import Plan, apart, settles
 from passcurve.sandbox import closed, keeper, worker
+from passcurve.sandbox.job import Outcome
 from passcurve.sandbox.reply import GROWN_BYTES
 from passcurve.sandbox.second_look import second_look
 from passcurve.types import SampleKey, Verdict
@@ -233,6 +235,8 @@ ON_SECOND_LOOK_OPEN = {
     "a format of an attribute": "def f(x):\n    return '{0.real}'.format(x)\n",
     "a format of an item": "def f(x):\n    return '{0[0]}'.format(x)\n",
     "a format in a format": "def f(x):\n    return '{:{}}'.format(x, '{0.__class__}')\n",
+    "a format of an attribute that goes wrong after it": "def f(x):\n    return '{0.real}{'.format(x)\n",
+    "a format of an item that goes wrong after it": "def f(x):\n    return '{0[0]} }'.format(x)\n",
     "a format made": "def f(x):\n    return ('{0.__cl' + 'ass__}').format(x)\n",
     "a format named": "def f(x):\n    y = '{}'\n    return y.format(x)\n",
     "a format kept": "f = '{}'.format\n",
@@ -369,6 +373,43 @@ def test_what_depends_on_its_process_gets_one(together: Jailed, name: str):
     assert not stayed
     assert told(alone) == told(mine)
     assert verdicts(together, RIGHT)[0], "the next one has company again"
+
+
+def test_types_that_another_has_written(together: Jailed):
+    """What a program writes with ``typing``, by whatever letters, is not what a later one reads."""
+    test = "def check(candidate):\n    for x in (3, 0, 5):\n        assert candidate(x) == 'typing.List[1]'\n"
+    writes = "from \uff54yping import List\ndef f(x):\n    return repr(List[True])\n"
+    reads = "from typing import List\ndef f(x):\n    return repr(List[1])\n"
+    (worker_of_all,) = together.pool._workers
+    assert verdicts(together, RIGHT)[0]
+    line = worker_of_all._keeper._control
+    outcomes = [together.run(together.job(each, test, plan=PLAN, company=True)) for each in (writes, reads)]
+    assert ["failed", "passed"] == [(outcome.report or {})["status"] for outcome in outcomes]
+    assert line is worker_of_all._keeper._control
+
+
+def test_one_of_a_piece_ends_the_process(together: Jailed):
+    """What a loop in C takes with it are the replies of one piece, once: those after go there one by one."""
+    looping = "def f(x):\n    return sum(range(10 ** 12))\n"
+    plan = msgspec.structs.replace(PLAN, company_s=0.05)
+    assert verdicts(together, RIGHT)[0]
+    jobs = [together.job(each, TEST, plan=plan, company=True) for each in [RIGHT] * 15 + [looping]]
+    together.pool.start(0, *jobs)
+    outcomes: list[Outcome] = []
+    while len(outcomes) < len(jobs):
+        outcomes += together.pool.wait(20.0)
+    assert [job.tag for job in jobs] == [outcome.tag for outcome in outcomes]
+    assert not settles(outcomes[-1])
+    assert sum(settles(outcome) for outcome in outcomes) >= len(jobs) - 2
+
+
+def test_a_fresh_job_has_no_company(together: Jailed):
+    """A job that needs zygotes that have served nothing gets them."""
+    assert verdicts(together, RIGHT)[0]
+    wanted = together.job(RIGHT, TEST, plan=PLAN, company=True)
+    outcome = together.run(msgspec.structs.replace(wanted, fresh=True))
+    assert not outcome.company
+    assert settles(outcome)
 
 
 def told(verdict: Verdict) -> tuple[object, ...]:

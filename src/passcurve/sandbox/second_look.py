@@ -112,9 +112,10 @@ def _is_plain_format(node: AST) -> bool:
     if type(text) is not str:
         return False
     try:
-        fields = list(formatter_parser(text))
+        # As far as it can be read: what comes before a mistake is looked up before that is found.
+        for _, field, spec, _ in formatter_parser(text):
+            if field is not None and ("." in field or "[" in field or "{" in spec):
+                return False
     except ValueError:
-        return True  # it raises, and does nothing else
-    return not any(
-        (field is not None and ("." in field or "[" in field)) or "{" in (spec or "") for _, field, spec, _ in fields
-    )
+        pass
+    return True

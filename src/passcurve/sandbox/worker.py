@@ -13,7 +13,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -22,10 +22,10 @@ from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.keeper import Keeper
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.running import FIRST_LOOK_S, Look, Running
-from passcurve.sandbox.stems import Stems
+from passcurve.sandbox.stems import KilledError, Stems
 from passcurve.sandbox.tester import REPORT_BYTES, Tester
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.zygotes import KilledError, Zygote, translated
+from passcurve.sandbox.zygotes import Zygote, translated
 from passcurve.types import Limits
 
 ANSWER_S = 60.0
@@ -47,6 +47,25 @@ REFEREE_FACTOR = 10.0
 """CPU time, in limits, that the tests themselves may take for one sample."""
 
 _REPORTS = msgspec.json.Decoder(dict[str, Any])
+
+
+class _FromReferee(msgspec.Struct, frozen=True):
+    """What we read of a referee's report ourselves: tests that are out for it can write on its line."""
+
+    status: str
+    number: int
+    closed: bool
+    in_step: bool = False
+    lost: bool = False
+    cpu_ns: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)] = 0
+    memory: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)] = 0
+
+
+def _read(frame: bytes, *, from_referee: bool) -> dict[str, Any]:
+    report = _REPORTS.decode(frame)
+    if from_referee:
+        msgspec.convert(report, _FromReferee)
+    return report
 
 
 class Worker:
@@ -75,6 +94,8 @@ class Worker:
         """What the commons is to run after what runs now, and was told already."""
         self._waiting: deque[Job] = deque()
         """What we were given and have not begun."""
+        self._singly = 0
+        """How many of those go to the commons one by one: one of them ends it, and with it what others had said."""
         self._ending: list[Running] = []
         self._ready = False
         self._finished: list[Outcome] = []
@@ -132,17 +153,20 @@ class Worker:
                 self._start(self._waiting.popleft())
 
     def _gather(self) -> bool:
-        """Hand all that waits to the commons; return False when it is not for there, or there is none."""
+        """Hand all that waits to the commons, if it can; return False when it is not for there, or there is none."""
         job = self._waiting[0]
-        if not job.company or job.referee is None:
+        if not job.company or job.fresh or job.referee is None:
             return False
-        guests = [Running(each, self._tag + number) for number, each in enumerate(self._waiting, start=1)]
+        jobs = [job] if self._singly else [*self._waiting]
+        guests = [Running(each, self._tag + number) for number, each in enumerate(jobs, start=1)]
         programs = [(each.tag, each.job.setup["program"]) for each in guests]
         replies = self._keeper.give({**job.setup, "program": b"", "programs": programs})
         if replies is None:
             return False
         self._tag += len(guests)
-        self._waiting.clear()
+        self._singly = max(0, self._singly - 1)
+        for _ in jobs:
+            self._waiting.popleft()
         self._guests.extend(guests)
         self._next_guest()
         self._check_company([*guests], replies)
@@ -231,7 +255,7 @@ class Worker:
         else:
             try:
                 frames = self._tester.frames if from_referee else self._own_frames
-                reports = [_REPORTS.decode(frame) for frame in frames.feed(data)]
+                reports = [_read(frame, from_referee=from_referee) for frame in frames.feed(data)]
                 if running.company:
                     self._hear_company(running, reports)
                     return
@@ -291,6 +315,8 @@ class Worker:
             if (running.report or {}).get("in_step"):
                 self._next_guest()
                 return
+            if (running.report or {}).get("lost"):
+                self._singly = len(self._guests)
             self._keeper.renew()
         self._recall()
         self._now = None
