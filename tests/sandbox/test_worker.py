@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -290,3 +291,75 @@ def test_the_line_is_a_socket_of_its_own(jail: Jailed):
     for _ in range(5):
         assert "passed" != jail.check(program, IS_ONE).status
         assert jail.check(ONE, IS_ONE).passed
+
+
+REPORTS = {
+    "none": b"[]",
+    "no number": b'{"status": "passed", "closed": true}',
+    "nothing of the referee": b'{"status": "passed", "number": 0}',
+    "other kinds": b'{"status": "passed", "number": 0, "closed": 1}',
+    "a time that is none": b'{"status": "passed", "number": 0, "closed": true, "cpu_ns": "long"}',
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_tests_that_write_reports_of_their_own(jail: Jailed, name: str):
+    """Tests that write nonsense on their line to the supervisor get a verdict on it, and the next job passes."""
+    report = REPORTS[name]
+    test = (
+        "import os\n"
+        "def check(candidate):\n"
+        "    assert candidate() == 1\n"
+        f"    data = {len(report).to_bytes(4, 'little') + report!r}\n"
+        "    for n in range(3, 12):\n"
+        "        try:\n"
+        "            os.write(n, data)\n"
+        "        except OSError:\n"
+        "            pass\n"
+    )
+    outcome = jail.run(jail.job(ONE, test))
+    assert outcome.garbage
+    assert needs_second_run(outcome)
+    assert jail.check(ONE, IS_ONE).passed
+
+
+def test_a_stem_is_interrupted(jail: Jailed):
+    """An answer that an interruption did not wait for is not taken for the next one."""
+    stem = jail.stems.samples
+    ours, theirs = socket.socketpair()
+    first = stem.fork(theirs)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    assert stem._process is not None
+    os.kill(stem._process.pid, signal.SIGSTOP)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            stem.fork(theirs)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        os.kill(stem._process.pid, signal.SIGCONT)
+    ours.close()
+    theirs.close()
+    assert stem.reap(first, 5.0) == 1
+    assert jail.check(ONE, IS_ONE).passed
+
+
+def test_a_stem_is_killed(jail: Jailed):
+    """With a stem its zygotes are killed, and the next stem is not asked about them."""
+    stem = jail.stems.samples
+    ours, theirs = socket.socketpair()
+    first = stem.fork(theirs)
+    assert stem._process is not None
+    os.kill(stem._process.pid, signal.SIGKILL)
+    stem._process.wait()
+    second = stem.fork(theirs)
+    assert stem.reap(first) == -signal.SIGKILL
+    ours.close()
+    theirs.close()
+    assert stem.reap(second, 5.0) == 1
+    assert jail.check(ONE, IS_ONE).status in ("passed", "void")
+    assert jail.check(ONE, IS_ONE).passed

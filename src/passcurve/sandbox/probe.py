@@ -10,9 +10,9 @@ import msgspec
 
 from passcurve.errors import IsolationError, SandboxError
 from passcurve.sandbox.layers import landlock
-from passcurve.sandbox.stems import SAMPLE_ROLES, Stem
+from passcurve.sandbox.stems import SAMPLE_ROLES, KilledError, Stem
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.zygotes import KilledError, Ready, Walls, Zygote
+from passcurve.sandbox.zygotes import Ready, Walls, Zygote
 from passcurve.types import Isolation, Jail, Limits
 
 REMEDY = "use a Linux machine or a Linux container or VM; --isolation none runs samples with no wall at all"

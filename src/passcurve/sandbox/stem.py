@@ -4,7 +4,8 @@ Starting an interpreter and loading takes several times as long as all the walls
 this process or in a parent of a zygote that has them; it does what is written here and nothing else.
 
 Frames in:  {'do': 'fork'} with the line of the new zygote, {'do': 'reap', 'pid': ..., 'within_s': ...}.
-Frames out: {'failed': ...} once when it cannot serve; else {'pid': ...} and {'status': ...}, one for each order.
+Frames out: {'failed': ...} once when it cannot serve; else {'pid': ...} and {'status': ...}, one for each order,
+with its number.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def serve(line: socket.socket, config: dict[str, Any]) -> NoReturn:
             # From the supervisor alone, so the interpreter's own format will do.
             order = marshal.loads(data)
             answer = fork(line, passed[0], roles) if order["do"] == "fork" else reap(order["pid"], order["within_s"])
-            wire.send_frame(line.fileno(), wire.encode(answer))
+            wire.send_frame(line.fileno(), wire.encode({**answer, "number": order["number"]}))
     except wire.Closed:
         os._exit(0)
 

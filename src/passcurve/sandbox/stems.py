@@ -24,6 +24,9 @@ from passcurve.sandbox.toolchain import Toolchain
 READY_S = 60.0
 """A stem takes 0.1 s on an idle machine; one that takes this long never comes."""
 
+FRAME_BYTES = 1 << 16
+"""Of an answer."""
+
 LEAVE_S = 0.5
 """How long a process gets to end by itself before it is killed."""
 
@@ -66,6 +69,10 @@ _PREIMPORT = (
 """What samples import most.  Each module more makes every fork dearer, so rarer ones are loaded by those who ask."""
 
 
+class KilledError(SandboxError):
+    """A zygote was killed by somebody else before its walls stood, which says nothing of the walls."""
+
+
 class Stem:
     """One such interpreter; another is started when it was killed.
 
@@ -77,6 +84,11 @@ class Stem:
         self._executable, self._roles = executable, roles
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
+        self._frames = wire.FrameBuffer(FRAME_BYTES)
+        self._number = 0
+        """Of the last order: an interruption may have come before its answer."""
+        self._pids: set[int] = set()
+        """Of the zygotes that the process at hand has forked and not reaped."""
 
     def start(self) -> None:
         """Start it without waiting for it.  Raises SandboxError when the system lets us have none."""
@@ -100,14 +112,14 @@ class Stem:
         config = {"root": _ROOT, "preimport": _PREIMPORT, "roles": self._roles, "supervisor": os.getpid()}
         data = json.dumps(config).encode()
         ours.settimeout(READY_S)
-        self._line = ours
+        self._line, self._frames = ours, wire.FrameBuffer(FRAME_BYTES)
         with contextlib.suppress(OSError):
             ours.sendall(len(data).to_bytes(4, "little") + data)
 
     def fork(self, line: socket.socket) -> int:
         """Have a zygote forked that serves ``line``; return its pid, which stays its own until it is reaped.
 
-        Raises SandboxError when there is no interpreter to be had.
+        Raises SandboxError when there is no interpreter to be had, KilledError when somebody else ended it twice.
         """
         order = {"do": "fork"}
         answer = self._ask(order, [line.fileno()]) if self._process is not None else None
@@ -118,16 +130,21 @@ class Stem:
             answer = self._ask(order, [line.fileno()])
         if answer is None:
             code = self._end()
+            if code == -signal.SIGKILL:
+                raise KilledError("an interpreter was killed before it had forked a zygote")
             raise SandboxError(f"a zygote did not start ({'no answer' if code is None else f'exit status {code}'})")
         if "failed" in answer:
             self.close()
             raise SandboxError(answer["failed"])
-        return int(answer["pid"])
+        pid = int(answer["pid"])
+        self._pids.add(pid)
+        return pid
 
     def reap(self, pid: int, within_s: float = LEAVE_S) -> int:
         """Wait so long for a zygote to end, then kill it; return its exit status, below zero for a signal."""
-        answer = self._ask({"do": "reap", "pid": pid, "within_s": within_s})
-        # With the stem all its zygotes are killed.
+        # With the stem all its zygotes are killed; the next one does not know them.
+        answer = self._ask({"do": "reap", "pid": pid, "within_s": within_s}) if pid in self._pids else None
+        self._pids.discard(pid)
         return -signal.SIGKILL if answer is None else int(answer["status"])
 
     def close(self) -> None:
@@ -138,23 +155,22 @@ class Stem:
         if self._line is None:
             return None
         try:
-            payload = marshal.dumps(order, wire.MARSHAL)
+            self._number += 1
+            payload = marshal.dumps({**order, "number": self._number}, wire.MARSHAL)
             socket.send_fds(self._line, [len(payload).to_bytes(4, "little") + payload], descriptors or [])
-            frames: list[bytes] = []
-            buffer = wire.FrameBuffer(1 << 16)
-            while not frames:
-                data = self._line.recv(1 << 16)
-                if not data:
-                    return None
-                frames = buffer.feed(data)
+            while data := self._line.recv(FRAME_BYTES):
+                for frame in self._frames.feed(data):
+                    answer: dict[str, Any] = wire.decode(frame)
+                    if answer.get("number", self._number) == self._number:
+                        return answer
         except (OSError, wire.WireError):
-            return None
-        answer: dict[str, Any] = wire.decode(frames[0])
-        return answer
+            pass
+        return None
 
     def _end(self) -> int | None:
         """End the process; return its exit status if it came to its end by itself."""
         process, self._process = self._process, None
+        self._pids.clear()
         if self._line is not None:
             self._line.close()
             self._line = None

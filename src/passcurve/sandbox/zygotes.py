@@ -22,7 +22,7 @@ from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox import wire
 from passcurve.sandbox.layers import namespaces
 from passcurve.sandbox.layers.scratch import empty
-from passcurve.sandbox.stems import Stem
+from passcurve.sandbox.stems import KilledError, Stem
 from passcurve.types import Limits
 
 READY_S = 60.0
@@ -70,10 +70,6 @@ def translated() -> Iterator[None]:
         elif error.errno in (errno.ENOENT, errno.EROFS, errno.EACCES, errno.ENOSPC):
             remedy = "; name a folder that can be written in TMPDIR"
         raise SandboxError(f"a sandbox cannot be built: {reason}{remedy}") from None
-
-
-class KilledError(SandboxError):
-    """A zygote was killed by somebody else before its walls stood, which says nothing of the walls."""
 
 
 class Zygote:
