@@ -10,6 +10,9 @@ import selectors
 import socket
 import struct
 from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
 
 from passcurve.sandbox import wire
 from passcurve.sandbox.job import Job, Referee
@@ -21,6 +24,27 @@ MOVED_BYTES = 256 << 10
 
 
 _CLOCKS = struct.Struct("<QQ")
+_REPORTS = msgspec.json.Decoder(dict[str, Any])
+
+
+class _FromReferee(msgspec.Struct, frozen=True):
+    """What the supervisor itself reads of a referee's report: tests that are out for it can write on its line."""
+
+    status: str
+    number: int
+    closed: bool
+    in_step: bool = False
+    lost: bool = False
+    cpu_ns: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)] = 0
+    memory: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)] = 0
+
+
+def read_report(frame: bytes, *, from_referee: bool) -> dict[str, Any]:
+    """Return a report; raises msgspec.DecodeError for what is none."""
+    report = _REPORTS.decode(frame)
+    if from_referee:
+        msgspec.convert(report, _FromReferee)
+    return report
 
 
 class Tester:

@@ -13,7 +13,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -23,7 +23,7 @@ from passcurve.sandbox.keeper import Keeper
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.running import FIRST_LOOK_S, Look, Running
 from passcurve.sandbox.stems import KilledError, Stems
-from passcurve.sandbox.tester import REPORT_BYTES, Tester
+from passcurve.sandbox.tester import REPORT_BYTES, Tester, read_report
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygotes import Zygote, translated
 from passcurve.types import Limits
@@ -45,27 +45,6 @@ WALL_FACTOR = 20.0
 
 REFEREE_FACTOR = 10.0
 """CPU time, in limits, that the tests themselves may take for one sample."""
-
-_REPORTS = msgspec.json.Decoder(dict[str, Any])
-
-
-class _FromReferee(msgspec.Struct, frozen=True):
-    """What we read of a referee's report ourselves: tests that are out for it can write on its line."""
-
-    status: str
-    number: int
-    closed: bool
-    in_step: bool = False
-    lost: bool = False
-    cpu_ns: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)] = 0
-    memory: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)] = 0
-
-
-def _read(frame: bytes, *, from_referee: bool) -> dict[str, Any]:
-    report = _REPORTS.decode(frame)
-    if from_referee:
-        msgspec.convert(report, _FromReferee)
-    return report
 
 
 class Worker:
@@ -255,7 +234,7 @@ class Worker:
         else:
             try:
                 frames = self._tester.frames if from_referee else self._own_frames
-                reports = [_read(frame, from_referee=from_referee) for frame in frames.feed(data)]
+                reports = [read_report(frame, from_referee=from_referee) for frame in frames.feed(data)]
                 if running.company:
                     self._hear_company(running, reports)
                     return
