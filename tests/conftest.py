@@ -7,18 +7,20 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from ready import Ready
 
 COMMAND = (str(Path(sys.executable).with_name("passcurve")),)
 if not Path(COMMAND[0]).exists():
     COMMAND = (sys.executable, "-c", "from passcurve.__main__ import run; run()")
 STARTER = files("passcurve.bench") / "starter"
 PATIENCE_S = 120.0
+KEPT = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "PYTHONPATH")}
 
 
 # A shell starts what runs in its background with interruptions ignored, and every child would inherit that.
@@ -41,15 +43,19 @@ class Done(NamedTuple):
 class Shell:
     """Runs ``passcurve`` in a folder, with nothing of the user's settings in its environment."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, ready: Ready | None = None) -> None:
         self.folder = folder
+        self.ready = ready
+        """What is forked instead of starting a process, where a fork is as good."""
         self.before: tuple[str, ...] = ()
         """Another program's words, for one that starts the command in its own way."""
-        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "PYTHONPATH")}
-        self.env = {**kept, "HOME": str(folder), "PASSCURVE_CACHE": str(folder / "cache"), "TMPDIR": str(folder)}
+        self.env = {**KEPT, "HOME": str(folder), "PASSCURVE_CACHE": str(folder / "cache"), "TMPDIR": str(folder)}
 
     def __call__(self, *words: object, stdin: bytes = b"", **env: str) -> Done:
         """Run a command to its end."""
+        if self.ready and not self.before and self.ready.fits(self.env | env, stdin):
+            code, out, err = self.ready.run([*map(str, words)], self.folder, self.env | env, stdin, PATIENCE_S)
+            return Done(code, out.decode(), err.decode())
         done = subprocess.run(
             [*self.before, *COMMAND, *map(str, words)],
             cwd=self.folder,
@@ -111,10 +117,19 @@ def rows_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+@pytest.fixture(scope="session")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ready]:
+    """Return the command, loaded; matplotlib keeps its list of fonts, which takes seconds, for the session."""
+    KEPT["MPLCONFIGDIR"] = str(tmp_path_factory.mktemp("matplotlib"))
+    found = Ready(COMMAND[0], KEPT)
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
+def shell(tmp_path: Path, ready: Ready) -> Shell:
     """Return the command in an empty folder."""
-    return Shell(tmp_path)
+    return Shell(tmp_path, ready)
 
 
 @pytest.fixture(scope="session")

@@ -137,6 +137,12 @@ def nothing_left() -> Iterator[Callable[[], None]]:
 
 
 @pytest.fixture
+def shell(shell_in, tmp_path) -> Any:
+    """Return the command in an empty folder, each call a process of its own: what these tests hold is processes."""
+    return shell_in(tmp_path)
+
+
+@pytest.fixture
 def run_of(shell) -> Iterator[Callable[..., Run]]:
     """Return how to make a run of rows; what a failed test leaves under way is ended."""
     runs: list[Run] = []
