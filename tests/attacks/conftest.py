@@ -11,16 +11,17 @@ from corpus import ATTACKS, CONTROLS
 
 @pytest.fixture(scope="session")
 def attacked(shell_in: Any, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
-    """Return the attacks that are quick behind every wall, tests apart, one after another on one worker."""
+    """Return the attacks that are quick behind every wall, tests apart, on two workers as any user would."""
     return campaign(
         shell_in(tmp_path_factory.mktemp("attacks")),
         [each for each in ATTACKS if not each.slow],
         "--verdict",
         "referee",
+        workers=2,
     )
 
 
 @pytest.fixture(scope="session")
 def controlled(shell_in: Any, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     """Return all controls behind every wall, as any user would judge them."""
-    return campaign(shell_in(tmp_path_factory.mktemp("controls")), CONTROLS)
+    return campaign(shell_in(tmp_path_factory.mktemp("controls")), CONTROLS, workers=2)
