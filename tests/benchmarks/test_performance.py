@@ -56,7 +56,14 @@ def part(text: str, name: str) -> str:
     return text.partition(f"<!-- measured: {name} -->")[2].partition(f"<!-- end: {name} -->")[0]
 
 
-@pytest.mark.slow
+def test_the_start(data):
+    """One run gives the start in its place of the page, and leaves the other parts alone."""
+    text = measured(data, "--parts", "startup")
+    assert "until its verdict is stored" in part(text, "startup")
+    assert part((ROOT / "docs" / "performance.md").read_text("utf-8"), "whole") == part(text, "whole")
+
+
+@pytest.mark.long
 def test_a_small_run(data):
     """One run gives the table of a set of rows, both judges' verdicts compared, the start, and a picture."""
     text = measured(data, "--parts", "whole,startup")

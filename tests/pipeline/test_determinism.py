@@ -57,13 +57,14 @@ def statuses(run_of, rows, workers, *words) -> list[str]:
 EXPECTED = [name.split()[0] for name in KINDS]
 
 
-@pytest.mark.parametrize("workers", [1, 2, 8])
+@pytest.mark.parametrize("workers", [1, 2, pytest.param(8, marks=pytest.mark.long)])  # the busy machine has eight too
 def test_any_number_of_workers(run_of, rows, nothing_left, workers):
     """One worker, two or eight give the same statuses, those that the samples were written to get."""
     assert EXPECTED == statuses(run_of, rows, workers)
     nothing_left()
 
 
+@pytest.mark.long
 def test_twice(run_of, rows, nothing_left):
     """The same programs a second time, each run by itself, get the same statuses as those before them."""
     assert EXPECTED * 2 == statuses(run_of, rows * 2, 2, "--no-dedup")

@@ -369,7 +369,7 @@ def test_no_deadline_looks_at_the_wall_clock():
     ],
     ids=["closed", "full", "null", "head", "nobody", "no input", "no errors"],
 )
-@pytest.mark.parametrize("words", [(), ("--json",)], ids=["text", "json"])
+@pytest.mark.parametrize("words", [(), pytest.param(("--json",), marks=pytest.mark.long)], ids=["text", "json"])
 def test_a_stream_that_takes_nothing(run_of, rows, nothing_left, stream, codes, words):
     """Where the score cannot be printed the verdicts are there all the same, and no more than one line complains."""
     run = under(run_of(rows), stream)

@@ -50,7 +50,7 @@ def test_an_undisturbed_run(run_of, rows, nothing_left):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed):
     """However often the supervisor is killed, the same command goes on with what is stored and ends as undisturbed."""
     moments = random.Random(seed)
