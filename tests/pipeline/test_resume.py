@@ -101,7 +101,7 @@ def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left
     """Stems, zygotes and referees killed at any moment cost no verdict: the run goes on, or the same command does."""
     moments = random.Random(seed)
     # So many that the run does not end while it is being disturbed.
-    each = 3 * EACH
+    each = 10 * EACH
     rows = starter.mixed(TASKS, each)
     expected = [(task, STATUSES[number % 3]) for task in TASKS for number in range(each)]
     run = run_of(rows, "--workers", "2")
