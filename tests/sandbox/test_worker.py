@@ -18,6 +18,8 @@ import pytest
 from jailed import IS_ONE, LIMITS, ONE, Jailed, Process, census, descendants, jail_at, need, until
 
 from passcurve.langs.judge import needs_second_run
+from passcurve.sandbox.stems import KilledError
+from passcurve.sandbox.zygotes import Zygote
 
 SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"
 
@@ -321,6 +323,20 @@ def test_tests_that_write_reports_of_their_own(jail: Jailed, name: str):
     assert outcome.garbage
     assert needs_second_run(outcome)
     assert jail.check(ONE, IS_ONE).passed
+
+
+def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
+    """Whenever the process that a stem forked is killed, that is what is told, not what came of it."""
+    for number in range(30):
+        zygote = Zygote(jail.stems.samples, jail.probe.walls, jail.toolchain, jail.limits, None)
+        time.sleep(number * 0.001)
+        os.kill(zygote.pid, signal.SIGKILL)
+        try:
+            zygote.wait_ready()
+        except KilledError:
+            pass
+        finally:
+            zygote.close()
 
 
 def test_a_stem_is_interrupted(jail: Jailed):

@@ -28,6 +28,9 @@ from passcurve.types import Limits
 READY_S = 60.0
 """A zygote takes 0.02 s on an idle machine; one that takes this long never comes."""
 
+FAIL_S = 5.0
+"""How long one that gave up gets to end by itself."""
+
 _FOLDER = "passcurve-"
 FIRST_UID = 1_500_000_000
 """Root's samples run under this uid plus the pid of their zygote: far above what systems hand out."""
@@ -180,6 +183,10 @@ class Zygote:
                 raise KilledError("a zygote was killed before its walls stood")
             raise SandboxError(f"a zygote did not start (exit status {code})")
         if "failed" in answer:
+            self.leave()
+            # One whose watcher was killed fails at what that does not answer.
+            if self._stem.reap(self.pid, FAIL_S) == -signal.SIGKILL:
+                raise KilledError("a zygote's watcher was killed before its walls stood")
             raise SandboxError(answer["failed"])
         self.line.settimeout(None)
         return Ready(
