@@ -37,6 +37,9 @@ def main(descriptors: list[int]) -> None:
     sys.setrecursionlimit(10_000)
     bench = Bench(setup)
     reports = Reports(descriptor)
+    # Said before anything of the benchmark runs, which could say what it likes.
+    reports.put({"closed": bench.closed})
+    reports.flush()
     while True:
         try:
             data, samples = receive_frame_and_descriptors(line, ORDER_BYTES)
@@ -47,7 +50,7 @@ def main(descriptors: list[int]) -> None:
         if "setup" in order:
             another = Bench(order["setup"])
             if not another.closed:
-                reports.put({"status": "elsewhere", "number": order["company"][0], "closed": False})
+                reports.put({"status": "elsewhere", "number": order["company"][0]})
                 reports.flush()
                 os.close(samples[0])
                 continue
@@ -69,7 +72,7 @@ def main(descriptors: list[int]) -> None:
                     report["whole"] = len(foreseen) == check.asked
             except BaseException as error:
                 report = {"status": "protocol", "message": type(error).__name__}
-            report["number"], report["closed"] = number, bench.closed
+            report["number"] = number
             reports.put(report)
             # What a sample returned must not stay for the next check.
             heavy = check.received > HEAVY_BYTES

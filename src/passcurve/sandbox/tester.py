@@ -32,19 +32,21 @@ class _FromReferee(msgspec.Struct, frozen=True):
 
     status: str
     number: int
-    closed: bool
     in_step: bool = False
     lost: bool = False
     cpu_ns: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)] = 0
     memory: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)] = 0
 
 
-def read_report(frame: bytes, *, from_referee: bool) -> dict[str, Any]:
+class _First(msgspec.Struct, frozen=True):
+    """What a referee says before it has run anything of a benchmark: nobody else can have said it."""
+
+    closed: bool
+
+
+def read_report(frame: bytes) -> dict[str, Any]:
     """Return a report; raises msgspec.DecodeError for what is none."""
-    report = _REPORTS.decode(frame)
-    if from_referee:
-        msgspec.convert(report, _FromReferee)
-    return report
+    return _REPORTS.decode(frame)
 
 
 class Tester:
@@ -55,10 +57,11 @@ class Tester:
         self.zygote: Zygote | None = None
         self.key = ""
         """Of the problem at hand; empty when the next one needs a new referee."""
-        self.closed = False
-        """Whether all that the referee has run is closed, so that it can take another problem."""
+        self._closed: bool | None = None
+        """Whether all that the referee has run is closed, so that it can take another problem; None: it has said
+        nothing yet."""
         self.line: socket.socket | None = None
-        self.frames = wire.FrameBuffer(REPORT_BYTES)
+        self._frames = wire.FrameBuffer(REPORT_BYTES)
         with translated():
             self._page = _shared_page()
 
@@ -68,7 +71,7 @@ class Tester:
         ``company``: the line is that of the commons, and these are the numbers of the jobs there.
         """
         known = referee.key == self.key and self.line is not None
-        moves = bool(company) and not known and self.closed and self.line is not None
+        moves = bool(company and not known and self._closed and self.line is not None)
         moves = moves and len(marshal.dumps(referee.setup, wire.MARSHAL)) < MOVED_BYTES
         if not known and not moves and not self._start(referee, tag):
             return False
@@ -96,10 +99,20 @@ class Tester:
         sent = self.zygote.send(order, [theirs.fileno(), setup, self._page])
         os.close(setup)
         theirs.close()
-        self.line, self.closed = ours, False
-        self.frames = wire.FrameBuffer(REPORT_BYTES)
+        self.line, self._closed = ours, None
+        self._frames = wire.FrameBuffer(REPORT_BYTES)
         self._selector.register(ours, selectors.EVENT_READ, (self._owner, "report"))
         return sent
+
+    def reports(self, data: bytes) -> list[dict[str, Any]]:
+        """Return the reports that are whole now; raises WireError and DecodeError for what is none."""
+        frames = self._frames.feed(data)
+        if frames and self._closed is None:
+            self._closed = msgspec.json.decode(frames.pop(0), type=_First).closed
+        reports = [read_report(frame) for frame in frames]
+        for report in reports:
+            msgspec.convert(report, _FromReferee)
+        return reports
 
     def clocks(self) -> tuple[int, int]:
         """Return how long the referee had been running or ready, and running, when its check began, in ns."""

@@ -233,8 +233,7 @@ class Worker:
             running.referee_died = from_referee
         else:
             try:
-                frames = self._tester.frames if from_referee else self._own_frames
-                reports = [read_report(frame, from_referee=from_referee) for frame in frames.feed(data)]
+                reports = self._tester.reports(data) if from_referee else self._own_reports(data)
                 if running.company:
                     self._hear_company(running, reports)
                     return
@@ -248,8 +247,6 @@ class Worker:
                 running.garbage = "a report that is none"
             if not from_referee:
                 self._forget_line(line)
-            elif running.report is not None:
-                self._tester.closed = running.report["closed"]
         running.reported = True
         if running.company:
             self._leave_company(running)
@@ -260,12 +257,14 @@ class Worker:
         else:
             self._end_sample(running)
 
+    def _own_reports(self, data: bytes) -> list[dict[str, Any]]:
+        return [read_report(frame) for frame in self._own_frames.feed(data)]
+
     def _hear_company(self, running: Running, reports: list[dict[str, Any]]) -> None:
         """Take in reports on programs in the commons, in the order in which they were sent there."""
         for report in reports:
             if report["number"] != running.tag:
                 continue
-            self._tester.closed = report["closed"]
             if report["status"] == "elsewhere":
                 self._check_elsewhere(running)
                 return
