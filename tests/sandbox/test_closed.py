@@ -442,6 +442,20 @@ def test_what_ends_the_commons_is_judged_apart(together: Jailed, program: str, m
     raise AssertionError("no commons came again")
 
 
+def test_tests_that_are_not_closed(together: Jailed):
+    """Where the tests of the next problem are not closed, another process has them, and the program keeps company."""
+    verdicts(together, RIGHT)
+    tests = "import random\nx = random.random\n" + TEST
+    wanted = together.job(RIGHT, tests, plan=PLAN, company=True)
+    outcome = together.run(wanted)
+    assert outcome.company
+    assert outcome.wall_s < 5
+    assert settles(outcome)
+    stayed, first, _ = verdicts(together, RIGHT)
+    assert stayed
+    assert first.passed
+
+
 def test_a_program_that_grows_the_process(together: Jailed):
     """After a program that used much memory the process is another, so that each is told its own."""
     large = "def f(x):\n    y = 'a' * (24 << 20)\n    return x + len(y) - (24 << 20) + 1\n"

@@ -278,7 +278,7 @@ class Worker:
     def _check_elsewhere(self, running: Running) -> None:
         """Have programs in the commons checked by a referee of their problem alone: its tests are not closed."""
         replies = self._keeper.replies
-        self._tester.key = ""
+        self._tester.forget()
         if replies is None:
             running.reported = True
             self._leave_company(running)
