@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passcurve.sched.local import Local
+from passcurve.sched.local import TOGETHER, Local
 
 
 class Slots:
@@ -125,6 +125,67 @@ def test_first_items_go_before_last_ones_again():
     assert ["last:1"] == [job for _, job in slots.started], "a first item started beside one that runs alone"
     slots.to_finish = None
     assert ["last:1", "a:1", "last:2"] == run_all(local)
+
+
+def test_first_items_do_not_wait_for_all_last_ones():
+    """While one of those that run alone has ended and another runs on, no further one starts before what has come."""
+    slots = Slots(2)
+    local: Local[str, str] = Local(slots)
+    for number in range(4):
+        local.put_last(f"last:{number}")
+    slots.to_finish = 1
+    assert ["last:0"] == list(local.run(0.0))
+    put(local, "a:1")
+    slots.to_finish = None
+    assert ["last:1", "a:1", "last:2", "last:3"] == run_all(local)
+
+
+class Carriages(Slots):
+    """Slots that take several items in one piece."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.pieces: list[tuple[str, ...]] = []
+
+    def start(self, slot: int, /, *jobs: str) -> None:
+        """Take items that go together."""
+        assert slot not in self.running
+        self.pieces.append(jobs)
+        self.affinity[slot] = jobs[0].partition(":")[0]
+        self.running[slot] = " ".join(jobs)
+
+    def wait(self, at_most_s: float) -> Sequence[str]:
+        """End what runs."""
+        return [job for jobs in map(self.running.pop, sorted(self.running)) for job in jobs.split()]
+
+
+def alike(one: str, other: str) -> bool:
+    """Say whether two items end with the same letter."""
+    return one[-1] == other[-1]
+
+
+def test_items_go_together():
+    """A slot takes at once what stands together, goes together and has one affinity, in order; last ones go alone."""
+    slots = Carriages(1)
+    local: Local[str, str] = Local(slots, alike)
+    put(local, "a:1x", "a:2x", "a:3y", "a:4x", "b:1x")
+    local.put_last("c:1x")
+    local.put_last("c:2x")
+    run_all(local)
+    assert [("a:1x", "a:2x"), ("a:3y",), ("a:4x",), ("b:1x",), ("c:1x",), ("c:2x",)] == slots.pieces
+
+
+def test_no_slot_takes_more_than_its_share():
+    """What is queued is shared among the slots that are idle, and none takes more at once than is good for the end."""
+    slots = Carriages(2)
+    local: Local[str, str] = Local(slots, alike)
+    put(local, *(f"a:{number}x" for number in range(7)))
+    run_all(local)
+    assert [4, 3] == [len(piece) for piece in slots.pieces]
+    put(local, *(f"a:{number}x" for number in range(100)))
+    run_all(local)
+    assert TOGETHER == max(len(piece) for piece in slots.pieces)
+    assert [f"a:{number}x" for number in range(100)] == [job for piece in slots.pieces[2:] for job in piece]
 
 
 def test_one_to_a_core():

@@ -99,4 +99,8 @@ class Local(Generic[Item, Result]):
         return items
 
     def _take_last(self, slot: int) -> list[Item]:
-        return [self._last.popleft()] if self._last and slot < self._slots.cores else []
+        # What has come meanwhile has its turn as soon as those that run alone have ended: where items come one by one
+        # and wait for room, nobody waits for all that must run again.
+        if self.waiting or not self._last or slot >= self._slots.cores:
+            return []
+        return [self._last.popleft()]
