@@ -11,13 +11,15 @@ from corpus import ATTACKS, CONTROLS
 
 @pytest.fixture(scope="session")
 def attacked(shell_in: Any, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
-    """Return the attacks that are quick behind every wall, tests apart, on two workers as any user would."""
+    """Return the attacks that are quick behind every wall, tests apart, one after another on one worker.
+
+    Two that fill their memory at once take each other's time for it.
+    """
     return campaign(
         shell_in(tmp_path_factory.mktemp("attacks")),
         [each for each in ATTACKS if not each.slow],
         "--verdict",
         "referee",
-        workers=2,
     )
 
 
