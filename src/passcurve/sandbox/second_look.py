@@ -10,6 +10,8 @@ docs/sandbox.md has the argument.
 from __future__ import annotations
 
 import sys
+
+# The classes alone: what else the module ``ast`` holds would be there at every fork.
 from _ast import (
     AST,
     Attribute,
@@ -24,10 +26,10 @@ from _ast import (
     Starred,
     alias,
 )
-from _string import formatter_parser  # type: ignore[import-not-found]
 from collections.abc import Iterator
+from string import Formatter
 from types import CodeType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from passcurve.sandbox.closed import is_closed
 
@@ -43,7 +45,7 @@ def second_look(text: str, name: str) -> CodeType | None:
 
     The code does all that the program does.  Raises what the compiler raises.
     """
-    tree: Module = compile(text, name, "exec", PyCF_ONLY_AST, dont_inherit=True)  # type: ignore[assignment]
+    tree = cast("Module", compile(text, name, "exec", PyCF_ONLY_AST, dont_inherit=True))
     missing = cut(tree)
     code = compile(tree, name, "exec", dont_inherit=True)
     return code if is_closed(code, harmless(tree) | missing) else None
@@ -113,8 +115,8 @@ def _is_plain_format(node: AST) -> bool:
         return False
     try:
         # As far as it can be read: what comes before a mistake is looked up before that is found.
-        for _, field, spec, _ in formatter_parser(text):
-            if field is not None and ("." in field or "[" in field or "{" in spec):
+        for _, field, spec, _ in Formatter().parse(text):
+            if field is not None and ("." in field or "[" in field or "{" in (spec or "")):
                 return False
     except ValueError:
         pass
