@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Literal
 
 import msgspec
@@ -44,7 +45,7 @@ def check(
     """Run every reference solution; say in which mode each problem is judged and what is wrong with it."""
     toolchain = tools.find(python, packages, (*tools.OPTIONAL, *benchmark.packages))
     settled: dict[str, Settled] = {}
-    with Stems(toolchain, language.REFEREE_ROLE) as stems:
+    with closing(Stems(toolchain, language.REFEREE_ROLE)) as stems:
         found = isolation.find(level, toolchain, limits, stems.samples)
         with Pool(workers, found, toolchain, limits, stems) as pool:
             local: Local[Job, Outcome] = Local(pool)

@@ -119,7 +119,7 @@ def _judge(
         try_to_write(request.results.absolute().parent)
     optional = tuple(dict.fromkeys([*tools.OPTIONAL, *request.benchmark.packages]))
     toolchain = tools.find(request.python, request.packages, optional)
-    with Stems(toolchain, language.REFEREE_ROLE) as stems:
+    with contextlib.closing(Stems(toolchain, language.REFEREE_ROLE)) as stems:
         found = isolation.find(request.isolation, toolchain, request.limits, stems.samples)
         header = _header(request, found, generation)
         with (

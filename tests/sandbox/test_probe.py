@@ -282,6 +282,7 @@ def test_an_unbroken_copy_stands(commons: Path):
 
 KILL = """
 import json, os, sys
+from contextlib import closing
 from passcurve.langs.python import REFEREE_ROLE, Plan, job
 from passcurve.sandbox import probe, toolchain
 from passcurve.sandbox.pool import Pool
@@ -301,7 +302,7 @@ def f():
 '''
 problem = Problem(id="T", prompt="", entry_point="f", test="def check(candidate): assert candidate() == 1")
 found = probe.find("restricted", tools, limits)
-with Stems(tools, REFEREE_ROLE) as stems, Pool(1, found, tools, limits, stems) as pool:
+with closing(Stems(tools, REFEREE_ROLE)) as stems, Pool(1, found, tools, limits, stems) as pool:
     pool.start(0, job(problem, program, Plan(), limits, 0, 1))
     while not pool.wait(1):
         pass

@@ -111,4 +111,5 @@ def reap(pid: int, within_s: float) -> dict[str, Any]:
             return {"status": 0}
         if ended:
             return {"status": os.waitstatus_to_exitcode(status)}
+        # There is no waiting for a process with a limit of time that every system has; this one ends in a moment.
         time.sleep(PAUSE_S)

@@ -14,8 +14,7 @@ import signal
 import socket
 import subprocess
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from passcurve.errors import SandboxError
 from passcurve.sandbox import wire
@@ -129,7 +128,7 @@ class Stem:
             self.start()
             answer = self._ask(order, [line.fileno()])
         if answer is None:
-            code = self._end()
+            code = self.close()
             if code == -signal.SIGKILL:
                 raise KilledError("an interpreter was killed before it had forked a zygote")
             raise SandboxError(f"a zygote did not start ({'no answer' if code is None else f'exit status {code}'})")
@@ -147,10 +146,6 @@ class Stem:
         self._pids.discard(pid)
         return -signal.SIGKILL if answer is None else int(answer["status"])
 
-    def close(self) -> None:
-        """End it, and all zygotes that are left."""
-        self._end()
-
     def _ask(self, order: dict[str, Any], descriptors: list[int] | None = None) -> dict[str, Any] | None:
         if self._line is None:
             return None
@@ -167,8 +162,8 @@ class Stem:
             pass
         return None
 
-    def _end(self) -> int | None:
-        """End the process; return its exit status if it came to its end by itself."""
+    def close(self) -> int | None:
+        """End it, and all zygotes that are left; return its exit status if it came to its end by itself."""
         process, self._process = self._process, None
         self._pids.clear()
         if self._line is not None:
@@ -185,7 +180,7 @@ class Stem:
 
 
 class Stems:
-    """Both stems, started at once.  Use it as a context manager: leaving it leaves no process behind."""
+    """Both stems, started at once.  Close them: that leaves no process behind."""
 
     def __init__(self, toolchain: Toolchain, referee_role: str) -> None:
         self.samples = Stem(toolchain.executable, (*SAMPLE_ROLES, COMMONS_ROLE))
@@ -194,14 +189,6 @@ class Stems:
             # Whoever needs it is told.
             with contextlib.suppress(SandboxError, OSError):
                 stem.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End both."""
