@@ -9,6 +9,7 @@ from typing import Any
 
 from passcurve.errors import SandboxError
 from passcurve.sandbox import wire
+from passcurve.sandbox.closed import VERSIONS
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.reply import SETUP_BYTES
 from passcurve.sandbox.stems import COMMONS_ROLE, Stem
@@ -45,6 +46,8 @@ class Keeper:
         self._selector, self._owner = selector, owner
         self._probe, self._toolchain, self._limits, self._cpu = probe, toolchain, limits, cpu
         self._stem = stem
+        # Under an interpreter whose instructions are not known nothing is closed.
+        self._worth = tuple(int(part) for part in toolchain.version.split(".")[:2]) in VERSIONS
         self._zygote: Zygote | None = None
         self._ready = False
         self._asked = 0
@@ -53,6 +56,8 @@ class Keeper:
 
     def give(self, order: dict[str, Any]) -> int | None:
         """Hand programs to the commons; return the descriptor on which replies will come, or None for no."""
+        if not self._worth:
+            return None
         self._asked += 1
         if self._zygote is None and self._asked + len(order["programs"]) > WORTH_JOBS:
             self._begin()
