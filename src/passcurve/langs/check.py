@@ -14,7 +14,7 @@ from passcurve.langs import recording
 from passcurve.langs.wording import TEST_NAME, TEXT_CHARACTERS, bounded, message_of, shown, test_line
 from passcurve.sandbox.closed import is_closed
 from passcurve.sandbox.inside import describe, flatten, rebuild
-from passcurve.sandbox.reply import GROWN_BYTES, HEAD, NO_MORE, Replies
+from passcurve.sandbox.reply import GROWN_BYTES, NO_MORE, Alone, Replies
 from passcurve.sandbox.wire import (
     Closed,
     Decoder,
@@ -125,14 +125,9 @@ class Check:
         self._arguments: list[Any] = []
         self._encode = Encoder(self._reduce).encode
         self._decode = Decoder(self._resolve, DECODED_VALUES).decode
-        self._company = 0
         self._replies: Replies | None = None
+        """Of the commons, when the sample is there."""
         self._live = True
-        self._alone = False
-        self._kept = b""
-        self._at = 0
-        self._took = (0, 0, 0)
-        self._in_step = False
         self._stop: tuple[str, str] | None = None
         self._last: _LastCall | None = None
         self._raised: BaseException | None = None
@@ -153,12 +148,13 @@ class Check:
         ``live``.  The report says whether the next program's reply is what comes next, from a process that is no
         larger than it was.
         """
-        self._company, self._live, self._replies = number, live, replies
+        self._replies, self._live = replies, live
+        replies.begin(number)
         report = self.run(bench)
-        if live and self._in_step and not self._alone:
-            send_frame(self._fd, NO_MORE)
-        report["cpu_ns"], report["memory"], grown_bytes = self._took
-        report["in_step"] = self._in_step and grown_bytes <= GROWN_BYTES
+        report["cpu_ns"], report["memory"] = replies.cpu_ns, replies.memory_bytes
+        report["in_step"] = replies.in_step and replies.grown_bytes <= GROWN_BYTES
+        if live and replies.in_step and report["status"] != "alone":
+            replies.ask(NO_MORE)
         return report
 
     def run(self, bench: Bench) -> dict[str, Any]:
@@ -366,9 +362,11 @@ class Check:
             data = self._encode(record)
         except WireError as error:
             self._halt("tests", "the tests pass %s" % error)
-        self._in_step = False
         try:
-            send_frame(self._fd, data)
+            if self._replies is None:
+                send_frame(self._fd, data)
+            else:
+                self._replies.ask(data)
         except WireError as error:
             self._halt("tests", "the tests pass %s" % error)
         except Closed:
@@ -376,11 +374,13 @@ class Check:
 
     def _receive(self) -> dict[str, Any]:
         try:
-            data = receive_frame(self._fd, self._left) if self._replies is None else self._next_said(self._replies)
+            data = receive_frame(self._fd, self._left) if self._replies is None else self._replies.take(self._left)
             self._size = len(data)
             self._left -= self._size
             self.received += self._size
             record = self._decode(data)
+        except Alone:
+            self._halt("alone", "")
         except Closed:
             self._halt("gone", "the sample's process ended")
         except TooMuchError as error:
@@ -394,27 +394,6 @@ class Check:
         if type(record) is not dict:
             self._halt("protocol", "a message that is none")
         return record
-
-    def _next_said(self, replies: Replies) -> bytes:
-        """Return the next frame of what a program in the commons has said."""
-        if self._at == len(self._kept):
-            self._in_step = False
-            self._kept, self._at = replies.take(), HEAD.size
-            number, cpu_ns, memory_bytes, grown_bytes, whole = HEAD.unpack_from(self._kept)
-            if number != self._company:
-                raise WireError("the reply of another job")
-            self._took, self._in_step = (cpu_ns, memory_bytes, grown_bytes), whole
-            if len(self._kept) == HEAD.size:
-                self._alone = True
-                self._halt("alone", "")
-        start = self._at + 4
-        end = start + int.from_bytes(self._kept[self._at : start], "little")
-        if not start < end <= len(self._kept):
-            raise WireError("cut short")
-        if end - start > self._left:
-            raise TooMuchError("a frame of %d bytes; at most %d are taken" % (end - start, self._left))
-        self._at = end
-        return self._kept[start:end]
 
     def _halt(self, status: str, message: str) -> NoReturn:
         if self._stop is None:
