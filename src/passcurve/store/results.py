@@ -28,7 +28,9 @@ _READ = msgspec.json.Decoder(
 )
 _NOTHING = _READ.decode(b"{}")
 _NAMES = re.compile(rb'"(?:' + "|".join(sorted(_OURS)).encode() + rb')"')
-_WHAT = re.compile(rb'\{"row":([0-9]+),"digest":"[0-9a-f]{16}",[^{}]*"verdict":\{"key":\{[^{}]*"sample_index":[0-9]+\}')
+_WHOSE = re.compile(
+    rb'\{"row":([0-9]+),"digest":"[0-9a-f]{16}",[^{}]*"verdict":\{"key":\{[^{}]*"sample_index":[0-9]+\}'
+)
 """All of a stored line that does not say what was found."""
 _SAID = 10_000
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -81,8 +83,7 @@ def write_results(
                 if not isinstance(row, RawRow) or (only is not None and row.key.problem_id not in only):
                     continue
                 line = line_of(row.row) if line_of is not None and row.said is RECOGNISED else None
-                found = _WHAT.match(line) if line is not None else None
-                what = line[found.end() :] if line is not None and found and int(found[1]) == row.row else b""
+                what = _what(line, row.row) if line is not None else b""
                 ours = said.get(what)
                 if ours is None:
                     ours = _found(_verdict(row, samples, verdict_of), isolation)
@@ -138,6 +139,12 @@ def _verdict(row: RawRow, samples: Path, verdict_of: Callable[[int], Verdict | N
         raise StoreError(f"{where} has no verdict yet, so there are no results to write")
     judged = f"sample {verdict.key.sample_index} of {verdict.key.problem_id!r}"
     raise DataError(f"{where} is not what it was when it was judged as {judged}; judge the file again")
+
+
+def _what(line: bytes, row: int) -> bytes:
+    """Return the part of a stored line that says what was found; nothing where the line is another row's, or odd."""
+    found = _WHOSE.match(line)
+    return line[found.end() :] if found and int(found[1]) == row else b""
 
 
 def _joined(raw: bytes, ours: str) -> bytes:
