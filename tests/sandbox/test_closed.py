@@ -301,7 +301,7 @@ def together(request: pytest.FixtureRequest) -> Iterator[Jailed]:
     with pytest.MonkeyPatch.context() as patch, jail_at(request.param) as jail:
         patch.setattr(keeper, "WORTH_JOBS", 1)
         # Here a machine that is busy with something else must not part them.
-        patch.setattr(worker, "COMPANY_S", 20.0)
+        patch.setattr(worker, "COMPANY_WALL_S", 20.0)
         for _ in range(2000):
             if jail.run(jail.job(RIGHT, TEST, plan=PLAN, company=True)).company:
                 break
@@ -427,7 +427,7 @@ CRASH = "def f(x):\n    y = ()\n    for _ in range(10 ** 6):\n        y = (y,)\n
 @pytest.mark.parametrize("program", [ENDLESS, CRASH], ids=["endless", "crash"])
 def test_what_ends_the_commons_is_judged_apart(together: Jailed, program: str, monkeypatch: pytest.MonkeyPatch):
     """A program that never ends, or takes the interpreter with it, costs the others nothing but a new commons."""
-    monkeypatch.setattr(worker, "COMPANY_S", 0.3)
+    monkeypatch.setattr(worker, "COMPANY_WALL_S", 0.3)
     outcome = together.run(together.job(program, TEST, plan=PLAN, company=True))
     assert outcome.company
     assert not settles(outcome)

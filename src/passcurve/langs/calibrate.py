@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from passcurve.langs.judge import VACUOUS, judge, needs_second_run
-from passcurve.langs.python import COMPANY_S, Plan, job, reference_program, settles
+from passcurve.langs.python import COMPANY_CPU_S, Plan, job, reference_program, settles
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Limits, Problem, SampleKey, Verdict
 
@@ -22,7 +22,7 @@ _LADDER: dict[Wanted, tuple[Plan, ...]] = {
 }
 """Ways of checking, best first: the first one under which the reference solution passes is taken."""
 
-_COMPANY_S, _SLOWER = 0.05, 4.0
+_AT_LEAST_S, _SLOWER = 0.05, 4.0
 """Most samples take no longer than the reference solution; one that takes so much longer is most likely in a loop, and
 its time in company is lost."""
 
@@ -80,7 +80,8 @@ class _Climb:
 
     def _settled(self, trial: Plan, verdict: Verdict | None) -> Settled:
         if verdict is not None and verdict.passed and trial.mode == "referee" and not trial.write_back:
-            trial = msgspec.structs.replace(trial, company_s=min(COMPANY_S, _COMPANY_S + _SLOWER * verdict.cpu_s))
+            company_s = min(COMPANY_CPU_S, _AT_LEAST_S + _SLOWER * verdict.cpu_s)
+            trial = msgspec.structs.replace(trial, company_s=company_s)
         note = _UNSOLVED if self._unsolved else ""
         if trial.write_back:
             note = "what samples do to their arguments is handed back to the tests"

@@ -15,7 +15,8 @@ REFEREE_ROLE = "passcurve.langs.referee"
 SAMPLE_ROLE = "passcurve.sandbox.inside"
 SHARED_ROLE = "passcurve.langs.shared"
 
-COMPANY_S = 0.3
+COMPANY_CPU_S = 0.3
+"""In company, where nothing is known of the reference solution; and the most, whatever that took."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +29,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What the tests ask whatever is returned, packed: a sample is asked it all at once."""
     whole: bool = False
     """The tests ask nothing else."""
-    company_s: float = COMPANY_S
+    company_s: float = COMPANY_CPU_S
     """CPU time that a sample may take in company; one that takes longer is judged apart, from the start."""
     note: str = ""
     """What is wrong with the problem, or why it is not in referee mode."""

@@ -22,7 +22,6 @@ REPORT_BYTES = 1 << 20
 MOVED_BYTES = 256 << 10
 """Of a problem that goes to a referee that is there; a larger one gets another."""
 
-
 _CLOCKS = struct.Struct("<QQ")
 _REPORTS = msgspec.json.Decoder(dict[str, Any])
 
@@ -124,9 +123,7 @@ class Tester:
         line, self.line = self.line, None
         self.key = ""
         if line is not None:
-            # An interruption may have come before the line was watched at all.
-            with contextlib.suppress(KeyError, ValueError):
-                self._selector.unregister(line)
+            unwatch(self._selector, line)
             line.close()
 
     def drop(self) -> None:
@@ -140,6 +137,13 @@ class Tester:
         if self._page >= 0:
             os.close(self._page)
             self._page = -1
+
+
+def unwatch(selector: selectors.BaseSelector, line: socket.socket) -> None:
+    """Stop watching a line, if it is watched."""
+    # An interruption may have come while the same was being done, or before the line was watched at all.
+    with contextlib.suppress(KeyError, ValueError):
+        selector.unregister(line)
 
 
 def _shared_page() -> int:

@@ -6,7 +6,6 @@ the zygote obeys in order.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import selectors
 import socket
@@ -23,7 +22,7 @@ from passcurve.sandbox.keeper import Keeper
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.running import FIRST_LOOK_S, Look, Running
 from passcurve.sandbox.stems import KilledError, Stems
-from passcurve.sandbox.tester import REPORT_BYTES, Tester, read_report
+from passcurve.sandbox.tester import REPORT_BYTES, Tester, read_report, unwatch
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygotes import Zygote, translated
 from passcurve.types import Limits
@@ -31,7 +30,7 @@ from passcurve.types import Limits
 ANSWER_S = 60.0
 """A zygote answers within milliseconds, however busy the machine; one that takes this long never will."""
 
-COMPANY_S = 1.0
+COMPANY_WALL_S = 1.0
 """Wall time after which a program that runs in the commons is to run apart instead; its CPU time ends it before."""
 
 LATE_S = 0.5
@@ -163,7 +162,7 @@ class Worker:
         """Wait for the report on the next program in the commons, if there is one: its time begins now."""
         self._now = self._guests.popleft() if self._guests else None
         if self._now is not None:
-            self._now.begin_in_company(COMPANY_S)
+            self._now.begin_in_company(COMPANY_WALL_S)
 
     def _start(self, job: Job) -> None:
         self._tag += 1
@@ -195,13 +194,8 @@ class Worker:
             self._tester.forget()
             return
         self._own_line = None
-        self._unwatch(line)
+        unwatch(self._selector, line)
         line.close()
-
-    def _unwatch(self, line: socket.socket) -> None:
-        # An interruption may have come while the same was being done, or before the line was watched at all.
-        with contextlib.suppress(KeyError, ValueError):
-            self._selector.unregister(line)
 
     def hear(self, source: str, line: socket.socket) -> None:
         """Take in what came on one of our lines."""
@@ -489,7 +483,7 @@ class Worker:
         zygotes = [zygote for zygote in (self._jail, self._tester.zygote) if zygote is not None]
         for zygote in zygotes:
             if self._ready:
-                self._unwatch(zygote.line)
+                unwatch(self._selector, zygote.line)
             zygote.leave()
         for zygote in zygotes:
             zygote.close()
