@@ -1,9 +1,9 @@
 """From prompts to stored completions: orders go to a back end, replies are stored and handed on, both bounded.
 
-Theory of operation.  As many threads as requests may be open take orders in turn, problem after problem.  A thread
-stores each reply before it does anything else with it, then hands it on; when the judge is behind, the queue is full
-and no new request is sent.  What is stored is never asked for again; what is lost when this process dies is at most
-one request for each thread.
+Theory of operation.  As many threads as requests may be open take orders in turn: a block of samples of each problem,
+then another of each.  A thread stores each reply before it does anything else with it, then hands it on; when the judge
+is behind, the queue is full and no new request is sent.  What is stored is never asked for again; what is lost when
+this process dies is at most one request for each thread.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -24,10 +24,18 @@ from passcurve.types import Completion, Decoding, Generated, Order, Prompt, Repl
 QUEUE = 256
 """Stored completions that wait for the judge."""
 
+PASSES = 2
+"""So often at least all problems are gone through, where n allows: what is known on the way is of all of them, and
+those that take long to judge are not all left for the end."""
+
+BLOCK = 16
+"""At most so many samples of a problem are asked for in one pass: as many as a worker takes at once.  With fewer the
+judge goes from problem to problem for each handful."""
+
 FAILURES = 3
 """So many orders in a row without a reply end a run: it is not the prompt."""
 
-_PATIENCE_S = 0.1
+_PATIENCE_S = 0.02
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,12 +55,15 @@ class Generating:
 
     def __init__(self, asked: Asked, store: Completions, backend: Backend) -> None:
         self._asked, self._store, self._backend = asked, store, backend
-        self._ready: queue.Queue[Completion] = queue.Queue(QUEUE)
+        self._ready: queue.SimpleQueue[Completion] = queue.SimpleQueue()
         self._orders = self._planned()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._closed = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._bell: Callable[[], None] = _silent
+        self._working = 0
+        """Threads that have not ended."""
         self._in_a_row = 0
         self._given_up: set[str] = set()
         self._failures: dict[str, None] = {}
@@ -68,14 +79,19 @@ class Generating:
             threading.Thread(target=self._work, name=f"passcurve-generate-{number}", daemon=True)
             for number in range(self._asked.concurrency)
         ]
+        self._working = len(self._threads)
         for thread in self._threads:
             thread.start()
+
+    def ring(self, bell: Callable[[], None]) -> None:
+        """Call ``bell``, from any thread, whenever a completion has come or none will."""
+        self._bell = bell
 
     def completions(self) -> Iterator[Completion | None]:
         """Yield each completion, and None whenever there is none yet."""
         yield from self._store.before()
         while True:
-            working = any(thread.is_alive() for thread in self._threads)
+            working = self._working
             try:
                 yield self._ready.get_nowait()
             except queue.Empty:
@@ -125,14 +141,16 @@ class Generating:
         self._store.close()
 
     def _planned(self) -> Iterator[Order]:
-        for prompt in self._asked.prompts:
-            lacking = [index for index in range(self._asked.n) if not self._store.has(prompt.problem_id, index)]
-            for at in range(0, len(lacking), self._asked.per_request):
-                yield Order(
-                    prompt=prompt,
-                    decoding=self._asked.decoding,
-                    indices=tuple(lacking[at : at + self._asked.per_request]),
-                )
+        each = self._asked.per_request
+        # A multiple of what one request asks for.
+        block = each * -(-min(BLOCK, -(-self._asked.n // PASSES)) // each)
+        for start in range(0, self._asked.n, block):
+            for prompt in self._asked.prompts:
+                indices = range(start, min(start + block, self._asked.n))
+                lacking = [index for index in indices if not self._store.has(prompt.problem_id, index)]
+                for at in range(0, len(lacking), each):
+                    wanted = tuple(lacking[at : at + each])
+                    yield Order(prompt=prompt, decoding=self._asked.decoding, indices=wanted)
 
     def _next(self) -> Order | None:
         with self._lock:
@@ -142,6 +160,14 @@ class Generating:
             return None
 
     def _work(self) -> None:
+        try:
+            self._generate()
+        finally:
+            with self._lock:
+                self._working -= 1
+            self._bell()
+
+    def _generate(self) -> None:
         while not self._stop.is_set() and (order := self._next()) is not None:
             try:
                 for reply in self._backend.generate(order):
@@ -175,12 +201,13 @@ class Generating:
             self._stop.set()
 
     def _hand_on(self, completion: Completion) -> None:
-        while True:
-            try:
-                self._ready.put(completion, timeout=_PATIENCE_S)
-            except queue.Full:
-                # Stored is stored: who does not wait for it finds it next time.
-                if self._closed.is_set():
-                    return
-            else:
+        while self._ready.qsize() >= QUEUE:
+            # Stored is stored: who does not wait for it finds it next time.
+            if self._closed.wait(_PATIENCE_S):
                 return
+        self._ready.put(completion)
+        self._bell()
+
+
+def _silent() -> None:
+    pass

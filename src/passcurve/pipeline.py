@@ -5,8 +5,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import hashlib
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -176,6 +175,7 @@ class _Road:
         self._problems = {problem.id: problem for problem in problems}
         self._source = source
         self._store = store
+        self._pool = pool
         self._local: Local[Job, Outcome] = Local(pool, go_together)
         self._watch = watch
         self.tally = Tally()
@@ -200,7 +200,8 @@ class _Road:
 
     def run(self) -> None:
         """Read, judge and store until every row has its verdict or is owed."""
-        source = self._source.completions(self._store.recognise)
+        source, ahead = self._source.completions(self._store.recognise), self._source.ahead()
+        self._source.ring(self._pool.bell.ring)
         read_all = False
         while not (read_all and self._local.empty):
             rows, waiting = 0, False
@@ -218,10 +219,13 @@ class _Road:
                     waiting = True
                 elif completion.key.problem_id in self._problems:
                     self._admit(completion)
+            if waiting:
+                self._prepare(ahead)
             if waiting and self._local.empty:
-                time.sleep(_MOMENT_S)
+                self._pool.rest(self._source.pause_s)
             # Rows whose verdict is known already take no time to judge: nothing is waited for while they come.
-            for outcome in self._local.run(_TICK_S if rows < BATCH_ROWS and not waiting else _MOMENT_S):
+            at_most_s = self._source.pause_s if waiting else _TICK_S if rows < BATCH_ROWS else _MOMENT_S
+            for outcome in self._local.run(at_most_s):
                 self._take(outcome)
             # Before more is read: an equal program is looked for among those that are not judged yet and in the store.
             self.flush()
@@ -277,15 +281,23 @@ class _Road:
         self._bytes += unit.size
         if self._request.dedup:
             self._twins[problem.id, digest] = unit
-        plan = self._plans.get(problem.id)
-        if plan is not None:
+        if problem.id not in self._plans and problem.id not in self._held:
+            self._calibrate(problem)
+        if (plan := self._plans.get(problem.id)) is not None:
             self._submit(unit, plan)
-        elif problem.id in self._held:
-            self._held[problem.id].append(unit)
         else:
-            self._held[problem.id] = [unit]
-            if settled := self._calibrations.begin(problem):
-                self._settle(settled)
+            self._held[problem.id].append(unit)
+
+    def _prepare(self, ahead: Iterator[str]) -> None:
+        """Calibrate problems whose samples are yet to come, while there is nothing else to do."""
+        while self._local.waiting < self._pool.size and (problem_id := next(ahead, None)) is not None:
+            if problem_id in self._problems and problem_id not in self._plans and problem_id not in self._held:
+                self._calibrate(self._problems[problem_id])
+
+    def _calibrate(self, problem: Problem) -> None:
+        self._held[problem.id] = []
+        if settled := self._calibrations.begin(problem):
+            self._settle(settled)
 
     def _settle(self, settled: Settled) -> None:
         self._plans[settled.problem.id] = settled.plan

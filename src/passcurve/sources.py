@@ -42,6 +42,16 @@ class Source(Protocol):
     """The first lines that were none."""
     malformed_lines: int
     """How many there were."""
+    pause_s: float
+    """How long may be waited after a None before more is asked for."""
+
+    def ring(self, bell: Callable[[], None]) -> None:
+        """Call ``bell`` from now on whenever something has come; nothing where nobody can know."""
+        ...
+
+    def ahead(self) -> Iterator[str]:
+        """Yield the problems whose completions are to come, in their order, as far as that is known."""
+        ...
 
     def up_to(self, most: int) -> int:
         """Return about how many rows there will be, but no more than ``most``."""
@@ -74,6 +84,8 @@ class Source(Protocol):
 class FileSource:
     """A file of samples; with ``follow_s`` one that grows, until it rests for so many seconds or ``ended`` says so."""
 
+    pause_s = 0.005
+
     def __init__(
         self,
         path: Path,
@@ -87,6 +99,13 @@ class FileSource:
         self.seen = 0
         self.malformed: list[BadLine] = []
         self.malformed_lines = 0
+
+    def ring(self, bell: Callable[[], None]) -> None:
+        """Do nothing: who writes the file does not tell us."""
+
+    def ahead(self) -> Iterator[str]:
+        """Yield nothing: a file is read far ahead of the judge, and of one that grows nobody knows."""
+        return iter(())
 
     def up_to(self, most: int) -> int:
         """Return as Source says; nobody knows of a file that grows."""
@@ -174,12 +193,22 @@ class Spool:
 class ModelSource:
     """A back end whose replies are stored in the run directory."""
 
+    pause_s = 0.1
+
     def __init__(self, folder: Path, generating: Generating) -> None:
         self._folder, self._generating = folder, generating
         generating.begin()
         self.seen = 0
         self.malformed: list[BadLine] = []
         self.malformed_lines = 0
+
+    def ring(self, bell: Callable[[], None]) -> None:
+        """Call as Source says."""
+        self._generating.ring(bell)
+
+    def ahead(self) -> Iterator[str]:
+        """Yield as Source says."""
+        return iter(self._generating.missing())
 
     def up_to(self, most: int) -> int:
         """Return as Source says."""

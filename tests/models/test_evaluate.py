@@ -9,6 +9,7 @@ import pytest
 
 import passcurve
 from passcurve.errors import ModelError, UsageError
+from passcurve.langs.calibrate import Calibrations
 
 
 @pytest.fixture
@@ -63,8 +64,43 @@ def test_a_function_of_many_prompts(right):
         return [right[prompt] for prompt in prompts]
 
     result = passcurve.evaluate(generate, "starter", 5, batch=3, problems="0,1", ks=(1, 5))
-    assert [3, 2, 3, 2] == sizes
+    assert [3, 3, 2, 2] == sizes
     assert [1.0, 1.0] == [each.value for each in result.estimates]
+
+
+def test_all_problems_are_gone_through_more_than_once(starter):
+    """What is known on the way is of all problems: half of the samples of each come before the others of any."""
+    named = {row["prompt"]: name for name, row in starter.problems.items()}
+    asked = []
+
+    def generate(prompt):
+        asked.append(named[prompt])
+        return "    return None\n"
+
+    passcurve.evaluate(generate, "starter", 5, problems="0,1", ks=(1,), concurrency=1)
+    assert ["starter/0"] * 3 + ["starter/1"] * 3 + ["starter/0"] * 2 + ["starter/1"] * 2 == asked
+
+
+def test_problems_are_calibrated_before_their_samples_come(right, monkeypatch):
+    """While the model takes its time over the first sample, the judge prepares for all that will come."""
+    begun, all_begun = [], threading.Event()
+    begin = Calibrations.begin
+
+    def noted(self, problem):
+        begun.append(problem.id)
+        if len(begun) == 4:
+            all_begun.set()
+        return begin(self, problem)
+
+    monkeypatch.setattr(Calibrations, "begin", noted)
+
+    def generate(prompt):
+        assert all_begun.wait(30), begun
+        return right[prompt]
+
+    result = passcurve.evaluate(generate, "starter", 2, problems="starter/[0-3]", ks=(1,))
+    assert [f"starter/{number}" for number in range(4)] == begun
+    assert 1.0 == result.estimates[0].value
 
 
 def test_a_function_that_raises(right, tmp_path):

@@ -19,7 +19,11 @@ def score():
 with Display(total) as display:
     display.show(0, 2, 0, score)
     assert not asked
+    display._began -= 60
     display._shown -= 60
+    display.show(4, 6, 2, score)
+    assert not asked
+    display._loader.join()
     display.show(4, 6, 2, score)
     display._shown -= 60
     display.show(6, 6, 2, score)

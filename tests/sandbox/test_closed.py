@@ -375,6 +375,26 @@ def test_what_depends_on_its_process_gets_one(together: Jailed, name: str):
     assert verdicts(together, RIGHT)[0], "the next one has company again"
 
 
+def test_what_is_tried_in_vain_is_tried_no_more(together: Jailed):
+    """Where program after program of a problem cannot stay, the next are not tried; of others they are."""
+    test = TEST + "assert check\n"
+    left = [
+        together.run(together.job(LEAVES["not closed"], test, plan=PLAN, company=True)).company
+        for _ in range(keeper.TRIED_JOBS + 2)
+    ]
+    assert [True] * keeper.TRIED_JOBS + [False] * 2 == left
+    assert not together.run(together.job(RIGHT, test, plan=PLAN, company=True)).company
+    assert verdicts(together, RIGHT)[0]
+
+
+def test_one_that_stays_keeps_the_others_welcome(together: Jailed):
+    """Programs that cannot stay count only when there is none between them that can."""
+    test = TEST + "assert check is check\n"
+    for _ in range(2):
+        for program in [LEAVES["not closed"]] * (keeper.TRIED_JOBS - 1) + [RIGHT]:
+            assert together.run(together.job(program, test, plan=PLAN, company=True)).company
+
+
 def test_types_that_another_has_written(together: Jailed):
     """What a program writes with ``typing``, by whatever letters, is not what a later one reads."""
     test = "def check(candidate):\n    for x in (3, 0, 5):\n        assert candidate(x) == 'typing.List[1]'\n"

@@ -78,6 +78,15 @@ def test_a_slot_that_is_done_helps_the_others():
     assert [(0, "a:1"), (1, "b:1"), (0, "b:2"), (1, "b:3")] == slots.started
 
 
+def test_slots_keep_to_different_affinities():
+    """A slot that is done begins what no other slot is at, though that is not the oldest: it is prepared for once."""
+    slots = Slots(2)
+    local: Local[str, str] = Local(slots)
+    put(local, "a:1", "a:2", "a:3", "b:1", "b:2")
+    run_all(local)
+    assert [(0, "a:1"), (1, "b:1"), (0, "a:2"), (1, "b:2"), (0, "a:3")] == slots.started
+
+
 def test_one_slot_keeps_to_its_affinity():
     """A single slot finishes one affinity before it begins the next, in order of arrival within it."""
     slots = Slots(1)

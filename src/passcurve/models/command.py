@@ -17,6 +17,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, Self
 
+import msgspec
+
 from passcurve.config import environment_of_others
 from passcurve.errors import ModelError, RefusedError, UsageError
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
@@ -137,7 +139,7 @@ class Command:
     def _hear(self, line: bytes) -> str:
         """Hand an answer to who waits for it; return what is wrong with the line, if anything is."""
         try:
-            said = json.loads(line)
+            said = _decoded(line)
             number = said["id"]
         except (ValueError, TypeError, KeyError, RecursionError):
             shown = ascii(line[:80].decode("utf-8", "replace"))
@@ -153,6 +155,14 @@ class Command:
             return f" (exit code {self._process.wait(_ENDING_S)})"
         except subprocess.TimeoutExpired:
             return ""
+
+
+def _decoded(line: bytes) -> Any:
+    try:
+        return msgspec.json.decode(line)
+    except ValueError:
+        # Half a surrogate pair can be in what a model wrote, and only this parser takes it.
+        return json.loads(line)
 
 
 def _reply(said: dict[str, Any], key: SampleKey, seed: int, took: float) -> Reply:

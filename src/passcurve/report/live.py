@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 _PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
+_LOAD_S = 1.0
+"""A run that has lasted so long loads what shows and estimates beside the judging, which would stand still for it."""
 
 
 class Display:
@@ -32,6 +36,7 @@ class Display:
         self._began = self._shown = time.monotonic()
         self._first_judged: int | None = None
         self._every_s = _LIVE_EVERY_S if sys.stderr is not None and sys.stderr.isatty() else _PLAIN_EVERY_S
+        self._loader: threading.Thread | None = None
         self._console: Console | None = None
         self._live: Live | None = None
 
@@ -56,7 +61,10 @@ class Display:
         now = time.monotonic()
         if self._first_judged is None:
             self._first_judged = judged
-        if now - self._shown < self._every_s:
+        if self._loader is None and now - self._began >= min(self._every_s, _LOAD_S):
+            self._loader = threading.Thread(target=_load, name="passcurve-load", daemon=True)
+            self._loader.start()
+        if now - self._shown < self._every_s or self._loader is None or self._loader.is_alive():
             return
         self._shown = now
         if self._console is None:
@@ -93,6 +101,17 @@ class Display:
             self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
         elif self._console is not None:
             self._console.print(text, highlight=False, soft_wrap=True)
+
+
+def _load() -> None:
+    # What cannot be loaded is told where it is needed.
+    with contextlib.suppress(Exception):
+        import rich.console
+        import rich.live
+        import rich.text  # noqa: F401
+        import scipy.special  # noqa: F401
+
+        import passcurve.stats.metrics  # noqa: F401
 
 
 def _span(seconds: float) -> str:

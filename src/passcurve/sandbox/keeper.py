@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import marshal
+import os
+import resource
 import selectors
 import socket
 from typing import Any
@@ -22,6 +24,9 @@ WORTH_JOBS = 5
 
 WAIT_JOBS = 15
 """Jobs after which a commons that is being started is waited for: it has cost more than what it still needs."""
+
+TRIED_JOBS = 16
+"""So many programs of a problem in a row that could not stay, and no more of it are tried."""
 
 CPU_S = 3600
 """Backstop for a commons whose supervisor is held: far beyond what is waited for, and it is replaced."""
@@ -53,13 +58,22 @@ class Keeper:
         self._asked = 0
         self._control: socket.socket | None = None
         self._replies: socket.socket | None = None
+        self._alone: dict[str, int] = {}
+
+    def note(self, key: str, status: str) -> None:
+        """Take note of what came of a program that was tried; ``key`` says which programs are of a kind."""
+        self._alone[key] = self._alone.get(key, 0) + 1 if status == "alone" else 0
+
+    def is_hopeless(self, key: str) -> bool:
+        """Say whether programs of this kind need not be tried: what keeps one from here keeps most of them."""
+        return self._alone.get(key, 0) >= TRIED_JOBS
 
     def give(self, order: dict[str, Any]) -> int | None:
         """Hand programs to the commons; return the descriptor on which replies will come, or None for no."""
         if not self._worth:
             return None
         self._asked += 1
-        if self._zygote is None and self._asked + len(order["programs"]) > WORTH_JOBS:
+        if self._zygote is None and self._asked + len(order["programs"]) > WORTH_JOBS and _has_room():
             self._begin()
         elif not self._ready and self._asked >= WAIT_JOBS:
             self.hear()
@@ -142,3 +156,15 @@ class Keeper:
         self._control = self._replies = None
         if self._ready and self._zygote is not None:
             self._zygote.send({"do": "end"})
+
+
+def _has_room() -> bool:
+    """Say whether descriptors are left, once all workers have a commons: programs can do without one."""
+    try:
+        # The lowest number that is free says how many are in use; a commons doubles what a worker uses.
+        lowest = os.open(os.devnull, os.O_RDONLY)
+    except OSError:
+        return False
+    os.close(lowest)
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return limit == resource.RLIM_INFINITY or limit >= 3 * lowest

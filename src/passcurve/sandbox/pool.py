@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+from passcurve.sandbox.bell import Bell
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.stems import Stems
@@ -26,6 +27,10 @@ class Pool:
 
     def __init__(self, workers: int, probe: Probe, toolchain: Toolchain, limits: Limits, stems: Stems) -> None:
         self._selector = selectors.DefaultSelector()
+        self._rung = False
+        self.bell = Bell()
+        """Ends a wait while a worker is idle: whoever has something to judge rings it."""
+        self._selector.register(self.bell, selectors.EVENT_READ)
         cores: list[int | None] = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]  # type: ignore[assignment]
         self.cores = len(cores)
         self._workers = [
@@ -63,25 +68,41 @@ class Pool:
         self._workers[slot].start(*jobs)
 
     def wait(self, at_most_s: float) -> list[Outcome]:
-        """Wait until something ends, or that long; return what has ended."""
+        """Wait until something ends, or that long, or the bell calls for an idle worker; return what has ended."""
         until = time.monotonic() + at_most_s
         while True:
             finished = [outcome for worker in self._workers for outcome in worker.collect()]
             now = time.monotonic()
-            if finished or now >= until or not any(worker.busy for worker in self._workers):
+            called = self._rung and any(worker.idle for worker in self._workers)
+            if finished or called or now >= until or not any(worker.busy for worker in self._workers):
+                self._rung = False
                 return finished
             looks = [look for worker in self._workers if (look := worker.next_look) is not None]
-            for key, _ in self._selector.select(max(0.0, min([until, *looks]) - now)):
-                worker, source = key.data
-                # A line may have been closed by what an earlier one of the same round said.
-                if key.fd >= 0 and key.fileobj.fileno() == key.fd:  # type: ignore[union-attr]
-                    worker.hear(source, key.fileobj)
+            self._listen(max(0.0, min([until, *looks]) - now))
             now = time.monotonic()
             for worker in self._workers:
                 worker.tick(now)
+
+    def rest(self, at_most_s: float) -> None:
+        """Wait for the bell with nothing under way, at most that long."""
+        if not self._rung:
+            self._listen(at_most_s)
+        self._rung = False
+
+    def _listen(self, at_most_s: float) -> None:
+        for key, _ in self._selector.select(at_most_s):
+            if key.data is None:
+                self.bell.hush()
+                self._rung = True
+                continue
+            worker, source = key.data
+            # A line may have been closed by what an earlier one of the same round said.
+            if key.fd >= 0 and key.fileobj.fileno() == key.fd:  # type: ignore[union-attr]
+                worker.hear(source, key.fileobj)
 
     def close(self) -> None:
         """End every process of the pool."""
         for worker in self._workers:
             worker.shut()
         self._selector.close()
+        self.bell.close()

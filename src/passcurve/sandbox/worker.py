@@ -133,7 +133,7 @@ class Worker:
     def _gather(self) -> bool:
         """Hand all that waits to the commons, if it can; return False when it is not for there, or there is none."""
         job = self._waiting[0]
-        if not job.company or job.fresh or job.referee is None:
+        if not job.company or job.fresh or job.referee is None or self._keeper.is_hopeless(job.referee.key):
             return False
         jobs = [job] if self._singly else [*self._waiting]
         guests = [Running(each, self._tag + number) for number, each in enumerate(jobs, start=1)]
@@ -264,6 +264,7 @@ class Worker:
                 return
             running.report = report
             running.reported = True
+            self._keeper.note(self.affinity, report["status"])
             self._leave_company(running)
             if self._now is None:
                 return

@@ -50,6 +50,8 @@ class Local(Generic[Item, Result]):
         self._together = together
         self._first: dict[str, deque[Item]] = {}
         self._last: deque[Item] = deque()
+        self._served: dict[int, str] = {}
+        """The affinity that each slot served last."""
         self._in_flight = 0
         self._alone = False
         self.waiting = 0
@@ -76,7 +78,7 @@ class Local(Generic[Item, Result]):
         idle = self._slots.idle(quiet=self._alone)
         share = min(TOGETHER, -(-self.waiting // max(1, len(idle))))
         for slot, affinity in idle:
-            items = self._take_last(slot) if self._alone else self._take(affinity, share)
+            items = self._take_last(slot) if self._alone else self._take(slot, affinity, share)
             if items:
                 self._slots.start(slot, *items)
                 self._in_flight += len(items)
@@ -84,9 +86,13 @@ class Local(Generic[Item, Result]):
         self._in_flight -= len(results)
         return results
 
-    def _take(self, affinity: str, at_most: int) -> list[Item]:
+    def _take(self, slot: int, affinity: str, at_most: int) -> list[Item]:
         if affinity not in self._first:
-            affinity = next(iter(self._first), "")
+            # Two slots at one affinity prepare twice for it: rather another, if there is one.
+            others = [served for other, served in self._served.items() if other != slot]
+            free = (each for each in self._first if each not in others)
+            affinity = next(free, next(iter(self._first), ""))
+        self._served[slot] = affinity
         queue = self._first.get(affinity)
         if queue is None:
             return []

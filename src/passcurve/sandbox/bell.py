@@ -1,0 +1,49 @@
+"""A bell: other threads ring it, and who waits on descriptors hears it among them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+
+_PULL = (1).to_bytes(8, sys.byteorder)
+_DRAIN_BYTES = 4096
+
+
+class Bell:
+    """A line to ourselves.  Rung any number of times before it is heard, it is heard once.  Close it."""
+
+    def __init__(self) -> None:
+        if hasattr(os, "eventfd"):
+            self._heard = self._pulled = os.eventfd(0)
+        else:
+            self._heard, self._pulled = os.pipe()
+        for end in (self._heard, self._pulled):
+            os.set_blocking(end, False)
+        # Who rings does not know whether anybody listens still, and a closed descriptor may soon be another's.
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable once it was rung."""
+        return self._heard
+
+    def ring(self) -> None:
+        """Wake who waits; nothing happens once it is closed."""
+        with self._lock, contextlib.suppress(BlockingIOError):
+            if not self._closed:
+                os.write(self._pulled, _PULL)
+
+    def hush(self) -> None:
+        """Forget that it was rung."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._heard, _DRAIN_BYTES)
+
+    def close(self) -> None:
+        """Let go of the pipe; a second call does nothing."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                for end in {self._heard, self._pulled}:
+                    os.close(end)
