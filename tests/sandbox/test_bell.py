@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from tests.sandbox.jailed import LIMITS, Jailed, jail_at
+from jailed import LIMITS, Jailed, jail_at
 
 from passcurve.sandbox.bell import Bell
 from passcurve.sandbox.pool import Pool

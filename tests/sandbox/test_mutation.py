@@ -156,7 +156,9 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
 def samples(jail: Jailed) -> list[int]:
     """Return the sample of a jail, told by the bound on its CPU time."""
     there = []
-    for each in descendants(jail.pool._workers[0]._jail.pid):
+    zygote = jail.pool._workers[0]._jail
+    # Between two of them there is none.
+    for each in descendants(zygote.pid) if zygote is not None else ():
         with contextlib.suppress(OSError):
             if "Max cpu time              unlimited" not in Path(f"/proc/{each.pid}/limits").read_text():
                 there.append(each.pid)

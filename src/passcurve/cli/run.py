@@ -209,7 +209,8 @@ def _shown(request: Request, generate: Any, *words: Any) -> Result:
     from passcurve.report.live import Display
 
     asked = words[0]
-    with Display(lambda: asked.n * len(asked.prompts)) as display:
+    # A run that has lasted for a second has moments to spare, which its end has not.
+    with Display(lambda: asked.n * len(asked.prompts), load_after_s=1.0) as display:
         found: Result = generate(
             request,
             *words,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
 _LOAD_S = 1.0
-"""A run that has lasted so long loads what shows and estimates beside the judging, which would stand still for it."""
+"""Before it first shows something, what that takes is loaded beside the judging, which would stand still for it."""
 
 
 class Display:
@@ -29,14 +29,18 @@ class Display:
     What it draws with is loaded when there is something to show: many a run has ended before.
     """
 
-    def __init__(self, total: Callable[[], int | None] = lambda: None) -> None:
-        """Take what tells about how many rows there are; it is asked once, and not before something is shown."""
+    def __init__(self, total: Callable[[], int | None] = lambda: None, load_after_s: float | None = None) -> None:
+        """Take what tells about how many rows there are; it is asked once, and not before something is shown.
+
+        ``load_after_s``: when to load what shows and estimates, if not right before; it takes some 40 MiB.
+        """
         self._ask_total = total
         self._total: int | None = None
         self._began = self._shown = time.monotonic()
         self._first_judged: int | None = None
         self._every_s = _LIVE_EVERY_S if sys.stderr is not None and sys.stderr.isatty() else _PLAIN_EVERY_S
         self._loader: threading.Thread | None = None
+        self._load_after_s = max(0.0, self._every_s - _LOAD_S) if load_after_s is None else load_after_s
         self._console: Console | None = None
         self._live: Live | None = None
 
@@ -61,7 +65,7 @@ class Display:
         now = time.monotonic()
         if self._first_judged is None:
             self._first_judged = judged
-        if self._loader is None and now - self._began >= min(self._every_s, _LOAD_S):
+        if self._loader is None and now - self._began >= max(_LIVE_EVERY_S, self._load_after_s):
             self._loader = threading.Thread(target=_load, name="passcurve-load", daemon=True)
             self._loader.start()
         if now - self._shown < self._every_s or self._loader is None or self._loader.is_alive():
