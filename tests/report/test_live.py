@@ -13,7 +13,7 @@ from passcurve.types import Estimate, Interval
 asked = []
 def total():
     asked.append(1)
-    return 8
+    return 800
 def score():
     return Estimate(k=1, value=.5, new_problems=Interval(low=.25, high=.75, level=.95, method="any"))
 with Display(total) as display:
@@ -21,12 +21,12 @@ with Display(total) as display:
     assert not asked
     display._began -= 60
     display._shown -= 60
-    display.show(4, 6, 2, score)
+    display.show(400, 600, 200, score)
     assert not asked
     display._loader.join()
-    display.show(4, 6, 2, score)
+    display.show(400, 600, 200, score)
     display._shown -= 60
-    display.show(6, 6, 2, score)
+    display.show(600, 600, 200, score)
 assert [1] == asked
 """
 
@@ -44,8 +44,8 @@ def test_a_terminal():
     os.close(theirs)
     text = os.read(ours, 1 << 16).decode()
     os.close(ours)
-    assert "4 of 8 judged, 2 passed, pass@1 .5000 (.2500 to .7500)" in text
-    assert "6 of 8 judged" in text
+    assert "400 of 800 judged, 200 passed, pass@1 .5000 (.2500 to .7500)" in text
+    assert "600 of 800 judged" in text
     assert text.endswith("\x1b[2K") or text.rstrip().endswith(("\x1b[2K", "\x1b[?25h"))
 
 
@@ -54,4 +54,18 @@ def test_a_file(tmp_path):
     with (tmp_path / "log").open("wb") as log:
         shown_on(log.fileno())
     lines = (tmp_path / "log").read_text("utf-8").splitlines()
-    assert ["4 of 8 judged, 2 passed", "6 of 8 judged, 2 passed"] == [line.partition(", pass@1")[0] for line in lines]
+    assert ["400 of 800 judged, 200 passed", "600 of 800 judged, 200 passed"] == [
+        line.partition(", pass@1")[0] for line in lines
+    ]
+
+
+def test_few_samples(tmp_path):
+    """Of a few samples a line tells how many, and loads nothing that draws or estimates: memory is the samples'."""
+    code = CODE.partition("with Display")[0] + (
+        "import sys\nwith Display(total) as display:\n    display._began -= 60\n    display._shown -= 60\n"
+        "    display.show(4, 6, 2, score)\nassert display._loader is None\n"
+        "assert not {'numpy', 'scipy', 'rich'} & set(sys.modules)\n"
+    )
+    with (tmp_path / "log").open("wb") as log:
+        subprocess.run([sys.executable, "-c", code], stderr=log, timeout=60, check=True)
+    assert "4 of 800 judged, 2 passed, 0/s\n" == (tmp_path / "log").read_text("utf-8")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
-_LOAD_S = 1.0
-"""Before it first shows something, what that takes is loaded beside the judging, which would stand still for it."""
+_ENOUGH = 50
+"""Of fewer samples a line tells no score: it says little, and what computes it takes 40 MiB beside the samples."""
 
 
 class Display:
@@ -32,7 +32,8 @@ class Display:
     def __init__(self, total: Callable[[], int | None] = lambda: None, load_after_s: float | None = None) -> None:
         """Take what tells about how many rows there are; it is asked once, and not before something is shown.
 
-        ``load_after_s``: when to load what shows and estimates, if not right before; it takes some 40 MiB.
+        ``load_after_s``: when to load what shows and estimates, if not when it is first due.  It is loaded beside the
+        judging, which would stand still for it, and takes some 40 MiB beside the samples.
         """
         self._ask_total = total
         self._total: int | None = None
@@ -40,7 +41,7 @@ class Display:
         self._first_judged: int | None = None
         self._every_s = _LIVE_EVERY_S if sys.stderr is not None and sys.stderr.isatty() else _PLAIN_EVERY_S
         self._loader: threading.Thread | None = None
-        self._load_after_s = max(0.0, self._every_s - _LOAD_S) if load_after_s is None else load_after_s
+        self._load_after_s = self._every_s if load_after_s is None else load_after_s
         self._console: Console | None = None
         self._live: Live | None = None
 
@@ -65,19 +66,22 @@ class Display:
         now = time.monotonic()
         if self._first_judged is None:
             self._first_judged = judged
-        if self._loader is None and now - self._began >= max(_LIVE_EVERY_S, self._load_after_s):
+        enough = judged >= _ENOUGH or self._every_s == _LIVE_EVERY_S
+        if enough and self._loader is None and now - self._began >= self._load_after_s:
             self._loader = threading.Thread(target=_load, name="passcurve-load", daemon=True)
             self._loader.start()
-        if now - self._shown < self._every_s or self._loader is None or self._loader.is_alive():
+        if now - self._shown < self._every_s or (enough and (self._loader is None or self._loader.is_alive())):
             return
         self._shown = now
-        if self._console is None:
+        if self._total is None:
+            self._total = self._ask_total()
+        if enough and self._console is None:
             self._begin()
         total = max(self._total or 0, planned)
         rate = (judged - self._first_judged) / max(now - self._began, 1e-9)
         parts = [f"{judged:,} of {total:,} judged", f"{passed:,} passed"]
         # Not before there is one: what computes it takes longer to load than many a sample to be judged.
-        estimate = score() if judged else None
+        estimate = score() if judged and enough else None
         if estimate is not None and estimate.value is not None and (interval := estimate.new_problems) is not None:
             parts.append(f"pass@1 {number(estimate.value)} ({number(interval.low)} to {number(interval.high)})")
         parts.append(f"{rate:,.0f}/s")
@@ -90,7 +94,6 @@ class Display:
         from rich.console import Console
         from rich.live import Live
 
-        self._total = self._ask_total()
         # It knows NO_COLOR and other ways to say what a terminal is.
         self._console = Console(stderr=True)
         if self._console.is_terminal:
@@ -99,12 +102,15 @@ class Display:
         self._every_s = _LIVE_EVERY_S if self._live is not None else _PLAIN_EVERY_S
 
     def _draw(self, text: str) -> None:
-        from rich.text import Text
-
         if self._live is not None:
+            from rich.text import Text
+
             self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
         elif self._console is not None:
             self._console.print(text, highlight=False, soft_wrap=True)
+        elif sys.stderr is not None:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
 
 
 def _load() -> None:
