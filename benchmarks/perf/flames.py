@@ -25,6 +25,7 @@ PYSPY_HZ = 40
 """Each look stops nobody but takes a while with a dozen processes."""
 
 NEARLY = 0.7
+"""Of all stacks, for a frame to be passed over as the way to the work."""
 
 SUPERVISOR, UNKNOWN = "supervisor", "short-lived"
 ROLES = (
@@ -88,10 +89,10 @@ def spent(script: str, raw: str, source: Path) -> dict[Stack, float]:
 
 def by_role(spent: Mapping[Stack, float]) -> dict[str, float]:
     """Return seconds by role, the largest first."""
-    roles: Counter[str] = Counter()
+    roles: defaultdict[str, float] = defaultdict(float)
     for stack, seconds in spent.items():
-        roles[stack[0]] += seconds  # type: ignore[assignment]
-    return dict(roles.most_common())
+        roles[stack[0]] += seconds
+    return dict(sorted(roles.items(), key=lambda item: -item[1]))
 
 
 def _cpu(lines: Iterable[str]) -> tuple[dict[int, _Cpu], dict[int, int]]:
@@ -197,7 +198,7 @@ def _role(seen: _Seen) -> str:
 
 def _joined(cpu: Mapping[int, _Cpu], stacks: Mapping[int, _Seen], roles: Mapping[int, str]) -> dict[Stack, float]:
     """Divide each role's time in Python among its stacks, and set its time in the kernel beside them."""
-    joined: Counter[Stack] = Counter()
+    joined: defaultdict[Stack, float] = defaultdict(float)
     pooled: defaultdict[str, Counter[Stack]] = defaultdict(Counter)
     python: Counter[str] = Counter()
     for pid, seen in stacks.items():
@@ -213,7 +214,7 @@ def _joined(cpu: Mapping[int, _Cpu], stacks: Mapping[int, _Seen], roles: Mapping
             joined[role, "not looked at"] += ns
         for stack, count in working.items():
             below = stack[len(way) :] if stack[: len(way)] == way else stack
-            joined[role, *below] += ns * count / total  # type: ignore[assignment]
+            joined[role, *below] += ns * count / total
     return {stack: ns / 1e9 for stack, ns in joined.items()}
 
 
