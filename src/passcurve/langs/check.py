@@ -14,7 +14,7 @@ from passcurve.langs import recording
 from passcurve.langs.wording import TEST_NAME, TEXT_CHARACTERS, bounded, message_of, shown, test_line
 from passcurve.sandbox.closed import is_closed
 from passcurve.sandbox.inside import describe, flatten, rebuild
-from passcurve.sandbox.reply import GROWN_BYTES, NO_MORE, Alone, Replies
+from passcurve.sandbox.reply import GROWN_BYTES, NO_MORE, Replies
 from passcurve.sandbox.wire import (
     Closed,
     Decoder,
@@ -375,12 +375,12 @@ class Check:
     def _receive(self) -> dict[str, Any]:
         try:
             data = receive_frame(self._fd, self._left) if self._replies is None else self._replies.take(self._left)
+            if data is None:
+                self._halt("alone", "")
             self._size = len(data)
             self._left -= self._size
             self.received += self._size
             record = self._decode(data)
-        except Alone:
-            self._halt("alone", "")
         except Closed:
             self._halt("gone", "the sample's process ended")
         except TooMuchError as error:

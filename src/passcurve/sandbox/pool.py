@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import socket
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -31,7 +32,7 @@ class Pool:
         self.bell = Bell()
         """Ends a wait while a worker is idle: whoever has something to judge rings it."""
         self._selector.register(self.bell, selectors.EVENT_READ)
-        cores: list[int | None] = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]  # type: ignore[assignment]
+        cores: list[int | None] = [*sorted(os.sched_getaffinity(0))] if hasattr(os, "sched_getaffinity") else [None]
         self.cores = len(cores)
         self._workers = [
             Worker(self._selector, probe, toolchain, limits, stems, cores[i % len(cores)]) for i in range(workers)
@@ -95,10 +96,10 @@ class Pool:
                 self.bell.hush()
                 self._rung = True
                 continue
-            worker, source = key.data
+            (worker, source), line = key.data, key.fileobj
             # A line may have been closed by what an earlier one of the same round said.
-            if key.fd >= 0 and key.fileobj.fileno() == key.fd:  # type: ignore[union-attr]
-                worker.hear(source, key.fileobj)
+            if isinstance(line, socket.socket) and line.fileno() == key.fd >= 0:
+                worker.hear(source, line)
 
     def close(self) -> None:
         """End every process of the pool."""

@@ -27,10 +27,6 @@ NO_MORE = b""
 _READ_BYTES = 1 << 18
 
 
-class Alone(Exception):  # noqa: N818 - an event, not a mistake
-    """The program must run in a process of its own."""
-
-
 class Replies:
     """The tests' end of the line: what programs have said, in the order of their numbers.
 
@@ -52,14 +48,14 @@ class Replies:
         self.cpu_ns = self.memory_bytes = self.grown_bytes = 0
         self.in_step = False
 
-    def take(self, limit: int) -> bytes:
-        """Return the next frame of what the program says; ``before_waiting`` is called if it has not come yet.
+    def take(self, limit: int) -> bytes | None:
+        """Return the next frame of what the program says, or None when it must run in a process of its own.
 
-        Raises Alone, Closed at the end of the line, TooMuchError for a frame over ``limit`` bytes, and WireError for
-        what no program says.
+        ``before_waiting`` is called if it has not come yet.  Raises Closed at the end of the line, TooMuchError for a
+        frame over ``limit`` bytes, and WireError for what no program says.
         """
-        if self._place == len(self._reply):
-            self._take_reply()
+        if self._place == len(self._reply) and not self._take_reply():
+            return None
         start = self._place + 4
         end = start + int.from_bytes(self._reply[self._place : start], "little")
         if not start < end <= len(self._reply):
@@ -74,7 +70,8 @@ class Replies:
         self.in_step = False
         send_frame(self._descriptor, question)
 
-    def _take_reply(self) -> None:
+    def _take_reply(self) -> bool:
+        """Take in the next reply; return whether it says anything."""
         self.in_step = False
         size = int.from_bytes(self._bytes(4), "little")
         if size > REPLY_BYTES * 2:
@@ -86,8 +83,7 @@ class Replies:
         if number != self._number:
             raise WireError("the reply of another job")
         self.in_step = whole
-        if size == HEAD.size:
-            raise Alone
+        return size > HEAD.size
 
     def _bytes(self, size: int) -> bytes:
         while len(self._came) - self._at < size:
