@@ -36,6 +36,7 @@ FAILURES = 3
 """So many orders in a row without a reply end a run: it is not the prompt."""
 
 _PATIENCE_S = 0.02
+"""Between two looks whether the judge has made room."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):

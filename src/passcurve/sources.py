@@ -85,6 +85,7 @@ class FileSource:
     """A file of samples; with ``follow_s`` one that grows, until it rests for so many seconds or ``ended`` says so."""
 
     pause_s = 0.005
+    """No bell says when a file has grown."""
 
     def __init__(
         self,
@@ -194,6 +195,7 @@ class ModelSource:
     """A back end whose replies are stored in the run directory."""
 
     pause_s = 0.1
+    """The bell ends it when something has come; this often is shown how the model gets on."""
 
     def __init__(self, folder: Path, generating: Generating) -> None:
         self._folder, self._generating = folder, generating

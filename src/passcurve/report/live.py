@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 import threading
 import time
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 _PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
 _ENOUGH = 50
-"""Of fewer samples a line tells no score: it says little, and what computes it takes 40 MiB beside the samples."""
+"""Of fewer samples a line in a file tells no score: it says little, and what computes it takes 40 MiB beside them."""
+_NEEDED = ("rich.console", "rich.live", "rich.text", "scipy.special", "passcurve.stats.metrics")
+"""Modules that drawing and estimating import where they need them, which takes half a second the first time."""
 
 
 class Display:
@@ -39,7 +42,8 @@ class Display:
         self._total: int | None = None
         self._began = self._shown = time.monotonic()
         self._first_judged: int | None = None
-        self._every_s = _LIVE_EVERY_S if sys.stderr is not None and sys.stderr.isatty() else _PLAIN_EVERY_S
+        self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._every_s = _LIVE_EVERY_S if self._on_terminal else _PLAIN_EVERY_S
         self._loader: threading.Thread | None = None
         self._load_after_s = self._every_s if load_after_s is None else load_after_s
         self._console: Console | None = None
@@ -66,22 +70,20 @@ class Display:
         now = time.monotonic()
         if self._first_judged is None:
             self._first_judged = judged
-        enough = judged >= _ENOUGH or self._every_s == _LIVE_EVERY_S
-        if enough and self._loader is None and now - self._began >= self._load_after_s:
-            self._loader = threading.Thread(target=_load, name="passcurve-load", daemon=True)
-            self._loader.start()
-        if now - self._shown < self._every_s or (enough and (self._loader is None or self._loader.is_alive())):
+        scored = self._on_terminal or judged >= _ENOUGH
+        ready = self._is_loaded(now) if scored else True
+        if not ready or now - self._shown < self._every_s:
             return
         self._shown = now
         if self._total is None:
             self._total = self._ask_total()
-        if enough and self._console is None:
+        if scored and self._console is None:
             self._begin()
         total = max(self._total or 0, planned)
         rate = (judged - self._first_judged) / max(now - self._began, 1e-9)
         parts = [f"{judged:,} of {total:,} judged", f"{passed:,} passed"]
         # Not before there is one: what computes it takes longer to load than many a sample to be judged.
-        estimate = score() if judged and enough else None
+        estimate = score() if judged and scored else None
         if estimate is not None and estimate.value is not None and (interval := estimate.new_problems) is not None:
             parts.append(f"pass@1 {number(estimate.value)} ({number(interval.low)} to {number(interval.high)})")
         parts.append(f"{rate:,.0f}/s")
@@ -89,6 +91,13 @@ class Display:
             parts.append(f"about {_span((total - judged) / rate)} left")
         parts += beside()
         self._draw(", ".join(parts))
+
+    def _is_loaded(self, now: float) -> bool:
+        """Say whether what a score needs is there; begin to load it when it is time to."""
+        if self._loader is None and now - self._began >= self._load_after_s:
+            self._loader = threading.Thread(target=_load, name="passcurve-load", daemon=True)
+            self._loader.start()
+        return self._loader is not None and not self._loader.is_alive()
 
     def _begin(self) -> None:
         from rich.console import Console
@@ -116,12 +125,8 @@ class Display:
 def _load() -> None:
     # What cannot be loaded is told where it is needed.
     with contextlib.suppress(Exception):
-        import rich.console
-        import rich.live
-        import rich.text  # noqa: F401
-        import scipy.special  # noqa: F401
-
-        import passcurve.stats.metrics  # noqa: F401
+        for name in _NEEDED:
+            importlib.import_module(name)
 
 
 def _span(seconds: float) -> str:
