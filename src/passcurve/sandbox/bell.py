@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import threading
@@ -24,6 +23,8 @@ class Bell:
         # Who rings does not know whether anybody listens still, and a closed descriptor may soon be another's.
         self._lock = threading.Lock()
         self._closed = False
+        self._rung = False
+        """And not heard yet: to ring again would only cost time."""
 
     def fileno(self) -> int:
         """Return the descriptor that is readable once it was rung."""
@@ -31,14 +32,17 @@ class Bell:
 
     def ring(self) -> None:
         """Wake who waits; nothing happens once it is closed."""
-        with self._lock, contextlib.suppress(BlockingIOError):
-            if not self._closed:
+        with self._lock:
+            if not self._closed and not self._rung:
                 os.write(self._pulled, _PULL)
+                self._rung = True
 
     def hush(self) -> None:
         """Forget that it was rung."""
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._heard, _DRAIN_BYTES)
+        with self._lock:
+            if not self._closed and self._rung:
+                os.read(self._heard, _DRAIN_BYTES)
+                self._rung = False
 
     def close(self) -> None:
         """Let go of the pipe; a second call does nothing."""
