@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
 import threading
 import time
@@ -22,8 +21,6 @@ _PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
 _ENOUGH = 50
 """Of fewer samples a line in a file tells no score: it says little, and what computes it takes 40 MiB beside them."""
-_NEEDED = ("rich.console", "rich.live", "rich.text", "scipy.special", "passcurve.stats.metrics")
-"""Modules that drawing and estimating import where they need them, which takes half a second the first time."""
 
 
 class Display:
@@ -125,8 +122,12 @@ class Display:
 def _load() -> None:
     # What cannot be loaded is told where it is needed.
     with contextlib.suppress(Exception):
-        for name in _NEEDED:
-            importlib.import_module(name)
+        import rich.console
+        import rich.live
+        import rich.text  # noqa: F401 - with the two above: it is there when a line is drawn
+        import scipy.special  # noqa: F401 - it is there when a score is asked for
+
+        import passcurve.stats.metrics  # noqa: F401 - as scipy
 
 
 def _span(seconds: float) -> str:
