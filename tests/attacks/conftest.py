@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from campaign import Campaign, campaign
-from corpus import ATTACKS, CONTROLS
+from corpus import CONTROLS, PARTS
 
 
 @pytest.fixture(scope="session")
-def attacked(shell_in: Any, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
-    """Return the attacks that are quick behind every wall, tests apart, one after another on one worker.
+def attacked(shell_in: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Campaign]:
+    """Return what runs a part of the attacks that are quick behind every wall, tests apart, when first asked for it.
 
-    Two that fill their memory at once take each other's time for it.
+    One runs after another on one worker: two that fill their memory at once take each other's time for it.
     """
-    return campaign(
-        shell_in(tmp_path_factory.mktemp("attacks")),
-        [each for each in ATTACKS if not each.slow],
-        "--verdict",
-        "referee",
-    )
+
+    @functools.cache
+    def run(part: str) -> Campaign:
+        return campaign(shell_in(tmp_path_factory.mktemp("attacks")), PARTS[part], "--verdict", "referee")
+
+    return run
 
 
 @pytest.fixture(scope="session")

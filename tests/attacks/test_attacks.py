@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from campaign import Campaign
-from corpus import ATTACKS, CONTROLS, PROBLEMS, Attack, Control
+from corpus import ATTACKS, CONTROLS, PARTS, PROBLEMS, Attack, Control
 
 HOST = (
     "no process is left",
@@ -43,10 +45,20 @@ def test_programs_compile(sample: Attack | Control):
     compile(text, sample.name, "exec", dont_inherit=True)
 
 
-@pytest.mark.parametrize("attack", [each for each in ATTACKS if not each.slow], ids=lambda attack: attack.name)
-def test_attack(attack: Attack, attacked: Campaign):
+PART = pytest.mark.parametrize("part", ["a part", pytest.param("the others", marks=pytest.mark.slow)])
+
+
+@pytest.mark.parametrize(
+    ("part", "attack"),
+    [
+        pytest.param(part, each, id=each.name, marks=[pytest.mark.slow] if part == "the others" else [])
+        for part, attacks in PARTS.items()
+        for each in attacks
+    ],
+)
+def test_attack(part: str, attack: Attack, attacked: Callable[[str], Campaign]):
     """It does not pass, it was really made, and those around it get what they deserve."""
-    found = attacked.found[attack.name]
+    found = attacked(part).found[attack.name]
     if attack.expected == "fail":
         assert not found.passed, found
     assert found.row["status"] in (*attack.ends, *(("passed",) if attack.expected == "any" else ())), found
@@ -63,16 +75,18 @@ def test_control(control: Control, controlled: Campaign):
     assert all(found.around), found.around
 
 
+@PART
 @pytest.mark.parametrize("what", HOST)
-def test_host(what: str, attacked: Campaign, controlled: Campaign):
+def test_host(what: str, part: str, attacked: Callable[[str], Campaign], controlled: Campaign):
     """After all attacks the host is what it was."""
-    assert not attacked.host[what]
+    assert not attacked(part).host[what]
     assert not controlled.host[what]
 
 
-def test_the_run(attacked: Campaign, controlled: Campaign):
+@PART
+def test_the_run(part: str, attacked: Callable[[str], Campaign], controlled: Campaign):
     """Everything has a verdict, nothing was our failure, and the run says where it was."""
-    for each in (attacked, controlled):
+    for each in (attacked(part), controlled):
         assert 0 == each.code, each.errors
         assert (0, 0, "full") == (each.record["owed"], each.record["malformed"], each.record["isolation"])
     assert {"referee"} == set(controlled.record["modes"]) - {

@@ -39,6 +39,7 @@ def check(which, folder):
             assert words(passatk.PAGE.parent / f"{block.picture}.svg") == words(folder / f"{block.picture}.svg")
 
 
+@pytest.mark.slow
 def test_commands_that_need_little_print_what_the_page_says(tmp_path):
     """Each command prints what stands below it, and its picture has the words of the one on the page."""
     cheap = [at for at, block in enumerate(BLOCKS) if re.match(r"passcurve (lab urn|bench list)", block.command)]

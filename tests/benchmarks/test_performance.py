@@ -37,6 +37,7 @@ def part(text: str, name: str) -> str:
     return text.partition(f"<!-- measured: {name} -->")[2].partition(f"<!-- end: {name} -->")[0]
 
 
+@pytest.mark.slow
 def test_the_start(data):
     """One run gives the start in its place of the page, and leaves the other parts alone."""
     text = measured(data, "--parts", "startup")

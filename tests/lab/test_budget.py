@@ -45,6 +45,7 @@ def found():
     return budget(12, rng.binomial(12, rng.uniform(size=24)), 2, draws=1_000, seed=5)
 
 
+@pytest.mark.slow
 def test_simulated_scores_agree_within_their_stated_error(found):
     """Every simulated mean lies within 4.5 standard errors of the score of the whole run."""
     assert 9 == len(found.sizes)

@@ -57,7 +57,10 @@ def statuses(run_of, rows, workers, *words) -> list[str]:
 EXPECTED = [name.split()[0] for name in KINDS]
 
 
-@pytest.mark.parametrize("workers", [1, 2, pytest.param(8, marks=pytest.mark.long)])  # the busy machine has eight too
+@pytest.mark.parametrize(
+    "workers",
+    [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(8, marks=pytest.mark.long)],
+)
 def test_any_number_of_workers(run_of, rows, nothing_left, workers):
     """One worker, two or eight give the same statuses, those that the samples were written to get."""
     assert EXPECTED == statuses(run_of, rows, workers)
@@ -71,6 +74,7 @@ def test_twice(run_of, rows, nothing_left):
     nothing_left()
 
 
+@pytest.mark.slow
 def test_a_busy_machine(run_of, rows, burning, nothing_left):
     """While both cores are burning, the statuses are the same."""
     assert EXPECTED * 2 == statuses(run_of, rows * 2, 8, "--no-dedup")

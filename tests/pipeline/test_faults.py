@@ -128,7 +128,12 @@ def fill_names(disk: Path, left: int) -> list[Path]:
 
 @pytest.mark.parametrize(
     ("fill", "left"),
-    [*((fill_room, pages) for pages in (0, 1, 2, 4, 6)), *((fill_names, names) for names in (0, 1, 2, 3, 4))],
+    [
+        (fill_room, 2),
+        (fill_names, 2),
+        *(pytest.param(fill_room, pages, marks=pytest.mark.slow) for pages in (0, 1, 4, 6)),
+        *(pytest.param(fill_names, names, marks=pytest.mark.slow) for names in (0, 1, 3, 4)),
+    ],
     ids=lambda value: value if isinstance(value, int) else value.__name__.partition("_")[2],
 )
 def test_a_full_disk(run_of, rows, disk, nothing_left, fill, left):
@@ -161,7 +166,7 @@ def test_results_to_a_full_device(run_of, rows, nothing_left):
 # Limits of the supervisor.
 
 
-@pytest.mark.parametrize("workers", [2, 8])
+@pytest.mark.parametrize("workers", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_few_descriptors(run_of, rows, nothing_left, workers):
     """With room for 64 open files all workers do their work."""
     run = under(run_of(rows, "--workers", str(workers), "--memory", "256MiB"), 'ulimit -n 64; exec "$@"')
@@ -170,7 +175,7 @@ def test_few_descriptors(run_of, rows, nothing_left, workers):
     check_whole(run, done)
 
 
-@pytest.mark.parametrize("files", [16, 24])
+@pytest.mark.parametrize("files", [16, pytest.param(24, marks=pytest.mark.slow)])
 def test_too_few_descriptors(run_of, rows, nothing_left, files):
     """With room for too few open files one line says so, and with enough the same command goes on."""
     run = under(run_of(rows, "--workers", "8", "--memory", "256MiB"), f'ulimit -n {files}; exec "$@"')
@@ -215,6 +220,7 @@ def test_a_limit_of_memory_that_can_be_raised(run_of, nothing_left):
     check_whole(run, done, [("starter/0", "passed")] * 2)
 
 
+@pytest.mark.slow
 def test_no_more_workers_than_rows(run_of, processes, nothing_left):
     """A run of few rows has only as many workers, however many were asked for: each takes memory."""
     code = "    import time\n    time.sleep(0.5)\n    return -(-eggs // size)\n"
@@ -359,13 +365,13 @@ def test_no_deadline_looks_at_the_wall_clock():
 @pytest.mark.parametrize(
     ("stream", "codes"),
     [
-        pytest.param('exec "$@" >&-', (0, 1)),
-        pytest.param('exec "$@" >/dev/full', (1,)),
-        ('"$@" >/dev/null; exit $?', (0,)),
+        pytest.param('exec "$@" >&-', (0, 1), marks=pytest.mark.slow),
+        ('exec "$@" >/dev/full', (1,)),
+        pytest.param('"$@" >/dev/null; exit $?', (0,), marks=pytest.mark.slow),
         ('{ "$@"; echo $? >code; } | head -1; exit $(cat code)', (0,)),
-        ('{ "$@"; echo $? >code; } | true; exit $(cat code)', (0,)),
-        ('exec "$@" <&-', (0,)),
-        ('exec "$@" 2>&-', (0,)),
+        pytest.param('{ "$@"; echo $? >code; } | true; exit $(cat code)', (0,), marks=pytest.mark.slow),
+        pytest.param('exec "$@" <&-', (0,), marks=pytest.mark.slow),
+        pytest.param('exec "$@" 2>&-', (0,), marks=pytest.mark.slow),
     ],
     ids=["closed", "full", "null", "head", "nobody", "no input", "no errors"],
 )
@@ -382,6 +388,7 @@ def test_a_stream_that_takes_nothing(run_of, rows, nothing_left, stream, codes, 
     check_whole(mended(run), run.end())
 
 
+@pytest.mark.slow
 def test_notes_that_cannot_be_written(run_of, rows, nothing_left):
     """A note that nobody can be told keeps no sample from being judged."""
     run = under(run_of(rows, "--workers", "100000"), 'exec "$@" 2>/dev/full')
@@ -393,7 +400,7 @@ def test_notes_that_cannot_be_written(run_of, rows, nothing_left):
 # Folders and names that are taken for granted.
 
 
-@pytest.mark.parametrize("level", ["full", "restricted"])
+@pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.slow)])
 def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
     """A folder for temporary files that does not exist is done without."""
     run = run_of(rows, "--isolation", level)
@@ -405,7 +412,7 @@ def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
     check_whole(run, done)
 
 
-@pytest.mark.parametrize("level", ["full", "restricted"])
+@pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.slow)])
 def test_no_folder_can_be_written(run_of, shell, rows, mounted, nothing_left, level):
     """Where no folder takes temporary files, full does without; a level that needs one says so in one line."""
     (shell.folder / "disk").mkdir()

@@ -49,13 +49,19 @@ def test_an_undisturbed_run(run_of, rows, nothing_left):
     assert 0 == done.record["resumed"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed):
+@pytest.mark.parametrize(
+    ("seed", "kills"),
+    [
+        (0, 3),
+        pytest.param(1, KILLS // 2, marks=pytest.mark.slow),
+        pytest.param(2, KILLS // 2, marks=pytest.mark.long),
+    ],
+)
+def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed, kills):
     """However often the supervisor is killed, the same command goes on with what is stored and ends as undisturbed."""
     moments = random.Random(seed)
     run = run_of(rows)
-    for goal in sorted(moments.sample(range(280), KILLS // 2)):
+    for goal in sorted(moments.sample(range(280), kills)):
         session = run.start()
         if moments.random() < 0.2:
             time.sleep(moments.uniform(0, 0.8))
@@ -157,7 +163,7 @@ def test_samples_that_write_nonsense_hold_nobody_up(run_of, nothing_left):
     assert [("starter/0", "crash")] * 12 == run.found()
 
 
-@pytest.mark.parametrize("way", ["Ctrl-C", "SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("way", ["Ctrl-C", pytest.param("SIGINT", marks=pytest.mark.slow), "SIGTERM"])
 def test_the_user_stops_it(run_of, rows, nothing_left, way):
     """Ctrl-C and SIGTERM end a run with 130 and one line, keep what was done, and the same command goes on."""
     run = run_of(rows)
@@ -194,7 +200,14 @@ def stopped(run, count=40):
     return run
 
 
-@pytest.mark.parametrize("change", ["another completion", "fewer rows", "another order"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "another completion",
+        pytest.param("fewer rows", marks=pytest.mark.slow),
+        pytest.param("another order", marks=pytest.mark.slow),
+    ],
+)
 def test_a_changed_file_is_refused(run_of, rows, nothing_left, change):
     """A file of samples that has changed since is not mixed with old verdicts: one line says so and what to do."""
     run = stopped(run_of(rows))
@@ -274,6 +287,7 @@ def test_a_torn_line_is_owed_again(run_of, rows, nothing_left):
     assert EXPECTED == run.found()
 
 
+@pytest.mark.slow
 def test_restricted_runs_leave_no_folder(run_of, rows, nothing_left):
     """A run without namespaces that is killed leaves no scratch folder behind once the command has run again."""
     run = run_of(rows, "--isolation", "restricted")

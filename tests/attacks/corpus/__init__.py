@@ -22,4 +22,9 @@ from corpus.wire import METHODS, VALUES, WIRE
 
 ATTACKS = (*CHEATS, *WIRE, *VALUES, *METHODS, *TEXTS, *DEATHS, *RESOURCES, *PROCESSES, *NETWORK, *FILES, *POISON)
 
-__all__ = ["ATTACKS", "CONTROLS", "HELD", "PROBLEMS", "Attack", "Control"]
+_QUICK = [each for each in ATTACKS if not each.slow]
+_EVERY = 6
+PARTS = {"a part": _QUICK[::_EVERY], "the others": [each for at, each in enumerate(_QUICK) if at % _EVERY]}
+"""The quick ones: some of each class, for every run of the tests, and the rest."""
+
+__all__ = ["ATTACKS", "CONTROLS", "HELD", "PARTS", "PROBLEMS", "Attack", "Control"]
