@@ -40,7 +40,6 @@ def mean(of) -> float:
 class TestShow:
     """``show RUN``."""
 
-    @pytest.mark.slow
     def test_a_run_says_what_judging_it_said(self, judged):
         """The scores of a stored run are those that judging printed, intervals and sentence among them."""
         done = judged.shell("show", "starter:examples", "--json")

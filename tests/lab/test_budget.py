@@ -53,6 +53,7 @@ def test_simulated_scores_agree_within_their_stated_error(found):
         assert abs(size.mean - found.value) <= 4.5 * size.mean_se + 1e-12
 
 
+@pytest.mark.slow
 def test_simulated_ranges_agree_with_the_exact_straying(found):
     """Where many subsamples exist, the range of 95 % of them is about four standard deviations wide."""
     for size in found.sizes:
