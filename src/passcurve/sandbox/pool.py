@@ -28,10 +28,10 @@ class Pool:
 
     def __init__(self, workers: int, probe: Probe, toolchain: Toolchain, limits: Limits, stems: Stems) -> None:
         self._selector = selectors.DefaultSelector()
-        self._rung = False
         self.bell = Bell()
         """Ends a wait while a worker is idle: whoever has something to judge rings it."""
-        self._selector.register(self.bell, selectors.EVENT_READ)
+        self._rung = True
+        self._answer()
         cores: list[int | None] = [*sorted(os.sched_getaffinity(0))] if hasattr(os, "sched_getaffinity") else [None]
         self.cores = len(cores)
         self._workers = [
@@ -76,7 +76,7 @@ class Pool:
             now = time.monotonic()
             called = self._rung and any(worker.idle for worker in self._workers)
             if finished or called or now >= until or not any(worker.busy for worker in self._workers):
-                self._rung = False
+                self._answer()
                 return finished
             looks = [look for worker in self._workers if (look := worker.next_look) is not None]
             self._listen(max(0.0, min([until, *looks]) - now))
@@ -88,12 +88,20 @@ class Pool:
         """Wait for the bell with nothing under way, at most that long."""
         if not self._rung:
             self._listen(at_most_s)
-        self._rung = False
+        self._answer()
+
+    def _answer(self) -> None:
+        """Be ready for the bell again, if it was rung."""
+        if self._rung:
+            self._rung = False
+            self.bell.hush()
+            self._selector.register(self.bell, selectors.EVENT_READ)
 
     def _listen(self, at_most_s: float) -> None:
         for key, _ in self._selector.select(at_most_s):
             if key.data is None:
-                self.bell.hush()
+                # However often it is rung while all workers are busy, that wakes nobody a second time.
+                self._selector.unregister(self.bell)
                 self._rung = True
                 continue
             (worker, source), line = key.data, key.fileobj
