@@ -20,7 +20,7 @@ def packed(path: Path, lines: list[dict]) -> None:
 
 
 @pytest.fixture
-def data(tmp_path, starter) -> Path:
+def harmless(tmp_path, starter) -> Path:
     """Return a folder like that of the published data, with the shipped benchmark and harmless rows in it."""
     folder = tmp_path / "data"
     folder.mkdir()

@@ -104,10 +104,10 @@ def test_the_picture_is_as_wide_as_the_time(tmp_path):
 
 @pytest.mark.skipif(not (shutil.which("perf") and shutil.which("py-spy")), reason="needs perf and py-spy")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may look into the jail")
-def test_a_whole_run(data, tmp_path):
+def test_a_whole_run(harmless, tmp_path):
     """The command draws a judging of a handful of rows, with the supervisor and what runs in the jail."""
     out = tmp_path / "flame.svg"
-    command = [sys.executable, "benchmarks/flame.py", str(data), str(out)]
+    command = [sys.executable, "benchmarks/flame.py", str(harmless), str(out)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert 0 == done.returncode, done.stderr
     assert "supervisor" in done.stdout

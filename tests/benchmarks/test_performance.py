@@ -38,29 +38,29 @@ def part(text: str, name: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_start(data):
+def test_the_start(harmless):
     """One run gives the start in its place of the page, and leaves the other parts alone."""
-    text = measured(data, "--parts", "startup")
+    text = measured(harmless, "--parts", "startup")
     assert "until its verdict is stored" in part(text, "startup")
     assert part((ROOT / "docs" / "performance.md").read_text("utf-8"), "whole") == part(text, "whole")
 
 
 @pytest.mark.long
-def test_a_small_run(data):
+def test_a_small_run(harmless):
     """One run gives the table of a set of rows, both judges' verdicts compared, the start, and a picture."""
-    text = measured(data, "--parts", "whole,startup")
+    text = measured(harmless, "--parts", "whole,startup")
     for judge in (PEER, published.PASSCURVE, published.DEDUP):
         assert f"| {judge} |" in part(text, "whole")
     assert "Both judges say the same of all 8 rows" in part(text, "whole")
     assert "until its verdict is stored" in part(text, "startup")
     assert "(page.svg)" in part(text, "picture")
-    assert (data / "page.svg").read_text("utf-8").startswith("<svg ")
+    assert (harmless / "page.svg").read_text("utf-8").startswith("<svg ")
 
 
 @pytest.mark.long
-def test_sizes_and_calls(data):
+def test_sizes_and_calls(harmless):
     """One run gives what grows with the number of rows, and what calls cost."""
-    text = measured(data, "--parts", "calls,million", "--judged", "40", "--shared", "80")
+    text = measured(harmless, "--parts", "calls,million", "--judged", "40", "--shared", "80")
     assert "| scalar | 1,000 |" in part(text, "calls")
     assert "| list of 1,000 | 100 |" in part(text, "calls")
     assert "| 80 | with dedup |" in part(text, "million")
