@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 CODE = """
 import time
@@ -69,3 +72,20 @@ def test_few_samples(tmp_path):
     with (tmp_path / "log").open("wb") as log:
         subprocess.run([sys.executable, "-c", code], stderr=log, timeout=60, check=True)
     assert "4 of 800 judged, 2 passed, 0/s\n" == (tmp_path / "log").read_text("utf-8")
+
+
+@pytest.mark.parametrize("judged", [4, 400])
+def test_nobody_can_be_told(judged):
+    """A line that cannot be written ends nothing, and is not tried again."""
+    code = CODE.partition("with Display")[0] + (
+        "with Display(total) as display:\n    display._began -= 60\n    display._shown -= 60\n"
+        f"    display.show({judged}, 600, 2, score)\n    if display._loader: display._loader.join()\n"
+        f"    display.show({judged}, 600, 2, score)\n    display._shown -= 60\n"
+        f"    display.show({judged}, 600, 2, score)\n"
+        "assert [1] == asked\nprint('on')\n"
+    )
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stderr=full, stdout=subprocess.PIPE, timeout=60, check=False
+        )
+    assert (0, b"on\n") == (done.returncode, done.stdout)

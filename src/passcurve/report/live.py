@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import threading
 import time
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
 _ENOUGH = 50
-"""Of fewer samples a line in a file tells no score: it says little, and what computes it takes 40 MiB beside them."""
+"""Of fewer samples a line in a file tells no score, which would say little: what computes it takes 40 MiB of memory."""
 
 
 class Display:
@@ -52,8 +53,9 @@ class Display:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._live is not None:
-            self._live.stop()
+        with contextlib.suppress(OSError):
+            if self._live is not None:
+                self._live.stop()
 
     def show(
         self,
@@ -68,14 +70,13 @@ class Display:
         if self._first_judged is None:
             self._first_judged = judged
         scored = self._on_terminal or judged >= _ENOUGH
-        ready = self._is_loaded(now) if scored else True
-        if not ready or now - self._shown < self._every_s:
+        if scored and not self._load_in_time(now):
+            return
+        if now - self._shown < self._every_s:
             return
         self._shown = now
         if self._total is None:
             self._total = self._ask_total()
-        if scored and self._console is None:
-            self._begin()
         total = max(self._total or 0, planned)
         rate = (judged - self._first_judged) / max(now - self._began, 1e-9)
         parts = [f"{judged:,} of {total:,} judged", f"{passed:,} passed"]
@@ -87,10 +88,16 @@ class Display:
         if rate > 0 and total > judged:
             parts.append(f"about {_span((total - judged) / rate)} left")
         parts += beside()
-        self._draw(", ".join(parts))
+        # Where nobody can be told, the work goes on.
+        try:
+            if scored and self._console is None:
+                self._begin()
+            self._draw(", ".join(parts))
+        except OSError:
+            self._live, self._every_s = None, math.inf
 
-    def _is_loaded(self, now: float) -> bool:
-        """Say whether what a score needs is there; begin to load it when it is time to."""
+    def _load_in_time(self, now: float) -> bool:
+        """Begin to load what a score needs, when it is time to; say whether it is there."""
         if self._loader is None and now - self._began >= self._load_after_s:
             self._loader = threading.Thread(target=_load, name="passcurve-load", daemon=True)
             self._loader.start()
