@@ -85,6 +85,7 @@ def test_a_pool_at_rest_is_woken(pool):
 
 def test_a_wait_is_ended_for_an_idle_worker(jail, pool):
     """While one worker is busy the bell calls for the other; with both busy it waits for one of them to end."""
+    # It ends with the pool.
     endless = jail.job("import time\ndef f():\n    time.sleep(3600)\n", "def check(candidate):\n    candidate()\n")
     pool.start(0, endless)
     ringer = threading.Timer(0.05, pool.bell.ring)
@@ -101,3 +102,26 @@ def test_a_wait_is_ended_for_an_idle_worker(jail, pool):
         assert [slot for slot, _ in pool.idle()] == [1], "woken though no worker was free"
         pool.bell.ring()
     assert [quick.tag] == [outcome.tag for outcome in found]
+
+
+def test_all_workers_busy(jail, pool, monkeypatch):
+    """However often the bell is rung while no worker is idle, it wakes nobody a second time."""
+    for slot in (0, 1):
+        endless = jail.job("import time\ndef f():\n    time.sleep(3600)\n", "def check(candidate):\n    candidate()\n")
+        pool.start(slot, endless)
+    heard = []
+    monkeypatch.setattr(pool.bell, "hush", lambda: heard.append("hush"))
+    listen = pool._selector.unregister
+    monkeypatch.setattr(pool._selector, "unregister", lambda each: heard.append(each) or listen(each))
+    stop = threading.Event()
+
+    def ring():
+        while not stop.wait(0.001):
+            pool.bell.ring()
+
+    ringer = threading.Thread(target=ring)
+    ringer.start()
+    assert not pool.wait(0.3)
+    stop.set()
+    ringer.join()
+    assert [pool.bell, "hush"] == heard

@@ -7,7 +7,6 @@ import sys
 import threading
 
 _PULL = (1).to_bytes(8, sys.byteorder)
-_DRAIN_BYTES = 4096
 
 
 class Bell:
@@ -18,13 +17,11 @@ class Bell:
             self._heard = self._pulled = os.eventfd(0)
         else:
             self._heard, self._pulled = os.pipe()
-        for end in (self._heard, self._pulled):
-            os.set_blocking(end, False)
         # Who rings does not know whether anybody listens still, and a closed descriptor may soon be another's.
         self._lock = threading.Lock()
         self._closed = False
         self._rung = False
-        """And not heard yet: to ring again would only cost time."""
+        """And not hushed yet: to ring again would only cost time, and one ring is all that is ever there to be read."""
 
     def fileno(self) -> int:
         """Return the descriptor that is readable once it was rung."""
@@ -41,8 +38,9 @@ class Bell:
         """Forget that it was rung."""
         with self._lock:
             if not self._closed and self._rung:
-                os.read(self._heard, _DRAIN_BYTES)
+                # In this order: an interruption between the two must not leave us waiting for what was read.
                 self._rung = False
+                os.read(self._heard, len(_PULL))
 
     def close(self) -> None:
         """Let go of the pipe; a second call does nothing."""

@@ -30,8 +30,9 @@ class Pool:
         self._selector = selectors.DefaultSelector()
         self.bell = Bell()
         """Ends a wait while a worker is idle: whoever has something to judge rings it."""
-        self._rung = True
-        self._answer()
+        self._selector.register(self.bell, selectors.EVENT_READ)
+        self._heard = False
+        """It was rung; until that is answered nobody listens for it, so a second ring wakes nobody."""
         cores: list[int | None] = [*sorted(os.sched_getaffinity(0))] if hasattr(os, "sched_getaffinity") else [None]
         self.cores = len(cores)
         self._workers = [
@@ -74,7 +75,7 @@ class Pool:
         while True:
             finished = [outcome for worker in self._workers for outcome in worker.collect()]
             now = time.monotonic()
-            called = self._rung and any(worker.idle for worker in self._workers)
+            called = self._heard and any(worker.idle for worker in self._workers)
             if finished or called or now >= until or not any(worker.busy for worker in self._workers):
                 self._answer()
                 return finished
@@ -86,23 +87,22 @@ class Pool:
 
     def rest(self, at_most_s: float) -> None:
         """Wait for the bell with nothing under way, at most that long."""
-        if not self._rung:
+        if not self._heard:
             self._listen(at_most_s)
         self._answer()
 
     def _answer(self) -> None:
-        """Be ready for the bell again, if it was rung."""
-        if self._rung:
-            self._rung = False
+        """Listen for the bell again, if it was heard."""
+        if self._heard:
+            self._heard = False
             self.bell.hush()
             self._selector.register(self.bell, selectors.EVENT_READ)
 
     def _listen(self, at_most_s: float) -> None:
         for key, _ in self._selector.select(at_most_s):
             if key.data is None:
-                # However often it is rung while all workers are busy, that wakes nobody a second time.
                 self._selector.unregister(self.bell)
-                self._rung = True
+                self._heard = True
                 continue
             (worker, source), line = key.data, key.fileobj
             # A line may have been closed by what an earlier one of the same round said.
