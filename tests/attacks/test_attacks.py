@@ -45,16 +45,16 @@ def test_programs_compile(sample: Attack | Control):
     compile(text, sample.name, "exec", dont_inherit=True)
 
 
-PART = pytest.mark.parametrize("part", ["a part", pytest.param("the others", marks=pytest.mark.slow)])
+def of(part: str, name: str, *more: Attack) -> object:
+    """Return parameters of a test of a part of the attacks."""
+    return pytest.param(part, *more, id=name, marks=() if part == "a part" else pytest.mark.slow)
+
+
+PART = pytest.mark.parametrize("part", [of(part, part) for part in PARTS])
 
 
 @pytest.mark.parametrize(
-    ("part", "attack"),
-    [
-        pytest.param(part, each, id=each.name, marks=[pytest.mark.slow] if part == "the others" else [])
-        for part, attacks in PARTS.items()
-        for each in attacks
-    ],
+    ("part", "attack"), [of(part, each.name, each) for part, attacks in PARTS.items() for each in attacks]
 )
 def test_attack(part: str, attack: Attack, attacked: Callable[[str], Campaign]):
     """It does not pass, it was really made, and those around it get what they deserve."""

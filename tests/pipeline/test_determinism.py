@@ -59,6 +59,7 @@ EXPECTED = [name.split()[0] for name in KINDS]
 
 @pytest.mark.parametrize(
     "workers",
+    # The busy machine has eight too.
     [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(8, marks=pytest.mark.long)],
 )
 def test_any_number_of_workers(run_of, rows, nothing_left, workers):
