@@ -1,7 +1,7 @@
 """From prompts to stored completions: orders go to a back end, replies are stored and handed on, both bounded.
 
-Theory of operation.  As many threads as requests may be open take orders in turn: a block of samples of each problem,
-then another of each.  A thread stores each reply before it does anything else with it, then hands it on; when the judge
+Theory of operation.  As many threads as requests may be open take orders in turn: some samples of each problem, then as
+many again of each.  A thread stores each reply before it does anything else with it, then hands it on; when the judge
 is behind, the queue is full and no new request is sent.  What is stored is never asked for again; what is lost when
 this process dies is at most one request for each thread.
 """
@@ -28,9 +28,10 @@ PASSES = 2
 """So often at least all problems are gone through, where n allows: what is known on the way is of all of them, and
 those that take long to judge are not all left for the end."""
 
-BLOCK = 16
-"""At most so many samples of a problem are asked for in one pass: as many as a worker takes at once.  With fewer the
-judge goes from problem to problem for each handful."""
+FIRST = 16
+"""At most so many samples of a problem are asked for in the first pass, and in each later one as many as in all before:
+from then on no problem has more than twice the samples of another, and the judge goes from problem to problem as seldom
+as that allows."""
 
 FAILURES = 3
 """So many orders in a row without a reply end a run: it is not the prompt."""
@@ -144,14 +145,16 @@ class Generating:
     def _planned(self) -> Iterator[Order]:
         each = self._asked.per_request
         # A multiple of what one request asks for.
-        block = each * -(-min(BLOCK, -(-self._asked.n // PASSES)) // each)
-        for start in range(0, self._asked.n, block):
+        first = each * -(-min(FIRST, -(-self._asked.n // PASSES)) // each)
+        start, end = 0, first
+        while start < self._asked.n:
             for prompt in self._asked.prompts:
-                indices = range(start, min(start + block, self._asked.n))
+                indices = range(start, min(end, self._asked.n))
                 lacking = [index for index in indices if not self._store.has(prompt.problem_id, index)]
                 for at in range(0, len(lacking), each):
                     wanted = tuple(lacking[at : at + each])
                     yield Order(prompt=prompt, decoding=self._asked.decoding, indices=wanted)
+            start, end = end, 2 * end
 
     def _next(self) -> Order | None:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 
 import pytest
@@ -33,6 +34,20 @@ def test_a_function(right, tmp_path):
     assert "|model:function:" in result.signature
     again = passcurve.evaluate(generate, **words)
     assert (10, 10) == (len(asked), again.resumed)
+
+
+@pytest.mark.parametrize(("n", "turns"), [(50, [16, 16, 18]), (5, [3, 2]), (1, [1])])
+def test_passes(right, n, turns):
+    """All problems have their turn before any has another; then none ever has over twice the samples of another."""
+    asked = []
+
+    def generate(prompt):
+        asked.append(prompt)
+        return right[prompt]
+
+    passcurve.evaluate(generate, "starter", n, problems="starter/[0-2]", ks=(1,))
+    sizes = [len([*group]) for _, group in itertools.groupby(asked)]
+    assert [each for each in turns for _ in range(3)] == sizes
 
 
 def test_an_async_function(right):
