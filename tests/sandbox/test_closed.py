@@ -19,8 +19,9 @@ from jailed import Jailed, jail_at
 
 from passcurve.langs.judge import judge
 from passcurve.langs.python import Plan, apart, settles
-from passcurve.sandbox import closed, keeper, worker
+from passcurve.sandbox import closed, keeper, learned, worker
 from passcurve.sandbox.job import Outcome
+from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.reply import GROWN_BYTES
 from passcurve.sandbox.second_look import second_look
 from passcurve.types import SampleKey, Verdict
@@ -380,18 +381,47 @@ def test_what_is_tried_in_vain_is_tried_no_more(together: Jailed):
     test = TEST + "assert check\n"
     left = [
         together.run(together.job(LEAVES["not closed"], test, plan=PLAN, company=True)).company
-        for _ in range(keeper.TRIED_JOBS + 2)
+        for _ in range(learned.TRIED_JOBS + 2)
     ]
-    assert [True] * keeper.TRIED_JOBS + [False] * 2 == left
+    assert [True] * learned.TRIED_JOBS + [False] * 2 == left
     assert not together.run(together.job(RIGHT, test, plan=PLAN, company=True)).company
     assert verdicts(together, RIGHT)[0]
+
+
+def test_workers_learn_from_each_other(together: Jailed):
+    """What one worker has tried in vain the others do not try, and each knows whose tests are closed."""
+    closed_test, open_test = TEST + "assert 1\n", "import random\n" + TEST
+    with Pool(2, together.probe, together.toolchain, together.limits, together.stems) as pool:
+
+        def run(slot: int, program: str, test: str) -> Outcome:
+            pool.start(slot, together.job(program, test, plan=PLAN, company=True))
+            while not (outcomes := pool.wait(1.0)):
+                pass
+            return outcomes[0]
+
+        for slot in (0, 1):
+            for _ in range(2000):
+                if run(slot, RIGHT, closed_test).company:
+                    break
+            else:
+                raise AssertionError("no commons came")
+        tried = [run(0, LEAVES["not closed"], open_test) for _ in range(learned.TRIED_JOBS)]
+        assert all(outcome.company for outcome in tried)
+        assert not run(1, RIGHT, open_test).company
+        open_key = dict(pool.idle())[1]
+        assert [True, True] == [pool.suits(slot, open_key) for slot in (0, 1)], "both are at open tests"
+        assert run(0, RIGHT, closed_test).company
+        closed_key = dict(pool.idle())[0]
+        assert [True, False] == [pool.suits(slot, closed_key) for slot in (0, 1)]
+        assert [False, True] == [pool.suits(slot, open_key) for slot in (0, 1)]
+        assert all(pool.suits(slot, "never seen") for slot in (0, 1)), "what nobody knows waits for nobody"
 
 
 def test_one_that_stays_keeps_the_others_welcome(together: Jailed):
     """Programs that cannot stay count only when there is none between them that can."""
     test = TEST + "assert check is check\n"
     for _ in range(2):
-        for program in [LEAVES["not closed"]] * (keeper.TRIED_JOBS - 1) + [RIGHT]:
+        for program in [LEAVES["not closed"]] * (learned.TRIED_JOBS - 1) + [RIGHT]:
             assert together.run(together.job(program, test, plan=PLAN, company=True)).company
 
 

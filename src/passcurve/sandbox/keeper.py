@@ -25,9 +25,6 @@ WORTH_JOBS = 5
 WAIT_JOBS = 15
 """Jobs after which a commons that is being started is waited for: it has cost more than what it still needs."""
 
-TRIED_JOBS = 16
-"""So many programs of a problem in a row that could not stay, and no more of it are tried."""
-
 CPU_S = 3600
 """Backstop for a commons whose supervisor is held: far beyond what is waited for, and it is replaced."""
 
@@ -58,15 +55,6 @@ class Keeper:
         self._asked = 0
         self._control: socket.socket | None = None
         self._replies: socket.socket | None = None
-        self._alone: dict[str, int] = {}
-
-    def note(self, key: str, status: str) -> None:
-        """Take note of what came of a program that was tried; ``key`` says which programs are of a kind."""
-        self._alone[key] = self._alone.get(key, 0) + 1 if status == "alone" else 0
-
-    def is_hopeless(self, key: str) -> bool:
-        """Say whether programs of this kind need not be tried: what keeps one from here keeps most of them."""
-        return self._alone.get(key, 0) >= TRIED_JOBS
 
     def give(self, order: dict[str, Any]) -> int | None:
         """Hand programs to the commons; return the descriptor on which replies will come, or None for no."""

@@ -12,6 +12,7 @@ from typing import Self
 
 from passcurve.sandbox.bell import Bell
 from passcurve.sandbox.job import Job, Outcome
+from passcurve.sandbox.learned import Learned
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.stems import Stems
 from passcurve.sandbox.toolchain import Toolchain
@@ -35,8 +36,10 @@ class Pool:
         """It was rung; until that is answered nobody listens for it, so a second ring wakes nobody."""
         cores: list[int | None] = [*sorted(os.sched_getaffinity(0))] if hasattr(os, "sched_getaffinity") else [None]
         self.cores = len(cores)
+        learned = Learned()
         self._workers = [
-            Worker(self._selector, probe, toolchain, limits, stems, cores[i % len(cores)]) for i in range(workers)
+            Worker(self._selector, probe, toolchain, limits, stems, learned, cores[i % len(cores)])
+            for i in range(workers)
         ]
         for worker in self._workers:
             worker.start_zygotes()
@@ -61,6 +64,10 @@ class Pool:
         """
         free = [(i, worker) for i, worker in enumerate(self._workers) if worker.idle and not (quiet and worker.busy)]
         return [(i, worker.affinity) for i, worker in free]
+
+    def suits(self, slot: int, affinity: str) -> bool:
+        """Say whether a worker is prepared for a problem as well as for any that it did not serve last."""
+        return self._workers[slot].suits(affinity)
 
     def start(self, slot: int, /, *jobs: Job) -> None:
         """Start a job on an idle slot, or several that ``go_together``.

@@ -16,6 +16,7 @@ import msgspec
 
 from passcurve.sandbox import wire
 from passcurve.sandbox.job import Job, Referee
+from passcurve.sandbox.learned import Learned
 from passcurve.sandbox.zygotes import Zygote, translated
 
 REPORT_BYTES = 1 << 20
@@ -51,12 +52,13 @@ def read_report(frame: bytes) -> dict[str, Any]:
 class Tester:
     """Gives samples to a referee.  Its zygote comes and goes with that of the samples."""
 
-    def __init__(self, selector: selectors.BaseSelector, owner: object) -> None:
+    def __init__(self, selector: selectors.BaseSelector, owner: object, learned: Learned) -> None:
         self._selector, self._owner = selector, owner
+        self._learned = learned
         self.zygote: Zygote | None = None
         self.key = ""
         """Of the problem at hand; empty when the next one needs a new referee."""
-        self._closed: bool | None = None
+        self.closed: bool | None = None
         """Whether all that the referee has run is closed, so that it can take another problem; None: it has said
         nothing yet."""
         self.line: socket.socket | None = None
@@ -70,7 +72,8 @@ class Tester:
         ``company``: the line is that of the commons, and these are the numbers of the jobs there.
         """
         known = referee.key == self.key and self.line is not None
-        moves = bool(company and not known and self._closed and self.line is not None)
+        moves = bool(company and not known and self.closed and self.line is not None)
+        moves = moves and self._learned.closed.get(referee.key, True)
         moves = moves and len(marshal.dumps(referee.setup, wire.MARSHAL)) < MOVED_BYTES
         if not known and not moves and not self._start(referee, tag):
             return False
@@ -81,6 +84,8 @@ class Tester:
         order = {"output_bytes": job.limits.output_bytes, "replayed": job.replayed, "record": job.record}
         order |= {"company": list(company), "live": job.setup["live"]}
         if moves:
+            # Where that is wrong it comes back, and a referee of its own will say so.
+            self._learned.closed.setdefault(referee.key, True)
             order["setup"] = referee.setup
         try:
             socket.send_fds(self.line, [wire.frame(marshal.dumps(order, wire.MARSHAL))], [sample])
@@ -98,7 +103,7 @@ class Tester:
         sent = self.zygote.send(order, [theirs.fileno(), setup, self._page])
         os.close(setup)
         theirs.close()
-        self.line, self._closed = ours, None
+        self.line, self.closed = ours, None
         self._frames = wire.FrameBuffer(REPORT_BYTES)
         self._selector.register(ours, selectors.EVENT_READ, (self._owner, "report"))
         return sent
@@ -106,8 +111,9 @@ class Tester:
     def reports(self, data: bytes) -> list[dict[str, Any]]:
         """Return the reports that are whole now; raises WireError and DecodeError for what is none."""
         frames = self._frames.feed(data)
-        if frames and self._closed is None:
-            self._closed = msgspec.json.decode(frames.pop(0), type=_First).closed
+        if frames and self.closed is None:
+            self.closed = msgspec.json.decode(frames.pop(0), type=_First).closed
+            self._learned.closed[self.key] = self.closed
         reports = [read_report(frame) for frame in frames]
         for report in reports:
             msgspec.convert(report, _FromReferee)

@@ -19,6 +19,7 @@ import msgspec
 from passcurve.sandbox import exits, wire
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.keeper import Keeper
+from passcurve.sandbox.learned import Learned
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.running import FIRST_LOOK_S, Look, Running
 from passcurve.sandbox.stems import KilledError, Stems
@@ -56,14 +57,15 @@ class Worker:
         toolchain: Toolchain,
         limits: Limits,
         stems: Stems,
+        learned: Learned,
         cpu: int | None,
     ) -> None:
         self._selector = selector
         self._probe, self._toolchain, self._limits, self._cpu = probe, toolchain, limits, cpu
-        self._stems = stems
+        self._stems, self._learned = stems, learned
         self._keeper = Keeper(selector, self, probe, toolchain, limits, stems.samples, cpu)
         self._jail: Zygote | None = None
-        self._tester = Tester(selector, self)
+        self._tester = Tester(selector, self, learned)
         self._own_line: socket.socket | None = None
         self._own_frames = wire.FrameBuffer(REPORT_BYTES)
         self._tag = 0
@@ -89,6 +91,11 @@ class Worker:
     def busy(self) -> bool:
         """Whether anything is still running or being cleaned up."""
         return not self.idle or bool(self._ending)
+
+    def suits(self, affinity: str) -> bool:
+        """Say whether no referee is ended for a problem that could have served another one, as far as is known."""
+        closed = self._tester.closed
+        return closed is None or self._learned.closed.get(affinity, closed) is closed
 
     def start_zygotes(self) -> None:
         """Start both zygotes without waiting for them.  Raises SandboxError when the system lets us have none."""
@@ -133,7 +140,7 @@ class Worker:
     def _gather(self) -> bool:
         """Hand all that waits to the commons, if it can; return False when it is not for there, or there is none."""
         job = self._waiting[0]
-        if not job.company or job.fresh or job.referee is None or self._keeper.is_hopeless(job.referee.key):
+        if not job.company or job.fresh or job.referee is None or self._learned.is_hopeless(job.referee.key):
             return False
         jobs = [job] if self._singly else [*self._waiting]
         guests = [Running(each, self._tag + number) for number, each in enumerate(jobs, start=1)]
@@ -264,7 +271,7 @@ class Worker:
                 return
             running.report = report
             running.reported = True
-            self._keeper.note(self.affinity, report["status"])
+            self._learned.note(self.affinity, report["status"])
             self._leave_company(running)
             if self._now is None:
                 return
