@@ -225,7 +225,7 @@ class _Road:
                 self._pool.rest(self._source.pause_s)
             # Rows whose verdict is known already take no time to judge: nothing is waited for while they come.
             at_most_s = self._source.pause_s if waiting else _TICK_S if rows < BATCH_ROWS else _MOMENT_S
-            for outcome in self._local.run(at_most_s):
+            for outcome in self._local.run(at_most_s, coming=waiting):
                 self._take(outcome)
             # Before more is read: an equal program is looked for among those that are not judged yet and in the store.
             self.flush()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passcurve.sched.local import TOGETHER, Local
+from passcurve.sched.local import OVERDUE_S, PATIENCE_S, TOGETHER, Local
 
 
 class Slots:
@@ -27,6 +27,10 @@ class Slots:
         self.quiet.append(quiet)
         return [(slot, name) for slot, name in enumerate(self.affinity) if slot not in self.running]
 
+    def suits(self, slot: int, affinity: str) -> bool:
+        """Prefer what begins as that did which a slot served last."""
+        return self.affinity[slot][:1] == affinity[:1]
+
     def start(self, slot: int, job: str, /) -> None:
         """Take an item on a free slot."""
         assert slot not in self.running
@@ -41,13 +45,13 @@ class Slots:
         return [self.running.pop(slot) for slot in ended]
 
 
-def run_all(local: Local[str, str]) -> list[str]:
+def run_all(local: Local[str, str], *, coming: bool = False) -> list[str]:
     """Run until nothing is left; return the items in the order in which they ended."""
     ended: list[str] = []
     for _ in range(10_000):
         if local.empty:
             return ended
-        ended += local.run(0.0)
+        ended += local.run(0.0, coming=coming)
     raise AssertionError("it never got empty")
 
 
@@ -75,7 +79,7 @@ def test_a_slot_that_is_done_helps_the_others():
     local: Local[str, str] = Local(slots)
     put(local, "a:1", "b:1", "b:2", "b:3")
     run_all(local)
-    assert [(0, "a:1"), (1, "b:1"), (0, "b:2"), (1, "b:3")] == slots.started
+    assert [(0, "a:1"), (1, "b:1"), (1, "b:2"), (0, "b:3")] == slots.started
 
 
 def test_slots_keep_to_different_affinities():
@@ -85,6 +89,58 @@ def test_slots_keep_to_different_affinities():
     put(local, "a:1", "a:2", "a:3", "b:1", "b:2")
     run_all(local)
     assert [(0, "a:1"), (1, "b:1"), (0, "a:2"), (1, "b:2"), (0, "a:3")] == slots.started
+
+
+def test_a_slot_goes_on_with_what_suits_it():
+    """A slot that is done prefers what it is prepared for to what came before, unless that has waited for long."""
+    now = 100.0
+    slots = Slots(1)
+    slots.affinity = ["x1"]
+    local: Local[str, str] = Local(slots, clock=lambda: now)
+    put(local, "y1:1", "y1:2", "x2:1", "x3:1", "x3:2", "y1:3", "z1:1")
+    assert ["x2:1"] == [*local.run(0.0)]
+    now += 2 * OVERDUE_S
+    put(local, "y4:1")
+    assert ["y1:1", "y1:2", "y1:3", "x3:1", "x3:2", "z1:1", "y4:1"] == run_all(local)
+
+
+def crowd(coming: bool, count: int, affinity: str = "a", for_s: float = 0.0) -> set[int]:
+    """Let one slot be at an affinity of which so many items wait, for so long; return the slots at work then."""
+    now = 100.0
+    slots = Slots(3)
+    slots.to_finish = 0
+    local: Local[str, str] = Local(slots, clock=lambda: now)
+    put(local, f"{affinity}:0")
+    local.run(0.0, coming=coming)
+    put(local, *(f"{affinity}:{number}" for number in range(1, 1 + count)))
+    local.run(0.0, coming=coming)
+    now += for_s
+    local.run(0.0, coming=coming)
+    return set(slots.running)
+
+
+def test_a_slot_does_not_crowd_another():
+    """While more is to come a slot leaves to another, for a moment, what that can take at once; or else it helps."""
+    assert {0} == crowd(coming=True, count=TOGETHER)
+    assert {0, 1} == crowd(coming=True, count=TOGETHER + 1)
+    assert {0, 1, 2} == crowd(coming=True, count=TOGETHER, for_s=2 * PATIENCE_S), "all that are free help at once"
+    assert {0, 1, 2} == crowd(coming=False, count=2)
+    assert {0, 1, 2} == crowd(coming=True, count=2, affinity=""), "what has no affinity is prepared for by nobody"
+
+
+def test_help_comes_though_the_other_goes_on():
+    """The moment is over for what has waited, also when the slot that is at it takes an item of it now and then."""
+    now = 100.0
+    slots = Slots(2)
+    slots.to_finish = 1
+    local: Local[str, str] = Local(slots, clock=lambda: now)
+    put(local, *(f"a:{number}" for number in range(TOGETHER)))
+    for _ in range(3):
+        local.run(0.0, coming=True)
+        assert {0} == {slot for slot, _ in slots.started}
+        now += 0.4 * PATIENCE_S
+    local.run(0.0, coming=True)
+    assert {0, 1} == {slot for slot, _ in slots.started}
 
 
 def test_one_slot_keeps_to_its_affinity():
@@ -259,12 +315,13 @@ def test_items_put_while_running():
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=30),
+    st.lists(st.tuples(st.sampled_from(["a", "b", "c", ""]), st.booleans()), max_size=30),
     st.integers(1, 5),
     st.integers(1, 5),
     st.integers(1, 3),
+    st.booleans(),
 )
-def test_nothing_is_lost_or_run_twice(items: list[tuple[str, bool]], count: int, cores: int, ending: int):
+def test_nothing_is_lost_or_run_twice(items: list[tuple[str, bool]], count: int, cores: int, ending: int, coming: bool):
     """Whatever is queued ends exactly once, never more at a time than there are slots."""
     slots = Slots(count, cores)
     slots.to_finish = ending
@@ -274,7 +331,8 @@ def test_nothing_is_lost_or_run_twice(items: list[tuple[str, bool]], count: int,
             local.put_last(f"{name}:{number}")
         else:
             local.put(f"{name}:{number}", name)
-    assert sorted(f"{name}:{number}" for number, (name, _) in enumerate(items)) == sorted(run_all(local))
+    wanted = sorted(f"{name}:{number}" for number, (name, _) in enumerate(items))
+    assert wanted == sorted(run_all(local, coming=coming))
     assert slots.most <= count
     kinds = [items[int(job.partition(":")[2])][1] for _, job in slots.started]
     assert sorted(kinds) == kinds
