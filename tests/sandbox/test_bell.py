@@ -83,11 +83,14 @@ def test_a_pool_at_rest_is_woken(pool):
     assert time.monotonic() - began < LONG_S
 
 
+def endless(jail):
+    """Return a job that ends with the pool, which never waits for it."""
+    return jail.job("import time\ndef f():\n    time.sleep(3600)\n", "def check(candidate):\n    candidate()\n")
+
+
 def test_a_wait_is_ended_for_an_idle_worker(jail, pool):
     """While one worker is busy the bell calls for the other; with both busy it waits for one of them to end."""
-    # It ends with the pool.
-    endless = jail.job("import time\ndef f():\n    time.sleep(3600)\n", "def check(candidate):\n    candidate()\n")
-    pool.start(0, endless)
+    pool.start(0, endless(jail))
     ringer = threading.Timer(0.05, pool.bell.ring)
     ringer.start()
     began = time.monotonic()
@@ -107,8 +110,7 @@ def test_a_wait_is_ended_for_an_idle_worker(jail, pool):
 def test_all_workers_busy(jail, pool, monkeypatch):
     """However often the bell is rung while no worker is idle, it wakes nobody a second time."""
     for slot in (0, 1):
-        endless = jail.job("import time\ndef f():\n    time.sleep(3600)\n", "def check(candidate):\n    candidate()\n")
-        pool.start(slot, endless)
+        pool.start(slot, endless(jail))
     heard = []
     monkeypatch.setattr(pool.bell, "hush", lambda: heard.append("hush"))
     listen = pool._selector.unregister
