@@ -1,16 +1,18 @@
 """Whether generating and judging overlap: a run takes little more than the slower of the two alone.
 
-    python benchmarks/overlap.py [--each 20]
+    python benchmarks/overlap.py [--each 20] [--rounds 3]
 
 The samples are those of ``mutant:``, as many distinct programs as there are samples.  J is what ``judge`` needs for
 them alone.  Then a program is the model that writes them one after another, in T seconds altogether for several T, and
-the whole ``run`` is timed.  It should take at most max(T, J) + 10 % + 1 s.
+the whole ``run`` is timed.  It should take at most max(T, J) + 10 % + 1 s.  All take turns, and each run is
+held against the J of its own round.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,7 +39,7 @@ for line in sys.stdin.buffer:
     sys.stdout.buffer.flush()
 """
 """Takes as little of the machine as may be: what writes samples is mostly elsewhere."""
-SHARES = (0.5, 1.0, 2.0)
+SHARES = (0.5, 1.0, 1.25, 2.0)
 """T as a multiple of J."""
 
 
@@ -45,19 +47,33 @@ def main() -> None:
     """Time judging alone, then whole runs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--each", type=int, default=20, help="samples of each problem")
+    parser.add_argument("--rounds", type=int, default=3)
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         count = write(folder, words.each)
-        alone = timed(folder, "judge", "samples.jsonl", "--benchmark", "starter", "--run", "alone")
-        print(f"{count} samples, judged alone in J = {alone:.1f} s")
-        for share in SHARES:
-            pause = alone * share / count
-            model = f"command:{sys.executable} model.py samples.jsonl {pause}"
-            took = timed(folder, "run", "starter", "--model", model, "-n", words.each, "--run", f"run{share}")
-            bound = 1.1 * max(alone * share, alone) + 1.0
-            said = "within" if took <= bound else "BEYOND"
-            print(f"T = {alone * share:5.1f} s: the whole took {took:5.1f} s, {said} the bound of {bound:.1f} s")
+        rounds = [measured(folder, count, words.each, turn) for turn in range(words.rounds)]
+    print(f"{count} samples, {words.rounds} rounds; medians, and of each run whether it is within its bound:")
+    judging = statistics.median(alone for alone, _ in rounds)
+    print(f"judged alone in J = {judging:.1f} s ({', '.join(f'{alone:.1f}' for alone, _ in rounds)})")
+    for at, share in enumerate(SHARES):
+        took = [whole[at] for _, whole in rounds]
+        bounds = [1.1 * max(alone * share, alone) + 1.0 for alone, _ in rounds]
+        said = [
+            f"{one:.1f} {'within' if one <= bound else 'BEYOND'} {bound:.1f}"
+            for one, bound in zip(took, bounds, strict=True)
+        ]
+        print(f"T = {share:4.2f} J: the whole took {statistics.median(took):5.1f} s ({', '.join(said)})")
+
+
+def measured(folder: Path, count: int, each: int, turn: int) -> tuple[float, list[float]]:
+    """Return the seconds of judging alone, and those of a whole run for each share of them."""
+    alone = timed(folder, "judge", "samples.jsonl", "--benchmark", "starter", "--run", f"alone{turn}")
+    whole = []
+    for share in SHARES:
+        model = f"command:{sys.executable} model.py samples.jsonl {alone * share / count}"
+        whole.append(timed(folder, "run", "starter", "--model", model, "-n", each, "--run", f"run{turn}-{share}"))
+    return alone, whole
 
 
 def write(folder: Path, each: int) -> int:
