@@ -623,6 +623,41 @@ def test_as_a_module(shell):
     assert re.fullmatch(r"passcurve \d+\.\d+\.\d+\S*\n", done.stdout)
 
 
+@pytest.mark.parametrize(
+    ("place", "name", "before"),
+    [
+        ("passcurve.cli.main", "SIGINT", "default_int_handler"),
+        ("passcurve.sandbox.pool", "SIGINT", "default_int_handler"),
+        ("passcurve.sandbox.pool", "SIGTERM", "default_int_handler"),
+        ("passcurve.sandbox.pool", "SIGTERM", "SIG_IGN"),
+    ],
+)
+def test_an_interrupted_callback(shell, place, name, before):
+    """An interruption that comes where nothing can be raised is not lost, while the command loads and later."""
+    code = (
+        "import signal, sys, weakref, passcurve.__main__ as m\n"
+        f"signal.signal(signal.SIGINT, signal.{before})\n"
+        "class Begun:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {place!r}:\n"
+        "            sys.meta_path.remove(self)\n"
+        "            self.seen = weakref.ref(type('Gone', (), {})(), self)\n"
+        "    def __call__(self, _):\n"
+        f"        signal.raise_signal(signal.{name})\n"
+        "sys.meta_path.insert(0, Begun())\n"
+        "m.run()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "judge", "starter:examples"],
+        cwd=shell.folder,
+        env=shell.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (130, "passcurve: interrupted\n") == (done.returncode, done.stderr)
+
+
 @pytest.mark.parametrize("ms", range(0, 500, 50))
 def test_an_early_interruption(shell, ms):
     """Ctrl-C while the command still loads ends it with 130 and at most a line."""
