@@ -1,9 +1,9 @@
 """From prompts to stored completions: orders go to a back end, replies are stored and handed on, both bounded.
 
-Theory of operation.  As many threads as requests may be open take orders in turn: some samples of each problem, then as
-many again of each.  A thread stores each reply before it does anything else with it, then hands it on; when the judge
-is behind, the queue is full and no new request is sent.  What is stored is never asked for again; what is lost when
-this process dies is at most one request for each thread.
+Theory of operation.  As many threads as requests may be open take orders in turn, or one thread where the back end
+keeps them open: some samples of each problem, then as many again of each.  A thread stores each reply before it does
+anything else with it, then hands it on; when the judge is behind, the queue is full and no new request is sent.  What
+is stored is never asked for again; what is lost when this process dies is at most the requests that are open.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 import msgspec
 
 from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongError
-from passcurve.models.backend import Backend
+from passcurve.models.backend import Backend, Conversing
 from passcurve.models.stops import cut
 from passcurve.store.completions import Completions
 from passcurve.types import Completion, Decoding, Generated, Order, Prompt, Reply
 
 QUEUE = 256
-"""Stored completions that wait for the judge."""
+"""Stored completions that wait for the judge when no more are asked for."""
 
 PASSES = 2
 """So often at least all problems are gone through, where n allows: what is known on the way is of all of them, and
@@ -77,9 +77,10 @@ class Generating:
     def begin(self) -> None:
         """Send the first requests; what builds the jail has time until the first answers come."""
         self._began = self._last = time.monotonic()
+        count = 1 if isinstance(self._backend, Conversing) else self._asked.concurrency
         self._threads = [
             threading.Thread(target=self._work, name=f"passcurve-generate-{number}", daemon=True)
-            for number in range(self._asked.concurrency)
+            for number in range(count)
         ]
         self._working = len(self._threads)
         for thread in self._threads:
@@ -163,37 +164,66 @@ class Generating:
                     return order
             return None
 
+    def _offered(self) -> Iterator[Order | None]:
+        """Yield what is to be asked for next, and None while the judge is behind."""
+        while not self._stop.is_set():
+            if self._ready.qsize() >= QUEUE:
+                yield None
+            elif (order := self._next()) is not None:
+                yield order
+            else:
+                return
+
     def _work(self) -> None:
         try:
-            self._generate()
+            if isinstance(self._backend, Conversing):
+                self._converse(self._backend)
+            else:
+                self._generate()
         finally:
             with self._lock:
                 self._working -= 1
             self._bell()
 
+    def _converse(self, backend: Conversing) -> None:
+        orders = self._offered()
+        while not self._stop.is_set() and not self._take(backend.converse(orders)):
+            pass
+
     def _generate(self) -> None:
-        while not self._stop.is_set() and (order := self._next()) is not None:
-            try:
-                for reply in self._backend.generate(order):
-                    completion = self._store.append(reply, self._cut(reply))
-                    self._in_a_row = 0
-                    self._last = time.monotonic()
-                    self._hand_on(completion)
-            except TooLongError as error:
-                self._given_up.add(order.prompt.problem_id)
-                self._failures[str(error)] = None
-            except RefusedError as error:
+        for order in self._offered():
+            if order is None:
+                self._closed.wait(_PATIENCE_S)
+            else:
+                self._take(self._backend.generate(order), order.prompt.problem_id)
+
+    def _take(self, replies: Iterator[Reply], problem_id: str = "") -> bool:
+        """Store replies and hand them on; say whether all came.  What failed is noted, and may end the run."""
+        try:
+            for reply in replies:
+                completion = self._store.append(reply, self._cut(reply))
+                self._in_a_row = 0
+                self._last = time.monotonic()
+                self._ready.put(completion)
+                self._bell()
+        except TooLongError as error:
+            self._given_up.add(problem_id)
+            self._failures[str(error)] = None
+        except RefusedError as error:
+            self._end(error)
+        except ModelError as error:
+            self._failures[str(error)] = None
+            with self._lock:
+                self._in_a_row += 1
+            if self._in_a_row >= FAILURES:
                 self._end(error)
-            except ModelError as error:
-                self._failures[str(error)] = None
-                with self._lock:
-                    self._in_a_row += 1
-                if self._in_a_row >= FAILURES:
-                    self._end(error)
-            except PasscurveError as error:
-                self._end(error)
-            except BaseException as error:
-                self._end(ModelError(f"the back end failed: {type(error).__name__}: {error}"))
+        except PasscurveError as error:
+            self._end(error)
+        except BaseException as error:
+            self._end(ModelError(f"the back end failed: {type(error).__name__}: {error}"))
+        else:
+            return True
+        return False
 
     def _cut(self, reply: Reply) -> str:
         return cut(reply.text, self._asked.decoding.stop) if reply.form == "completion" else reply.text
@@ -203,14 +233,6 @@ class Generating:
         if not self._stop.is_set():
             self.error = error
             self._stop.set()
-
-    def _hand_on(self, completion: Completion) -> None:
-        while self._ready.qsize() >= QUEUE:
-            # Stored is stored: who does not wait for it finds it next time.
-            if self._closed.wait(_PATIENCE_S):
-                return
-        self._ready.put(completion)
-        self._bell()
 
 
 def _silent() -> None:

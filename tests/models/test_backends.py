@@ -1,4 +1,4 @@
-"""The back ends that are no server: mutations, recorded samples, programs, functions; and stop words."""
+"""The back ends that are no server: mutations, recorded samples, functions; and stop words."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import ast
 import asyncio
 import json
 import random
-import sys
-import threading
 
 import msgspec
 import pytest
 
 from passcurve.bench.resolve import load
-from passcurve.errors import DataError, ModelError, RefusedError, UnknownNameError, UsageError
+from passcurve.errors import DataError, ModelError, UnknownNameError, UsageError
 from passcurve.models.backend import Settings
-from passcurve.models.command import Command
 from passcurve.models.function import Function
 from passcurve.models.mutant import Mutant, deck, heated, mutations
 from passcurve.models.recorded import Recorded
@@ -179,80 +176,6 @@ def test_recorded_refuses_what_is_no_file_of_samples(tmp_path, text, said):
     (tmp_path / "bad.jsonl").write_bytes(text)
     with pytest.raises(DataError, match=said):
         Recorded.open(str(tmp_path / "bad.jsonl"), SETTINGS)
-
-
-ECHO = """
-import json, sys
-held = []
-for line in sys.stdin:
-    asked = json.loads(line)
-    held.append({"id": asked["id"], "completion": f"{asked['prompt']}{asked['sample_index']}/{asked['seed']}",
-                 "finish_reason": "stop", "usage": {"completion_tokens": 3}})
-    if len(held) == 2:
-        for each in reversed(held):
-            print(json.dumps(each), flush=True)
-        held.clear()
-"""
-
-
-@pytest.fixture
-def program(tmp_path):
-    """Return how to run a text as the user's program."""
-    made = []
-
-    def make(text, timeout_s=5.0):
-        path = tmp_path / f"program{len(made)}.py"
-        path.write_text(text, "utf-8")
-        made.append(Command.open(f"{sys.executable} {path}", Settings(request_timeout_s=timeout_s)))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-
-
-def test_a_program_may_answer_out_of_order(program, order):
-    """Each answer goes to whoever asked, though the second comes first."""
-    backend = program(ECHO)
-    found = {}
-
-    def ask(index):
-        (found[index],) = backend.generate(order(index, text="x"))
-
-    threads = [threading.Thread(target=ask, args=(index,)) for index in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(10)
-    assert {0: f"x0/{found[0].seed}", 1: f"x1/{found[1].seed}"} == {index: each.text for index, each in found.items()}
-    assert ("stop", 3) == (found[0].finish_reason, found[0].completion_tokens)
-
-
-@pytest.mark.parametrize(
-    ("text", "error", "said"),
-    [
-        ("import sys; sys.exit(3)", RefusedError, "exit code 3"),
-        ("import sys; input(); print('hello', flush=True); sys.stdin.read()", RefusedError, "wrote 'hello"),
-        ('import sys; input(); print(\'{"id": 0, "error": "no memory"}\', flush=True)', ModelError, "no memory"),
-        ("import sys; input(); print('{\"id\": 0}', flush=True)", RefusedError, "neither 'completion'"),
-    ],
-)
-def test_a_program_that_fails(program, order, text, error, said):
-    """A program that ends, writes what is no answer, or says that it failed, is told in a line."""
-    with pytest.raises(error, match=said):
-        list(program(text).generate(order()))
-
-
-def test_a_program_that_is_silent(program, order):
-    """An answer that does not come in time fails the order."""
-    with pytest.raises(ModelError, match=r"gave no answer within 0.3 s"):
-        list(program("import sys; sys.stdin.read()", 0.3).generate(order()))
-
-
-def test_a_program_that_is_not_there():
-    """A program that cannot be started is a wrong usage."""
-    with pytest.raises(UsageError, match="cannot start 'no-such-program'"):
-        Command.open("no-such-program --x", SETTINGS)
 
 
 def test_functions_of_every_kind(order):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, Self, runtime_checkable
 
 import msgspec
 
@@ -81,6 +81,21 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Let go of what it holds; calls that are under way fail."""
+        ...
+
+
+@runtime_checkable
+class Conversing(Backend, Protocol):
+    """One that a single thread calls, and that keeps as many samples open by itself as requests may be."""
+
+    def converse(self, orders: Iterator[Order | None]) -> Iterator[Reply]:
+        """Yield a reply for each sample of the orders, as they come; take an order when there is room for it.
+
+        Nothing in place of an order: there is none now, but there may be soon.
+
+        Raises RefusedError when all would be refused, ModelError when there is no reply for one of the samples: called
+        again it goes on with the others.
+        """
         ...
 
 

@@ -1,30 +1,41 @@
 """The back end ``command:PROGRAM``: any program of the user's, which reads orders and writes texts as lines of JSON.
 
-Theory of operation.  One process, started once, in the user's own environment: it is not a sample.  Each line on its
-stdin asks for one sample and has an ``id``; each line on its stdout answers one, in whatever order, and repeats the
-``id``.  As many questions are open as orders come at once.  Its stderr is ours.  It should end when its stdin does.
+Theory of operation.  One process, started once.  Each line on its stdin asks for one sample and has an ``id``; each
+line on its stdout answers one, in whatever order, and repeats the ``id``.  As many questions are open as orders come at
+once.  It should end when its stdin does.
+
+Between two looks we rest so long that about a third of the open questions is answered meanwhile, which leaves the
+program enough to do: with all cores busy, to be woken for an answer costs more than to deal with it.
 """
 
 from __future__ import annotations
 
-import contextlib
+import collections
 import json
-import queue
 import shlex
-import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any, Self
 
 import msgspec
 
-from passcurve.config import environment_of_others
 from passcurve.errors import ModelError, RefusedError, UsageError
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
+from passcurve.models.program import Program
 from passcurve.types import Order, Reply, SampleKey
 
-_ENDING_S = 2.0
+_PATIENCE_S = 0.02
+"""Between two looks whether there is an order."""
+_REST_S = (0.0001, 0.005)
+"""Between two looks for answers, at least and at most."""
+_SHARE = 1 / 3
+"""Of the open questions, to be answered meanwhile."""
+
+
+class _Question(msgspec.Struct, frozen=True):
+    key: SampleKey
+    seed: int
+    asked_at: float
 
 
 class Command:
@@ -35,22 +46,21 @@ class Command:
     options: tuple[str, ...] = ()
     remote: Remote | None = None
 
-    def __init__(self, words: list[str], timeout_s: float) -> None:
-        self._words = words
+    def __init__(self, words: list[str], timeout_s: float, at_once: int) -> None:
+        self._name = words[0]
         self._timeout_s = timeout_s
+        self._at_once = at_once
         self.identity = {"command": shlex.join(words)}
-        self._lock = threading.Lock()
-        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any] | str]] = {}
+        self._open: dict[int, _Question] = {}
+        """What was asked and not answered, by its id; the oldest first."""
         self._next = 0
-        self._ended = ""
+        self._heard: collections.deque[bytes] = collections.deque()
+        """Lines that are to be looked at yet."""
+        self._rest_s = _REST_S[0]
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - the user's own program, by the user's own words
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment_of_others()
-            )
+            self._program = Program(words)
         except OSError as error:
-            raise UsageError(f"command: cannot start {words[0]!r}: {error.strerror or error}") from None
-        self._listener = threading.Thread(target=self._listen, name="passcurve-command", daemon=True)
-        self._listener.start()
+            raise UsageError(f"command: cannot start {self._name!r}: {error.strerror or error}") from None
 
     @classmethod
     def open(cls, words: str, settings: Settings) -> Self:
@@ -61,29 +71,37 @@ class Command:
             raise UsageError(f"command:{words} cannot be parted into words: {error}") from None
         if not parted:
             raise UsageError("command: names no program; write it like 'command:python3 my_model.py'")
-        return cls(parted, settings.request_timeout_s)
+        return cls(parted, settings.request_timeout_s, settings.concurrency)
 
     def generate(self, order: Order) -> Iterator[Reply]:
-        """Yield the program's answers; raises ModelError when it ends, errs, or lets us wait for too long."""
-        for index in order.indices:
-            yield self._one(order, index)
+        """Yield the program's answers; raises as ``converse`` does."""
+        return self.converse(iter([order]))
+
+    def converse(self, orders: Iterator[Order | None]) -> Iterator[Reply]:
+        """Yield the program's answers, whichever come first.
+
+        Raises ModelError when it says that a sample failed or lets us wait for too long, RefusedError when it ends or
+        writes what is no answer.
+        """
+        for order in orders:
+            if order is None:
+                yield from self._answers(_PATIENCE_S)
+                continue
+            for index in order.indices:
+                self._ask(order, index)
+            while len(self._open) >= self._at_once:
+                yield from self._answers()
+        while self._open:
+            yield from self._answers()
 
     def close(self) -> None:
         """Close the program's stdin, and end it when it does not end by itself."""
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()  # type: ignore[union-attr]
-        try:
-            self._process.wait(_ENDING_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._listener.join()
-        self._process.stdout.close()  # type: ignore[union-attr]
+        self._program.close()
 
-    def _one(self, order: Order, index: int) -> Reply:
+    def _ask(self, order: Order, index: int) -> None:
         prompt, decoding = order.prompt, order.decoding
         seed = sample_seed(decoding.seed, prompt.problem_id, index)
-        asked: dict[str, object] = {"task_id": prompt.problem_id, "sample_index": index, "seed": seed}
+        asked: dict[str, object] = {"id": self._next, "task_id": prompt.problem_id, "sample_index": index, "seed": seed}
         if prompt.messages:
             asked["messages"] = conversation(prompt)
         else:
@@ -93,68 +111,50 @@ class Command:
                 asked[name] = value
         if decoding.stop:
             asked["stop"] = decoding.stop
-        began = time.monotonic()
-        said = self._ask(asked)
-        return _reply(said, SampleKey(problem_id=prompt.problem_id, sample_index=index), seed, time.monotonic() - began)
+        key = SampleKey(problem_id=prompt.problem_id, sample_index=index)
+        self._open[self._next] = _Question(key, seed, time.monotonic())
+        self._next += 1
+        self._program.send(json.dumps(asked).encode("ascii") + b"\n")
 
-    def _ask(self, asked: dict[str, object]) -> dict[str, Any]:
-        answer: queue.SimpleQueue[dict[str, Any] | str] = queue.SimpleQueue()
-        with self._lock:
-            if self._ended:
-                raise RefusedError(self._ended)
-            number, self._next = self._next, self._next + 1
-            self._waiting[number] = answer
-            line = json.dumps({"id": number} | asked).encode("ascii") + b"\n"
-            try:
-                self._process.stdin.write(line)  # type: ignore[union-attr]
-                self._process.stdin.flush()  # type: ignore[union-attr]
-            except (OSError, ValueError):
-                raise RefusedError(f"command: {self._words[0]!r} reads no more orders{self._exit()}") from None
+    def _answers(self, at_most_s: float | None = None) -> Iterator[Reply]:
+        """Wait for answers, for so long at most, and yield what has come."""
+        if not self._heard:
+            self._listen(at_most_s)
+        while self._heard:
+            said = self._parsed(self._heard.popleft())
+            number = said.get("id")
+            # Nobody may have asked, or waits no longer.
+            question = self._open.pop(number, None) if isinstance(number, int) else None
+            if question is not None:
+                yield _reply(said, question.key, question.seed, time.monotonic() - question.asked_at)
+        oldest = next(iter(self._open), None)
+        if oldest is not None and self._left_s(oldest) <= 0:
+            del self._open[oldest]
+            raise ModelError(f"command: {self._name!r} gave no answer within {self._timeout_s:g} s")
+
+    def _listen(self, at_most_s: float | None) -> None:
+        if at_most_s is None:
+            time.sleep(self._rest_s)
+        waits_s = [self._left_s(number) for number in self._open][:1] + ([] if at_most_s is None else [at_most_s])
+        lines = self._program.lines(max(0.0, min(waits_s)))
+        self._heard.extend(line for line in lines if line.strip())
+        if lines:
+            least, most = _REST_S
+            self._rest_s = min(most, max(least, self._rest_s * _SHARE * self._at_once / len(lines)))
+
+    def _left_s(self, number: int) -> float:
+        return self._open[number].asked_at + self._timeout_s - time.monotonic()
+
+    def _parsed(self, line: bytes) -> dict[str, Any]:
         try:
-            said = answer.get(timeout=self._timeout_s)
-        except queue.Empty:
-            raise ModelError(f"command: {self._words[0]!r} gave no answer within {self._timeout_s:g} s") from None
-        finally:
-            with self._lock:
-                self._waiting.pop(number, None)
-        if isinstance(said, str):
-            raise RefusedError(said)
-        return said
-
-    def _listen(self) -> None:
-        stdout = self._process.stdout
-        ended = ""
-        if stdout is not None:
-            with contextlib.suppress(OSError, ValueError):
-                for line in stdout:
-                    if line.strip() and (ended := self._hear(line)):
-                        break
-        with self._lock:
-            self._ended = (
-                ended or f"command: {self._words[0]!r} has ended before all samples were written{self._exit()}"
-            )
-            for answer in self._waiting.values():
-                answer.put(self._ended)
-
-    def _hear(self, line: bytes) -> str:
-        """Hand an answer to who waits for it; return what is wrong with the line, if anything is."""
-        try:
-            said = _decoded(line)
-            number = said["id"]
+            said: dict[str, Any] = _decoded(line)
+            said["id"]
         except (ValueError, TypeError, KeyError, RecursionError):
             shown = ascii(line[:80].decode("utf-8", "replace"))
-            return f"command: {self._words[0]!r} wrote {shown}; a JSON object with the 'id' of an order is due"
-        with self._lock:
-            answer = self._waiting.get(number) if isinstance(number, int) else None
-        if answer is not None:
-            answer.put(said)
-        return ""
-
-    def _exit(self) -> str:
-        try:
-            return f" (exit code {self._process.wait(_ENDING_S)})"
-        except subprocess.TimeoutExpired:
-            return ""
+            raise RefusedError(
+                f"command: {self._name!r} wrote {shown}; a JSON object with the 'id' of an order is due"
+            ) from None
+        return said
 
 
 def _decoded(line: bytes) -> Any:
