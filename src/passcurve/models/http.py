@@ -17,10 +17,10 @@ from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError,
 from passcurve.models.backend import Settings
 from passcurve.models.pace import Pace
 from passcurve.models.retry import is_again, waiting
+from passcurve.models.said import shown
 
 MAX_ANSWER_BYTES = 64 << 20
 _CONNECT_S = 10.0
-_SHOWN = 200
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,26 +220,3 @@ def _message(text: bytes) -> str:
     while isinstance(found, dict):
         found = next((found[name] for name in ("error", "message", "detail") if name in found), None)
     return shown((found if isinstance(found, str) else json.dumps(body)).encode("utf-8", "replace"))
-
-
-def shown(text: bytes) -> str:
-    """Return bytes of a server as one bounded line."""
-    line = " ".join(text[: 4 * _SHOWN].decode("utf-8", "replace").split())
-    line = "".join(each if each.isprintable() else "?" for each in line)
-    return line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
-
-
-def inside(tokens: dict[str, Any], outer: str, inner: str) -> object:
-    """Return what stands in a part of the usage."""
-    found = tokens.get(outer)
-    return found.get(inner) if isinstance(found, dict) else None
-
-
-def count(value: object) -> int | None:
-    """Return a number of tokens; None for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def word(value: object) -> str:
-    """Return a short text; empty for what is none."""
-    return value[:_SHOWN] if isinstance(value, str) else ""
