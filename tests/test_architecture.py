@@ -116,7 +116,8 @@ ALLOWED: dict[str, set[str]] = {
     # What interpreter there is and whether its walls stand is one question, which ``doctor`` asks.
     "cli/doctor.py": FRONT | {"cli.output", "sandbox.toolchain"},
     "cli/main.py": FRONT | {"cli"},
-    "__main__.py": {"cli", "config", "version"},
+    "interruption.py": set(),
+    "__main__.py": {"cli", "config", "interruption", "version"},
     # What a user says of a back end, and how it is called.
     "cli/run.py": FRONT | {"cli.output", "cli.verdicts", "models.backend", "models.stops", "store.completions"},
     "cli/judge.py": FRONT | {"cli.output", "cli.verdicts"},
@@ -125,7 +126,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli/*.py": FRONT | {"cli.command", "cli.output"},
     "service/*.py": FRONT | {"service"},
     "compat/*.py": FRONT | {"compat"},
-    "compat/*/*.py": FRONT | {"compat"},
+    "compat/*/*.py": FRONT | {"compat", "interruption"},
 }
 """A pattern for files, first fit wins, and the modules or rooms that they may import."""
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import _thread
 import sys
 
-# What type checkers take for true; the module that has it takes longer to load than all here.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
+from passcurve.interruption import mind_callbacks
 
 
 def run() -> None:
     """Entry point of the installed command."""
-    sys.unraisablehook = _lost
+    mind_callbacks()
     try:
         if sys.argv[1:] == ["--version"]:
             _version()
@@ -27,27 +23,6 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("passcurve: interrupted\n")
         sys.exit(130)
-
-
-def _lost(lost: UnraisableHookArgs) -> None:
-    """Interrupt again when a callback was interrupted, which cannot raise: the import system has such callbacks."""
-    if issubclass(lost.exc_type, KeyboardInterrupt):
-        # By another thread: here it would be lost once more.
-        _thread.start_new_thread(_interrupt, (_thread.get_ident(),))
-    else:
-        sys.__unraisablehook__(lost)
-
-
-def _interrupt(thread: int) -> None:
-    import signal
-    import time
-
-    time.sleep(0.01)
-    number = signal.SIGTERM if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else signal.SIGINT
-    if sys.platform == "win32":
-        _thread.interrupt_main(number)
-    else:
-        signal.pthread_kill(thread, number)
 
 
 def _version() -> None:

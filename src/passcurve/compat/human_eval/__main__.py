@@ -13,6 +13,7 @@ from passcurve import config
 from passcurve.compat.human_eval.data import HUMAN_EVAL
 from passcurve.compat.human_eval.evaluation import evaluate, scores
 from passcurve.errors import PasscurveError, UsageError, nearest
+from passcurve.interruption import mind_callbacks
 
 
 def _ks(text: str) -> tuple[int, ...]:
@@ -40,6 +41,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; without words, those of the command line."""
+    mind_callbacks()
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         _run(_parse(words))
