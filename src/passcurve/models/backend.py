@@ -42,7 +42,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     extra_body: Mapping[str, object] = {}
     """Fields that are sent with each request as they stand."""
     concurrency: int = 8
-    """How many orders come at once."""
+    """How many requests may be open at once."""
     style: Style = "base"
     seed: int = 0
     options: Mapping[str, str] = {}
@@ -86,15 +86,15 @@ class Backend(Protocol):
 
 @runtime_checkable
 class Conversing(Backend, Protocol):
-    """One that a single thread calls, and that keeps as many samples open by itself as requests may be."""
+    """One that keeps as many samples open by itself as requests may be: a single thread calls either method."""
 
     def converse(self, orders: Iterator[Order | None]) -> Iterator[Reply]:
         """Yield a reply for each sample of the orders, as they come; take an order when there is room for it.
 
-        Nothing in place of an order: there is none now, but there may be soon.
+        None is no order: there may be one soon.
 
-        Raises RefusedError when all would be refused, ModelError when there is no reply for one of the samples: called
-        again it goes on with the others.
+        Raises ModelError when a sample has no reply, RefusedError when others would not have one either.  Called again,
+        it goes on with the samples that are open, if any can be had, and with the orders that are left.
         """
         ...
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import json
+import math
 import shlex
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ import msgspec
 from passcurve.errors import ModelError, RefusedError, UsageError
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
 from passcurve.models.program import Program
+from passcurve.models.said import count, shown
 from passcurve.types import Order, Reply, SampleKey
 
 _PATIENCE_S = 0.02
@@ -54,6 +56,8 @@ class Command:
         self._open: dict[int, _Question] = {}
         """What was asked and not answered, by its id; the oldest first."""
         self._next = 0
+        self._due: collections.deque[tuple[Order, int]] = collections.deque()
+        """What is to be asked as soon as there is room."""
         self._heard: collections.deque[bytes] = collections.deque()
         """Lines that are to be looked at yet."""
         self._rest_s = _REST_S[0]
@@ -80,23 +84,32 @@ class Command:
     def converse(self, orders: Iterator[Order | None]) -> Iterator[Reply]:
         """Yield the program's answers, whichever come first.
 
-        Raises ModelError when it says that a sample failed or lets us wait for too long, RefusedError when it ends or
-        writes what is no answer.
+        Raises ModelError when it says that a sample failed or lets us wait for too long, RefusedError when a sample has
+        no text, when it ends, or when it writes what is no answer.
         """
+        if self._heard:
+            yield from self._answers()
+        yield from self._asked()
         for order in orders:
             if order is None:
                 yield from self._answers(_PATIENCE_S)
-                continue
-            for index in order.indices:
-                self._ask(order, index)
-            while len(self._open) >= self._at_once:
-                yield from self._answers()
+            else:
+                self._due.extend((order, index) for index in order.indices)
+                yield from self._asked()
         while self._open:
             yield from self._answers()
 
     def close(self) -> None:
         """Close the program's stdin, and end it when it does not end by itself."""
         self._program.close()
+
+    def _asked(self) -> Iterator[Reply]:
+        """Ask what is due, and yield what is answered until there is room for more."""
+        while self._due or len(self._open) >= self._at_once:
+            if len(self._open) < self._at_once:
+                self._ask(*self._due.popleft())
+            else:
+                yield from self._answers()
 
     def _ask(self, order: Order, index: int) -> None:
         prompt, decoding = order.prompt, order.decoding
@@ -117,44 +130,57 @@ class Command:
         self._program.send(json.dumps(asked).encode("ascii") + b"\n")
 
     def _answers(self, at_most_s: float | None = None) -> Iterator[Reply]:
-        """Wait for answers, for so long at most, and yield what has come."""
+        """Wait for answers, and yield what has come; ``at_most_s``: for so long at most, and with no rest."""
         if not self._heard:
             self._listen(at_most_s)
         while self._heard:
             said = self._parsed(self._heard.popleft())
-            number = said.get("id")
+            number = said["id"]
             # Nobody may have asked, or waits no longer.
-            question = self._open.pop(number, None) if isinstance(number, int) else None
+            question = self._open.pop(number, None) if type(number) is int else None
             if question is not None:
                 yield _reply(said, question.key, question.seed, time.monotonic() - question.asked_at)
-        oldest = next(iter(self._open), None)
-        if oldest is not None and self._left_s(oldest) <= 0:
-            del self._open[oldest]
+        if self._left_s() <= 0:
+            del self._open[next(iter(self._open))]
             raise ModelError(f"command: {self._name!r} gave no answer within {self._timeout_s:g} s")
 
     def _listen(self, at_most_s: float | None) -> None:
-        if at_most_s is None:
-            time.sleep(self._rest_s)
-        waits_s = [self._left_s(number) for number in self._open][:1] + ([] if at_most_s is None else [at_most_s])
-        lines = self._program.lines(max(0.0, min(waits_s)))
+        left_s = max(0.0, self._left_s())
+        try:
+            if at_most_s is None:
+                lines = self._program.lines(left_s, self._rest_s)
+            else:
+                lines = self._program.lines(min(left_s, at_most_s))
+        except ModelError:
+            self._give_up()
+            raise
         self._heard.extend(line for line in lines if line.strip())
         if lines:
             least, most = _REST_S
             self._rest_s = min(most, max(least, self._rest_s * _SHARE * self._at_once / len(lines)))
 
-    def _left_s(self, number: int) -> float:
-        return self._open[number].asked_at + self._timeout_s - time.monotonic()
+    def _left_s(self) -> float:
+        """Return how long the oldest question may wait yet."""
+        oldest = next(iter(self._open.values()), None)
+        return oldest.asked_at + self._timeout_s - time.monotonic() if oldest is not None else math.inf
 
     def _parsed(self, line: bytes) -> dict[str, Any]:
         try:
             said: dict[str, Any] = _decoded(line)
             said["id"]
         except (ValueError, TypeError, KeyError, RecursionError):
-            shown = ascii(line[:80].decode("utf-8", "replace"))
+            self._give_up()
             raise RefusedError(
-                f"command: {self._name!r} wrote {shown}; a JSON object with the 'id' of an order is due"
+                f"command: {self._name!r} wrote {line[:80].decode('utf-8', 'replace')!a}; "
+                "a JSON object with the 'id' of an order is due"
             ) from None
         return said
+
+    def _give_up(self) -> None:
+        """Expect no more answers: what has been asked is not had."""
+        self._open.clear()
+        self._due.clear()
+        self._heard.clear()
 
 
 def _decoded(line: bytes) -> Any:
@@ -167,7 +193,7 @@ def _decoded(line: bytes) -> Any:
 
 def _reply(said: dict[str, Any], key: SampleKey, seed: int, took: float) -> Reply:
     if isinstance(said.get("error"), str):
-        raise ModelError(f"command: {said['error'][:300]}")
+        raise ModelError(f"command: {shown(said['error'].encode('utf-8', 'replace'))}")
     form, text = "completion", said.get("completion")
     if text is None and "solution" in said:
         form, text = "solution", said["solution"]
@@ -184,11 +210,7 @@ def _reply(said: dict[str, Any], key: SampleKey, seed: int, took: float) -> Repl
         reasoning=said["reasoning"] if isinstance(said.get("reasoning"), str) else "",
         finish_reason=said["finish_reason"] if isinstance(said.get("finish_reason"), str) else "",
         seed=seed,
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
+        prompt_tokens=count(usage.get("prompt_tokens")),
+        completion_tokens=count(usage.get("completion_tokens")),
         latency_s=took,
     )
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -10,49 +10,70 @@ import os
 import select
 import subprocess
 import threading
+import time
 from collections.abc import Sequence
 
 from passcurve.config import environment_of_others
 from passcurve.errors import ModelError, RefusedError
 
 _ENDING_S = 2.0
-"""What a program has to end, once its stdin is closed, or to say what it has to say, once it has closed that itself."""
+"""What a program has to end, once its stdin is closed."""
+_SILENCE_S = 60.0
 _CHUNK_BYTES = 1 << 16
+_LOOK_BYTES = 1 << 20
+"""Read at once, at most."""
+_POLL_S = 3600.0
+"""poll takes no time that does not fit into an int of milliseconds."""
 
 
 class Program:
-    """A process in the user's own environment; its stderr is ours.  Close it, from any thread.
+    """A process in the user's own environment; its stderr is ours.  Close it, from any thread but that which reads.
 
     Raises OSError when it cannot be started.
     """
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], silence_s: float = _SILENCE_S) -> None:
+        """Start it; when it has closed its stdin, nobody waits longer than ``silence_s`` for it to say more."""
         self._name = words[0]
-        self._process = subprocess.Popen(  # noqa: S603 - the user's own program, by the user's own words
-            words, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment_of_others()
-        )
+        self._silence_s = silence_s
+        # Readable once its other end is closed.
+        self._over, self._going = os.pipe()
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - the user's own program, by the user's own words
+                words, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment_of_others()
+            )
+        except BaseException:
+            os.close(self._over)
+            os.close(self._going)
+            raise
         self._stdin = self._process.stdin.fileno()  # type: ignore[union-attr]
         self._stdout = self._process.stdout.fileno()  # type: ignore[union-attr]
         os.set_blocking(self._stdin, False)
-        # Readable once its other end is closed.
-        self._over, self._going = os.pipe()
+        os.set_blocking(self._stdout, False)
         self._poll = select.poll()
         self._poll.register(self._stdout, select.POLLIN)
         self._poll.register(self._over, select.POLLIN)
         self._lock = threading.Lock()
         """Held by who uses the descriptors."""
         self._closed = False
-        self._unsent = b""
-        self._deaf = False
+        self._unsent = bytearray()
+        self._deaf_since: float | None = None
+        """When it was last heard since its stdin was found closed."""
         self._torn = bytearray()
         """What has come of the next line."""
+        self._came_bytes = 0
+        """When it was looked at last."""
 
     def send(self, line: bytes) -> None:
         """Have a line written when ``lines`` is called next, or as soon after as the program takes it."""
-        self._unsent += line
+        if self._deaf_since is None:
+            self._unsent += line
 
-    def lines(self, at_most_s: float) -> list[bytes]:
-        """Wait for that long at most, and return the lines that have come, the last one even if torn.
+    def lines(self, at_most_s: float, rest_s: float = 0.0) -> list[bytes]:
+        """Wait for that long at most, and return the lines that have come; of the last, at the end, even a part.
+
+        First rest for some time, unless a line is under way in either direction, or what came last was all that a pipe
+        holds.
 
         Raises RefusedError when no more will come, ModelError when this was closed.
         """
@@ -60,54 +81,82 @@ class Program:
             if self._closed:
                 raise ModelError("the run has ended")
             self._write()
-            if not self._ready(at_most_s):
-                return []
-            if chunk := os.read(self._stdout, _CHUNK_BYTES):
-                return self._parted(chunk)
-            if self._torn:
-                return self._parted(b"\n")
-            raise RefusedError(f"command: {self._name!r} has ended before all samples were written{self._exit()}")
+            if self._came_bytes < _CHUNK_BYTES and not (self._torn or self._unsent):
+                time.sleep(rest_s)
+            self._wait(at_most_s)
+            chunks, ended = self._read()
+            self._came_bytes = sum(map(len, chunks))
+            if chunks:
+                self._deaf_since = time.monotonic() if self._deaf_since is not None else None
+                return self._parted(chunks)
+            if ended and self._torn:
+                return self._parted([b"\n"])
+            if ended:
+                raise RefusedError(f"command: {self._name!r} has ended before all samples were written{self._exit()}")
+            if self._deaf_since is not None and time.monotonic() - self._deaf_since >= self._silence_s:
+                raise RefusedError(f"command: {self._name!r} reads no more orders{self._exit()}")
+            return []
 
     def close(self) -> None:
         """Close its stdin, and end it when it does not end by itself; a second call does nothing."""
         if self._closed:
             return
+        # Without the lock: it is held by the thread that this wakes.
         self._closed = True
         os.close(self._going)
-        with self._lock:
-            self._process.stdin.close()  # type: ignore[union-attr]
-            try:
+        try:
+            with self._lock:
+                self._process.stdin.close()  # type: ignore[union-attr]
                 self._process.wait(_ENDING_S)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            # Also when somebody does not want to wait for its end.
+            self._process.kill()
+            self._process.wait()
+        with self._lock:
             self._process.stdout.close()  # type: ignore[union-attr]
             os.close(self._over)
 
     def _write(self) -> None:
         try:
             while self._unsent:
-                self._unsent = self._unsent[os.write(self._stdin, self._unsent) :]
+                with memoryview(self._unsent) as unsent:
+                    count = os.write(self._stdin, unsent[:_CHUNK_BYTES])
+                del self._unsent[:count]
         except BlockingIOError:
             pass
         except BrokenPipeError:
-            # What it has said before counts.
-            self._unsent, self._deaf = b"", True
+            # What it has read it may answer.
+            self._unsent.clear()
+            self._deaf_since = time.monotonic()
 
-    def _ready(self, at_most_s: float) -> bool:
+    def _wait(self, at_most_s: float) -> None:
         """Wait for that long at most until there is something to read, or the rest can be written."""
+        if self._deaf_since is not None:
+            at_most_s = min(at_most_s, self._silence_s)
         if self._unsent:
             self._poll.register(self._stdin, select.POLLOUT)
-        found = self._poll.poll(1000 * (min(at_most_s, _ENDING_S) if self._deaf else at_most_s))
+        self._poll.poll(1000 * min(at_most_s, _POLL_S))
         if self._unsent:
             self._poll.unregister(self._stdin)
-        if self._deaf and not found:
-            raise RefusedError(f"command: {self._name!r} reads no more orders{self._exit()}")
-        return any(descriptor == self._stdout for descriptor, _ in found)
 
-    def _parted(self, chunk: bytes) -> list[bytes]:
-        self._torn += chunk
-        if b"\n" not in chunk:
+    def _read(self) -> tuple[list[bytes], bool]:
+        """Return what there is to read, and whether that was all."""
+        chunks: list[bytes] = []
+        try:
+            while len(chunks) * _CHUNK_BYTES < _LOOK_BYTES:
+                if not (chunk := os.read(self._stdout, _CHUNK_BYTES)):
+                    return chunks, True
+                chunks.append(chunk)
+        except BlockingIOError:
+            pass
+        return chunks, False
+
+    def _parted(self, chunks: list[bytes]) -> list[bytes]:
+        said = b"".join(chunks)
+        self._torn += said
+        if b"\n" not in said:
             return []
         *lines, self._torn = self._torn.split(b"\n")
         return [bytes(line) for line in lines]
