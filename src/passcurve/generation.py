@@ -34,7 +34,7 @@ from then on no problem has more than twice the samples of another, and the judg
 as that allows."""
 
 FAILURES = 3
-"""So many orders in a row without a reply end a run: it is not the prompt."""
+"""So many failures in a row end a run: it is not the prompt."""
 
 _PATIENCE_S = 0.02
 """Between two looks whether the judge has made room."""
@@ -187,7 +187,8 @@ class Generating:
 
     def _converse(self, backend: Conversing) -> None:
         orders = self._offered()
-        while not self._stop.is_set() and not self._take(backend.converse(orders)):
+        # Also when it is over, and no orders come: what is open was asked for, and may be had.
+        while not self._closed.is_set() and self._take(backend.converse(orders)):
             pass
 
     def _generate(self) -> None:
@@ -198,7 +199,10 @@ class Generating:
                 self._take(self._backend.generate(order), order.prompt.problem_id)
 
     def _take(self, replies: Iterator[Reply], problem_id: str = "") -> bool:
-        """Store replies and hand them on; say whether all came.  What failed is noted, and may end the run."""
+        """Store replies and hand them on; say whether one failed, so that there may be others.
+
+        What failed is noted, and may end the run.
+        """
         try:
             for reply in replies:
                 completion = self._store.append(reply, self._cut(reply))
@@ -206,24 +210,27 @@ class Generating:
                 self._last = time.monotonic()
                 self._ready.put(completion)
                 self._bell()
-        except TooLongError as error:
-            self._given_up.add(problem_id)
-            self._failures[str(error)] = None
-        except RefusedError as error:
-            self._end(error)
         except ModelError as error:
-            self._failures[str(error)] = None
-            with self._lock:
-                self._in_a_row += 1
-            if self._in_a_row >= FAILURES:
-                self._end(error)
+            self._note(error, problem_id)
+            return True
         except PasscurveError as error:
             self._end(error)
         except BaseException as error:
             self._end(ModelError(f"the back end failed: {type(error).__name__}: {error}"))
-        else:
-            return True
         return False
+
+    def _note(self, error: ModelError, problem_id: str) -> None:
+        if isinstance(error, RefusedError):
+            self._end(error)
+            return
+        self._failures[str(error)] = None
+        if isinstance(error, TooLongError):
+            self._given_up.add(problem_id)
+            return
+        with self._lock:
+            self._in_a_row += 1
+        if self._in_a_row >= FAILURES:
+            self._end(error)
 
     def _cut(self, reply: Reply) -> str:
         return cut(reply.text, self._asked.decoding.stop) if reply.form == "completion" else reply.text
