@@ -95,7 +95,7 @@ ALLOWED: dict[str, set[str]] = {
     "langs/*.py": {"langs", "sandbox"} | NOUNS,
     "sched/*.py": {"sched"} | NOUNS,
     "store/*.py": {"store"} | NOUNS,
-    "pipeline.py": BELOW | {"units", "request", "sources", "generation", "version"},
+    "pipeline.py": BELOW | {"units", "request", "sources", "generation", "interruption", "version"},
     "request.py": NOUNS | {"extract", "store", "stats"},
     "sources.py": NOUNS | {"store", "generation"},
     # A front end of one function.

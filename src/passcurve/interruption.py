@@ -1,21 +1,27 @@
-"""An interruption that comes where nothing can be raised: in a callback, of which the import system has some."""
+"""Interruptions (Ctrl-C, SIGTERM) at moments that are wrong: where nothing can be raised, where nothing may be lost."""
 
 from __future__ import annotations
 
 import _thread
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 # What type checkers take for true; the module that has it takes longer to load than all here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
+    from typing import Any
 
 _MOMENT_S = 0.01
 """By then the callback has ended."""
 
 
 def mind_callbacks() -> None:
-    """From now on interrupt the calling thread once more when a callback was interrupted, where it would be lost."""
+    """From now on interrupt the calling thread once more when a callback was interrupted, where it would be lost.
+
+    The import system has such callbacks.
+    """
     thread = _thread.get_ident()
 
     def hook(lost: UnraisableHookArgs) -> None:
@@ -26,6 +32,32 @@ def mind_callbacks() -> None:
             sys.__unraisablehook__(lost)
 
     sys.unraisablehook = hook
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Let no interruption fall into a block; one that comes meanwhile is raised at its end."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        # No other is ever interrupted.
+        yield
+        return
+    came: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(number)
+            if handler is not None and handler is not signal.SIG_IGN:
+                before[number] = handler
+                signal.signal(number, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def _interrupt(thread: int) -> None:

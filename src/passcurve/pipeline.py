@@ -16,6 +16,7 @@ from passcurve.extract import DEFAULT as AS_IT_STANDS
 from passcurve.extract import extract
 from passcurve.extract import find as find_policy
 from passcurve.generation import Asked, Generating
+from passcurve.interruption import deferred
 from passcurve.langs import python as language
 from passcurve.langs.calibrate import Calibrations, Settled
 from passcurve.langs.judge import judge as to_verdict
@@ -225,10 +226,13 @@ class _Road:
                 self._pool.rest(self._source.pause_s)
             # Rows whose verdict is known already take no time to judge: nothing is waited for while they come.
             at_most_s = self._source.pause_s if waiting else _TICK_S if rows < BATCH_ROWS else _MOMENT_S
-            for outcome in self._local.run(at_most_s, coming=waiting):
-                self._take(outcome)
-            # Before more is read: an equal program is looked for among those that are not judged yet and in the store.
-            self.flush()
+            outcomes = self._local.run(at_most_s, coming=waiting)
+            with deferred():
+                for outcome in outcomes:
+                    self._take(outcome)
+                # Before more is read: an equal program is looked for among those that are not judged yet and in the
+                # store.
+                self.flush()
             self._watch(
                 Progress(
                     judged=self.tally.scored,
@@ -243,8 +247,9 @@ class _Road:
     def flush(self) -> None:
         """Store the verdicts that have come since the last call."""
         if self._lines:
-            lines, self._lines = self._lines, []
-            self._store.append(lines)
+            with deferred():
+                lines, self._lines = self._lines, []
+                self._store.append(lines)
 
     def _admit(self, row: Completion | KnownRow) -> None:
         problem = self._problems[row.key.problem_id]
