@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import sys
 
-from passcurve.interruption import mind_callbacks
+from passcurve.interruption import minding_callbacks
 
 
 def run() -> None:
     """Entry point of the installed command."""
-    mind_callbacks()
     try:
-        if sys.argv[1:] == ["--version"]:
-            _version()
-        else:
-            from passcurve.cli.main import app
-            from passcurve.cli.output import quietly
-            from passcurve.config import use_one_thread
-
-            use_one_thread()
-            quietly(app)
+        with minding_callbacks():
+            _run()
     except KeyboardInterrupt:
         sys.stderr.write("passcurve: interrupted\n")
         sys.exit(130)
+
+
+def _run() -> None:
+    if sys.argv[1:] == ["--version"]:
+        _version()
+    else:
+        from passcurve.cli.main import app
+        from passcurve.cli.output import quietly
+        from passcurve.config import use_one_thread
+
+        use_one_thread()
+        quietly(app)
 
 
 def _version() -> None:

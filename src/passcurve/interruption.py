@@ -17,21 +17,26 @@ _MOMENT_S = 0.01
 """By then the callback has ended."""
 
 
-def mind_callbacks() -> None:
-    """From now on interrupt the calling thread once more when a callback was interrupted, where it would be lost.
+@contextmanager
+def minding_callbacks() -> Iterator[None]:
+    """Interrupt the calling thread once more when a callback was interrupted, where it would be lost.
 
     The import system has such callbacks.
     """
-    thread = _thread.get_ident()
+    thread, before = _thread.get_ident(), sys.unraisablehook
 
     def hook(lost: UnraisableHookArgs) -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
             # By another thread: here it would be lost once more.
             _thread.start_new_thread(_interrupt, (thread,))
         else:
-            sys.__unraisablehook__(lost)
+            before(lost)
 
     sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from passcurve import config
 from passcurve.compat.human_eval.data import HUMAN_EVAL
 from passcurve.compat.human_eval.evaluation import evaluate, scores
 from passcurve.errors import PasscurveError, UsageError, nearest
-from passcurve.interruption import mind_callbacks
+from passcurve.interruption import minding_callbacks
 
 
 def _ks(text: str) -> tuple[int, ...]:
@@ -41,10 +41,10 @@ class _Parser(argparse.ArgumentParser):
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; without words, those of the command line."""
-    mind_callbacks()
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        _run(_parse(words))
+        with minding_callbacks():
+            _run(_parse(words))
         sys.stdout.flush()
     except PasscurveError as error:
         _tell(" ".join([str(error), *getattr(error, "__notes__", ())]))
