@@ -227,6 +227,7 @@ class _Road:
             # Rows whose verdict is known already take no time to judge: nothing is waited for while they come.
             at_most_s = self._source.pause_s if waiting else _TICK_S if rows < BATCH_ROWS else _MOMENT_S
             outcomes = self._local.run(at_most_s, coming=waiting)
+            # What is counted is stored: the line that ends an interrupted run says so.
             with deferred():
                 for outcome in outcomes:
                     self._take(outcome)
