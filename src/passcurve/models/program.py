@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from typing import IO, cast
 
 from passcurve.config import environment_of_others
 from passcurve.errors import ModelError, RefusedError
@@ -19,6 +20,7 @@ from passcurve.errors import ModelError, RefusedError
 _ENDING_S = 2.0
 """What a program has to end, once its stdin is closed."""
 _SILENCE_S = 60.0
+"""What a program may need for its next answer, of those that it has read before it closed its stdin."""
 _CHUNK_BYTES = 1 << 16
 _LOOK_BYTES = 1 << 20
 """Read at once, at most."""
@@ -46,10 +48,11 @@ class Program:
             os.close(self._over)
             os.close(self._going)
             raise
-        self._stdin = self._process.stdin.fileno()  # type: ignore[union-attr]
-        self._stdout = self._process.stdout.fileno()  # type: ignore[union-attr]
-        os.set_blocking(self._stdin, False)
-        os.set_blocking(self._stdout, False)
+        # They are pipes because that was asked for.
+        self._stdin = cast("IO[bytes]", self._process.stdin)
+        self._stdout = cast("IO[bytes]", self._process.stdout)
+        os.set_blocking(self._stdin.fileno(), False)
+        os.set_blocking(self._stdout.fileno(), False)
         self._poll = select.poll()
         self._poll.register(self._stdout, select.POLLIN)
         self._poll.register(self._over, select.POLLIN)
@@ -101,12 +104,12 @@ class Program:
         """Close its stdin, and end it when it does not end by itself; a second call does nothing."""
         if self._closed:
             return
-        # Without the lock: it is held by the thread that this wakes.
-        self._closed = True
-        os.close(self._going)
         try:
+            # Without the lock: it is held by the thread that this wakes.
+            self._closed = True
+            os.close(self._going)
             with self._lock:
-                self._process.stdin.close()  # type: ignore[union-attr]
+                self._stdin.close()
                 self._process.wait(_ENDING_S)
         except subprocess.TimeoutExpired:
             pass
@@ -115,14 +118,14 @@ class Program:
             self._process.kill()
             self._process.wait()
         with self._lock:
-            self._process.stdout.close()  # type: ignore[union-attr]
+            self._stdout.close()
             os.close(self._over)
 
     def _write(self) -> None:
         try:
             while self._unsent:
                 with memoryview(self._unsent) as unsent:
-                    count = os.write(self._stdin, unsent[:_CHUNK_BYTES])
+                    count = os.write(self._stdin.fileno(), unsent[:_CHUNK_BYTES])
                 del self._unsent[:count]
         except BlockingIOError:
             pass
@@ -146,7 +149,7 @@ class Program:
         chunks: list[bytes] = []
         try:
             while len(chunks) * _CHUNK_BYTES < _LOOK_BYTES:
-                if not (chunk := os.read(self._stdout, _CHUNK_BYTES)):
+                if not (chunk := os.read(self._stdout.fileno(), _CHUNK_BYTES)):
                     return chunks, True
                 chunks.append(chunk)
         except BlockingIOError:
