@@ -57,6 +57,7 @@ class Generating:
 
     def __init__(self, asked: Asked, store: Completions, backend: Backend) -> None:
         self._asked, self._store, self._backend = asked, store, backend
+        self._converses = isinstance(backend, Conversing)
         self._ready: queue.SimpleQueue[Completion] = queue.SimpleQueue()
         self._orders = self._planned()
         self._lock = threading.Lock()
@@ -77,7 +78,7 @@ class Generating:
     def begin(self) -> None:
         """Send the first requests; what builds the jail has time until the first answers come."""
         self._began = self._last = time.monotonic()
-        count = 1 if isinstance(self._backend, Conversing) else self._asked.concurrency
+        count = 1 if self._converses else self._asked.concurrency
         self._threads = [
             threading.Thread(target=self._work, name=f"passcurve-generate-{number}", daemon=True)
             for number in range(count)
@@ -144,7 +145,7 @@ class Generating:
         self._store.close()
 
     def _planned(self) -> Iterator[Order]:
-        each = self._asked.per_request
+        each = 1 if self._converses else self._asked.per_request
         # A multiple of what one request asks for.
         first = each * -(-min(FIRST, -(-self._asked.n // PASSES)) // each)
         start, end = 0, first

@@ -111,6 +111,22 @@ def test_failures_that_are_not_in_a_row(generating, program):
     assert (None, 4) == (run.error, sum(run.missing().values()))
 
 
+def test_a_program_is_asked_for_one_at_a_time(generating, program, tmp_path):
+    """With several samples for each request no more are open than requests may be."""
+    text = (
+        "import json, os, select\n"
+        "while lines := os.read(0, 1 << 16):\n"
+        "    while select.select([0], [], [], 0.1)[0] and (chunk := os.read(0, 1 << 16)):\n"
+        "        lines += chunk\n"
+        "    asked = [json.loads(line)['id'] for line in lines.splitlines()]\n"
+        f"    open({str(tmp_path / 'most')!r}, 'a').write(f'{{len(asked)}}\\n')\n"
+        "    for each in asked:\n"
+        "        print(json.dumps({'id': each, 'completion': 'x'}), flush=True)\n"
+    )
+    assert 20 == len(set(had(generating(program(text, 3), 5, 3, per_request=5))))
+    assert 3 == max(map(int, (tmp_path / "most").read_text().split()))
+
+
 @pytest.mark.parametrize("per_request", [1, 3])
 @pytest.mark.parametrize("kind", ["program", "function"])
 def test_a_judge_that_is_behind(generating, program, kind, per_request):
@@ -130,6 +146,7 @@ def test_a_judge_that_is_behind(generating, program, kind, per_request):
     while run.progress().fresh < QUEUE:
         assert time.monotonic() < until
         time.sleep(0.01)
+    # Time to ask for more, if it did.
     time.sleep(0.3)
     assert QUEUE <= run.progress().fresh <= QUEUE + concurrency * per_request
     found = had(run)

@@ -89,7 +89,7 @@ class Conversing(Backend, Protocol):
     """One that keeps as many samples open by itself as requests may be: a single thread calls either method."""
 
     def converse(self, orders: Iterator[Order | None]) -> Iterator[Reply]:
-        """Yield a reply for each sample of the orders, as they come; take an order when there is room for it.
+        """Yield replies to orders of one sample each, as they come; take an order when there is room for it.
 
         None is no order: there may be one soon.
 

@@ -56,8 +56,6 @@ class Command:
         self._open: dict[int, _Question] = {}
         """What was asked and not answered, by its id; the oldest first."""
         self._next = 0
-        self._due: collections.deque[tuple[Order, int]] = collections.deque()
-        """What is to be asked as soon as there is room."""
         self._heard: collections.deque[bytes] = collections.deque()
         """Lines that are to be looked at yet."""
         self._rest_s = _REST_S[0]
@@ -79,7 +77,7 @@ class Command:
 
     def generate(self, order: Order) -> Iterator[Reply]:
         """Yield the program's answers; raises as ``converse`` does."""
-        return self.converse(iter([order]))
+        return self.converse(msgspec.structs.replace(order, indices=(index,)) for index in order.indices)
 
     def converse(self, orders: Iterator[Order | None]) -> Iterator[Reply]:
         """Yield the program's answers, whichever come first.
@@ -89,13 +87,13 @@ class Command:
         """
         if self._heard:
             yield from self._answers()
-        yield from self._asked()
         for order in orders:
             if order is None:
                 yield from self._answers(_PATIENCE_S)
             else:
-                self._due.extend((order, index) for index in order.indices)
-                yield from self._asked()
+                self._ask(order)
+            while len(self._open) >= self._at_once:
+                yield from self._answers()
         while self._open:
             yield from self._answers()
 
@@ -103,16 +101,9 @@ class Command:
         """Close the program's stdin, and end it when it does not end by itself."""
         self._program.close()
 
-    def _asked(self) -> Iterator[Reply]:
-        """Ask what is due, and yield what is answered until there is room for more."""
-        while self._due or len(self._open) >= self._at_once:
-            if len(self._open) < self._at_once:
-                self._ask(*self._due.popleft())
-            else:
-                yield from self._answers()
-
-    def _ask(self, order: Order, index: int) -> None:
+    def _ask(self, order: Order) -> None:
         prompt, decoding = order.prompt, order.decoding
+        (index,) = order.indices
         seed = sample_seed(decoding.seed, prompt.problem_id, index)
         asked: dict[str, object] = {"id": self._next, "task_id": prompt.problem_id, "sample_index": index, "seed": seed}
         if prompt.messages:
@@ -179,7 +170,6 @@ class Command:
     def _give_up(self) -> None:
         """Expect no more answers: what has been asked is not had."""
         self._open.clear()
-        self._due.clear()
         self._heard.clear()
 
 
