@@ -41,7 +41,8 @@ ALLOWED: dict[str, set[str]] = {
     "sandbox/boot.py": {"sandbox.stem"},
     "sandbox/stem.py": {"sandbox.kernel", "sandbox.wire", "sandbox.zygote"},
     "sandbox/facts.py": set(),
-    "sandbox/inside.py": {"sandbox.wire"},
+    "sandbox/inside.py": {"sandbox.raised", "sandbox.wire"},
+    "sandbox/raised.py": {"sandbox.wire"},
     "sandbox/closed.py": set(),
     "sandbox/second_look.py": {"sandbox.closed"},
     "sandbox/commons.py": {
@@ -64,6 +65,7 @@ ALLOWED: dict[str, set[str]] = {
         "langs.wording",
         "sandbox.closed",
         "sandbox.inside",
+        "sandbox.raised",
         "sandbox.reply",
         "sandbox.wire",
     },
@@ -75,7 +77,7 @@ ALLOWED: dict[str, set[str]] = {
         "sandbox.reply",
         "sandbox.wire",
     },
-    "langs/shared.py": {"langs.wording", "sandbox.inside", "sandbox.wire"},
+    "langs/shared.py": {"langs.wording", "sandbox.inside", "sandbox.raised", "sandbox.wire"},
     # The rooms.
     "__init__.py": BELOW | {"pipeline", "evaluation", "loading", "registry"},
     "types.py": set(),
@@ -138,7 +140,7 @@ BESIDE_SAMPLES = [
     or path
     in {
         f"sandbox/{name}.py"
-        for name in ("boot", "stem", "zygote", "exits", "inside", "wire", "kernel", "facts", "__init__")
+        for name in ("boot", "stem", "zygote", "exits", "inside", "raised", "wire", "kernel", "facts", "__init__")
     }
     or path in {f"langs/{name}.py" for name in ("referee", "recording", "wording", "shared", "__init__")}
 ]

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 from passcurve.langs import recording
 from passcurve.langs.wording import TEST_NAME, TEXT_CHARACTERS, bounded, message_of, shown, test_line
 from passcurve.sandbox.closed import is_closed
-from passcurve.sandbox.inside import describe, flatten, rebuild
+from passcurve.sandbox.inside import flatten
+from passcurve.sandbox.raised import describe, rebuild
 from passcurve.sandbox.reply import GROWN_BYTES, NO_MORE, Replies
 from passcurve.sandbox.wire import (
     Closed,

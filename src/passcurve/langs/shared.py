@@ -19,7 +19,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from passcurve.langs.wording import TEST_NAME, TEXT_CHARACTERS, pack_report, test_line
-from passcurve.sandbox.inside import SOURCE_NAME, describe, limit_recursion, prepare
+from passcurve.sandbox.inside import SOURCE_NAME, limit_recursion, prepare
+from passcurve.sandbox.raised import describe
 from passcurve.sandbox.wire import read_file, send_frame
 
 SEEN_ITEMS, SEEN_CHARACTERS = 8, 80

@@ -20,6 +20,6 @@ Three parties::
 
 Both ends of the line between referee and jail are made by the supervisor, new for each sample, so that no sample
 can leave bytes behind for the next.  Trust falls inwards: pool > zygote > inside.  ``kernel``, ``layers``, ``wire``,
-``inside`` and ``zygote`` import nothing outside the standard library and each other; they run under the interpreter
-of the samples, which may be older than ours.
+``raised``, ``inside`` and ``zygote`` import nothing outside the standard library and each other; they run under the
+interpreter of the samples, which may be older than ours.
 """

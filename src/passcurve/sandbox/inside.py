@@ -18,6 +18,7 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
+from passcurve.sandbox.raised import describe, rebuild
 from passcurve.sandbox.wire import (
     Closed,
     Decoder,
@@ -34,7 +35,6 @@ from passcurve.sandbox.wire import (
 RECURSION = 1000
 """Frames that a sample may nest, counted from its own first one: CPython's default."""
 
-MESSAGE_CHARACTERS = 2000
 FRAME_BYTES = 256 << 20
 WAITING_BYTES = 1 << 20
 """Of outcomes that wait to be sent together."""
@@ -82,27 +82,6 @@ def rehearse() -> None:
     sys.setrecursionlimit(limit)
     if "random" in sys.modules:
         sys.modules["random"].seed(0)
-
-
-def describe(error: BaseException) -> dict[str, Any]:
-    """Return an exception as data: its builtin ancestors, nearest first, its message, its plain arguments."""
-    kind = type(error)
-    lineage = [str(base.__name__)[:80] for base in type.mro(kind)[:32] if base.__module__ == "builtins"]
-    try:
-        message = str(error)[:MESSAGE_CHARACTERS]
-    except BaseException:
-        message = "(its message cannot be read)"
-    try:
-        arguments = tuple(error.args)
-        if isinstance(error, OSError) and error.filename is not None:
-            # Its constructor keeps the file name apart from the arguments.
-            arguments += (error.filename,)
-        if len(repr(arguments)) > MESSAGE_CHARACTERS:
-            arguments = (message,)
-        Encoder().encode(arguments)
-    except BaseException:
-        arguments = (message,)
-    return {"type": str(kind.__name__)[:200], "lineage": lineage, "message": str(message), "arguments": arguments}
 
 
 def prepare(setup: dict[str, Any]) -> tuple[ModuleType, str]:
@@ -321,19 +300,3 @@ def flatten(value: Any, kind: type) -> tuple[Any] | None:
     if kind is type({}.keys()):
         return (set(value),)
     return None
-
-
-def rebuild(record: dict[str, Any]) -> BaseException:
-    """Return the nearest builtin exception for one that was described."""
-    import builtins
-
-    for name in record["lineage"]:
-        kind = getattr(builtins, name, None)
-        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-            continue
-        for arguments in (tuple(record["arguments"]), (record["message"],)):
-            try:
-                return kind(*arguments)
-            except Exception:
-                continue
-    return Exception(record["message"])
