@@ -373,6 +373,13 @@ WORK: dict[str, Callable[[], bytes]] = {
     "fractions": lambda: encode([Fraction(1, 2)] * 80_000),
     "decimals": lambda: encode([Decimal(1)] * 80_000),
     "a long fraction": lambda: b"q" + encode((1 << 2_000_000) + 1) + encode((1 << 2_000_000) + 3),
+    "a long range": lambda: b"r" + encode(0) + encode(1 << 1_000_000) + encode((1 << 500_000) + 1),
+    "two keys of one hash, a number and a decimal": lambda: (
+        b"S\2\0\0\0" + encode(10**150_000) + encode(Decimal(10**150_000 % PRIME))
+    ),
+    "few long tuples of one hash": lambda: (
+        b"S\x28\0\0\0" + b"".join(encode((0,) * 1000 + (i * PRIME,)) for i in range(40))
+    ),
     "keys of one hash": lambda: encode({i * PRIME for i in range(1200)}),
     "keys of one hash in a dictionary": lambda: encode(dict.fromkeys(i * PRIME for i in range(1200))),
     "tuples of one hash": lambda: encode(frozenset((i * PRIME,) for i in range(1200))),
@@ -392,6 +399,8 @@ def test_ordinary_work_is_taken():
     """Plain values, and keys that share a hash now and then, cost little more than their number."""
     grid = {(x, y) for x in range(-100, 100) for y in range(-100, 100)}
     assert grid == Decoder(None, 300_000).decode(encode(grid))
+    halves = {-1: "a" * 900_000, -2: "b" * 900_000} | dict.fromkeys(range(100_000))
+    assert halves == Decoder(None, 700_000).decode(encode(halves))
     signs = set(itertools.product((-2, -1, 0, 1, 2), repeat=6))
     assert signs == Decoder(None, 1_000_000).decode(encode(signs))
     assert 200_000 == len(Decoder(None, 200_010).decode(encode(list(range(200_000)))))

@@ -31,6 +31,8 @@ _DEAR = 12
 """What a range, a fraction, a decimal or a live object costs more than a plain value to build."""
 _FEW_KEYS = 64
 """So few may all have one hash: comparing each with each takes no longer than decoding them."""
+_FEW_KEY_BYTES = 1 << 12
+"""So short must they be together."""
 
 _U32 = struct.Struct("<I")
 _F64 = struct.Struct("<d")
@@ -219,12 +221,14 @@ class Decoder:
             start, at = self._whole(data, at, depth)
             stop, at = self._whole(data, at, depth)
             step, at = self._whole(data, at, depth)
+            # Counting its items divides by the step.
+            self._charge((start.bit_length() + stop.bit_length()) * step.bit_length() >> 18)
             return range(start, stop, step), at
         if tag == 0x71:  # q
             numerator, at = self._whole(data, at, depth)
             denominator, at = self._whole(data, at, depth)
             # Reducing it takes the product of the lengths.
-            self._charge(_DEAR + (numerator.bit_length() * denominator.bit_length() >> 20))
+            self._charge(_DEAR + (numerator.bit_length() * denominator.bit_length() >> 18))
             return _fraction(numerator, denominator), at
         if tag == 0x44:  # D
             self._charge(_DEAR)
@@ -252,6 +256,7 @@ class Decoder:
             raise WireError("a collection longer than its bytes")
         self._charge(size + 4)
         depth += 1
+        begin = at
         if tag == 0x6C or tag == 0x74 or tag == 0x53 or tag == 0x5A:  # l t S Z
             items = []
             for _ in range(size):
@@ -261,7 +266,7 @@ class Decoder:
                 return items, at
             if tag == 0x74:
                 return tuple(items), at
-            self._charge_keys(items)
+            self._charge_keys(items, at - begin)
             return (set(items) if tag == 0x53 else frozenset(items)), at
         if tag == 0x64:  # d
             self._charge(size)
@@ -271,7 +276,7 @@ class Decoder:
                 value, at = self._take(data, at, depth)
                 keys.append(key)
                 values.append(value)
-            self._charge_keys(keys)
+            self._charge_keys(keys, at - begin)
             return dict(zip(keys, values)), at
         raise WireError("unknown tag %d" % tag)
 
@@ -290,14 +295,27 @@ class Decoder:
         if self._work < 0:
             raise TooMuchError("values that take too much work to read")
 
-    def _charge_keys(self, keys: list[Any]) -> None:
-        """Charge the comparisons of keys that have the same hash, which a sender can choose."""
-        if len(keys) > _FEW_KEYS and len(set(map(hash, keys))) < len(keys):
-            counts: dict[int, int] = {}
-            for key in keys:
-                number = hash(key)
-                counts[number] = counts.get(number, 0) + 1
-            self._charge(sum(count * (count - 1) for count in counts.values()))
+    def _charge_keys(self, keys: list[Any], size: int) -> None:
+        """Charge the comparisons of keys that have the same hash, which a sender can choose; they took ``size`` bytes.
+
+        Each key is compared with each, and each comparison may read a whole key.  With a decimal it may take the
+        square of that: a number that is compared with one is converted first.
+        """
+        if len(keys) <= _FEW_KEYS and size <= _FEW_KEY_BYTES:
+            return
+        hashes = [hash(key) for key in keys]
+        if len(set(hashes)) == len(keys):
+            return
+        counts: dict[int, int] = {}
+        for number in hashes:
+            counts[number] = counts.get(number, 0) + 1
+        weights: dict[int, int] = {}
+        for number, key in zip(hashes, keys):
+            if counts[number] > 1:
+                weights[number] = weights.get(number, 0) + len(_measured(key))
+        for number, weight in weights.items():
+            others = counts[number] - 1
+            self._charge(others * (others + 1 + (weight >> 3)) + (weight * weight >> 11))
 
     def _whole(self, data: bytes, at: int, depth: int) -> tuple[int, int]:
         value, at = self._take(data, at, depth + 1)
@@ -333,6 +351,7 @@ def _decimal(text: object) -> Decimal:
 
 _PLAIN_ENCODER = Encoder()
 _PLAIN_DECODER = Decoder()
+_measured = Encoder(lambda _: None).encode
 encode = _PLAIN_ENCODER.encode
 decode = _PLAIN_DECODER.decode
 
