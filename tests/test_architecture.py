@@ -37,44 +37,51 @@ FRONT = NOUNS | ROAD | {"report", "config", "registry", "bench", "stats", "lab",
 WALLS = {"sandbox.inside", "sandbox.kernel", "sandbox.layers", "sandbox.wire"}
 
 ALLOWED: dict[str, set[str]] = {
-    # Run beside the sample, under its interpreter, or start what does: closed, standard library only.
+    # Run beside the sample, under its interpreter, or start what does: standard library only.
     "sandbox/boot.py": {"sandbox.stem"},
-    "sandbox/stem.py": {"sandbox.kernel", "sandbox.wire", "sandbox.zygote"},
+    "sandbox/stem.py": {"sandbox.kernel", "sandbox.memory", "sandbox.wire", "sandbox.zygote"},
     "sandbox/facts.py": set(),
     "sandbox/inside.py": {"sandbox.raised", "sandbox.wire"},
     "sandbox/raised.py": {"sandbox.wire"},
-    "sandbox/closed.py": set(),
-    "sandbox/second_look.py": {"sandbox.closed"},
-    "sandbox/commons.py": {
-        "sandbox.closed",
-        "sandbox.inside",
-        "sandbox.reply",
-        "sandbox.second_look",
-        "sandbox.wire",
-    },
-    "sandbox/reply.py": {"sandbox.wire"},
     "sandbox/kernel.py": set(),
     "sandbox/layers/*.py": {"sandbox.kernel", "sandbox.layers"},
     "sandbox/wire.py": set(),
     "sandbox/exits.py": set(),
-    "sandbox/zygote.py": {"sandbox.exits", "sandbox.kernel", "sandbox.layers", "sandbox.wire"},
+    "sandbox/frames.py": {"sandbox.wire"},
+    "sandbox/attempts.py": {"sandbox.kernel"},
+    "sandbox/memory.py": {"sandbox.kernel"},
+    "sandbox/stub.py": {"sandbox.kernel"},
+    "sandbox/rewind.py": {"sandbox.kernel", "sandbox.memory", "sandbox.stub"},
+    "sandbox/kept.py": {"sandbox.rewind", "sandbox.stub"},
+    "sandbox/template.py": {"sandbox.kernel", "sandbox.memory", "sandbox.wire"},
+    "sandbox/trial.py": set(),
+    "sandbox/zygote.py": {
+        "sandbox.attempts",
+        "sandbox.exits",
+        "sandbox.kept",
+        "sandbox.kernel",
+        "sandbox.layers",
+        "sandbox.rewind",
+        "sandbox.stub",
+        "sandbox.template",
+        "sandbox.wire",
+    },
     "langs/wording.py": set(),
-    "langs/recording.py": set(),
+    "langs/recording.py": {"sandbox.wire"},
     "langs/check.py": {
         "langs.recording",
         "langs.wording",
-        "sandbox.closed",
+        "sandbox.frames",
         "sandbox.inside",
         "sandbox.raised",
-        "sandbox.reply",
         "sandbox.wire",
     },
     "langs/referee.py": {
         "langs.check",
         "langs.recording",
         "langs.wording",
-        "sandbox.closed",
-        "sandbox.reply",
+        "sandbox.inside",
+        "sandbox.raised",
         "sandbox.wire",
     },
     "langs/shared.py": {"langs.wording", "sandbox.inside", "sandbox.raised", "sandbox.wire"},
@@ -133,16 +140,29 @@ ALLOWED: dict[str, set[str]] = {
 }
 """A pattern for files, first fit wins, and the modules or rooms that they may import."""
 
+BESIDE = {
+    "langs": {"__init__", "check", "recording", "referee", "shared", "wording"},
+    "sandbox": {
+        "__init__",
+        "attempts",
+        "boot",
+        "exits",
+        "facts",
+        "frames",
+        "inside",
+        "kept",
+        "kernel",
+        "memory",
+        "raised",
+        "rewind",
+    }
+    | {"stem", "stub", "template", "trial", "wire", "zygote"},
+}
 BESIDE_SAMPLES = [
     path
     for path in MODULES
     if fnmatchcase(path, "sandbox/layers/*.py")
-    or path
-    in {
-        f"sandbox/{name}.py"
-        for name in ("boot", "stem", "zygote", "exits", "inside", "raised", "wire", "kernel", "facts", "__init__")
-    }
-    or path in {f"langs/{name}.py" for name in ("referee", "recording", "wording", "shared", "__init__")}
+    or path in {f"{room}/{name}.py" for room, names in BESIDE.items() for name in names}
 ]
 
 

@@ -49,7 +49,7 @@ def check(
         found = isolation.find(level, toolchain, limits, stems.samples)
         with Pool(workers, found, toolchain, limits, stems) as pool:
             local: Local[Job, Outcome] = Local(pool)
-            calibrations = Calibrations(wanted, limits, 0, lambda job: local.put(job, ""), local.put_last)
+            calibrations = Calibrations(wanted, limits, 0, local.put, local.put_last)
             for problem in benchmark.problems:
                 if at_once := calibrations.begin(problem):
                     settled[problem.id] = at_once

@@ -26,7 +26,7 @@ from passcurve.models.backend import Backend
 from passcurve.request import Progress, Request, Result
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.job import Job, Outcome, go_together
+from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.stems import Stems
 from passcurve.sched.local import Local
@@ -62,7 +62,7 @@ WINDOW_BYTES = 64 << 20
 BATCH_ROWS = 1000
 """How many rows are read, and how many verdicts stored, at once."""
 
-SLICE_S = 0.3
+SLICE_S = 0.1
 """A sample that runs longer is stopped and run again at the end, from the start, when no other runs beside it."""
 
 SUSPECTS = 10
@@ -120,7 +120,7 @@ def _judge(
     optional = tuple(dict.fromkeys([*tools.OPTIONAL, *request.benchmark.packages]))
     toolchain = tools.find(request.python, request.packages, optional)
     with contextlib.closing(Stems(toolchain, language.REFEREE_ROLE)) as stems:
-        found = isolation.find(request.isolation, toolchain, request.limits, stems.samples)
+        found = isolation.find(request.isolation, toolchain, request.limits, stems.samples, request.reuse)
         header = _header(request, found, generation)
         with (
             RunDir(request.run).judge(header, reopen=generation is not None) as store,
@@ -177,12 +177,12 @@ class _Road:
         self._source = source
         self._store = store
         self._pool = pool
-        self._local: Local[Job, Outcome] = Local(pool, go_together)
+        self._local: Local[Job, Outcome] = Local(pool)
         self._watch = watch
         self.tally = Tally()
         self._plans: dict[str, Plan] = {}
         self._calibrations = Calibrations(
-            request.verdict, request.limits, request.seed, self._put, self._local.put_last, apart=request.apart
+            request.verdict, request.limits, request.seed, self._put, self._local.put_last
         )
         self._held: dict[str, list[Unit]] = {}
         self._units: dict[int, Unit] = {}
@@ -226,7 +226,7 @@ class _Road:
                 self._pool.rest(self._source.pause_s)
             # Rows whose verdict is known already take no time to judge: nothing is waited for while they come.
             at_most_s = self._source.pause_s if waiting else _TICK_S if rows < BATCH_ROWS else _MOMENT_S
-            outcomes = self._local.run(at_most_s, coming=waiting)
+            outcomes = self._local.run(at_most_s)
             # What is counted is stored: the line that ends an interrupted run says so.
             with deferred():
                 for outcome in outcomes:
@@ -311,13 +311,11 @@ class _Road:
             self._submit(unit, settled.plan)
 
     def _put(self, job: Job) -> None:
-        self._local.put(job, job.referee.key if job.referee is not None else "")
+        self._local.put(job)
 
     def _submit(self, unit: Unit, plan: Plan) -> None:
         request = self._request
-        job = language.job(
-            unit.problem, unit.program, plan, request.limits, request.seed, self._tag(), company=not request.apart
-        )
+        job = language.job(unit.problem, unit.program, plan, request.limits, request.seed, self._tag())
         unit.job = msgspec.structs.replace(job, slice_s=min(SLICE_S, job.limits.timeout_s))
         unit.mode = plan.mode
         self._units[job.tag] = unit
@@ -333,17 +331,14 @@ class _Road:
             return
         job = unit.job
         whole = job.limits.timeout_s
-        if outcome.company and outcome.ended == "report" and not language.settles(outcome):
-            unit.job = language.apart(job, outcome)
-            self._put(unit.job)
-        elif outcome.ended in ("slice", "apart"):
-            unit.job = msgspec.structs.replace(language.asked_one_by_one(job), slice_s=whole)
+        if outcome.ended == "slice":
+            unit.job = msgspec.structs.replace(language.asked_one_by_one(job), slice_s=whole, reuse=False)
             self._local.put_last(unit.job)
         elif job.replayed and not language.settles(outcome):
             unit.job = language.asked_one_by_one(job)
             self._put(unit.job)
         elif needs_second_run(outcome) and job.tries < _TRIES - 1:
-            unit.job = msgspec.structs.replace(job, slice_s=whole, fresh=True, tries=job.tries + 1)
+            unit.job = msgspec.structs.replace(job, slice_s=whole, reuse=False, fresh=True, tries=job.tries + 1)
             self._local.put_last(unit.job)
         else:
             del self._units[outcome.tag]

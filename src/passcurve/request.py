@@ -52,8 +52,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     subset: bool = False
     strict: bool = False
     dedup: bool = True
-    apart: bool = False
-    """Each program runs in a process of its own, also one that can reach nothing but its own values."""
+    reuse: Literal["auto", "rewind", "fork"] = "auto"
+    """Where samples run: in processes that are put back from outside after each of them, or in a new one each; by
+    default put back where that works here."""
     seed: int = 0
     extract: str = DEFAULT
     """The policy by which texts become programs; ``docs/extraction.md`` has them all."""

@@ -17,6 +17,7 @@ Mode = Literal["referee", "shared", "none"]
 
 Clock = Literal["own", "wall"]
 Isolation = Literal["full", "restricted", "none"]
+Reuse = Literal["rewind", "fork"]
 Target = Literal["new_problems", "these_problems"]
 
 STATUSES: tuple[Status, ...] = (
@@ -393,6 +394,12 @@ class Jail(msgspec.Struct, frozen=True, kw_only=True):
     """Version of the interpreter that ran the samples."""
     packages: tuple[str, ...] = ()
     """Distributions visible to the samples, as ``name==version``."""
+    reuse: Reuse = "fork"
+    """Whether processes were put back from outside after each sample, or each sample got new ones."""
+    no_rewind: str = ""
+    """Why processes were not put back, where that was not asked for."""
+    fixed_addresses: bool = False
+    """Whether all samples find the same objects at the same addresses, in every run."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):

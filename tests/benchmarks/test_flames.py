@@ -33,7 +33,7 @@ USER = ("55aa [unknown]",)
 @pytest.fixture
 def source(tmp_path) -> Path:
     """Return a folder with a module of two functions, one of which waits."""
-    module = tmp_path / "passcurve" / "sandbox" / "commons.py"
+    module = tmp_path / "passcurve" / "sandbox" / "inside.py"
     module.parent.mkdir(parents=True)
     module.write_text("def work():\n    return 1\ndef wait():\n    poll.poll(3)\n")
     return tmp_path
@@ -49,21 +49,21 @@ def test_time_in_python_is_divided_as_seen_and_the_kernel_stands_beside_it(sourc
     script = FORK + sample(10, 5, *USER) + sample(20, 6, *USER) + sample(20, 2, *KERNEL_READ)
     script += sample(20, 1, *KERNEL_FAULT)
     inside = 'process 20:"python3 boot.py";'
-    main = "main (passcurve/sandbox/commons.py:1)"
+    main = "main (passcurve/sandbox/inside.py:1)"
     looked = raw("", "judge (passcurve/pipeline.py:9)", 7)
     looked += raw(inside, f"{main};a (x.py:1)", 2) + raw(inside, f"{main};b (x.py:5)", 1)
-    looked += raw(inside, f"{main};wait (passcurve/sandbox/commons.py:4)", 90)
+    looked += raw(inside, f"{main};wait (passcurve/sandbox/inside.py:4)", 90)
     spent = flames.spent(script, looked, source)
     assert spent == pytest.approx(
         {
             ("supervisor", "judge (passcurve/pipeline.py)"): 0.005,
-            ("commons", "a (x.py)"): 0.004,
-            ("commons", "b (x.py)"): 0.002,
-            ("commons", "kernel", "read"): 0.002,
-            ("commons", "kernel", "page fault"): 0.001,
+            ("samples", "a (x.py)"): 0.004,
+            ("samples", "b (x.py)"): 0.002,
+            ("samples", "kernel", "read"): 0.002,
+            ("samples", "kernel", "page fault"): 0.001,
         }
     )
-    assert flames.by_role(spent) == pytest.approx({"commons": 0.009, "supervisor": 0.005})
+    assert flames.by_role(spent) == pytest.approx({"samples": 0.009, "supervisor": 0.005})
 
 
 def test_time_of_the_profilers_is_not_counted(source):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from jailed import LIMITS, Jailed, jail_at
+from jailed import LIMITS, Jailed
 
 from passcurve.langs.calibrate import Calibrations, Settled
 from passcurve.langs.judge import VACUOUS
@@ -24,7 +24,7 @@ class Calibration:
 
     def _put(self, job: Job) -> None:
         self.jobs.append(job)
-        self._local.put(job, "")
+        self._local.put(job)
 
     def settle(self, *problems: Problem) -> list[Settled]:
         """Return what is settled of each problem, in their order."""
@@ -100,15 +100,8 @@ def test_wrong_everywhere(jail: Jailed):
 
 
 @pytest.mark.parametrize(("one", "status"), [(LOOPING, "timeout"), (DYING, "crash")])
-def test_broken(one: Problem, status: str):
+def test_broken(jail: Jailed, one: Problem, status: str):
     """One that loops or dies is a fault to be shown and no reason for shared mode: nothing else is tried."""
-    # A jail of its own, in which there is no commons yet, where it would be tried first.
-    with jail_at("auto") as jail:
-        check_broken(jail, one, status)
-
-
-def check_broken(jail: Jailed, one: Problem, status: str):
-    """Check what is settled about a reference that breaks, and how often it was run."""
     calibration = Calibration(jail, timeout_s=0.5 if one is LOOPING else 20.0)
     (settled,) = calibration.settle(one)
     assert ("referee", True, status) == (settled.plan.mode, settled.plan.fault, settled.verdict.status)

@@ -41,6 +41,11 @@ CHECKS = {
         "candidate(1)\nfor _ in range(10 ** 9):\n    try:\n        [].pop()\n    except:\n        pass",
         1,
     ),
+    "loops that catch all without a call": (
+        "candidate(1)\nwhile True:\n    try:\n        while True:\n            try:\n                x = 1\n"
+        "            except:\n                x = 2\n    except BaseException:\n        x = 3",
+        1,
+    ),
     "large": (f"for i in range(9):\n    candidate('x' * {recording.BYTES // 4})", 3),
 }
 
@@ -53,7 +58,7 @@ def check_of(body: str) -> str:
 def recorded(body: str) -> list[tuple]:
     """Return the arguments of the calls that are recorded."""
     calls = recording.record(None, check_of(body), "<tests>", "f", 7)
-    return [marshal.loads(call) for call in calls]
+    return [marshal.loads(call) for call in calls.known]
 
 
 @pytest.mark.parametrize("what", CHECKS)

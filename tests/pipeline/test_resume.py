@@ -81,24 +81,15 @@ def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed, kills):
 def targets(kind, processes, supervisor):
     """Return the ids of the processes of a kind: stems, zygotes (both halves of them) or what runs the tests."""
     every = processes(supervisor)
-    parents = {each.pid: each.parent for each in every}
     stems = [each.pid for each in every if each.parent == supervisor]
     if kind == "stem":
         return stems
-    outer = [each.pid for each in every if each.parent in stems]
-
-    def top(pid):
-        while parents.get(pid, supervisor) not in (supervisor, *stems):
-            pid = parents[pid]
-        return pid
-
-    # A zygote's second half is its child; samples and tests are children of that, and only samples are limited.
-    tests = [each for each in every if each.parent not in (supervisor, *stems, *outer) and not each.cpu_limited]
-    if kind == "tests":
-        return [each.pid for each in tests]
-    asked = {top(each.pid) for each in tests}
-    chosen = [pid for pid in outer if (pid in asked) is (kind == "referee")]
-    return [*chosen, *(each.pid for each in every if each.parent in chosen)]
+    # The stem of the samples is started first.  A zygote's second half is the child of its first, and the parent of
+    # what runs the tests.
+    stem = max(stems, default=0) if kind in ("referee", "tests") else min(stems, default=0)
+    outer = [each.pid for each in every if each.parent == stem]
+    inner = [each.pid for each in every if each.parent in outer]
+    return [each.pid for each in every if each.parent in inner] if kind == "tests" else [*outer, *inner]
 
 
 @pytest.mark.slow

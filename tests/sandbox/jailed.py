@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import pytest
 
 from passcurve.errors import IsolationError
@@ -41,11 +42,15 @@ IS_ONE = "def check(candidate):\n    assert candidate() == 1\n"
 
 @functools.cache
 def found(
-    level: str, limits: Limits = LIMITS, packages: tuple[str, ...] = ("numpy",), python: str | None = None
+    level: str,
+    limits: Limits = LIMITS,
+    packages: tuple[str, ...] = ("numpy",),
+    python: str | None = None,
+    reuse: str = "auto",
 ) -> tuple[tools.Toolchain, isolation.Probe]:
     """Return interpreter and isolation, tried once.  Raises IsolationError where there is none at that level."""
     toolchain = tools.find(python, (), packages)
-    return toolchain, isolation.find(level, toolchain, limits)
+    return toolchain, isolation.find(level, toolchain, limits, reuse=reuse)
 
 
 class Jailed:
@@ -57,10 +62,12 @@ class Jailed:
         limits: Limits = LIMITS,
         packages: tuple[str, ...] = ("numpy",),
         python: str | None = None,
+        reuse: str = "auto",
     ) -> None:
+        """``reuse``: 'rewind' demands that processes can be put back after each job, 'fork' makes new ones for each."""
         self.level = level
         self.limits = limits
-        self.toolchain, self.probe = found(level, limits, packages, python)
+        self.toolchain, self.probe = found(level, limits, packages, python, reuse)
         self.stems = Stems(self.toolchain, REFEREE_ROLE)
         self.pool = Pool(1, self.probe, self.toolchain, limits, self.stems)
         self._tags = itertools.count(1)
@@ -69,7 +76,7 @@ class Jailed:
         return self
 
     def __exit__(self, *_: object) -> None:
-        zygotes = [each for worker in self.pool._workers for each in (worker._jail, worker._tester.zygote) if each]
+        zygotes = [each for worker in self.pool._workers for each in worker._zygotes.values()]
         try:
             self.pool.close()
         finally:
@@ -89,13 +96,14 @@ class Jailed:
         plan: Plan = Plan(),  # noqa: B008 - frozen
         limits: Limits | None = None,
         problem_id: str = "",
-        company: bool = False,
+        reuse: bool = True,
     ) -> Job:
-        """Return the job that checks a program."""
+        """Return the job that checks a program; ``reuse``: it may run in processes that are put back."""
         problem = Problem(
             id=problem_id or f"T/{hash((test, prompt, name))}", prompt=prompt, entry_point=name, test=test
         )
-        return job(problem, program, plan, limits or self.limits, 0, next(self._tags), company=company)
+        wanted = job(problem, program, plan, limits or self.limits, 0, next(self._tags))
+        return msgspec.structs.replace(wanted, reuse=wanted.reuse and reuse)
 
     def run(self, wanted: Job) -> Outcome:
         """Run a job to its end."""
@@ -192,6 +200,6 @@ def until(wanted: Any, what: str, at_most_s: float = 20.0) -> Any:
 
 
 def zygote_of(process: int) -> int:
-    """Return the number of the process that forks, given the one that was started: its child where there is one."""
+    """Return the number of the zygote, given that of the process that was started: its child where there is one."""
     children = [each.pid for each in census() if each.parent == process]
     return children[0] if children else process

@@ -54,11 +54,7 @@ def unlimited(name: str, value: str) -> list[Edit]:
 
 
 LAYERS: dict[str, list[Edit]] = {
-    "pid": [
-        without(NAMESPACES, "    | kernel.CLONE_NEWPID\n"),
-        # In the host's namespace this would end whatever else the user runs.
-        (ZYGOTE, "os.kill(-1, signal.SIGKILL)", "raise ProcessLookupError"),
-    ],
+    "pid": [without(NAMESPACES, "    | kernel.CLONE_NEWPID\n")],
     "net": [without(NAMESPACES, "    | kernel.CLONE_NEWNET\n")],
     "ipc": [without(NAMESPACES, "    | kernel.CLONE_NEWIPC\n")],
     "uts": [without(NAMESPACES, "    | kernel.CLONE_NEWUTS\n")],
@@ -74,7 +70,7 @@ LAYERS: dict[str, list[Edit]] = {
     "noexec scratch": [(MOUNTS, "MS_NODEV | MS_NOEXEC, options)", "MS_NODEV, options)")],
     "landlock": [(LANDLOCK, "_RESTRICT_SELF, rules, 0)", "_RESTRICT_SELF, rules, 0) if False else None")],
     "broad": [(WATCH, "if _can_answer():", "if False:"), (WATCH, "seccomp.install_broad()", "pass")],
-    "narrow": [(ZYGOTE, "self._narrow.install(os.getpid())", "pass")],
+    "narrow": [(ZYGOTE, "else (self._narrow, pid)", "else (None, pid)")],
     "watcher": [(WATCH, "by_zygote = pid ==", "by_zygote = True or pid ==")],
     "capabilities": [(ZYGOTE, "kernel.drop_capabilities()", "pass")],
     "no new privileges": [(ZYGOTE, "kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)", "pass")],
@@ -139,7 +135,7 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
     """Return an attempt that looks from outside at a sample that sleeps."""
 
     def attempt(jail: Jailed) -> str:
-        jail.pool.start(0, jail.job("import time\ndef f():\n    time.sleep(0.4)\n    return 1\n", IS_ONE))
+        jail.pool.start(0, jail.job("import time\ndef f():\n    time.sleep(0.4)\n    return 1\n", IS_ONE, reuse=False))
         while not (there := samples(jail)):
             if jail.pool.wait(0.01):
                 return "refused"  # it could not even begin
@@ -156,7 +152,7 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
 def samples(jail: Jailed) -> list[int]:
     """Return the sample of a jail, told by the bound on its CPU time."""
     there = []
-    zygote = jail.pool._workers[0]._jail
+    zygote = jail.pool._workers[0]._zygotes.get("jail")
     # Between two of them there is none.
     for each in descendants(zygote.pid) if zygote is not None else ():
         with contextlib.suppress(OSError):
@@ -188,9 +184,9 @@ def outlive(victim: str) -> Callable[[Jailed], str]:
     """Return an attempt of what a zygote has started to go on when that was killed."""
 
     def attempt(jail: Jailed) -> str:
-        jail.pool.start(0, jail.job("import time\ndef f():\n    time.sleep(3)\n    return 1\n", IS_ONE))
-        outer = jail.pool._workers[0]._jail.pid
-        sample = until(lambda: samples(jail), "the sample")[0]
+        jail.pool.start(0, jail.job("import time\ndef f():\n    time.sleep(3)\n    return 1\n", IS_ONE, reuse=False))
+        sample = until(lambda: jail.pool.wait(0.01) or samples(jail), "the sample")[0]
+        outer = jail.pool._workers[0]._zygotes["jail"].pid
         time.sleep(0.1)
         os.kill(outer if victim == "outer" else read_process(sample).parent, signal.SIGKILL)
         time.sleep(0.5)

@@ -222,7 +222,7 @@ except PasscurveError as error:
     print(error)
 """
 LANDLOCK = ("sandbox/layers/landlock.py", "_RESTRICT_SELF, rules, 0)", "_RESTRICT_SELF, rules, 0) if False else None")
-NARROW = ("sandbox/zygote.py", "self._narrow.install(os.getpid())", "pass")
+NARROW = ("sandbox/zygote.py", "else (self._narrow, pid)", "else (None, pid)")
 BROAD = ("sandbox/layers/watch.py", "seccomp.install_broad()", "pass")
 UNWATCHED = ("sandbox/layers/watch.py", "if _can_answer():", "if False:")
 RULES = ("sandbox/layers/landlock.py", "_allow(rules, path, _READ & known)", "_allow(rules, '/', _READ & known)")
@@ -231,7 +231,7 @@ PID = ("sandbox/layers/seccomp.py", 'for name in ("kill", "tgkill"):', 'for name
 FORK = ("sandbox/layers/seccomp.py", "_threads(refuse)", "_threads(_ALLOW)")
 SOCKET = ("sandbox/layers/seccomp.py", "SAMPLE | ZYGOTE)", "SAMPLE | ZYGOTE | {'socket'})")
 WATCHED_FORK = ("sandbox/layers/seccomp.py", "_threads(_HAND_OVER)", "_threads(_ALLOW)")
-WATCHED_SOCKET = ("sandbox/layers/seccomp.py", "name in sorted(TELLING) if", "name in sorted(TELLING - {'socket'}) if")
+WATCHED_SOCKET = ("sandbox/layers/seccomp.py", "sorted(TELLING - bounded", "sorted(TELLING - {'socket'} - bounded")
 REFUSE_NOTHING = (
     "sandbox/layers/seccomp.py",
     "    program.give(refuse)\n    return program.code",

@@ -1,4 +1,4 @@
-"""The two filters as the kernel would run them, on a machine of twenty lines that is written here."""
+"""The filters as the kernel would run them, on a machine of twenty lines that is written here."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 
-from passcurve.sandbox.kernel import CLONE_THREAD
+from passcurve.sandbox.kernel import CLONE_PARENT, CLONE_THREAD, OURS
 from passcurve.sandbox.layers import watch
-from passcurve.sandbox.layers.seccomp import SAMPLE, TELLING, ZYGOTE, Narrow, broad
+from passcurve.sandbox.layers.seccomp import CLEAN, SAMPLE, TELLING, ZYGOTE, Narrow, Strict, broad
 from passcurve.sandbox.layers.syscalls import numbers
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOWED, KILLED, ASKED = "allowed", "killed", "asked"
 PID = 4321
+LOWEST = 5
+"""The first descriptor that a process which is put back may close."""
 
 
 def run(code: bytes, number: int, machine: str, arguments: tuple[int, ...], architecture: int | None = None) -> int:
@@ -50,8 +52,16 @@ def said(action: int) -> str:
 def narrow(machine: str, **options: bool) -> bytes:
     """Return the filter of a child whose pid is PID."""
     made = Narrow(machine, **options)
-    for place in made._pid_places:
+    for place in made._places:
         struct.pack_into("<I", made._code, place, PID)
+    return made._code.raw
+
+
+def strict(machine: str) -> bytes:
+    """Return the filter of a process that is put back, which may close descriptors from LOWEST on."""
+    made = Strict(machine)
+    for place in made._places:
+        struct.pack_into("<I", made._code, place, LOWEST)
     return made._code.raw
 
 
@@ -64,6 +74,7 @@ class Filters:
         self.table = numbers(machine)
         self._broad = broad(machine, watched=watched)
         self._narrow = narrow(machine, watched=watched, **options)
+        self._strict = strict(machine)
 
     def number(self, call: str | int) -> int:
         """Return the number of a call."""
@@ -78,9 +89,14 @@ class Filters:
 
     def sample(self, call: str | int, *arguments: int, **options: Any) -> str:
         """Say what both filters do with a call: the stricter action wins."""
-        actions = [
-            run(code, self.number(call), self.machine, arguments, **options) for code in (self._broad, self._narrow)
-        ]
+        return self._through(self._narrow, call, *arguments, **options)
+
+    def kept(self, call: str | int, *arguments: int, **options: Any) -> str:
+        """Say what the broad and the strict filter do with a call of a process that is put back."""
+        return self._through(self._strict, call, *arguments, **options)
+
+    def _through(self, second: bytes, call: str | int, *arguments: int, **options: Any) -> str:
+        actions = [run(code, self.number(call), self.machine, arguments, **options) for code in (self._broad, second)]
         answer = said(min(actions, key=lambda action: action - (1 << 32) if action >> 31 else action))
         if answer == ASKED:
             return ALLOWED if call in ("kill", "tgkill") and arguments[0] == PID else "EPERM"
@@ -214,6 +230,100 @@ def test_processes_and_threads(filters: Filters):
     assert "ENOSYS" == filters.sample("clone3", 1 << 40, 88)
 
 
+MARKED = {
+    "clone": (CLONE_PARENT | 17 | OURS,),
+    "ptrace": (16, PID | OURS, 0, 0),
+    "userfaultfd": (0o2000001 | OURS,),
+}
+"""Calls that a zygote and its template make, which carry our mark."""
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_our_mark(filters: Filters, name: str):
+    """A call with our mark goes through for the zygote; a child that knows the mark is refused, or killed, with it."""
+    assert ALLOWED == filters.zygote(name, *MARKED[name])
+    assert "EPERM" == filters.sample(name, *MARKED[name])
+    assert KILLED == filters.kept(name, *MARKED[name])
+    thread = (CLONE_THREAD | 0x3D0F00 | OURS,)
+    assert "EPERM" == filters.sample("clone", *thread)
+    assert KILLED == filters.kept("clone", *thread)
+
+
+@pytest.mark.parametrize("name", ["ptrace", "userfaultfd"])
+def test_without_our_mark(filters: Filters, name: str):
+    """Without all of our mark, in its place, such a call is refused to the zygote as to anybody."""
+    at = {"ptrace": 1, "userfaultfd": 0}[name]
+    for arguments in (MARKED[name], MARKED[name][::-1]):
+        for mark in (0, OURS >> 32, OURS ^ 1 << 32, OURS ^ 1 << 63):
+            changed = [argument & 0xFFFFFFFF for argument in arguments]
+            changed[at] = changed[at] & 0xFFFFFFFF | mark if mark >> 32 else mark
+            assert "EPERM" == filters.zygote(name, *changed)
+
+
+def kept_arguments(name: str) -> tuple[int, ...]:
+    """Return arguments with which a call leaves nothing behind."""
+    return {
+        "openat": (-100, 0x7F0000001000, 0o2000000),
+        "close": (LOWEST,),
+        "ioctl": (1, 0x5401),
+        "fcntl": (3, 3),
+        "futex": (0x7F0000001000, 128),
+    }.get(name, ())
+
+
+def test_a_process_that_is_put_back_may(filters: Filters):
+    """Calls that leave nothing behind are allowed; they are allowed to all other samples as well."""
+    there = [name for name in CLEAN if name in filters.table]
+    assert len(there) >= 38
+    assert {ALLOWED} == {filters.kept(name, *kept_arguments(name)) for name in there}
+    assert set() == set(CLEAN) - SAMPLE
+
+
+def test_a_process_that_is_put_back_may_not(filters: Filters):
+    """Any other call, known or not, is the end of the process: whatever it would have changed, nobody can see it."""
+    others = filters.table.keys() - set(CLEAN)
+    unknown = set(range(max(filters.table.values()) + 100)) - set(filters.table.values())
+    for arguments in ((), (1, 1, 1, 1, 1, 1), BOUNDED["clone"], (PID, 15)):
+        assert {KILLED} == {filters.kept(call, *arguments) for call in (*others, *unknown)}
+    for name in others & BOUNDED.keys():
+        assert KILLED == filters.kept(name, *BOUNDED[name])
+
+
+def test_files_of_a_process_that_is_put_back(filters: Filters):
+    """It may open files to read and nothing else, and close what it has opened and nothing below."""
+    for flags in (0, 0o2000000, 0o200000, 0o400000, 0o100000, 0o4000, 0o2704000):
+        assert ALLOWED == filters.kept("openat", -100, 1, flags)
+    # To write, to write and read, to make, to truncate, to append, for a path alone, without a name, asynchronously.
+    for flags in (1, 2, 3, 0o100, 0o1000, 0o2000, 0o10000000, 0o20200000, 0o20000, 0o2000001):
+        assert KILLED == filters.kept("openat", -100, 1, flags)
+    for descriptor in (LOWEST, LOWEST + 1, 63, 0xFFFFFFFF):
+        assert ALLOWED == filters.kept("close", descriptor)
+    assert {KILLED} == {filters.kept("close", descriptor) for descriptor in range(LOWEST)}
+
+
+def test_locks_of_a_process_that_is_put_back(filters: Filters):
+    """It may wait and wake; no call on a lock that the kernel remembers goes through."""
+    honest = {0, 1, 128, 129, 137, 265, 138, 393}
+    assert honest == {call for call in range(1024) if filters.kept("futex", 1, call) == ALLOWED}
+    assert {KILLED} == {filters.kept("futex", 1, call) for call in set(range(1024)) - honest}
+
+
+def test_descriptors_of_a_process_that_is_put_back(filters: Filters):
+    """It may ask of a descriptor what it is, and change nothing of it."""
+    assert {1, 3} == {command for command in range(2048) if filters.kept("fcntl", 3, command) == ALLOWED}
+    assert {KILLED} == {filters.kept("fcntl", 3, command) for command in (0, 2, 4, 1030, 1031)}
+    assert ALLOWED == filters.kept("ioctl", 0, 0x5401)
+    assert {KILLED} == {filters.kept("ioctl", 0, command) for command in (0x5402, 0x5413, 0x541B, 0x5421, 0x5450)}
+
+
+@pytest.mark.parametrize("command", [0xC018AA3F, 0xC020AA00, 0x8010AA01, 0xC0606610])
+def test_how_writes_are_noted(filters: Filters, command: int):
+    """What the zygote commands to have writes noted is refused to every sample."""
+    assert ALLOWED == filters.zygote("ioctl", 9, command)
+    assert "ENOTTY" == filters.sample("ioctl", 9, command)
+    assert KILLED == filters.kept("ioctl", 9, command)
+
+
 @pytest.mark.parametrize("pid", [0, 1, -1, PID + 1, PID - 1, -PID, 1 << 31])
 def test_kill(filters: Filters, pid: int):
     """A sample may signal itself and nobody else: no other process, no group, not everybody."""
@@ -302,6 +412,7 @@ def test_x32_is_killed():
     filters = Filters("x86_64")
     for number in (0x40000000, 0x40000000 + 39, 0x40000000 + 520, 0xFFFFFFFF):
         assert KILLED == filters.sample(number)
+        assert KILLED == filters.kept(number)
 
 
 @pytest.mark.parametrize("foreign", [0x40000003, 0x40000028, 0xC00000F3, 0, 0xFFFFFFFF])
@@ -309,6 +420,7 @@ def test_foreign_architectures_are_killed(filters: Filters, foreign: int):
     """A call through the gate of another architecture ends the program, whatever its number."""
     for name in ("read", "exit", "ptrace"):
         assert KILLED == filters.sample(name, architecture=foreign)
+        assert KILLED == filters.kept(name, architecture=foreign)
     other = next(value for machine, value in MACHINES.items() if machine != filters.machine)
     assert KILLED == filters.sample("read", architecture=other)
 
@@ -319,11 +431,13 @@ def test_unknown_machines():
         broad("riscv64")
     with pytest.raises(KeyError):
         Narrow("riscv64")
+    with pytest.raises(KeyError):
+        Strict("riscv64")
 
 
 def test_programs_are_well_formed(filters: Filters):
     """Every program is short enough for the kernel, jumps only forward within itself, and ends with a verdict."""
-    for code in (filters._broad, filters._narrow):
+    for code in (filters._broad, filters._narrow, filters._strict):
         instructions = list(struct.iter_unpack("<HBBI", code))
         assert len(instructions) <= 4096
         assert 0x06 == instructions[-1][0]

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from passcurve.sandbox import wire
+from passcurve.sandbox.frames import FrameBuffer
 from passcurve.sandbox.wire import (
     Closed,
     Decoder,
     Encoder,
-    FrameBuffer,
     Handle,
     TooMuchError,
     WireError,
@@ -550,13 +550,15 @@ def test_descriptors_come_along():
         assert (b"end" * 1000, []) == wire.receive_frame_and_descriptors(theirs, 3000)
 
 
-def test_a_value_in_a_file():
-    """A value in a nameless file is read back exactly, by its descriptor alone, which is closed."""
+def test_a_frame_in_a_file():
+    """A frame in a nameless file is read back exactly, however large, as from a line."""
     value = {"program": b"x" * 3_000_000, "seed": 7, "text": "\ud800"}
-    fd = wire.write_file(value)
-    assert exact(value) == exact(wire.read_file(fd))
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(fd)
+    fd = wire.write_file(wire.frame(wire.encode(value)))
+    try:
+        assert exact(value) == exact(wire.decode(wire.receive_frame(fd, 4_000_000)))
+        assert b"" == os.read(fd, 1)
+    finally:
+        os.close(fd)
 
 
 def test_the_end_of_a_line_with_descriptors():

@@ -18,16 +18,21 @@ import pytest
 from jailed import IS_ONE, LIMITS, ONE, Jailed, Process, census, descendants, jail_at, need, until
 
 from passcurve.langs.judge import needs_second_run
-from passcurve.sandbox.stems import KilledError
+from passcurve.sandbox import exits
+from passcurve.sandbox.stems import SAMPLE_ROLES, KilledError
 from passcurve.sandbox.zygotes import Zygote
 
 SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"
 
 
-@pytest.fixture(params=["full", "restricted"])
+@pytest.fixture(
+    params=[(level, reuse) for level in ("full", "restricted") for reuse in ("rewind", "fork")],
+    ids=lambda param: "-".join(param),
+)
 def jail(request: pytest.FixtureRequest) -> Iterator[Jailed]:
-    """Return a jail of each level that nobody has used before."""
-    with jail_at(request.param) as jail:
+    """Return a jail of each level that nobody has used before, with and without processes that are put back."""
+    level, reuse = request.param
+    with jail_at(level, reuse=reuse) as jail:
         yield jail
 
 
@@ -37,25 +42,43 @@ def family(pid: int) -> list[Process]:
 
 
 def zygote(jail: Jailed, name: str) -> tuple[Process, Process]:
-    """Return the process that was started for a zygote, and the one that forks."""
+    """Return the process that was started for a zygote, and the zygote."""
     (worker,) = jail.pool._workers
-    started = (worker._jail if name == "jail" else worker._tester.zygote).pid
-    members = family(started)
+    members = family(worker._zygotes[name].pid)
     return members[0], members[1]
 
 
+def children(jail: Jailed, name: str) -> list[Process]:
+    """Return the children of a zygote by age: its template, the one that is kept where there is one, then a job's."""
+    zygote_pid = zygote(jail, name)[1].pid
+    return sorted(
+        (each for each in census() if each.parent == zygote_pid), key=lambda each: (int(each.started), each.pid)
+    )
+
+
+def at_work(jail: Jailed, name: str) -> list[Process]:
+    """Return the child of a zygote that is at work in a job of its own, if there is one."""
+    others = 1 if jail.probe.reuse == "fork" else 2
+    found = children(jail, name)
+    assert len(found) <= others + 1
+    return found[others:]
+
+
 def child(jail: Jailed, name: str) -> Process:
-    """Return the child of a zygote that is at work."""
-    forks = zygote(jail, name)[1]
-    (one,) = until(lambda: [each for each in census() if each.parent == forks.pid], f"a child of the {name}")
+    """Wait for such a child and return it."""
+    (one,) = until(lambda: at_work(jail, name), f"a child of the {name}")
     return one
 
 
 def start(jail: Jailed, program: str = SLEEP, test: str = IS_ONE) -> None:
-    """Start a job and wait until its program is being run."""
-    jail.pool.start(0, jail.job(program, test))
-    child(jail, "jail")
-    child(jail, "referee")
+    """Start a job and wait until its program is being run, in processes of its own."""
+    jail.pool.start(0, jail.job(program, test, reuse=False))
+
+    def runs() -> bool:
+        assert [] == jail.pool.wait(0.02)
+        return bool(at_work(jail, "jail") and at_work(jail, "referee"))
+
+    until(runs, "both processes of a job")
     # The referee has been forked last, and takes the sample's line when it is ready.
     assert [] == jail.pool.wait(0.1)
 
@@ -128,20 +151,22 @@ def test_the_code_of_an_exit(jail: Jailed):
 
 
 def test_a_new_order_before_the_last_child_is_reaped(jail: Jailed):
-    """A referee's zygote that hears of the next problem before it has seen its child's death serves all that follow."""
-    assert jail.check(ONE, IS_ONE).passed
-    forks, dying = zygote(jail, "referee")[1], child(jail, "referee")
-    os.kill(forks.pid, signal.SIGSTOP)
-    until(lambda: "T" in Path(f"/proc/{forks.pid}/stat").read_text().rpartition(")")[2].split()[0], "the stop")
-    os.kill(dying.pid, signal.SIGKILL)
-    until(lambda: not dying.alive, "the death of the referee")
-    jail.pool.start(0, jail.job(ONE, IS_ONE, problem_id="second"))
-    os.kill(forks.pid, signal.SIGCONT)
-    assert "passed" == jail.end().report["status"]
+    """A zygote that hears of the next job before it has seen its child's death serves all that follow."""
     limits = msgspec.structs.replace(LIMITS, timeout_s=2.0)
-    for name in ("third", "fourth"):
-        outcome = jail.run(jail.job(ONE, IS_ONE, problem_id=name, limits=limits))
-        assert ("report", "passed") == (outcome.ended, (outcome.report or {}).get("status")), outcome
+    for name in ("jail", "referee"):
+        start(jail)
+        forks, dying = zygote(jail, name)[1], child(jail, name)
+        stat = Path(f"/proc/{forks.pid}/stat")
+        os.kill(forks.pid, signal.SIGSTOP)
+        until(lambda stat=stat: "T" in stat.read_text().rpartition(")")[2].split()[0], "the stop")
+        os.kill(dying.pid, signal.SIGKILL)
+        until(lambda dying=dying: not dying.alive, "the death of the child")
+        jail.pool.wait(0.1)
+        os.kill(forks.pid, signal.SIGCONT)
+        assert needs_second_run(jail.end())
+        for key in ("second", "third", "fourth"):
+            outcome = jail.run(jail.job(ONE, IS_ONE, problem_id=key, limits=limits, reuse=False))
+            assert ("report", "passed") == (outcome.ended, (outcome.report or {}).get("status")), outcome
 
 
 def test_fresh_zygotes(jail: Jailed):
@@ -177,9 +202,10 @@ def test_nothing_stays_behind(jail: Jailed):
         "import threading, time\n[threading.Thread(target=time.sleep, args=(60,)).start() for _ in range(3)]\n" + SLEEP,
     )
     mine = [each for name in ("jail", "referee") for each in family(zygote(jail, name)[0].pid)]
-    assert len(mine) >= (6 if jail.level == "full" else 4)
+    # For each zygote: what waits for it, itself, the template, the one that is kept, and the job's.
+    assert len(mine) == (10 if jail.probe.reuse == "rewind" else 8)
     (worker,) = jail.pool._workers
-    folders = [each._folder for each in (worker._jail, worker._tester.zygote)]
+    folders = [each._folder for each in worker._zygotes.values()]
     jail.pool.close()
     until(lambda: not [each for each in mine if each.alive], "the end of everything")
     assert [] == [folder for folder in folders if folder and Path(folder).exists()]
@@ -219,7 +245,8 @@ def test_the_supervisor_is_killed(level: str):
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env) as supervisor:
         assert b"running\n" == supervisor.stdout.readline()
         mine = descendants(supervisor.pid)
-        assert len(mine) >= (6 if level == "full" else 4)
+        # For each zygote: what waits for it, itself, the template, and the job's; and the stems.
+        assert len(mine) >= 10
         supervisor.kill()
     try:
         until(lambda: not [each for each in mine if each.alive], "the end of everything")
@@ -338,6 +365,28 @@ def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
             pass
         finally:
             zygote.close()
+
+
+def test_children_that_are_killed_at_once(jail: Jailed):
+    """A child that is killed before it has read what it is to be leaves nothing to the next one: each ends as told."""
+    jail.pool.close()
+    zygote = Zygote(jail.stems.samples, jail.probe.walls, jail.toolchain, jail.limits, None)
+    tags = list(range(1, 201))
+    ended: list[int] = []
+    try:
+        zygote.wait_ready()
+        zygote.line.settimeout(10.0)
+        with Path("/dev/null").open("rb") as nothing:
+            for tag in tags:
+                order = {"do": "run", "role": SAMPLE_ROLES[0], "tag": tag, "cpu": 0}
+                assert zygote.send(order, [nothing.fileno(), nothing.fileno()])
+                time.sleep(tag % 20 * 0.0001)
+                assert zygote.send({"do": "end"})
+                while len(ended) < tag:
+                    ended += [exits.unpack(each)["tag"] for each in zygote.frames.feed(zygote.line.recv(1 << 16))]
+    finally:
+        zygote.close()
+    assert tags == ended
 
 
 def test_a_stem_is_interrupted(jail: Jailed):

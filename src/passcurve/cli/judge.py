@@ -12,7 +12,7 @@ import typer
 from passcurve import config
 from passcurve.bench import resolve
 from passcurve.cli.output import say_all, say_json, tell, told
-from passcurve.cli.verdicts import Clock, Isolation, VerdictMode, exit_code, lines, parse_gate, record, warn
+from passcurve.cli.verdicts import Clock, Isolation, Reuse, VerdictMode, exit_code, lines, parse_gate, record, warn
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Benchmark, Limits
 
@@ -45,7 +45,9 @@ def judge(
         None, help="Interpreter of the samples; default: the one that runs passcurve."
     ),
     dedup: bool = typer.Option(True, "--dedup/--no-dedup", help="Run identical programs of a problem once."),
-    apart: bool = typer.Option(False, "--apart", help="Give every program a process of its own."),
+    reuse: Reuse = typer.Option(
+        Reuse.auto, help="rewind: processes are put back after each sample; fork: each sample gets new ones."
+    ),
     run: Optional[Path] = typer.Option(None, help="Run directory; default: SAMPLES.passcurve."),
     results: Optional[Path] = typer.Option(
         None, help="Where the rows with verdicts go; default: SAMPLES_results.jsonl."
@@ -93,7 +95,7 @@ def judge(
             subset=subset,
             strict=strict,
             dedup=dedup,
-            apart=apart,
+            reuse=reuse.value,
             extract=extract,
             follow_s=idle if follow else None,
             ended=spool.ended if spool is not None and follow else None,

@@ -14,7 +14,7 @@ from passcurve import __version__, config, registry
 from passcurve.bench import prompts, resolve
 from passcurve.bench.choose import choose_problems
 from passcurve.cli.output import say_all, say_json, tell, told
-from passcurve.cli.verdicts import Clock, Isolation, VerdictMode, exit_code, lines, parse_gate, record, warn
+from passcurve.cli.verdicts import Clock, Isolation, Reuse, VerdictMode, exit_code, lines, parse_gate, record, warn
 from passcurve.errors import UsageError
 from passcurve.types import Decoding, Generation, Limits, Prices
 
@@ -83,7 +83,9 @@ def run(
         None, help="Interpreter of the samples; default: the one that runs passcurve."
     ),
     dedup: bool = typer.Option(True, "--dedup/--no-dedup", help="Run identical programs of a problem once."),
-    apart: bool = typer.Option(False, "--apart", help="Give every program a process of its own."),
+    reuse: Reuse = typer.Option(
+        Reuse.auto, help="rewind: processes are put back after each sample; fork: each sample gets new ones."
+    ),
     run: Optional[Path] = typer.Option(None, help="Run directory; default: named by benchmark, model, temperature."),
     results: Optional[Path] = typer.Option(
         None, help="Where the rows with verdicts go; default: in the run directory."
@@ -172,7 +174,7 @@ def run(
                 python=python,
                 problems=problems,
                 dedup=dedup,
-                apart=apart,
+                reuse=reuse.value,
                 extract=extract or ("auto" if style.chat else "raw"),
             )
             backend = kind.open(words, settings)

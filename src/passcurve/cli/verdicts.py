@@ -21,6 +21,14 @@ class VerdictMode(StrEnum):
     shared = "shared"
 
 
+class Reuse(StrEnum):
+    """What becomes of a process after a sample."""
+
+    auto = "auto"
+    rewind = "rewind"
+    fork = "fork"
+
+
 class Isolation(StrEnum):
     """How strong the walls must be."""
 
@@ -77,6 +85,12 @@ def warn(result: Any, samples: str) -> None:
         tell(f"passcurve: {line}")
     if result.jail.isolation != "full":
         tell(f"passcurve: isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
+    if result.jail.no_rewind:
+        tell(f"passcurve: each sample gets new processes, which is slower: {result.jail.no_rewind}")
+    if not result.jail.fixed_addresses:
+        tell(
+            "passcurve: addresses cannot be fixed here; verdicts of programs that depend on them may vary between runs"
+        )
     if not result.own_clock:
         tell("passcurve: a sample's own time cannot be measured here, so its wall time counts; verdicts depend on load")
     if result.owed:

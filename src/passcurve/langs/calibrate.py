@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from passcurve.langs.judge import VACUOUS, judge, needs_second_run
-from passcurve.langs.python import COMPANY_CPU_S, Plan, job, reference_program, settles
+from passcurve.langs.python import Plan, job, reference_program
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Limits, Problem, SampleKey, Verdict
 
@@ -21,10 +21,6 @@ _LADDER: dict[Wanted, tuple[Plan, ...]] = {
     "shared": (Plan(mode="shared"),),
 }
 """Ways of checking, best first: the first one under which the reference solution passes is taken."""
-
-_AT_LEAST_S, _SLOWER = 0.05, 4.0
-"""Most samples take no longer than the reference solution; one that takes so much longer is most likely in a loop, and
-its time in company is lost."""
 
 _TRIES = 2
 _UNSOLVED = "no reference solution to calibrate with"
@@ -79,9 +75,6 @@ class _Climb:
         return Settled(problem=self.problem, plan=plan, verdict=self._first)
 
     def _settled(self, trial: Plan, verdict: Verdict | None) -> Settled:
-        if verdict is not None and verdict.passed and trial.mode == "referee" and not trial.write_back:
-            company_s = min(COMPANY_CPU_S, _AT_LEAST_S + _SLOWER * verdict.cpu_s)
-            trial = msgspec.structs.replace(trial, company_s=company_s)
         note = _UNSOLVED if self._unsolved else ""
         if trial.write_back:
             note = "what samples do to their arguments is handed back to the tests"
@@ -108,10 +101,7 @@ class Calibrations:
         seed: int,
         put: Callable[[Job], None],
         put_last: Callable[[Job], None],
-        *,
-        apart: bool = False,
     ) -> None:
-        self._apart = apart
         self._wanted, self._limits, self._seed = wanted, limits, seed
         self._put, self._put_last = put, put_last
         self._climbs: dict[int, tuple[_Climb, Job]] = {}
@@ -133,13 +123,8 @@ class Calibrations:
     def take(self, outcome: Outcome) -> Settled | None:
         """Take an outcome; return what it settles, if anything."""
         climb, last = self._climbs.pop(outcome.tag)
-        if outcome.company and not settles(outcome):
-            again = msgspec.structs.replace(last, company=False)
-            self._climbs[again.tag] = (climb, again)
-            self._put(again)
-            return None
         if needs_second_run(outcome) and last.tries < _TRIES - 1:
-            again = msgspec.structs.replace(last, fresh=True, tries=last.tries + 1)
+            again = msgspec.structs.replace(last, reuse=False, fresh=True, tries=last.tries + 1)
             self._climbs[again.tag] = (climb, again)
             self._put_last(again)
             return None
@@ -163,7 +148,6 @@ class Calibrations:
             self._seed,
             self._tag,
             record=record,
-            company=record and not self._apart,
         )
         self._climbs[trial.tag] = (climb, trial)
         self._put(trial)
@@ -172,10 +156,13 @@ class Calibrations:
 def _with_calls(settled: Settled, outcome: Outcome) -> Settled:
     """Return the same with the calls that were recorded, if any."""
     try:
-        calls = base64.b64decode((outcome.report or {}).get("recorded", ""), validate=True)
+        calls, asked = (
+            base64.b64decode((outcome.report or {}).get(name, ""), validate=True) for name in ("recorded", "asked")
+        )
     except (TypeError, ValueError):
         return settled
     if settled.plan.fault or not calls:
         return settled
     whole = bool((outcome.report or {}).get("whole"))
-    return msgspec.structs.replace(settled, plan=msgspec.structs.replace(settled.plan, calls=calls, whole=whole))
+    plan = msgspec.structs.replace(settled.plan, calls=calls, asked=asked, whole=whole)
+    return msgspec.structs.replace(settled, plan=plan)

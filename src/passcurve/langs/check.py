@@ -6,16 +6,16 @@ tests and of data, and of nothing else that the sample did.
 
 from __future__ import annotations
 
+import marshal
 import random
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from passcurve.langs import recording
 from passcurve.langs.wording import TEST_NAME, TEXT_CHARACTERS, bounded, message_of, shown, test_line
-from passcurve.sandbox.closed import is_closed
+from passcurve.sandbox.frames import FrameReader
 from passcurve.sandbox.inside import flatten
 from passcurve.sandbox.raised import describe, rebuild
-from passcurve.sandbox.reply import GROWN_BYTES, NO_MORE, Replies
 from passcurve.sandbox.wire import (
     Closed,
     Decoder,
@@ -23,7 +23,6 @@ from passcurve.sandbox.wire import (
     Handle,
     TooMuchError,
     WireError,
-    receive_frame,
     send_frame,
 )
 
@@ -36,24 +35,25 @@ PROMPT_NAME = "<prompt>"
 
 
 class Bench:
-    """A problem ready to be run again and again: its code is compiled once."""
+    """A problem ready to be run: its code is compiled, here or in an earlier process that had run nothing of it."""
 
     def __init__(self, setup: dict[str, Any]) -> None:
         self.entry_point = setup["entry_point"]
         self.seed = setup["seed"]
         self.test = setup["test"].decode("utf-8", "surrogatepass")
-        self.prompt = compile_prompt(setup["prompt"].decode("utf-8", "surrogatepass"))
-        self.fault = ""
-        self.closed = False
-        """Whether its code can reach nothing but its own values: then the next problem needs no other process."""
+        self.compiled = b""
+        """The code as another process can take it; nothing when it was given to us."""
+        if setup["code"]:
+            self.prompt, self.code, self.fault = marshal.loads(setup["code"])
+            return
+        self.prompt, self.code, self.fault = compile_prompt(setup["prompt"].decode("utf-8", "surrogatepass")), None, ""
         try:
             self.code = compile(self.test, TEST_NAME, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             self.fault = "the tests do not compile: %s" % error
-        else:
-            self.closed = is_closed(self.code) and (self.prompt is None or is_closed(self.prompt))
+        self.compiled = marshal.dumps((self.prompt, self.code, self.fault))
 
-    def recorded(self) -> list[bytes]:
+    def recorded(self) -> recording.Recorded:
         """Return the calls that the tests make whatever is returned."""
         return recording.record(self.prompt, self.test, TEST_NAME, self.entry_point, self.seed)
 
@@ -110,11 +110,18 @@ class Check:
     """One sample against the tests of one problem.
 
     ``replayed``: the calls that the sample makes unasked.  It sends their outcomes in order, and each is taken when the
-    tests come to that very call.
+    tests come to that very call.  ``asks``: it can be asked more.
     """
 
     def __init__(
-        self, descriptor: int, output_bytes: int, write_back: bool, replayed: list[bytes], record: bool
+        self,
+        descriptor: int,
+        output_bytes: int,
+        replayed: list[bytes],
+        *,
+        asks: bool = True,
+        write_back: bool = False,
+        record: bool = False,
     ) -> None:
         self._fd = descriptor
         self._left = output_bytes
@@ -126,9 +133,8 @@ class Check:
         self._arguments: list[Any] = []
         self._encode = Encoder(self._reduce).encode
         self._decode = Decoder(self._resolve, DECODED_VALUES).decode
-        self._replies: Replies | None = None
-        """Of the commons, when the sample is there."""
-        self._live = True
+        self._asks = asks
+        self._take = FrameReader(descriptor).take
         self._stop: tuple[str, str] | None = None
         self._last: _LastCall | None = None
         self._raised: BaseException | None = None
@@ -141,22 +147,6 @@ class Check:
     def asked(self) -> int:
         """How often anything was asked of the sample, where that is recorded."""
         return len(self._asked)
-
-    def run_in_company(self, bench: Bench, number: int, live: bool, replies: Replies) -> dict[str, Any]:
-        """Return the report on a program that runs in the commons.
-
-        All that it says unasked comes in one piece; questions are answered there only where that was said to be
-        ``live``.  The report says whether the next program's reply is what comes next, from a process that is no
-        larger than it was.
-        """
-        self._replies, self._live = replies, live
-        replies.begin(number)
-        report = self.run(bench)
-        report["cpu_ns"], report["memory"] = replies.cpu_ns, replies.memory_bytes
-        report["in_step"] = replies.in_step and replies.grown_bytes <= GROWN_BYTES
-        if live and replies.in_step and report["status"] != "alone":
-            replies.ask(NO_MORE)
-        return report
 
     def run(self, bench: Bench) -> dict[str, Any]:
         """Return the report: a status and what it rests on."""
@@ -191,12 +181,12 @@ class Check:
             return self._report("benchmark", "the tests never call %s" % bench.entry_point)
         return self._report("passed", "")
 
-    def foreseen(self, recorded: list[bytes]) -> list[bytes]:
-        """Return those of the recorded calls, from the first on, that this check has made."""
+    def foreseen(self, recorded: list[bytes]) -> int:
+        """Return how many of the recorded calls, from the first on, this check has made."""
         made = 0
         while made < min(len(recorded), len(self._asked)) and recorded[made] == self._asked[made]:
             made += 1
-        return recorded[:made]
+        return made
 
     def _why(self) -> tuple[str, str]:
         return self._stop or ("gone", "")
@@ -357,17 +347,14 @@ class Check:
         self._send(reply)
 
     def _send(self, record: dict[str, Any]) -> None:
-        if not self._live:
+        if not self._asks:
             self._halt("diverged", "a question that was not sent along")
         try:
             data = self._encode(record)
         except WireError as error:
             self._halt("tests", "the tests pass %s" % error)
         try:
-            if self._replies is None:
-                send_frame(self._fd, data)
-            else:
-                self._replies.ask(data)
+            send_frame(self._fd, data)
         except WireError as error:
             self._halt("tests", "the tests pass %s" % error)
         except Closed:
@@ -375,9 +362,7 @@ class Check:
 
     def _receive(self) -> dict[str, Any]:
         try:
-            data = receive_frame(self._fd, self._left) if self._replies is None else self._replies.take(self._left)
-            if data is None:
-                self._halt("alone", "")
+            data = self._take(self._left)
             self._size = len(data)
             self._left -= self._size
             self.received += self._size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from passcurve.types import Call, Mode, SampleKey, Status, Verdict
 MESSAGE_CHARACTERS = 500
 VACUOUS = "the tests pass whatever the function does: they never need it"
 _FAILURES: dict[str, Status] = {"failed": "failed", "memory": "memory", "output": "output", "compile": "compile"}
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _MEMORY_SHARE = 0.9
 """A process killed from outside while it held this share of its limit died of it."""
 
@@ -141,4 +143,6 @@ def _died(outcome: Outcome) -> tuple[Status, str]:
 
 
 def _bounded(text: str, characters: int = MESSAGE_CHARACTERS) -> str:
+    """Return the beginning of a text, with the addresses of objects masked: they say nothing of the program."""
+    text = _ADDRESS.sub(" at 0x...", text)
     return text if len(text) <= characters else text[: characters - 1] + "…"

@@ -15,9 +15,6 @@ REFEREE_ROLE = "passcurve.langs.referee"
 SAMPLE_ROLE = "passcurve.sandbox.inside"
 SHARED_ROLE = "passcurve.langs.shared"
 
-COMPANY_CPU_S = 0.3
-"""In company, where nothing is known of the reference solution; and the most, whatever that took."""
-
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """How the samples of one problem are checked, the same for all of them."""
@@ -26,11 +23,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     write_back: bool = False
     """What a sample does to its arguments is made true of the tests' own objects."""
     calls: bytes = b""
-    """What the tests ask whatever is returned, packed: a sample is asked it all at once."""
+    """What the tests ask whatever is returned, as they recognise it."""
+    asked: bytes = b""
+    """The same as a sample is asked it, all at once."""
     whole: bool = False
     """The tests ask nothing else."""
-    company_s: float = COMPANY_CPU_S
-    """CPU time that a sample may take in company; one that takes longer is judged apart, from the start."""
     note: str = ""
     """What is wrong with the problem, or why it is not in referee mode."""
     fault: bool = False
@@ -46,12 +43,10 @@ def job(
     tag: int,
     *,
     record: bool = False,
-    company: bool = False,
 ) -> Job:
     """Return the job that checks ``program`` against the tests of ``problem`` as ``plan`` says.
 
-    ``record``: its report is to tell the calls that a plan can hold.  ``company``: it may run where other programs ran,
-    if it is closed and all that the tests ask is known before.
+    ``record``: its report is to tell the calls that a plan can hold.
     """
     number = _seed(problem, seed)
     setup: dict[str, Any] = {
@@ -59,9 +54,7 @@ def job(
         "entry_point": problem.entry_point,
         "seed": number,
         "output_bytes": limits.output_bytes,
-        "replayed": plan.calls,
-        "live": not plan.whole,
-        "company_s": plan.company_s,
+        "replayed": plan.asked,
     }
     if plan.mode == "shared":
         token = secrets.token_hex(16)
@@ -72,6 +65,7 @@ def job(
             referee=None,
             limits=limits,
             slice_s=limits.timeout_s,
+            reuse=False,
         )
     referee = Referee(
         key=f"{problem.id} {plan.write_back}",
@@ -92,22 +86,14 @@ def job(
         limits=limits,
         slice_s=limits.timeout_s,
         replayed=plan.calls,
+        whole=plan.whole,
         record=record,
-        company=company and not plan.write_back,
     )
-
-
-def apart(job: Job, outcome: Outcome) -> Job:
-    """Return the same job as it must run after what came of it in company: asked otherwise, or in its own process."""
-    status = (outcome.report or {}).get("status")
-    if status == "diverged" and job.replayed:
-        return msgspec.structs.replace(asked_one_by_one(job), company=True)
-    return msgspec.structs.replace(job, company=False) if status == "alone" else asked_one_by_one(job)
 
 
 def asked_one_by_one(job: Job) -> Job:
     """Return the same job with each call made when the tests come to it: what a job at first is only if it must be."""
-    return msgspec.structs.replace(job, setup={**job.setup, "replayed": b"", "live": True}, replayed=b"", company=False)
+    return msgspec.structs.replace(job, setup={**job.setup, "replayed": b""}, replayed=b"")
 
 
 def settles(outcome: Outcome) -> bool:

@@ -19,9 +19,9 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from passcurve.langs.wording import TEST_NAME, TEXT_CHARACTERS, pack_report, test_line
-from passcurve.sandbox.inside import SOURCE_NAME, limit_recursion, prepare
+from passcurve.sandbox.inside import SOURCE_NAME, limit_recursion, prepare, read_job
 from passcurve.sandbox.raised import describe
-from passcurve.sandbox.wire import read_file, send_frame
+from passcurve.sandbox.wire import send_frame
 
 SEEN_ITEMS, SEEN_CHARACTERS = 8, 80
 _SEEN_BYTES = 4096
@@ -44,8 +44,8 @@ _SPIES = (
 
 def main(descriptors: list[int]) -> None:
     """Run program and tests, then send one report."""
-    line, file = descriptors
-    setup = read_file(file)
+    line, *file = descriptors
+    setup = read_job(line, file)
     leave = os._exit
     # One expression: what stands left of the run is evaluated before it, and waits where no sample can name it.
     os.write(line, b"".join((_passed(setup.pop("token")), _run(_reporter(line), setup))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sys
 import threading
 import time
@@ -95,6 +96,8 @@ class Display:
             self._draw(", ".join(parts))
         except OSError:
             self._live, self._every_s = None, math.inf
+            # What waits to be written would fail once more at the end, and with it the exit code.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
     def _load_in_time(self, now: float) -> bool:
         """Begin to load what a score needs, when it is time to; say whether it is there."""

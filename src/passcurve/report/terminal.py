@@ -30,7 +30,8 @@ def status_line(statuses: dict[Status, int]) -> str:
 def jail_line(jail: Jail) -> str:
     """Return the isolation in force and what the samples could import."""
     packages = ", ".join(package.replace("==", " ") for package in jail.packages) or "no packages"
-    return f"isolation {jail.isolation} ({', '.join(jail.layers)}); python {jail.python}, {packages}"
+    layers = ", ".join(jail.layers)
+    return f"isolation {jail.isolation} ({layers}); reuse {jail.reuse}; python {jail.python}, {packages}"
 
 
 def suspicion_lines(count: int, suspects: Sequence[tuple[SampleKey, Status, tuple[str, ...]]]) -> list[str]:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-_FORM = struct.Struct("<cqqqqqqqdq?")
+_FORM = struct.Struct("<cqqqqqqqdq???")
 _MARK = b"x"
 """No value on the wire begins so."""
 
@@ -21,13 +21,19 @@ def pack(
     memory_bytes: int,
     overfull: bool,
     refused: Sequence[int],
+    *,
+    kept: bool = False,
+    rewound: bool = False,
 ) -> bytes:
     """Return the facts as bytes: wait status, tag of the order, start and end (ns, monotonic), clocks (ns), ...
 
-    ``refused``: numbers of the telling system calls that it tried.
+    ``refused``: numbers of the telling system calls that it tried.  ``kept``: of the process that is kept.
+    ``rewound``: it did not end, it was put back.
     """
     cpu_ns, longest_ns = clock or (-1, -1)
-    data = _FORM.pack(_MARK, status, tag, since, at, cpu_ns, longest_ns, len(refused), cpu_s, memory_bytes, overfull)
+    data = _FORM.pack(
+        _MARK, status, tag, since, at, cpu_ns, longest_ns, len(refused), cpu_s, memory_bytes, overfull, kept, rewound
+    )
     return data + struct.pack("<%dI" % len(refused), *refused) if refused else data
 
 
@@ -38,7 +44,9 @@ def is_packed(data: bytes) -> bool:
 
 def unpack(data: bytes) -> dict[str, Any]:
     """Return the facts by name.  Raises struct.error for what was not packed here."""
-    _, status, tag, since, at, cpu_ns, longest_ns, count, cpu_s, memory_bytes, overfull = _FORM.unpack_from(data)
+    _, status, tag, since, at, cpu_ns, longest_ns, count, cpu_s, memory_bytes, overfull, kept, rewound = (
+        _FORM.unpack_from(data)
+    )
     return {
         "exit": status,
         "tag": tag,
@@ -48,5 +56,7 @@ def unpack(data: bytes) -> dict[str, Any]:
         "cpu": cpu_s,
         "memory": memory_bytes,
         "overfull": overfull,
+        "kept": kept,
+        "rewound": rewound,
         "refused": list(struct.unpack_from("<%dI" % count, data, _FORM.size)),
     }

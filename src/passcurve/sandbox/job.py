@@ -8,18 +8,18 @@ import msgspec
 
 from passcurve.types import Limits
 
-Ended = Literal["report", "exit", "slice", "timeout", "tests", "wall", "fault", "apart"]
+Ended = Literal["report", "exit", "slice", "timeout", "tests", "wall", "fault"]
 """What ended a job: a report came; the process ended first; a limit of the sample's time or of the tests' own; the
-wall, because the machine did not let it run; our own failure; or it was in company and took so long, or so much, that
-it must run apart."""
+wall, because the machine did not let it run; or our own failure."""
 
 
 class Referee(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks the sample: a role and its setup; one process serves every job with the same ``key``."""
+    """Who asks the sample: a role and its setup, the same for every job with the same ``key``."""
 
     key: str
     role: str
     setup: dict[str, Any]
+    """All but what a job says of itself."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,23 +34,16 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     slice_s: float
     """Stop earlier than the limit says, to run it again later from the start; the limit itself when final."""
     replayed: bytes = b""
-    """The calls that the program makes unasked, packed; they are in its setup too."""
+    """The calls that the program makes unasked, as the tests recognise them; its setup has them as it is asked."""
+    whole: bool = False
+    """The tests ask nothing else."""
     record: bool = False
     """Report the calls that can be made so."""
-    company: bool = False
-    """It may run in the commons, if it is closed; all that is asked of it is ``replayed``."""
+    reuse: bool = True
+    """It may run in processes that are rewound; what they cannot judge they hand on to new ones."""
     fresh: bool = False
     """Run it in zygotes that have served nothing before."""
     tries: int = 0
-
-
-def go_together(one: Job, other: Job) -> bool:
-    """Say whether two jobs can go to the commons in one piece: they differ in nothing but their programs."""
-    if not (one.company and other.company) or one.record or other.record:
-        return False
-    if one.referee is None or other.referee is None or one.referee.key != other.referee.key:
-        return False
-    return one.replayed == other.replayed and one.setup["live"] == other.setup["live"]
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,8 +66,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float = 0.0
     cpu_s: float = 0.0
     memory_bytes: int = 0
-    company: bool = False
-    """Whether it ran in the commons, or was to."""
     overfull: bool = False
     """Whether it was ended because it filled its scratch, where no mount bounds that."""
     refused: tuple[str, ...] = ()

@@ -23,6 +23,18 @@ PR_SET_NAME = 15
 PR_SET_SECCOMP = 22
 PR_CAPBSET_DROP = 24
 PR_SET_NO_NEW_PRIVS = 38
+PR_GET_TID_ADDRESS = 40
+PR_SET_THP_DISABLE = 41
+
+CLONE_PARENT = 0x00008000
+CLONE_CHILD_CLEARTID = 0x00200000
+CLONE_CHILD_SETTID = 0x01000000
+
+OURS = 0x70617373 << 32
+"""In the upper half of an argument of which the kernel reads the lower half only: a call that the zygote or the
+template makes.  The filter of a sample refuses such a call, whatever the one below it says."""
+
+ADDR_NO_RANDOMIZE = 0x0040000
 
 MACHINE = platform.machine()
 
@@ -43,6 +55,11 @@ def syscall(what: str, number: int, *arguments: Any) -> int:
     """Call by number; integers travel as long, everything else as it is."""
     boxed = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     return check(_syscall(ctypes.c_long(number), *boxed), what)
+
+
+def raw_calls() -> tuple[Any, Any]:
+    """Return the C library's ``syscall`` and ``ioctl``: they take prepared ctypes values and give -1 for an error."""
+    return _syscall, _libc.ioctl
 
 
 def prctl(option: int, second: int = 0, third: int = 0) -> int:
@@ -75,6 +92,55 @@ def pivot_root(new: str, old: str) -> None:
     """Make ``new`` the root and put the old one at ``old``."""
     number = {"x86_64": 155, "aarch64": 41}[MACHINE]
     syscall("pivot_root", number, os.fsencode(new), os.fsencode(old))
+
+
+def fix_addresses() -> int | None:
+    """Have the next program that this thread starts laid out at fixed addresses; return what ``personality`` undoes.
+
+    None where the kernel refuses, as some containers do.
+    """
+    number = {"x86_64": 135, "aarch64": 92}.get(MACHINE)
+    if number is None:
+        return None
+    try:
+        before = syscall("personality", number, 0xFFFFFFFF)
+        syscall("personality", number, before | ADDR_NO_RANDOMIZE)
+    except OSError:
+        return None
+    return before
+
+
+def personality(value: int) -> None:
+    """Set the execution domain of this thread."""
+    syscall("personality", {"x86_64": 135, "aarch64": 92}[MACHINE], value)
+
+
+def clone_sibling() -> int:
+    """Fork this process, which has one thread, into a child of its own parent; return 0 in the child, else its pid."""
+    return int(_syscall(*_CLONE))
+
+
+def rehearse_clone() -> None:
+    """Have ``clone_sibling`` ask for the pid instead, until ``prepare_clone``."""
+    _CLONE[:] = [ctypes.c_long({"x86_64": 39, "aarch64": 172}[MACHINE])]
+
+
+def prepare_clone() -> None:
+    """Make ready what ``clone_sibling`` calls: it makes no object itself, so each child finds the same memory."""
+    address = ctypes.c_void_p()
+    flags = CLONE_PARENT | 17 | OURS
+    if _libc.prctl(PR_GET_TID_ADDRESS, ctypes.byref(address), 0, 0, 0) == 0 and address.value:
+        # The C library keeps the thread's number there, and signals itself by it.
+        flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID
+    number, long = {"x86_64": 56, "aarch64": 220}[MACHINE], ctypes.c_long
+    tid = long(address.value or 0)
+    none = long(0)
+    # The order of the last two differs between the architectures.
+    last = (tid, none) if MACHINE == "x86_64" else (none, tid)
+    _CLONE[:] = [long(number), long(flags), none, none, *last]
+
+
+_CLONE: list[Any] = []
 
 
 class _CapabilityHeader(ctypes.Structure):

@@ -12,12 +12,18 @@ from typing import Self
 
 from passcurve.sandbox.bell import Bell
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.sandbox.learned import Learned
 from passcurve.sandbox.probe import Probe
+from passcurve.sandbox.reports import Shared
 from passcurve.sandbox.stems import Stems
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.worker import Worker
 from passcurve.types import Limits
+
+MOMENT_S = 0.02
+"""What ends within so long is handed on together, if all workers have something to do."""
+
+TICK_S = 0.2
+"""How often every worker looks at its clocks, besides when it wants to."""
 
 
 class Pool:
@@ -32,13 +38,14 @@ class Pool:
         self.bell = Bell()
         """Ends a wait while a worker is idle: whoever has something to judge rings it."""
         self._selector.register(self.bell, selectors.EVENT_READ)
+        self._tick_at = 0.0
         self._heard = False
         """It was rung; until that is answered nobody listens for it, so a second ring wakes nobody."""
         cores: list[int | None] = [*sorted(os.sched_getaffinity(0))] if hasattr(os, "sched_getaffinity") else [None]
         self.cores = len(cores)
-        learned = Learned()
+        shared = Shared()
         self._workers = [
-            Worker(self._selector, probe, toolchain, limits, stems, learned, cores[i % len(cores)])
+            Worker(self._selector, probe, toolchain, limits, stems, shared, cores[i % len(cores)])
             for i in range(workers)
         ]
         for worker in self._workers:
@@ -57,20 +64,15 @@ class Pool:
         """How many jobs can run at once."""
         return len(self._workers)
 
-    def idle(self, *, quiet: bool = False) -> Sequence[tuple[int, str]]:
-        """Return (slot, referee key served last) of each worker that can take a job.
+    def idle(self, *, quiet: bool = False) -> Sequence[int]:
+        """Return the slots of the workers that can take a job.
 
         ``quiet``: only of those that have nothing left to clean up, as a fresh job needs.
         """
-        free = [(i, worker) for i, worker in enumerate(self._workers) if worker.idle and not (quiet and worker.busy)]
-        return [(i, worker.affinity) for i, worker in free]
-
-    def suits(self, slot: int, affinity: str) -> bool:
-        """Say whether a worker is prepared for a problem as well as for any that it did not serve last."""
-        return self._workers[slot].suits(affinity)
+        return [i for i, worker in enumerate(self._workers) if worker.idle and not (quiet and worker.busy)]
 
     def start(self, slot: int, /, *jobs: Job) -> None:
-        """Start a job on an idle slot, or several that ``go_together``.
+        """Start jobs on an idle slot, which runs them one after another.
 
         Raises SandboxError when the sandbox cannot be built.
         """
@@ -78,19 +80,31 @@ class Pool:
 
     def wait(self, at_most_s: float) -> list[Outcome]:
         """Wait until something ends, or that long, or the bell calls for an idle worker; return what has ended."""
-        until = time.monotonic() + at_most_s
+        now = time.monotonic()
+        until = now + at_most_s
         while True:
-            finished = [outcome for worker in self._workers for outcome in worker.collect()]
-            now = time.monotonic()
-            called = self._heard and any(worker.idle for worker in self._workers)
-            if finished or called or now >= until or not any(worker.busy for worker in self._workers):
-                self._answer()
-                return finished
-            looks = [look for worker in self._workers if (look := worker.next_look) is not None]
-            self._listen(max(0.0, min([until, *looks]) - now))
-            now = time.monotonic()
+            idle = busy = finished = False
+            look = until
             for worker in self._workers:
-                worker.tick(now)
+                has_finished, is_idle = worker.has_finished, worker.idle
+                finished |= has_finished
+                busy |= worker.busy
+                idle |= is_idle and (has_finished or self._heard)
+                if (wanted := worker.next_look) is not None and wanted < look:
+                    look = wanted
+            if finished:
+                # What ends within a moment is handed on together.
+                until = min(until, now + MOMENT_S)
+            if idle or not busy or now >= until:
+                break
+            self._listen(max(0.0, min(until, look) - now))
+            now = time.monotonic()
+            if now >= look or now >= self._tick_at:
+                self._tick_at = now + TICK_S
+                for worker in self._workers:
+                    worker.tick(now)
+        self._answer()
+        return [outcome for worker in self._workers for outcome in worker.collect()]
 
     def rest(self, at_most_s: float) -> None:
         """Wait for the bell with nothing under way, at most that long."""
@@ -106,7 +120,7 @@ class Pool:
             self._selector.register(self.bell, selectors.EVENT_READ)
 
     def _listen(self, at_most_s: float) -> None:
-        for key, _ in self._selector.select(at_most_s):
+        for key, mask in self._selector.select(at_most_s):
             if key.data is None:
                 self._selector.unregister(self.bell)
                 self._heard = True
@@ -114,11 +128,11 @@ class Pool:
             (worker, source), line = key.data, key.fileobj
             # A line may have been closed by what an earlier one of the same round said.
             if isinstance(line, socket.socket) and line.fileno() == key.fd >= 0:
-                worker.hear(source, line)
+                worker.hear(source, line, mask)
 
     def close(self) -> None:
         """End every process of the pool."""
         for worker in self._workers:
-            worker.shut()
+            worker.close()
         self._selector.close()
         self.bell.close()

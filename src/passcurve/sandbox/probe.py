@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import socket
 import sys
 from contextlib import closing
 
@@ -10,12 +11,19 @@ import msgspec
 
 from passcurve.errors import IsolationError, SandboxError
 from passcurve.sandbox.layers import landlock
-from passcurve.sandbox.stems import SAMPLE_ROLES, KilledError, Stem
+from passcurve.sandbox.stems import SAMPLE_ROLES, TRIAL_ROLE, KilledError, Stem
 from passcurve.sandbox.toolchain import Toolchain
+from passcurve.sandbox.trial import CLEAN
 from passcurve.sandbox.zygotes import Ready, Walls, Zygote
-from passcurve.types import Isolation, Jail, Limits
+from passcurve.types import Isolation, Jail, Limits, Reuse
 
 REMEDY = "use a Linux machine or a Linux container or VM; --isolation none runs samples with no wall at all"
+
+TRIAL_S = 10.0
+"""How long a process gets to be put back: thousands of times what it takes."""
+
+TRIAL_ROUNDS = 3
+"""How often it is tried: what was put back must come back once more."""
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +34,11 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     own_clock: bool
     """Whether a sample's own time can be measured here; else its wall time counts."""
 
+    @property
+    def reuse(self) -> Reuse:
+        """Whether processes are put back after each sample, or each gets new ones."""
+        return self.jail.reuse
+
 
 def level(walls: Walls) -> Isolation:
     """Return the name of what these walls are together."""
@@ -34,12 +47,20 @@ def level(walls: Walls) -> Isolation:
     return "restricted" if walls.seccomp and (walls.landlock or walls.namespaces) else "none"
 
 
-def find(wanted: str, toolchain: Toolchain, limits: Limits, stem: Stem | None = None) -> Probe:
+def find(wanted: str, toolchain: Toolchain, limits: Limits, stem: Stem | None = None, reuse: str = "auto") -> Probe:
     """Build the best walls there are at the level wanted ('auto': the best above none).
 
-    ``stem``: where zygotes come from; default: one of its own, for this call.
+    ``stem``: where zygotes come from; default: one of its own, for this call.  ``reuse``: 'rewind' demands that
+    processes can be put back, 'fork' does without, 'auto' finds out.
     Raises IsolationError with the reason for each missing layer and the remedy.
     """
+    found = _find(wanted, toolchain, limits, stem, reuse)
+    if reuse == "rewind" and found.jail.reuse != "rewind":
+        raise IsolationError(f"--reuse rewind cannot be had here ({found.jail.no_rewind}); --reuse fork works anywhere")
+    return found
+
+
+def _find(wanted: str, toolchain: Toolchain, limits: Limits, stem: Stem | None, reuse: str) -> Probe:
     if wanted == "none":
         return _none(toolchain, limits, stem)
     if not sys.platform.startswith("linux"):
@@ -57,7 +78,7 @@ def find(wanted: str, toolchain: Toolchain, limits: Limits, stem: Stem | None = 
         candidates.reverse()
     for walls in candidates:
         try:
-            ready = try_walls(walls, toolchain, limits, stem)
+            ready = try_walls(walls, toolchain, limits, stem, rewind=reuse != "fork")
         except SandboxError as error:
             missing.append(f"{'namespaces' if walls.namespaces else 'landlock and seccomp'}: {error}")
             continue
@@ -73,26 +94,58 @@ def find(wanted: str, toolchain: Toolchain, limits: Limits, stem: Stem | None = 
     raise IsolationError(f"--isolation {wanted} cannot be had here ({reasons}); `passcurve doctor` explains")
 
 
-def try_walls(walls: Walls, toolchain: Toolchain, limits: Limits, stem: Stem | None = None) -> Ready:
-    """Build these walls once and test them from inside.  Raises SandboxError when one fails or does not hold."""
+def try_walls(
+    walls: Walls, toolchain: Toolchain, limits: Limits, stem: Stem | None = None, *, rewind: bool = False
+) -> Ready:
+    """Build these walls once and test them from inside.  Raises SandboxError when one fails or does not hold.
+
+    ``rewind``: try whether a process behind them can be put back.
+    """
     try:
-        ready = _build(walls, toolchain, limits, stem)
+        ready = _build(walls, toolchain, limits, stem, rewind=rewind)
     except KilledError:
-        ready = _build(walls, toolchain, limits, stem)
+        ready = _build(walls, toolchain, limits, stem, rewind=rewind)
     if ready.broken:
         raise SandboxError("the walls do not hold: a sample could " + ", ".join(ready.broken).replace("_", " "))
     return ready
 
 
-def _build(walls: Walls, toolchain: Toolchain, limits: Limits, stem: Stem | None) -> Ready:
+def _build(walls: Walls, toolchain: Toolchain, limits: Limits, stem: Stem | None, *, rewind: bool) -> Ready:
     if stem is None:
         with closing(Stem(toolchain.executable, SAMPLE_ROLES)) as own:
-            return _build(walls, toolchain, limits, own)
+            return _build(walls, toolchain, limits, own, rewind=rewind)
     zygote = Zygote(stem, walls, toolchain, limits, None)
     try:
-        return zygote.wait_ready()
+        ready = zygote.wait_ready()
+        return msgspec.structs.replace(
+            ready,
+            no_rewind=try_to_rewind(zygote) if rewind else "",
+            rewinds=rewind,
+            fixed=stem.fixed,
+        )
     finally:
         zygote.close()
+
+
+def try_to_rewind(zygote: Zygote) -> str:
+    """Have a process corrupt its own interpreter and put it back; return why that does not work, or nothing."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with ours, theirs:
+        ours.settimeout(TRIAL_S)
+        answer = zygote.ask({"do": "keep", "role": TRIAL_ROLE}, [theirs.fileno()], TRIAL_S)
+        if answer is None or answer.get("kept", True):
+            return str((answer or {}).get("kept") or (answer or {}).get("failed") or "a zygote does not answer")
+        try:
+            for number in range(1, TRIAL_ROUNDS + 1):
+                ours.send(b"?")
+                if (found := ours.recv(64)) != CLEAN:
+                    return f"a program found {found.decode()} what the one before it had changed"
+                answer = zygote.ask({"do": "rewind", "tag": number, "typical": True}, [], TRIAL_S)
+                if answer is None or not answer.get("rewound"):
+                    return "a process could not be put back"
+        except OSError as error:
+            return f"a process that was put back does not answer ({error})"
+    return ""
 
 
 def _none(toolchain: Toolchain, limits: Limits, stem: Stem | None) -> Probe:
@@ -119,6 +172,9 @@ def _jail(walls: Walls, ready: Ready, toolchain: Toolchain, missing: list[str]) 
         own_uid=ready.dropped,
         python=ready.python,
         packages=toolchain.packages,
+        reuse="rewind" if ready.rewinds and not ready.no_rewind else "fork",
+        no_rewind=ready.no_rewind,
+        fixed_addresses=ready.fixed,
     )
 
 

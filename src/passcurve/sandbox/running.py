@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import signal
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from passcurve.sandbox import wire
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.layers import syscalls
+
+if TYPE_CHECKING:
+    from passcurve.sandbox.reports import Codes
 
 FIRST_LOOK_S = 0.05
 """A job that runs longer is timed by its own clock from here on; most end before."""
@@ -28,12 +33,36 @@ class Look:
         self.held = False
 
 
+def is_live(job: Job) -> bool:
+    """Say whether the tests of a job ask one call at a time: the sample is not told them all at once."""
+    return not (job.replayed and job.whole)
+
+
 class Running:
     """The state of one job."""
 
     def __init__(self, job: Job, tag: int) -> None:
         self.job = job
         self.tag = tag
+        self.key = job.referee.key if job.referee is not None else ""
+        self.number = os.urandom(8).hex()
+        """By which its report is known: whoever takes a referee over for one check does not know that of the next."""
+        self.live = is_live(job)
+        self.answer = bytearray()
+        """What it has said to the calls that it was told."""
+        self._at = 0
+        self.answers = 0
+        """Single answers in that, as far as they were counted."""
+        self.said_bytes = 0
+        """Bytes that were handed on to the tests while they asked."""
+        self.has_code = False
+        """Whether its tests were compiled when they were sent, or have been since."""
+        self.lost = False
+        """Whether anything was not as it must be in a process that is put back."""
+        self.compiled = False
+        """Whether its tests were compiled and did not run."""
+        self.checked = False
+        self.handed = False
         self.started_ns = time.monotonic_ns()
         self.started = self.started_ns * SECOND_NS
         self.stopped = 0.0
@@ -48,37 +77,54 @@ class Running:
         self.garbage = ""
         self.own_s = -1.0
         self.tests_s = 0.0
-        self.company = False
-        """Whether it runs in the commons, where nothing but a report counts."""
         self.sent_end = False
         self.held = False
         """Whether it, its tests or we ourselves were stopped by somebody while its time ran."""
         self.asked_at = 0.0
         """When a zygote was asked for something that it has not answered yet; 0 when nothing is out."""
 
-    def begin_in_company(self, at_most_s: float) -> None:
-        """Count its time from now on: it is its turn in the commons, where it may take that long."""
-        self.company = True
-        self.started_ns = time.monotonic_ns()
-        self.started = self.started_ns * SECOND_NS
-        self.look_at = self.started + at_most_s
-
     @property
     def done(self) -> bool:
         """Whether everything about it has come in."""
-        if self.fault or self.company:
-            return bool(self.fault) or self.reported
-        return self.reported and self.exit is not None and self.look is None
+        return bool(self.fault) or (self.reported and self.exit is not None and self.look is None)
 
-    def read_clocks(self, look: Look, ready_ns: int, cpu_ns: int) -> float:
-        """Work out the sample's own time from the answers of both zygotes; return the wall time that it took.
+    @property
+    def has_answered(self) -> bool:
+        """Whether all calls that it was told are answered: an empty frame says so."""
+        while self._at + 4 <= len(self.answer):
+            size = int.from_bytes(self.answer[self._at : self._at + 4], "little")
+            if not size:
+                return True
+            self._at += 4 + size
+            self.answers += 1
+        return False
 
-        ``ready_ns``, ``cpu_ns``: how long the tests' process had been running or ready, and running, at the start.
-        """
+    def for_jail(self) -> bytes:
+        """Return the job as a frame for the sample's process."""
+        setup = self.job.setup
+        return wire.frame(_packed({**setup, "replayed": b"" if self.live else setup["replayed"]}))
+
+    def for_referee(self, codes: Codes) -> bytes:
+        """Return the job as a frame for the tests' process; ``codes`` has what is compiled already."""
+        job = self.job
+        code = codes.get(self.key)
+        self.has_code = bool(code)
+        order = {
+            **(job.referee.setup if job.referee is not None else {}),
+            "code": code,
+            "output_bytes": job.limits.output_bytes,
+            "replayed": b"" if self.live else job.replayed,
+            "record": job.record,
+            "number": self.number,
+        }
+        return wire.frame(_packed(order))
+
+    def read_clocks(self, look: Look) -> float:
+        """Work out the sample's own time from the answers of both zygotes; return the wall time that it took."""
         ready_s = 0.0
         if look.referee is not None:
-            ready_s = max(0, look.referee[1] - ready_ns) * SECOND_NS
-            self.tests_s = max(0, look.referee[0] - cpu_ns) * SECOND_NS
+            ready_s = look.referee[1] * SECOND_NS
+            self.tests_s = look.referee[0] * SECOND_NS
         clock, at_ns, since_ns = look.jail or (None, time.monotonic_ns(), self.started_ns)
         if clock is None and self.exit is not None:
             clock, at_ns, since_ns = self.exit["clock"], self.exit["at"], self.exit["since"]
@@ -97,9 +143,7 @@ class Running:
 
     def outcome(self) -> Outcome:
         """Return the facts as they stand."""
-        if self.company and not self.fault:
-            return self._outcome_in_company()
-        status = self.exit["exit"] if self.exit else None
+        status = self.exit["exit"] if self.exit and not self.exit["rewound"] else None
         killed = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         cpu = float(self.exit["cpu"]) if self.exit else 0.0
         wall = (self.stopped or time.monotonic()) - self.started
@@ -130,20 +174,6 @@ class Running:
             refused=syscalls.names(self.exit["refused"]) if self.exit and self.exit["refused"] else (),
         )
 
-    def _outcome_in_company(self) -> Outcome:
-        report = self.report or {}
-        cpu = report.get("cpu_ns", 0) * SECOND_NS
-        return Outcome(
-            tag=self.job.tag,
-            ended="report" if self.report is not None and not self.ended else "apart",
-            report=self.report,
-            company=True,
-            own_s=cpu,
-            wall_s=(self.stopped or time.monotonic()) - self.started,
-            cpu_s=cpu,
-            memory_bytes=report.get("memory", 0),
-        )
-
     def _own(self, cpu: float, wall: float) -> float:
         if self.held and self.report is not None:
             # How much of its waiting was ours nobody can tell.
@@ -155,3 +185,8 @@ class Running:
             wall = min(wall, (self.exit["at"] - self.exit["since"]) * SECOND_NS)
         # Below the first look the difference between the clocks is smaller than anybody's limit.
         return min(cpu, wall) if wall < FIRST_LOOK_S else wall
+
+
+def _packed(value: dict[str, Any]) -> bytes:
+    """Return an order in the interpreter's own format: only the supervisor writes one."""
+    return marshal.dumps(value, wire.MARSHAL)

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from passcurve.sandbox import kernel, wire, zygote
+from passcurve.sandbox import kernel, memory, wire, zygote
 
 ORDER_BYTES = 1 << 16
 CONFIG_BYTES = 1 << 20
@@ -38,6 +38,7 @@ def serve(line: socket.socket, config: dict[str, Any]) -> NoReturn:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != config["supervisor"]:
                 os._exit(1)
+            memory.prepare()
         gc.collect()
         gc.freeze()
     except BaseException as error:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from passcurve.errors import SandboxError
-from passcurve.sandbox import wire
+from passcurve.sandbox import kernel, wire
+from passcurve.sandbox.frames import FrameBuffer
 from passcurve.sandbox.toolchain import Toolchain
 
 READY_S = 60.0
@@ -29,8 +30,8 @@ FRAME_BYTES = 1 << 16
 LEAVE_S = 0.5
 """How long a process gets to end by itself before it is killed."""
 
-SAMPLE_ROLES = ("passcurve.sandbox.inside", "passcurve.langs.shared")
-COMMONS_ROLE = "passcurve.sandbox.commons"
+TRIAL_ROLE = "passcurve.sandbox.trial"
+SAMPLE_ROLES = ("passcurve.sandbox.inside", "passcurve.langs.shared", TRIAL_ROLE)
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 _BOOT = str(Path(__file__).with_name("boot.py"))
@@ -44,6 +45,8 @@ _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "LD_BIND_NOW": "1",
+    # The kernel writes there whenever it likes, which nobody could put back.
+    "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
 }
 _PREIMPORT = (
     "bisect",
@@ -83,20 +86,23 @@ class Stem:
         self._executable, self._roles = executable, roles
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
-        self._frames = wire.FrameBuffer(FRAME_BYTES)
+        self._frames = FrameBuffer(FRAME_BYTES)
         self._number = 0
         """Of the last order: an interruption may have come before its answer."""
+        self.fixed = False
+        """Whether its addresses are the same in every run."""
         self._pids: set[int] = set()
         """Of the zygotes that the process at hand has forked and not reaped."""
 
     def start(self) -> None:
         """Start it without waiting for it.  Raises SandboxError when the system lets us have none."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = kernel.fix_addresses()
+        self.fixed = before is not None
         try:
             self._process = subprocess.Popen(
-                [self._executable, "-B", "-S", "-s", _BOOT, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
+                [self._executable, "-B", "-S", "-s", _BOOT],
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env=_ENVIRONMENT,
@@ -107,11 +113,13 @@ class Stem:
             ours.close()
             raise SandboxError(f"the interpreter {self._executable!r} cannot be started: {error}") from None
         finally:
+            if before is not None:
+                kernel.personality(before)
             theirs.close()
         config = {"root": _ROOT, "preimport": _PREIMPORT, "roles": self._roles, "supervisor": os.getpid()}
         data = json.dumps(config).encode()
         ours.settimeout(READY_S)
-        self._line, self._frames = ours, wire.FrameBuffer(FRAME_BYTES)
+        self._line, self._frames = ours, FrameBuffer(FRAME_BYTES)
         with contextlib.suppress(OSError):
             ours.sendall(len(data).to_bytes(4, "little") + data)
 
@@ -183,7 +191,8 @@ class Stems:
     """Both stems, started at once.  Close them: that leaves no process behind."""
 
     def __init__(self, toolchain: Toolchain, referee_role: str) -> None:
-        self.samples = Stem(toolchain.executable, (*SAMPLE_ROLES, COMMONS_ROLE))
+        self.referee_role = referee_role
+        self.samples = Stem(toolchain.executable, SAMPLE_ROLES)
         self.tests = Stem(toolchain.executable, (referee_role,))
         for stem in (self.samples, self.tests):
             # Whoever needs it is told.

@@ -6,7 +6,6 @@ builds nothing but builtin values: no import by name, no callable, no pickle.
 
 from __future__ import annotations
 
-import marshal
 import os
 import socket
 import struct
@@ -356,6 +355,11 @@ encode = _PLAIN_ENCODER.encode
 decode = _PLAIN_DECODER.decode
 
 
+def joined(items: list[bytes]) -> bytes:
+    """Return the list of values that were encoded one by one, encoded."""
+    return b"l" + _U32.pack(len(items)) + b"".join(items)
+
+
 def send_frame(fd: int, payload: bytes, write: Callable[[int, bytes], int] = os.write) -> None:
     """Write one frame to a descriptor.  Raises Closed when nobody reads, WireError when it is too long."""
     write_all(fd, frame(payload), write)
@@ -434,14 +438,10 @@ def receive_frame_and_descriptors(line: socket.socket, limit: int) -> tuple[byte
     return _read_exactly(fd, size, os.read), descriptors
 
 
-def write_file(value: Any) -> int:
-    """Return the descriptor of a nameless file that holds a value: a way to hand it to one process and to no other.
-
-    Only the supervisor writes one, so the reader can take the interpreter's own format, which it reads fastest.
-    """
-    data = marshal.dumps(value, MARSHAL)
+def write_file(data: bytes) -> int:
+    """Return the descriptor of a nameless file that holds a frame: a way to hand one of any size to one process."""
     if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("setup")
+        fd = os.memfd_create("job")
     else:
         import tempfile
 
@@ -450,39 +450,5 @@ def write_file(value: Any) -> int:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
     return fd
-
-
-def read_file(fd: int) -> Any:
-    """Return the value in a file made by ``write_file``, and close it."""
-    size = os.fstat(fd).st_size
-    data = b""
-    while len(data) < size:
-        more = os.pread(fd, size - len(data), len(data))
-        if not more:
-            raise WireError("cut short")
-        data = data + more if data else more
-    os.close(fd)
-    return marshal.loads(data)
-
-
-class FrameBuffer:
-    """Collects what comes from a non-blocking socket into whole frames."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._data = bytearray()
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """Add bytes; return the frames that are now whole.  Raises WireError for a frame over the limit."""
-        self._data += data
-        frames = []
-        while len(self._data) >= 4:
-            size = _U32.unpack_from(self._data)[0]
-            if size > self._limit:
-                raise WireError("a frame of %d bytes; at most %d are taken" % (size, self._limit))
-            if len(self._data) < 4 + size:
-                break
-            frames.append(bytes(self._data[4 : 4 + size]))
-            del self._data[: 4 + size]
-        return frames

@@ -1,11 +1,13 @@
-"""A clean interpreter, forked from a stem, that builds its walls once and then forks one jailed child for each order.
+"""A clean interpreter, forked from a stem, that builds its walls once and then has jailed children forked.
 
 The process that the stem forked only waits, and watches what is refused; its child, process 1 of a process namespace of
 its own, is the zygote.
 
-Frames in:  {'do': 'run', 'tag': ...} with descriptors for the child, {'do': 'end'} to have the child killed,
-            {'do': 'clock'} to have it timed.
-Frames out: {'ready': ...} or {'failed': ...} once; then what ``exits`` packs exactly once for each run, and
+Frames in:  {'do': 'run', 'tag': ...} with descriptors for a child that runs one job, {'do': 'end'} to have it killed;
+            {'do': 'keep'} with descriptors for a child that is put back after each job, {'do': 'rewind', 'tag': ...};
+            {'do': 'clock'} to have either timed.
+Frames out: {'ready': ...} or {'failed': ...} once; then what ``exits`` packs once for each run and each rewind, and
+            once, with tag 0, when the child that is kept is lost between two; {'kept': ...} for each order to keep one;
             {'clock': ..., 'tag': ...} for each question.
 """
 
@@ -20,17 +22,20 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
 from typing import Any, NoReturn
 
-from passcurve.sandbox import exits, kernel, wire
+from passcurve.sandbox import attempts, exits, kernel, stub, wire
+from passcurve.sandbox.kept import WALL, Kept
 from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp, watch
+from passcurve.sandbox.rewind import UncleanError
+from passcurve.sandbox.stub import Stub
+from passcurve.sandbox.template import FIRST, Role, Template, begin
 
 ORDER_BYTES = 1 << 16
 """An order is a few words; what a child is to run goes to it alone."""
 
 WALK_MS = 20
-"""How often a scratch that no mount bounds is measured while a sample runs."""
+"""How often a scratch that no mount bounds is measured, and a process that is kept is looked at."""
 
 LOOK_NS = 20_000_000
 """A child that ended sooner is not timed: the difference between the clocks is smaller than anybody's limit."""
@@ -38,7 +43,6 @@ LOOK_NS = 20_000_000
 _LINUX = sys.platform.startswith("linux")
 
 Config = dict[str, Any]
-Role = Callable[[list[int]], None]
 
 
 def start(line: socket.socket, config: Config, parent: int, roles: dict[str, Role]) -> None:
@@ -83,9 +87,9 @@ def _start(line: socket.socket, config: Config, parent: int, roles: dict[str, Ro
 
 
 class Zygote:
-    """The loop of process 1: fork for an order, watch, clean up, report.
+    """The loop of process 1: have children forked, watch them, put back the one that is kept, clean up, report.
 
-    What a child is to run never enters this process: whatever lies in it at a fork can be read by the next sample.
+    What a child is to run never enters this process.
     """
 
     def __init__(
@@ -102,18 +106,27 @@ class Zygote:
         self._apart = bool(config["namespaces"])
         self._rules = -1
         self._narrow: seccomp.Narrow | None = None
+        self._strict: seccomp.Strict | None = None
         self._pid = os.getpid()
         self._child = 0
         self._tag = 0
         self._pidfd = -1
+        self._kept: Kept | None = None
+        self._hot: frozenset[int] = frozenset()
+        self._place: tuple[int, ...] | None = None
+        """Where in its code the first process that was kept waited for its first job."""
         self._poll = select.poll()
         self._poll.register(line.fileno(), select.POLLIN)
         self._scratch: scratch.Mounted | scratch.Folder
+        self._template: Template | None = None
+        self._stub: Stub | None = None
         self._proc = "/proc" if os.path.exists("/proc/self/schedstat") else ""
 
     def build_walls(self, kind: str) -> None:
         """Apply every layer that was asked for, then prove them from a child."""
         config = self._config
+        if config["seccomp"] and stub.AVAILABLE:
+            self._stub = Stub()
         if self._apart:
             sources = mounts.Sources(config["binds"])
             namespaces.become(kind, config["host_id"])
@@ -140,12 +153,15 @@ class Zygote:
         if config["seccomp"]:
             self._watched = watch.begin(self._watcher)
             self._narrow = seccomp.Narrow(own_files=self._apart, watched=self._watched)
+            self._strict = seccomp.Strict()
         self._watcher.close()
         if _LINUX:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         gc.collect()
         gc.freeze()
         broken = self._self_test()
+        if _LINUX:
+            self._template = Template(self._roles, self._enter_jail, self._forget, track=config["seccomp"])
         self._say(
             {
                 "ready": True,
@@ -159,16 +175,26 @@ class Zygote:
             }
         )
 
+    def _forget(self) -> None:
+        """Let go of what no sample may have, in a process that forks samples."""
+        self._page.close()
+        self._scratch.leave()
+        if self._stub is not None:
+            stub.attach(self._stub.readable)
+
     def serve(self) -> None:
         """Answer frames until the supervisor is gone."""
         while True:
             # One event at a time: what the first one leads to may make the second one stale.
-            ready = [fd for fd, _ in self._poll.poll(None if self._apart or not self._child else WALK_MS)]
+            walks = self._kept is not None or (self._child and not self._apart)
+            ready = [fd for fd, _ in self._poll.poll(WALK_MS if walks else None)]
             if self._child and self._pidfd in ready:
                 self._finish()
             elif self._line.fileno() in ready:
                 self._obey()
-            elif not self._overfull and self._scratch.is_over():
+            elif self._kept is not None and self._kept.has_ended():
+                self._lose_kept(0)
+            elif self._child and not self._overfull and self._scratch.is_over():
                 self._overfull = True
                 self._kill()
 
@@ -183,16 +209,21 @@ class Zygote:
             self._run(order, descriptors)
         elif order["do"] == "end":
             self._end()
+        elif order["do"] == "rewind":
+            self._rewind(order["tag"], typical=order["typical"])
+        elif order["do"] == "keep":
+            self._keep(order, descriptors)
         else:
-            self._say(
-                {
-                    "clock": self._clock(),
-                    "since": self._since,
-                    "at": time.monotonic_ns(),
-                    "tag": self._tag,
-                    "held": self._is_stopped(),
-                }
-            )
+            self._tell_clock(order["kept"])
+
+    def _tell_clock(self, of_kept: bool) -> None:
+        if of_kept:
+            clock, since, tag = self._kept.clock() if self._kept is not None else None, 0, 0
+            pid = self._kept.pid if self._kept is not None else 0
+        else:
+            clock, since, tag, pid = self._clock(), self._since, self._tag, self._child
+        answer = {"clock": clock, "since": since, "at": time.monotonic_ns(), "tag": tag, "kept": of_kept}
+        self._say({**answer, "held": self._is_stopped(pid)})
 
     def _leave(self) -> NoReturn:
         if self._child:
@@ -209,26 +240,41 @@ class Zygote:
         except wire.Closed:
             self._leave()
 
-    def _run(self, order: dict[str, Any], descriptors: list[int]) -> None:
-        # An order to run never overtakes one to end, but a child may have died in between.
-        self._end()
-        pipe, alive = (-1, -1) if hasattr(os, "pidfd_open") else os.pipe()
-        self._page.begin()
-        self._overfull = False
-        self._since = time.monotonic_ns()
+    def _fork(self, order: dict[str, Any], descriptors: list[int]) -> tuple[int, int]:
+        """Return the pid of a new child and the descriptor by which its writes can be noted; it waits for ``release``.
+
+        Where there is no template it goes on at once.
+        """
+        order = {**order, "scratch": self._scratch.path, "ruled": self._rules >= 0}
+        descriptors = [self._rules, *descriptors] if self._rules >= 0 else descriptors
+        if self._template is not None:
+            pid = self._template.fork()
+            self._page.enter(pid)
+            return pid, self._template.order(pid, order, descriptors)
         pid = os.fork()
         if pid == 0:
             try:
-                os.close(self._line.fileno())
-                self._page.enter()
-                if order.get("schedstat") and self._proc:
-                    # Opened while it can be: behind Landlock a process cannot read its own.
-                    descriptors.append(os.open("/proc/self/schedstat", os.O_RDONLY))
-                self._enter_jail()
-                self._roles[order["role"]](descriptors)
+                self._forget()
+                begin(order, descriptors, self._roles, self._enter_jail)
             except BaseException:
                 os._exit(99)
             os._exit(0)
+        return pid, -1
+
+    def _release(self) -> None:
+        if self._template is not None:
+            self._template.release()
+
+    def _run(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        # An order to run never overtakes one to end, but a child may have died in between.
+        self._end()
+        self._page.begin()
+        self._overfull = False
+        self._since = time.monotonic_ns()
+        pipe, alive = (-1, -1) if hasattr(os, "pidfd_open") else os.pipe()
+        pid, tracker = self._fork({"role": order["role"], "kept": False, "lowest": 0}, descriptors)
+        if tracker >= 0:
+            os.close(tracker)
         for descriptor in descriptors:
             os.close(descriptor)
         if alive >= 0:
@@ -238,22 +284,86 @@ class Zygote:
         self._child, self._tag = pid, order["tag"]
         self._pidfd = os.pidfd_open(pid) if pipe < 0 else pipe
         self._poll.register(self._pidfd, select.POLLIN)
+        self._release()
 
-    def _enter_jail(self) -> None:
+    def _keep(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        self._say({"kept": self._make_kept(order["role"], descriptors)})
+        for descriptor in descriptors:
+            # Kept's line is a copy.
+            os.close(descriptor)
+
+    def _make_kept(self, role: str, descriptors: list[int]) -> str:
+        """Have a process forked that is put back after each job; return why there is none, or nothing.
+
+        Its lines must be new: what an earlier process has left on its own would be read before the snapshot.
+        """
+        if self._strict is None or self._template is None or self._stub is None:
+            return "rewinding needs seccomp"
+        self._page.begin()
+        order = {"role": role, "kept": True, "lowest": FIRST + len(descriptors)}
+        pid, tracker = self._fork(order, descriptors)
+        try:
+            if tracker < 0:
+                raise UncleanError("the kernel does not note writes (it takes Linux 6.7 and userfaultfd)")
+            line = os.dup(descriptors[0])
+            self._kept = Kept(pid, tracker, line, FIRST, self._stub, self._hot)
+            self._release()
+            place = self._kept.begin()
+            if self._place not in (None, place):
+                raise UncleanError("it waits elsewhere than the one before it")
+            self._place = place
+        except (OSError, UncleanError) as error:
+            self._drop_kept(pid)
+            return str(error)
+        return ""
+
+    def _rewind(self, tag: int, *, typical: bool) -> None:
+        if self._kept is None:
+            self._send(exits.pack(0, tag, 0, time.monotonic_ns(), None, 0.0, 0, False, (), kept=True))
+            return
+        try:
+            cpu_s, memory_bytes = self._kept.rewind(typical=typical)
+        except UncleanError:
+            self._lose_kept(tag)
+            return
+        at = time.monotonic_ns()
+        self._send(exits.pack(0, tag, 0, at, None, cpu_s, memory_bytes, False, (), kept=True, rewound=True))
+
+    def _lose_kept(self, tag: int) -> None:
+        """End the process that is kept, and say so."""
+        if self._kept is None:
+            return
+        self._hot = self._kept.hot
+        self._drop_kept(self._kept.pid)
+        self._send(exits.pack(0, tag, 0, time.monotonic_ns(), None, 0.0, 0, False, (), kept=True))
+
+    def _drop_kept(self, pid: int) -> None:
+        try:
+            os.kill(pid, signal.SIGKILL)
+            while not _is_end(os.waitpid(pid, WALL)[1]):
+                pass
+        except OSError:
+            pass  # it has ended and was reaped
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def _enter_jail(self, order: dict[str, Any], rules: int) -> None:
         """Put up the walls of one child: they must be its own, so that it can reach nothing of its parent."""
         if _LINUX and not self._apart:
             # Without a process namespace nobody else would end it when its zygote is killed.
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != self._pid:
                 os._exit(99)
-        self._scratch.leave()
-        if self._rules >= 0:
-            landlock.restrict(self._rules)
-            os.close(self._rules)
+        if rules >= 0:
+            landlock.restrict(rules)
+            os.close(rules)
         if self._apart or self._narrow is not None:
             kernel.drop_capabilities()
-        if self._narrow is not None:
-            self._narrow.install(os.getpid())
+        pid = os.getpid()
+        layer, number = (self._strict, order["lowest"]) if order["kept"] else (self._narrow, pid)
+        if layer is not None:
+            layer.install(number)
 
     def _end(self) -> None:
         if self._child:
@@ -269,7 +379,7 @@ class Zygote:
             os.kill(self._child, signal.SIGKILL)
 
     def _finish(self) -> None:
-        """Reap the child and whatever it left, clean the scratch, report."""
+        """Reap the child, clean the scratch, report."""
         if not hasattr(os, "pidfd_open"):
             self._kill()
         self._poll.unregister(self._pidfd)
@@ -279,8 +389,6 @@ class Zygote:
         clock = self._clock() if at - self._since > LOOK_NS else None
         _, status, used = os.wait4(self._child, 0)
         self._child = 0
-        if self._apart:
-            self._end_orphans()
         self._clean_scratch()
         self._send(
             exits.pack(
@@ -296,21 +404,15 @@ class Zygote:
             )
         )
 
-    def _end_orphans(self) -> None:
-        """End what the child left behind: here, everybody whose parent has ended becomes ours."""
-        try:
-            while True:
-                if os.waitpid(-1, os.WNOHANG) == (0, 0):
-                    os.kill(-1, signal.SIGKILL)
-                    os.waitpid(-1, 0)
-        except ChildProcessError:
-            pass
-
     def _clean_scratch(self) -> None:
-        if self._scratch.clean() and self._rules >= 0:
+        if not self._scratch.clean():
+            return
+        if self._rules >= 0:
             # A rule belongs to the folder it was made for, and that one is gone.
             os.close(self._rules)
             self._write_rules()
+        # The one that is kept stands in the old folder.
+        self._lose_kept(0)
 
     def _write_rules(self) -> None:
         config = self._config
@@ -333,12 +435,12 @@ class Zygote:
             return None
         return total, longest
 
-    def _is_stopped(self) -> bool:
+    def _is_stopped(self, pid: int) -> bool:
         """Say whether somebody has stopped the child: that is neither its running nor its sleeping."""
-        if not self._child or not self._proc:
+        if not pid or not self._proc:
             return False
         try:
-            with open("/proc/%d/stat" % self._child, "rb") as file:
+            with open("/proc/%d/stat" % pid, "rb") as file:
                 return file.read().rpartition(b") ")[2][:1] == b"T"
         except OSError:
             return False
@@ -351,9 +453,10 @@ class Zygote:
         if pid == 0:
             broken = ["self-test"]
             try:
-                self._page.enter()
-                self._enter_jail()
-                broken = _attempts(self._config)
+                self._page.enter(os.getpid())
+                self._forget()
+                self._enter_jail({"kept": False, "lowest": 0}, self._rules)
+                broken = attempts.broken(self._config)
             finally:
                 os.write(write, json.dumps(broken).encode())
                 os._exit(0)
@@ -365,58 +468,5 @@ class Zygote:
         return json.loads(answer)  # type: ignore[no-any-return]
 
 
-def _attempts(config: Config) -> list[str]:
-    """Try each forbidden thing by doing it; a name is returned for each that worked."""
-    walls = [wall for wall in ("namespaces", "landlock", "seccomp") if config[wall]]
-
-    def read_the_host() -> None:
-        os.close(os.open(config["canary"], os.O_RDONLY))
-
-    def write_outside() -> None:
-        if not config["namespaces"]:
-            # The root refuses an ordinary user anyway; the folder of all temporary files does not.
-            place = os.path.dirname(os.path.dirname(config["scratch_dir"])) + "/passcurve-was-here-%d" % os.getpid()
-            try:
-                os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            except OSError:
-                pass
-            else:
-                os.unlink(place)
-                return
-        os.close(os.open("/passcurve-was-here", os.O_CREAT | os.O_WRONLY, 0o600))
-        os.unlink("/passcurve-was-here")
-
-    def open_a_socket() -> None:
-        socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
-
-    def start_a_process() -> None:
-        if os.fork() == 0:
-            os._exit(0)
-
-    def write_to_the_zygote() -> None:
-        os.close(os.open("/proc/%d/mem" % os.getppid(), os.O_RDWR))
-
-    def signal_the_zygote() -> None:
-        os.kill(os.getppid(), signal.SIGCONT)
-
-    def become_dumpable() -> None:
-        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
-
-    forbidden = []
-    if "namespaces" in walls or "landlock" in walls:
-        forbidden += [read_the_host, write_outside, write_to_the_zygote]
-    if "seccomp" in walls:
-        forbidden += [open_a_socket, start_a_process, signal_the_zygote, become_dumpable]
-    broken = []
-    for attempt in forbidden:
-        try:
-            attempt()
-        except OSError:
-            continue
-        broken.append(attempt.__name__)
-    try:
-        with open("self-test", "w") as file:
-            file.write("x")
-    except OSError:
-        broken.append("use_the_scratch")
-    return broken
+def _is_end(status: int) -> bool:
+    return os.WIFEXITED(status) or os.WIFSIGNALED(status)

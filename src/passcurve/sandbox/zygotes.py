@@ -18,8 +18,9 @@ from typing import Any
 import msgspec
 
 from passcurve.errors import SandboxError
+from passcurve.sandbox import exits, wire
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox import wire
+from passcurve.sandbox.frames import FrameBuffer
 from passcurve.sandbox.layers import namespaces
 from passcurve.sandbox.layers.scratch import empty
 from passcurve.sandbox.stems import KilledError, Stem
@@ -58,6 +59,12 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it gave up root's uid for one of its own."""
     broken: tuple[str, ...]
     python: str
+    rewinds: bool = False
+    """Whether it was tried to put a process back."""
+    no_rewind: str = ""
+    """Why that did not work."""
+    fixed: bool = False
+    """Whether addresses are the same in every run."""
 
 
 @contextmanager
@@ -81,7 +88,7 @@ class Zygote:
     def __init__(self, stem: Stem, walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None) -> None:
         self._stem = stem
         self._folder: str | None = None
-        self.frames = wire.FrameBuffer(_FRAME_BYTES)
+        self.frames = FrameBuffer(_FRAME_BYTES)
         with translated():
             self._start(walls, toolchain, limits, cpu)
 
@@ -210,6 +217,22 @@ class Zygote:
         except OSError:
             return False
         return True
+
+    def ask(self, order: dict[str, Any], descriptors: Sequence[int], within_s: float) -> dict[str, Any] | None:
+        """Send an order and wait for what is said of it; None when nothing is."""
+        if not self.send(order, descriptors):
+            return None
+        self.line.settimeout(within_s)
+        try:
+            while data := self.line.recv(1 << 16):
+                for frame in self.frames.feed(data):
+                    answer: dict[str, Any] = exits.unpack(frame) if exits.is_packed(frame) else wire.decode(frame)
+                    return answer
+        except OSError:
+            pass
+        finally:
+            self.line.settimeout(None)
+        return None
 
     def leave(self) -> None:
         """Tell the zygote to end, with everything in it, without waiting for it."""

@@ -2,7 +2,8 @@
 
 Two filters work together.  The broad one goes over the zygote once and allows what a sample needs and what a zygote
 needs.  The narrow one is laid over each child and takes the zygote's share away again; it is short because loading
-a filter costs time per sample.
+a filter costs time per sample.  A strict one takes its place in a process that is to be rewound: it ends the process
+at the first call that could change anything of it in the kernel.
 
 With a watcher (``watch.py``) the broad filter hands the telling calls over instead of refusing them by itself; the
 narrow one then leaves those alone, because of two answers the kernel takes the stricter.
@@ -32,6 +33,11 @@ def _errno(number: int) -> int:
 def _low(argument: int) -> int:
     """Offset of the low half of an argument (both architectures are little-endian)."""
     return 16 + 8 * argument
+
+
+def _high(argument: int) -> int:
+    """Offset of the high half of an argument."""
+    return 20 + 8 * argument
 
 
 SAMPLE = frozenset(
@@ -83,14 +89,38 @@ TELLING = frozenset(
 )
 """Calls that an honest program has no use for here: what is refused of these is told with the verdict."""
 
+_OURS = {"clone": 0, "ptrace": 1, "userfaultfd": 0}
+"""Telling calls that the zygote and the template make themselves, marked by ``kernel.OURS`` in the high half of this
+argument, of which the kernel reads the low half."""
+
+CLEAN = tuple(
+    """
+    read write futex clock_gettime lseek fstat newfstatat stat lstat pread64 close openat getrandom clock_nanosleep
+    nanosleep gettimeofday time clock_getres sched_yield getpid gettid getppid getuid geteuid getgid
+    getegid getresuid getresgid getgroups getpgid getpgrp getsid uname sysinfo getcwd readlink readlinkat access
+    faccessat faccessat2 getdents64 ioctl fcntl sched_getaffinity
+    """.split()
+)
+"""Calls that leave nothing behind in the kernel, some of them with certain arguments only: all that a program may make
+in a process that is to be rewound.  No clock, no signal, no mapping and no lock is set by any of them."""
+
+_READ_ONLY = 0o2000000 | 0o200000 | 0o400000 | 0o100000 | 0o4000
+"""O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_LARGEFILE, O_NONBLOCK (x86-64): flags that may go with O_RDONLY."""
+
+_FUTEX_CALLS = (0, 1, 128, 129, 137, 265, 138, 393)
+"""Wait and wake, private or not, with a bit set, by the clock or not: none that the kernel remembers."""
+
+_CLOCKS = (0, 1, 4, 5, 6, 7, 11)
+"""Real, monotonic (raw, coarse), since boot, atomic: not those of a process, which tell how many ran in it before."""
+
 FILE_MODES = frozenset("chmod fchmod fchmodat fchmodat2 utime utimes utimensat futimesat truncate".split())
 """Calls on a path that Landlock has no rule for: without mounts of our own they would reach the host's files."""
 
-_IOCTLS = {
-    "x86_64": (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451),
-    "aarch64": (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451),
-}
+_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: what a descriptor is, never what a device does."""
+
+_ZYGOTE_IOCTLS = (0xC018AA3F, 0xC020AA00, 0x8010AA01, 0xC0606610)
+"""UFFDIO_API, UFFDIO_REGISTER, UFFDIO_UNREGISTER, PAGEMAP_SCAN: how the zygote has writes noted."""
 
 _FCNTLS = (8, 10, 15, 1024, 1026)
 """F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY: ways to have the kernel signal somebody else."""
@@ -127,6 +157,10 @@ class _Program:
         self.add(_JUMP_EQUAL, number, 0, body.length)
         self._code += body.code
 
+    def join(self, body: _Program) -> None:
+        """Go on with another program."""
+        self._code += body.code
+
     @property
     def code(self) -> bytes:
         return bytes(self._code)
@@ -158,6 +192,12 @@ def _only(argument: int, values: tuple[int, ...], otherwise: int) -> _Program:
     return body
 
 
+def _allow() -> _Program:
+    body = _Program()
+    body.give(_ALLOW)
+    return body
+
+
 def _threads(otherwise: int) -> _Program:
     """Allow what starts a thread; anything else would be a process."""
     body = _Program()
@@ -166,6 +206,16 @@ def _threads(otherwise: int) -> _Program:
     body.add(_JUMP_EQUAL, _THREAD, 0, 1)
     body.give(_ALLOW)
     body.give(otherwise)
+    return body
+
+
+def _unless_ours(argument: int, ours: int, otherwise: _Program) -> _Program:
+    """Give ``ours`` for a call that carries our mark in the high half of an argument, else run ``otherwise``."""
+    body = _Program()
+    body.load(_high(argument))
+    body.add(_JUMP_EQUAL, kernel.OURS >> 32, 0, 1)
+    body.give(ours)
+    body.join(otherwise)
     return body
 
 
@@ -205,17 +255,22 @@ def broad(machine: str = kernel.MACHINE, *, watched: bool = False) -> bytes:
         "fcntl": _none_of(1, _FCNTLS, refuse),
         "getsockopt": _none_of(2, _SOCKET_OPTIONS, refuse),
         "close_range": _only(2, (0, 4), refuse),
-        "ioctl": _only(1, _IOCTLS[machine], _errno(errno.ENOTTY)),
+        "ioctl": _only(1, (*_IOCTLS, *_ZYGOTE_IOCTLS), _errno(errno.ENOTTY)),
     }
     if watched:
-        bounded["clone"] = _threads(_HAND_OVER)
+        bounded["clone"] = _unless_ours(0, _ALLOW, _threads(_HAND_OVER))
+    for name, argument in _OURS.items():
+        if name != "clone":
+            otherwise = _Program()
+            otherwise.give(_HAND_OVER if watched else refuse)
+            bounded[name] = _unless_ours(argument, _ALLOW, otherwise)
     for name, body in bounded.items():
         program.when(table[name], body)
     for name in sorted((SAMPLE | ZYGOTE) - bounded.keys() - (TELLING if watched else set())):
         if name in table:
             program.add(_JUMP_EQUAL, table[name], 0, 1)
             program.give(_ALLOW)
-    for name in sorted(TELLING) if watched else ():
+    for name in sorted(TELLING - bounded.keys()) if watched else ():
         if name in table:
             program.add(_JUMP_EQUAL, table[name], 0, 1)
             program.give(_HAND_OVER)
@@ -228,8 +283,23 @@ def broad(machine: str = kernel.MACHINE, *, watched: bool = False) -> bytes:
     return program.code
 
 
-class Narrow:
-    """The filter of one child; its own pid is written in after the fork."""
+class _ChildFilter:
+    """A filter made before the fork, into which the child writes a number of its own."""
+
+    def __init__(self, program: _Program, places: list[int]) -> None:
+        self._places = places
+        self._code = ctypes.create_string_buffer(program.code, len(program.code))
+        self._header = _header(self._code, program.length)
+
+    def install(self, number: int) -> None:
+        """Lay the filter over this process."""
+        for place in self._places:
+            struct.pack_into("<I", self._code, place, number)
+        install(self._header)
+
+
+class Narrow(_ChildFilter):
+    """The filter of a child that runs one job; its number is its pid."""
 
     def __init__(self, machine: str = kernel.MACHINE, *, own_files: bool = True, watched: bool = False) -> None:
         """``own_files``: nothing but our own mounts can be reached, so file modes may be changed."""
@@ -237,14 +307,17 @@ class Narrow:
         refuse = _errno(errno.EPERM)
         program = _Program()
         program.load(_NUMBER)
-        self._pid_places = []
+        places = []
+        for name, argument in _OURS.items():
+            otherwise = _threads(refuse) if name == "clone" and not watched else _allow()
+            program.when(table[name], _unless_ours(argument, refuse, otherwise))
         if not watched:
-            program.when(table["clone"], _threads(refuse))
             for name in ("kill", "tgkill"):
                 body = _only(0, (0,), refuse)
-                self._pid_places.append((program.length + 2) * 8 + 4)
+                places.append((program.length + 2) * 8 + 4)
                 program.when(table[name], body)
         program.when(table["prctl"], _only(0, _CHILD_PRCTLS, refuse))
+        program.when(table["ioctl"], _only(1, _IOCTLS, _errno(errno.ENOTTY)))
         program.when(table["prlimit64"], _only(0, (0,), refuse))
         # A thread id says nothing about its process, so the old call without one is refused.
         if not own_files:
@@ -255,8 +328,7 @@ class Narrow:
                 program.add(_JUMP_EQUAL, table[name], 0, 1)
                 program.give(refuse)
         program.give(_ALLOW)
-        self._code = ctypes.create_string_buffer(program.code, len(program.code))
-        self._header = _header(self._code, program.length)
+        super().__init__(program, places)
 
     @staticmethod
     def _refuse_truncating(program: _Program, table: dict[str, int], refuse: int) -> None:
@@ -273,11 +345,47 @@ class Narrow:
         program.add(_JUMP_EQUAL, table["openat2"], 0, 1)
         program.give(refuse)
 
-    def install(self, pid: int) -> None:
-        """Lay the filter over this process, whose pid is ``pid``."""
-        for place in self._pid_places:
-            struct.pack_into("<I", self._code, place, pid)
-        install(self._header)
+
+class Strict(_ChildFilter):
+    """The filter of a process that is to be rewound, in place of the narrow one.
+
+    Its number is the first descriptor that it may close.
+    """
+
+    def __init__(self, machine: str = kernel.MACHINE) -> None:
+        table = numbers(machine)
+        places: list[int] = []
+        program = _Program()
+        program.load(_NUMBER)
+        no_flags = _Program()
+        no_flags.load(_low(2))
+        no_flags.add(_AND, ~_READ_ONLY)
+        no_flags.add(_JUMP_EQUAL, 0, 0, 1)
+        no_flags.give(_ALLOW)
+        no_flags.give(_KILL)
+        above = _Program()
+        above.load(_low(0))
+        above.add(_JUMP_ABOVE_EQUAL, 0, 0, 1)
+        above.give(_ALLOW)
+        above.give(_KILL)
+        bounded = {
+            "openat": no_flags,
+            "close": above,
+            "ioctl": _only(1, (0x5401,), _KILL),  # TCGETS: whether it is a terminal
+            "fcntl": _only(1, (1, 3), _KILL),  # F_GETFD, F_GETFL
+            "futex": _only(1, _FUTEX_CALLS, _KILL),
+            "clock_gettime": _only(0, _CLOCKS, _KILL),
+        }
+        for name in CLEAN:
+            if name == "close":
+                places = [(program.length + 2) * 8 + 4]
+            if name in bounded:
+                program.when(table[name], bounded[name])
+            elif name in table:
+                program.add(_JUMP_EQUAL, table[name], 0, 1)
+                program.give(_ALLOW)
+        program.give(_KILL)
+        super().__init__(program, places)
 
 
 class _Header(ctypes.Structure):

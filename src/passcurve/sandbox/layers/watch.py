@@ -35,7 +35,7 @@ _CONTINUE = 1
 
 
 class Page:
-    """Memory that the watcher writes and the zygote reads; a sample loses its view of it before it runs.
+    """Memory that the watcher writes and the zygote reads; no sample ever sees it.
 
     It begins with the number of the run and the pid of its child; then come entries of (number of the run, system
     call).  An entry is only ever read as part of its own run, so a late one is nobody's.
@@ -50,9 +50,12 @@ class Page:
         self._run += 1
         _HEAD.pack_into(self._map, 0, self._run, 0)
 
-    def enter(self) -> None:
-        """Say, as the child of this run, who it is, and lose sight of the page."""
-        _HEAD.pack_into(self._map, 0, self._run, os.getpid())
+    def enter(self, pid: int) -> None:
+        """Say who the child of this run is."""
+        _HEAD.pack_into(self._map, 0, self._run, pid)
+
+    def close(self) -> None:
+        """Lose sight of the page."""
         self._map.close()
 
     def head(self) -> tuple[int, int]:

@@ -1,0 +1,67 @@
+"""What a zygote has a child try behind the walls, to prove that they stand."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from typing import Any
+
+from passcurve.sandbox import kernel
+
+
+def broken(config: dict[str, Any]) -> list[str]:
+    """Try each forbidden thing by doing it; a name is returned for each that worked."""
+    walls = [wall for wall in ("namespaces", "landlock", "seccomp") if config[wall]]
+
+    def read_the_host() -> None:
+        os.close(os.open(config["canary"], os.O_RDONLY))
+
+    def write_outside() -> None:
+        if not config["namespaces"]:
+            # The root refuses an ordinary user anyway; the folder of all temporary files does not.
+            place = os.path.dirname(os.path.dirname(config["scratch_dir"])) + "/passcurve-was-here-%d" % os.getpid()
+            try:
+                os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            except OSError:
+                pass
+            else:
+                os.unlink(place)
+                return
+        os.close(os.open("/passcurve-was-here", os.O_CREAT | os.O_WRONLY, 0o600))
+        os.unlink("/passcurve-was-here")
+
+    def open_a_socket() -> None:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
+
+    def start_a_process() -> None:
+        if os.fork() == 0:
+            os._exit(0)
+
+    def write_to_the_zygote() -> None:
+        os.close(os.open("/proc/%d/mem" % os.getppid(), os.O_RDWR))
+
+    def signal_the_zygote() -> None:
+        os.kill(os.getppid(), signal.SIGCONT)
+
+    def become_dumpable() -> None:
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+
+    forbidden = []
+    if "namespaces" in walls or "landlock" in walls:
+        forbidden += [read_the_host, write_outside, write_to_the_zygote]
+    if "seccomp" in walls:
+        forbidden += [open_a_socket, start_a_process, signal_the_zygote, become_dumpable]
+    found = []
+    for attempt in forbidden:
+        try:
+            attempt()
+        except OSError:
+            continue
+        found.append(attempt.__name__)
+    try:
+        with open("self-test", "w") as file:
+            file.write("x")
+    except OSError:
+        found.append("use_the_scratch")
+    return found

@@ -1,0 +1,140 @@
+"""The memory of a process that is to be rewound: laid out before the fork, registered in the process itself.
+
+A program that asks the kernel for memory changes the address space, which costs its process.  So the interpreter gets
+enough beforehand: blocks of its own allocator, room at the top of the heap, and a stack that has grown already.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import gc
+import os
+import resource
+import struct
+import sys
+
+from passcurve.sandbox import kernel
+
+STACK_BYTES = 8 << 20
+HEAP_BYTES = 8 << 20
+"""Room at the top of the C library's heap."""
+
+BLOCK_BYTES, BLOCKS = 480, 8_000
+"""Of CPython's allocator: one arena is kept for each that these fill."""
+
+MAPPED_BYTES = 16 << 20
+"""A block of this size gets a mapping of its own, as by default."""
+
+_M_MMAP_THRESHOLD, _M_TOP_PAD, _M_TRIM_THRESHOLD = -3, -2, -1
+_UFFDIO_API, _UFFDIO_REGISTER, _UFFDIO_UNREGISTER = 0xC018AA3F, 0xC020AA00, 0x8010AA01
+_API, _WP_ASYNC, _WP_UNPOPULATED, _MODE_WP = 0xAA, 1 << 15, 1 << 13, 2
+_USER_MODE_ONLY = 1
+_USERFAULTFD = {"x86_64": 323, "aarch64": 282}
+_BELOW = 256 << 10
+"""How far above its limit the stack is left."""
+
+_BLOCK_STEP, _LARGEST_BLOCK, _POOL_HEAD, _MOST_BLOCKS = 16, 512, 48, 20_000
+_POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
+"""Of CPython's allocator: sizes of blocks, and of the pools that hold blocks of one size."""
+
+_held: list[object] = []
+
+
+def prepare() -> None:
+    """Lay out this process's memory so that its children seldom need more.  Call it once, before any fork."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
+        libc.mallopt(_M_TRIM_THRESHOLD, 1 << 30)
+        libc.mallopt(_M_TOP_PAD, HEAP_BYTES)
+        libc.malloc.restype = ctypes.c_void_p
+        small = libc.malloc(ctypes.c_size_t(HEAP_BYTES >> 1))
+        libc.free(ctypes.c_void_p(small))
+    blocks = [bytes(BLOCK_BYTES) for _ in range(BLOCKS)]
+    # One block of each arena keeps it from being given back.
+    arenas: dict[int, bytes] = {}
+    for block in blocks:
+        arenas.setdefault(id(block) >> 18, block)
+    _held.extend(arenas.values())
+    blocks.clear()
+    kernel.prctl(kernel.PR_SET_THP_DISABLE, 1)
+    _grow_stack()
+
+
+def _grow_stack() -> None:
+    """Grow the stack to its limit now: it grows without any system call, and would stay so large."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    size = STACK_BYTES if soft == resource.RLIM_INFINITY else min(soft, STACK_BYTES)
+    fd = os.open("/proc/self/maps", os.O_RDONLY)
+    stack = [area for area in areas(fd) if area[2] == "[stack]"]
+    os.close(fd)
+    if stack:
+        _, end, _ = stack[0]
+        ctypes.memset(end - size + _BELOW, 0, 1)
+        small = 1 << 20
+        resource.setrlimit(
+            resource.RLIMIT_STACK, (small, small if hard == resource.RLIM_INFINITY else min(small, hard))
+        )
+
+
+def settle() -> None:
+    """Take all blocks that lie free among used ones, for good: what is made from now on comes to lie in fresh memory.
+
+    Which of them are free, and in what order they would be given out, depends on all that this process and its parents
+    have done; where fresh memory begins does not.
+    """
+    gc.collect()
+    for size in range(_BLOCK_STEP, _LARGEST_BLOCK + 1, _BLOCK_STEP):
+        last = 0
+        for number in range(_MOST_BLOCKS):
+            block: object = (
+                object() if size == _BLOCK_STEP else number + 1000 if size == 2 * _BLOCK_STEP else bytes(size - 33)
+            )
+            _held.append(block)
+            # A fresh pool gives its blocks out one after the other.
+            if id(block) - last == size and last % _POOL_BYTES == _POOL_HEAD:
+                break
+            last = id(block)
+
+
+def areas(maps: int) -> list[tuple[int, int, str]]:
+    """Return (start, end, name) of each writable area; ``maps`` is the descriptor of a process's ``maps`` in /proc.
+
+    Raises OSError for one that is shared.
+    """
+    text = b""
+    while part := os.pread(maps, 1 << 16, len(text)):
+        text += part
+    found = []
+    for line in text.decode("utf-8", "surrogateescape").splitlines():
+        fields = line.split(None, 5)
+        if fields[1][1] == "w":
+            if fields[1][3] != "p":
+                raise OSError("memory that is shared: %s" % line)
+            start, _, end = fields[0].partition("-")
+            found.append((int(start, 16), int(end, 16), fields[5] if len(fields) > 5 else ""))
+    return found
+
+
+def track() -> int:
+    """Return a descriptor with which another process can have the pages noted that this one writes.
+
+    Raises OSError where the kernel cannot or may not.
+    """
+    return kernel.syscall("userfaultfd", _USERFAULTFD[kernel.MACHINE], os.O_CLOEXEC | _USER_MODE_ONLY | kernel.OURS)
+
+
+def register(fd: int, start: int, end: int) -> None:
+    """Note which pages between two addresses are written once they are protected.  ``begin`` comes first."""
+    fcntl.ioctl(fd, _UFFDIO_REGISTER, bytearray(struct.pack("<QQQQ", start, end - start, _MODE_WP, 0)))
+
+
+def unregister(fd: int, start: int, end: int) -> None:
+    """Note no more which pages between two addresses are written."""
+    fcntl.ioctl(fd, _UFFDIO_UNREGISTER, bytearray(struct.pack("<QQ", start, end - start)))
+
+
+def begin(fd: int) -> None:
+    """Agree with the kernel on how writes are noted.  Raises OSError before Linux 6.7."""
+    fcntl.ioctl(fd, _UFFDIO_API, bytearray(struct.pack("<QQQ", _API, _WP_ASYNC | _WP_UNPOPULATED, 0)))

@@ -1,0 +1,390 @@
+"""Processes that are put back: whatever a program does to its own, the next program finds nothing of it.
+
+Attack and probe run in one worker, one after the other.  What only changes memory is put back in the same process; what
+asks anything of the kernel costs the process, and the sample is judged in a new one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import msgspec
+import pytest
+from jailed import IS_ONE, ONE, descendants
+from jailed import LIMITS as LONG
+
+import passcurve
+from passcurve.errors import IsolationError
+from passcurve.langs.python import REFEREE_ROLE, Plan, job
+from passcurve.sandbox import probe as isolation
+from passcurve.sandbox import stems
+from passcurve.sandbox import toolchain as tools
+from passcurve.sandbox.job import Job
+from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.stems import Stems
+from passcurve.types import Problem
+
+LEVELS = ("full", "restricted")
+LIMITS = msgspec.structs.replace(LONG, timeout_s=2.0)
+
+
+class Rewound:
+    """A pool of one worker whose processes are put back; a context manager."""
+
+    def __init__(self, level: str = "full", reuse: str = "rewind") -> None:
+        self.toolchain = tools.find(None, (), ("numpy",))
+        self.stems = Stems(self.toolchain, REFEREE_ROLE)
+        try:
+            self.probe = isolation.find(level, self.toolchain, LIMITS, self.stems.samples, reuse)
+        except IsolationError as error:
+            self.stems.close()
+            pytest.skip(str(error))
+        self.pool = Pool(1, self.probe, self.toolchain, LIMITS, self.stems)
+        self._tag = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pool.close()
+        self.stems.close()
+
+    def job(self, program: str, test: str) -> Job:
+        """Return a job that a pair takes."""
+        self._tag += 1
+        problem = Problem(id=f"T/{test}", prompt="", entry_point="f", test=test)
+        return job(problem, program, Plan(), LIMITS, 0, self._tag)
+
+    def status(self, program: str, test: str = IS_ONE) -> str:
+        """Return what the report on a program says."""
+        self.pool.start(0, self.job(program, test))
+        while not (outcomes := self.pool.wait(30.0)):
+            pass
+        (outcome,) = outcomes
+        return str((outcome.report or {}).get("status")) + ": " + str((outcome.report or {}).get("message"))
+
+    def kept(self) -> list[int]:
+        """Return the processes that are traced: those that are put back."""
+        (worker,) = self.pool._workers
+        below = [each.pid for zygote in worker._zygotes.values() for each in descendants(zygote.pid)]
+        return sorted(pid for pid in below if _traced(pid))
+
+
+def _traced(pid: int) -> bool:
+    try:
+        return "TracerPid:\t0\n" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="module", params=LEVELS)
+def rewound(request: pytest.FixtureRequest) -> Iterator[Rewound]:
+    """Return one worker for all attacks at a level, already past the jobs in which it learns."""
+    with Rewound(request.param) as rewound:
+        for _ in range(30):
+            assert "passed: " == rewound.status(ONE)
+        yield rewound
+
+
+MEMORY: dict[str, tuple[str, str]] = {
+    "builtins": (
+        "import builtins\ndef f():\n    builtins.len = lambda _: 42\n    builtins.sorted = None\n    return 1\n",
+        "def f():\n    return int(abs(-2) == 2 and sorted([2, 1]) == [1, 2])\n",
+    ),
+    "modules": (
+        "import math, json, sys, typing\nmath.pi = 3\ntyping.List = None\ndel sys.modules['json']\nsys.path[:] = []\n"
+        "def f():\n    return 1\n",
+        "import json, math, sys, typing\n"
+        "def f():\n    return int(math.pi > 3.1 and typing.List is not None and len(sys.path) > 0)\n",
+    ),
+    "a small integer": (
+        "import ctypes\nctypes.c_uint32.from_address(id(200) + 24).value = 7\ndef f():\n    return 1\n",
+        "def f():\n    return int(int('100') + 100 == 200 and str(int('200')) == '200')\n",
+    ),
+    "code of the library": (
+        "import json, heapq\n"
+        "def f():\n"
+        "    heapq.merge.__code__ = (lambda *_, **__: [1]).__code__\n    json.dumps.__defaults__ = ()\n    return 1\n",
+        "import heapq, json\n"
+        "def f():\n    return int(list(heapq.merge([3], [2])) == [2, 3] and json.dumps(1) == '1')\n",
+    ),
+    "code of the harness": (
+        "import sys\n"
+        "def f():\n"
+        "    frame = sys._getframe(1)\n"
+        "    while frame.f_back:\n        frame = frame.f_back\n"
+        "    for value in list(frame.f_locals.values()) + list(frame.f_globals.values()):\n"
+        "        if hasattr(value, '__code__') and value.__name__ in ('describe', 'read_job', 'prepare'):\n"
+        "            value.__code__ = (lambda *_: None).__code__\n"
+        "    return 1\n",
+        "def f():\n    return 1\n",
+    ),
+    "a type": (
+        "import ctypes\n"
+        "def f():\n"
+        "    ctypes.memmove(id(frozenset) + 24, id(list) + 24, 8)\n"
+        "    ctypes.c_size_t.from_address(id(complex) + 32).value = 4096\n    return 1\n",
+        "def f():\n    return int(frozenset.__name__ == 'frozenset' and complex.__basicsize__ == 32)\n",
+    ),
+    "libraries' data": (
+        "import ctypes\nlibc = ctypes.CDLL(None)\n"
+        "def f():\n    libc.srand(7)\n    libc.setenv(b'PASSCURVE_WAS_HERE', b'1', 1)\n    return 1\n",
+        "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.getenv.restype = ctypes.c_char_p\n"
+        "def f():\n    return int(libc.getenv(b'PASSCURVE_WAS_HERE') is None and libc.rand() == 1804289383)\n",
+    ),
+    "the rounding mode": (
+        "import ctypes\ndef f():\n    ctypes.CDLL(None).fesetround(0x800)\n    return 1\n",
+        "def f():\n    x = 1.0\n    return int(x + 2.0 ** -60 == 1.0 and (x / 3) * 3 == 1.0)\n",
+    ),
+    "the interpreter's settings": (
+        "import sys, gc, random, decimal\n"
+        "def f():\n    gc.disable()\n    sys.setswitchinterval(9)\n    sys.setrecursionlimit(5000)\n"
+        "    decimal.getcontext().prec = 3\n    random.seed(1)\n    sys.stdout = None\n    return 1\n",
+        "import sys, gc, decimal\n"
+        "def f():\n    return int(gc.isenabled() and sys.getswitchinterval() < 1 and decimal.getcontext().prec == 28"
+        " and sys.stdout is not None)\n",
+    ),
+}
+"""What lies in memory or registers: an attack, and a program that passes if nothing is left of it."""
+
+KERNEL: dict[str, tuple[str, str]] = {
+    "a signal handler": (
+        "import signal\nsignal.signal(signal.SIGSEGV, signal.SIG_IGN)\ndef f():\n    return 1\n",
+        "import ctypes\ndef f():\n    return int(ctypes.CDLL(None).signal(11, ctypes.c_void_p(0)) == 0)\n",
+    ),
+    "a blocked signal": (
+        "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\ndef f():\n    return 1\n",
+        "import signal\ndef f():\n    return int(signal.pthread_sigmask(signal.SIG_BLOCK, []) == set())\n",
+    ),
+    "a timer": (
+        "import signal\nsignal.setitimer(signal.ITIMER_REAL, 0.05)\ndef f():\n    return 1\n",
+        "import time\ndef f():\n    time.sleep(0.02)\n    return 1\n",
+    ),
+    "an open file": (
+        "import os\nKEPT = [os.open('/dev/null', os.O_RDONLY) for _ in range(5)]\ndef f():\n    return 1\n",
+        "import os\n"
+        "def f():\n"
+        "    first = os.open('/dev/null', os.O_RDONLY)\n    os.close(first)\n"
+        "    return int(first == 4 and all(_is_closed(fd) for fd in range(first, 20)))\n"
+        "def _is_closed(fd):\n    try:\n        os.fstat(fd)\n    except OSError:\n        return True\n",
+    ),
+    "a closed line": (
+        "import os\ndef f():\n    os.close(0)\n    return 1\n",
+        "import os\ndef f():\n    return int(os.read(0, 1) == b'')\n",
+    ),
+    "the mask of new files": (
+        "import os\nos.umask(0o777)\ndef f():\n    return 1\n",
+        "import os\ndef f():\n    return int(os.umask(0o022) == 0o022)\n",
+    ),
+    "the working folder": (
+        "import os\nos.chdir('/')\ndef f():\n    return 1\n",
+        "import os\ndef f():\n    return int(os.getcwd() != '/')\n",
+    ),
+    "a limit": (
+        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))\ndef f():\n    return 1\n",
+        "import resource\ndef f():\n    return int(resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 6)\n",
+    ),
+    "a mapping": (
+        "import mmap\nKEPT = mmap.mmap(-1, 1 << 24)\ndef f():\n    return 1\n",
+        "def f():\n    return 1\n",
+    ),
+    "memory from the kernel": (
+        "KEPT = [bytes(1 << 20) for _ in range(64)]\ndef f():\n    return 1\n",
+        "def f():\n    return int(not any(bytearray(1 << 22)))\n",
+    ),
+    "a thread": (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
+        "def f():\n    return 1\n",
+        "import threading\ndef f():\n    return int(threading.active_count() == 1)\n",
+    ),
+    "a file in the scratch": (
+        "open('left', 'w').write('x')\ndef f():\n    return 1\n",
+        "import os\ndef f():\n    return int(os.listdir('.') == [])\n",
+    ),
+    "a protected page": (
+        "import ctypes\n"
+        "ctypes.CDLL(None).mprotect(ctypes.c_void_p(id(200) & ~0xFFF), 4096, 1)\ndef f():\n    return 1\n",
+        "def f():\n    return int(int('100') + 100 == 200)\n",
+    ),
+    "pages given back": (
+        "import ctypes\n"
+        "ctypes.CDLL(None).madvise(ctypes.c_void_p(id(200) & ~0xFFF), 4096, 4)\ndef f():\n    return 1\n",
+        "def f():\n    return int(int('100') + 100 == 200)\n",
+    ),
+    "the name of the process": (
+        "import ctypes\nctypes.CDLL(None).prctl(15, b'attacker', 0, 0, 0)\ndef f():\n    return 1\n",
+        "import ctypes\n"
+        "def f():\n    name = ctypes.create_string_buffer(16)\n    ctypes.CDLL(None).prctl(16, name, 0, 0, 0)\n"
+        "    return int(name.value != b'attacker')\n",
+    ),
+    "its own end": ("import os\ndef f():\n    os._exit(0)\n", ONE),
+    "its own death": ("import ctypes\ndef f():\n    ctypes.string_at(0)\n", ONE),
+    "a trap": ("import ctypes\ndef f():\n    ctypes.CFUNCTYPE(None)(0x5F0000000000)()\n", ONE),
+    "an answer on the line": (
+        "import os\n"
+        "def f():\n"
+        "    for fd in range(3, 9):\n"
+        "        try:\n            os.write(fd, b'\\x00\\x00\\x00\\x00' * 4)\n"
+        "        except OSError:\n            pass\n"
+        "    return 1\n",
+        ONE,
+    ),
+    "half an answer": (
+        "import os\ndef f():\n    for fd in (3, 4):\n        os.write(fd, b'\\xff\\xff\\x00\\x00half')\n    return 2\n",
+        ONE,
+    ),
+}
+"""What lies in the kernel, or ends the process."""
+
+
+@pytest.mark.parametrize("name", MEMORY)
+def test_memory_is_put_back(rewound: Rewound, name: str):
+    """A program that changes its own memory or registers leaves nothing to the next, in the same process."""
+    attack, probe = MEMORY[name]
+    assert "passed: " == rewound.status(probe)
+    before = rewound.kept()
+    for _ in range(3):
+        rewound.status(attack)
+        assert "passed: " == rewound.status(probe)
+    assert before == rewound.kept()
+
+
+@pytest.mark.parametrize("name", KERNEL)
+def test_the_kernels_state_costs_the_process(rewound: Rewound, name: str):
+    """A program that changes anything of its process in the kernel leaves nothing to the next, right or wrong."""
+    attack, probe = KERNEL[name]
+    wrong = probe.replace("return 1\n", "return 2\n").replace("return int(", "return 2 + int(")
+    expected = rewound.status(probe)
+    for _ in range(2):
+        rewound.status(attack)
+        assert expected == rewound.status(probe)
+        assert rewound.status(wrong) != "passed: "
+
+
+def test_tests_leave_nothing_to_the_next(rewound: Rewound):
+    """Tests that corrupt the interpreter they run in are put back as well."""
+    hostile = (
+        "import builtins, ctypes\n"
+        "def check(candidate):\n    assert candidate() == 1\n"
+        "    ctypes.c_uint32.from_address(id(200) + 24).value = 7\n    builtins.pow = None\n"
+    )
+    fair = "def check(candidate):\n    assert pow(candidate(), 2) == 1 and str(int('199') + candidate()) == '200'\n"
+    assert "passed: " == rewound.status(ONE, fair)
+    for _ in range(3):
+        assert "passed: " == rewound.status(ONE, hostile)
+        assert "passed: " == rewound.status(ONE, fair)
+
+
+TAKE_OVER = """
+import marshal, os
+def frame(data):
+    return len(data).to_bytes(4, "little") + data
+def text(value):
+    return b"s" + len(value).to_bytes(4, "little") + value
+FORGER = '''
+import marshal, os
+def read(size):
+    data = b""
+    while len(data) < size:
+        data += os.read(3, size - len(data))
+    return data
+while True:
+    job = marshal.loads(read(int.from_bytes(read(4), "little")))
+    report = b'{"status": "passed", "message": "", "calls": 1, "number": "%s"}' % job["number"].encode()
+    os.write(3, len(report).to_bytes(4, "little") + report)
+    os.read(3, 1 << 16)
+'''
+job = {"prompt": b"", "test": b"", "entry_point": "f", "seed": 0, "write_back": False, "output_bytes": 1 << 20}
+job |= {"code": marshal.dumps((compile(FORGER, "forger", "exec"), compile("", "tests", "exec"), ""))}
+job |= {"replayed": b"", "record": False, "number": ""}
+loaded = frame(b"d" + (2).to_bytes(4, "little") + text(b"loaded") + b"T" + text(b"found") + b"T")
+sets = 180_000
+large = b"d" + (1).to_bytes(4, "little") + text(b"value") + b"l" + sets.to_bytes(4, "little") + b"S\\0\\0\\0\\0" * sets
+data = loaded + frame(large) + frame(marshal.dumps(job, 2)) + loaded + frame(b"")
+while data:
+    data = data[os.write(3, data):]
+def f():
+    return 2
+"""
+"""Answers that cost the tests' process, and behind them a job for the next one, whose tests say that all is right."""
+
+
+def test_what_a_lost_process_has_not_read_is_nobodys(rewound: Rewound):
+    """Bytes that a process leaves on its line when it is lost are never read by the one that takes its place."""
+    assert "passed: " == rewound.status(ONE)
+    for _ in range(2):
+        assert "passed: " != rewound.status(TAKE_OVER)
+        assert rewound.status("def f():\n    return 2\n").startswith("failed: ")
+        assert "passed: " == rewound.status(ONE)
+
+
+def test_the_same_program_finds_the_same_addresses():
+    """Objects of a program lie where they lie in each run of it, whatever ran before and in whichever worker."""
+    asks = "def f():\n    raise ValueError((id(object()), hash(float('nan')), id('a' * 30), id([])))\n"
+    found = set()
+    for _ in range(2):
+        with Rewound() as rewound:
+            for other in (ONE, MEMORY["builtins"][0], KERNEL["a mapping"][0]):
+                rewound.status(other)
+                found.add(rewound.status(asks))
+    assert 1 == len(found)
+
+
+def test_a_thousand_jobs_are_verified():
+    """After a thousand jobs the whole memory is compared with the snapshot, and the process goes on."""
+    with Rewound() as rewound:
+        assert "passed: " == rewound.status(ONE)
+        before = rewound.kept()
+        for number in range(1010):
+            assert "passed: " == rewound.status(f"def f():\n    x = [{number}] * 99\n    return 1\n")
+        assert before == rewound.kept()
+
+
+SOURCES = Path(passcurve.__file__).parent
+REWIND, SECCOMP = "sandbox/rewind.py", "sandbox/layers/seccomp.py"
+
+Edit = tuple[str, str, str]
+
+
+def allowing(name: str) -> Edit:
+    """Return the edit by which the strict filter lets one more system call through."""
+    return SECCOMP, "    read write futex", f"    {name} read write futex"
+
+
+SIGNALS, FILES = (REWIND, "fields[28:32], ", ""), (REWIND, ", os.fstat(self._folder).st_size)", ")")
+"""What is looked at besides: a wall behind the filter."""
+
+MUTANTS: dict[str, tuple[list[Edit], tuple[str, str]]] = {
+    "copying": ([(REWIND, "self._stub.copy(rare)", "self._stub.copy([])")], MEMORY["modules"]),
+    "registers": ([(REWIND, "        self._extended.set(self._pid)\n", "")], MEMORY["the rounding mode"]),
+    "the filter: signals": ([allowing("rt_sigprocmask"), SIGNALS], KERNEL["a blocked signal"]),
+    "the filter: umask": ([allowing("umask")], KERNEL["the mask of new files"]),
+    "the filter: chdir": ([allowing("chdir")], KERNEL["the working folder"]),
+    "the filter: limits": ([allowing("prlimit64")], KERNEL["a limit"]),
+    "the filter: names": ([allowing("prctl")], KERNEL["the name of the process"]),
+    "open descriptors": ([FILES], KERNEL["an open file"]),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_each_measure_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str):
+    """Without one of the measures an attack gets through to the next program, or the trial finds that out."""
+    edits, (attack, probe) = MUTANTS[name]
+    copy = tmp_path / "passcurve"
+    shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for file, old, new in edits:
+        text = (copy / file).read_text()
+        assert old in text
+        (copy / file).write_text(text.replace(old, new))
+    monkeypatch.setattr(stems, "_ROOT", str(tmp_path))
+    monkeypatch.setattr(stems, "_BOOT", str(copy / "sandbox" / "boot.py"))
+    with Rewound(reuse="auto") as rewound:
+        if rewound.probe.reuse == "fork":
+            assert "changed" in rewound.probe.jail.no_rewind
+            return
+        assert "passed: " == rewound.status(probe)
+        rewound.status(attack)
+        assert "passed: " != rewound.status(probe)
