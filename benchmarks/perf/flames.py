@@ -30,7 +30,6 @@ NEARLY = 0.7
 SUPERVISOR, UNKNOWN = "supervisor", "short-lived"
 ROLES = (
     ("passcurve/langs/referee.py", "tests"),
-    ("passcurve/sandbox/commons.py", "commons"),
     ("passcurve/sandbox/inside.py", "samples"),
     ("passcurve/sandbox/zygote.py", "zygotes"),
     ("passcurve/sandbox/stem.py", "stems"),
