@@ -107,7 +107,7 @@ def record(prompt: Any, test: str, name: str, entry_point: str, seed: int) -> Re
 
 
 class _Limit:
-    """Ends what runs at its next call or, of code with these names, line, once so much CPU time is used."""
+    """Ends what runs at its next call or, of code with these names, line, once it is so late."""
 
     def __init__(self, names: dict[str, Any], end_s: float) -> None:
         self._names, self._end_s = names, end_s

@@ -6,11 +6,8 @@ import os
 import socket
 import time
 
-from passcurve.sandbox.rewind import Rewinder, UncleanError
+from passcurve.sandbox.rewind import WALL, Rewinder, UncleanError
 from passcurve.sandbox.stub import PAGE, Stub
-
-WALL = 0x40000000
-"""__WALL: wait for a traced process as for any other."""
 
 
 class Kept:

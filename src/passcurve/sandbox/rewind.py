@@ -36,7 +36,7 @@ VERIFY_JOBS = 1000
 SETTLE_S = 5.0
 """How long a process that was just made gets to wait for its first job."""
 
-_SEIZE, _INTERRUPT, _CONT, _GETREGSET, _SETREGSET, _GETSIGMASK = 0x4206, 0x4207, 7, 0x4204, 0x4205, 0x420A
+_SEIZE, _INTERRUPT, _CONT, _GETREGSET, _SETREGSET = 0x4206, 0x4207, 7, 0x4204, 0x4205
 _EXITKILL = 1 << 20
 _PTRACE = {"x86_64": 101}
 """Machines on which this was tried."""
@@ -47,7 +47,9 @@ _STOPPED = 0x80 << 16 | 5 << 8 | 0x7F
 _TRAPPED = 5 << 8 | 0x7F
 """Wait status of a process that has come to the end of the copying code."""
 
-_WALL = 0x40000000
+WALL = 0x40000000
+"""__WALL: wait for a traced process as for any other."""
+
 _PRSTATUS, _XSTATE = 1, 0x202
 _PRSTATUS_BYTES, _XSTATE_BYTES = 27 * 8, 1 << 14
 _RBP, _RBX, _RAX, _RDX, _RSI, _RDI, _ORIG_RAX, _RIP, _FLAGS, _RSP = 4, 5, 10, 12, 13, 14, 15, 16, 18, 19
@@ -174,6 +176,7 @@ class Rewinder:
             _ptrace(_CONT, self._pid)
             if time.monotonic() > until:
                 raise UncleanError("it does not wait for a job")
+            # There is no waiting for a process to begin a system call; this one does in a moment.
             time.sleep(0.0001)
         self._extended.get(self._pid)
         found = memory.areas(self._maps)
@@ -263,7 +266,7 @@ class Rewinder:
         """Have the process itself copy its pages back."""
         self._copying.set(self._pid)
         _ptrace(_CONT, self._pid)
-        _, status = os.waitpid(self._pid, _WALL)
+        _, status = os.waitpid(self._pid, WALL)
         if status != _TRAPPED:
             raise UncleanError("it did not come to the end of the copying code (%#x)" % status)
 
@@ -339,7 +342,7 @@ class Rewinder:
 
     def _stop(self) -> None:
         _ptrace(_INTERRUPT, self._pid)
-        _, status = os.waitpid(self._pid, _WALL)
+        _, status = os.waitpid(self._pid, WALL)
         if status != _STOPPED:
             raise UncleanError("it stopped otherwise than it was asked to (%#x)" % status)
 

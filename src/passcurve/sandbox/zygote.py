@@ -25,9 +25,9 @@ import time
 from typing import Any, NoReturn
 
 from passcurve.sandbox import attempts, exits, kernel, stub, wire
-from passcurve.sandbox.kept import WALL, Kept
+from passcurve.sandbox.kept import Kept
 from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp, watch
-from passcurve.sandbox.rewind import UncleanError
+from passcurve.sandbox.rewind import WALL, UncleanError
 from passcurve.sandbox.stub import Stub
 from passcurve.sandbox.template import FIRST, Role, Template, begin
 

@@ -111,7 +111,7 @@ _FUTEX_CALLS = (0, 1, 128, 129, 137, 265, 138, 393)
 """Wait and wake, private or not, with a bit set, by the clock or not: none that the kernel remembers."""
 
 _CLOCKS = (0, 1, 4, 5, 6, 7, 11)
-"""Real, monotonic (raw, coarse), since boot, atomic: not those of a process, which tell how many ran in it before."""
+"""Real, monotonic (raw, coarse), since boot, TAI: not those of a process, which tell how many ran in it before."""
 
 FILE_MODES = frozenset("chmod fchmod fchmodat fchmodat2 utime utimes utimensat futimesat truncate".split())
 """Calls on a path that Landlock has no rule for: without mounts of our own they would reach the host's files."""
