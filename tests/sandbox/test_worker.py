@@ -20,6 +20,7 @@ from jailed import IS_ONE, LIMITS, ONE, Jailed, Process, census, descendants, ja
 from passcurve.langs.judge import needs_second_run
 from passcurve.sandbox import exits
 from passcurve.sandbox.stems import SAMPLE_ROLES, KilledError
+from passcurve.sandbox.worker import DEATH_S
 from passcurve.sandbox.zygotes import Zygote
 
 SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"
@@ -120,6 +121,21 @@ def test_the_tests_process_is_killed(jail: Jailed):
     outcome = jail.end()
     assert "the tests' process died" == outcome.doubt
     assert needs_second_run(outcome)
+    assert jail.check(ONE, IS_ONE).passed
+
+
+def test_the_tests_process_dies_before_its_zygote(jail: Jailed):
+    """When both die, and the zygote is heard of later, the fault is ours: nothing is said of the sample."""
+    start(jail, ONE, "import time\ndef check(candidate):\n    time.sleep(30)\n")
+    victim = zygote(jail, "referee")[1].pid
+    os.kill(victim, signal.SIGSTOP)
+    os.kill(child(jail, "referee").pid, signal.SIGKILL)
+    until = time.monotonic() + 2 * DEATH_S
+    while time.monotonic() < until:
+        assert [] == jail.pool.wait(0.1)
+    os.kill(victim, signal.SIGKILL)
+    outcome = jail.end()
+    assert ("fault", "the referee's zygote ended") == (outcome.ended, outcome.fault)
     assert jail.check(ONE, IS_ONE).passed
 
 

@@ -74,6 +74,8 @@ class Running:
         self.exit: dict[str, Any] | None = None
         self.fault = ""
         self.referee_died = False
+        """Whether the line to its tests was closed; their zygote, which may be gone too, has to say that they ended."""
+        self.tests_ended = False
         self.garbage = ""
         self.own_s = -1.0
         self.tests_s = 0.0
@@ -86,7 +88,14 @@ class Running:
     @property
     def done(self) -> bool:
         """Whether everything about it has come in."""
-        return bool(self.fault) or (self.reported and self.exit is not None and self.look is None)
+        if self.fault:
+            return True
+        return (
+            self.reported
+            and self.exit is not None
+            and self.look is None
+            and (self.tests_ended or not self.referee_died)
+        )
 
     @property
     def has_answered(self) -> bool:

@@ -283,6 +283,8 @@ class Worker:
 
     def _end_referee(self, running: Running) -> None:
         if running.job.referee is not None:
+            if running.referee_died and not running.tests_ended:
+                running.asked_at = running.asked_at or time.monotonic()
             self._tell("referee", {"do": "end"})
 
     def _end_sample(self, running: Running) -> None:
@@ -330,13 +332,13 @@ class Worker:
             if self._pair is not None:
                 self._pair.take_record(side, record)
             return
-        if side == "referee":
-            # Told by its line; the next order has ended it in any case.
-            return
         running = next((each for each in (*self._ending, self._now) if each and each.tag == record["tag"]), None)
-        if running is not None:
+        if running is not None and side == "referee":
+            running.tests_ended = True
+            self._settle()
+        elif running is not None:
             running.exit = record
-            if running.look is None:
+            if running.look is None and (running.tests_ended or not running.referee_died):
                 running.asked_at = 0.0
             running.stopped = running.stopped or time.monotonic()
             self._rest(running)
