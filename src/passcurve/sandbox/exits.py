@@ -23,16 +23,17 @@ def pack(
     refused: Sequence[int],
     *,
     kept: bool = False,
-    rewound: bool = False,
+    clean: bool = False,
 ) -> bytes:
     """Return the facts as bytes: wait status, tag of the order, start and end (ns, monotonic), clocks (ns), ...
 
     ``refused``: numbers of the telling system calls that it tried.  ``kept``: of the process that is kept.
-    ``rewound``: it did not end, it was put back.
+    ``clean``: that one was put back, or has made
+    room for another, as it was ordered.
     """
     cpu_ns, longest_ns = clock or (-1, -1)
     data = _FORM.pack(
-        _MARK, status, tag, since, at, cpu_ns, longest_ns, len(refused), cpu_s, memory_bytes, overfull, kept, rewound
+        _MARK, status, tag, since, at, cpu_ns, longest_ns, len(refused), cpu_s, memory_bytes, overfull, kept, clean
     )
     return data + struct.pack("<%dI" % len(refused), *refused) if refused else data
 
@@ -44,7 +45,7 @@ def is_packed(data: bytes) -> bool:
 
 def unpack(data: bytes) -> dict[str, Any]:
     """Return the facts by name.  Raises struct.error for what was not packed here."""
-    _, status, tag, since, at, cpu_ns, longest_ns, count, cpu_s, memory_bytes, overfull, kept, rewound = (
+    _, status, tag, since, at, cpu_ns, longest_ns, count, cpu_s, memory_bytes, overfull, kept, clean = (
         _FORM.unpack_from(data)
     )
     return {
@@ -57,6 +58,6 @@ def unpack(data: bytes) -> dict[str, Any]:
         "memory": memory_bytes,
         "overfull": overfull,
         "kept": kept,
-        "rewound": rewound,
+        "clean": clean,
         "refused": list(struct.unpack_from("<%dI" % count, data, _FORM.size)),
     }

@@ -66,10 +66,16 @@ _UNFIT = ("gone", "protocol")
 class Lane:
     """One process that is kept: its line, and the job that it is at."""
 
-    def __init__(self, zygote: Zygote, selector: selectors.BaseSelector, owner: object, side: Side) -> None:
-        self._zygote, self._selector, self._side = zygote, selector, side
+    def __init__(
+        self, zygote: Zygote, selector: selectors.BaseSelector, owner: object, side: Side, role: str, *, rewinds: bool
+    ) -> None:
+        self._zygote, self._selector, self._side, self._role = zygote, selector, side, role
         self._data = (owner, side + " line")
+        self._rewinds = rewinds
         self.line: socket.socket | None = None
+        self._next_line: socket.socket | None = None
+        """To the process that is to take the place of this one."""
+        self._watched = False
         self._unsent = b""
         self.running: Running | None = None
         self.waits = False
@@ -80,18 +86,38 @@ class Lane:
         self.asked_at = 0.0
         """When its zygote was asked for something that it has not answered yet; 0 when nothing is out."""
 
-    def make(self, role: str) -> bool:
+    def make(self) -> bool:
         """Have the process made, with a line that nobody has used; False when the zygote is gone."""
         self.close()
-        self.line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._selector.register(self.line, selectors.EVENT_READ, self._data)
         self.waits = False
         self.asked_at = time.monotonic()
+        sent = self._order_another({"do": "keep"})
+        self._take_line()
+        return sent
+
+    def _order_another(self, order: dict[str, Any]) -> bool:
+        """Send an order with a new line for a process that is to be made."""
+        self._next_line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
-            for line in (self.line, theirs):
+            for line in (self._next_line, theirs):
                 line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
             # As many descriptors as a new process has, where the tests have a line of their own to the sample.
-            return self._zygote.send({"do": "keep", "role": role}, [theirs.fileno()] * HELD[self._side])
+            return self._zygote.send({**order, "role": self._role}, [theirs.fileno()] * HELD[self._side])
+
+    def _take_line(self) -> None:
+        line = self._next_line
+        self._next_line = None
+        self.close()
+        self.line = line
+        if line is not None:
+            self._selector.register(line, selectors.EVENT_READ, self._data)
+            self._watched = True
+
+    def go_on(self) -> None:
+        """Be ready for the next job: the process was put back, or another one takes its place."""
+        if not self._rewinds:
+            self._take_line()
+        self.waits = True
 
     def begin(self, running: Running, data: bytes) -> None:
         """Send it a job."""
@@ -113,24 +139,33 @@ class Lane:
             pass
         if sent < len(data):
             self._unsent = data[sent:]
-            self._selector.modify(self.line, selectors.EVENT_READ | selectors.EVENT_WRITE, self._data)
+            if self._watched:
+                self._selector.modify(self.line, selectors.EVENT_READ | selectors.EVENT_WRITE, self._data)
 
     def send_rest(self) -> None:
         """Send what the line did not take before."""
         data, self._unsent = self._unsent, b""
-        if self.line is not None:
+        if self.line is not None and self._watched:
             self._selector.modify(self.line, selectors.EVENT_READ, self._data)
             self.send(data)
 
     def read(self) -> bytes:
         """Return what has come."""
-        try:
-            return self.line.recv(1 << 18, socket.MSG_DONTWAIT) if self.line is not None else b""
-        except OSError:
+        if self.line is None:
             return b""
+        try:
+            data = self.line.recv(1 << 18, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            data = b""
+        if not data:
+            # The process is gone; its zygote will say so.
+            self._unwatch()
+        return data
 
     def rewind(self, tag: int, *, typical: bool) -> bool:
-        """Have the process put back; False when the zygote is gone."""
+        """Have the process put back, or replaced; False when the zygote is gone."""
         if self.ending:
             return True
         self.waits, self.ending, self.asked_at = False, True, time.monotonic()
@@ -138,7 +173,9 @@ class Lane:
         if self._unsent:
             self._unsent = b""
             self.send_rest()
-        return self._zygote.send({"do": "rewind", "tag": tag, "typical": typical})
+        if self._rewinds:
+            return self._zygote.send({"do": "rewind", "tag": tag, "typical": typical})
+        return self._order_another({"do": "replace", "tag": tag})
 
     def look(self) -> bool:
         """Ask for its clock; False when the zygote is gone."""
@@ -155,10 +192,18 @@ class Lane:
     def close(self) -> None:
         """Close the line, with all that is left on it."""
         self._unsent = b""
+        if self._next_line is not None:
+            self._next_line.close()
+            self._next_line = None
         if self.line is not None:
-            self._selector.unregister(self.line)
+            self._unwatch()
             self.line.close()
             self.line = None
+
+    def _unwatch(self) -> None:
+        if self._watched and self.line is not None:
+            self._selector.unregister(self.line)
+        self._watched = False
 
 
 class Pair:
@@ -172,12 +217,14 @@ class Pair:
         shared: Shared,
         referee_role: str,
         broken: Callable[[str], None],
+        *,
+        rewinds: bool,
     ) -> None:
         self._shared, self._broken = shared, broken
-        self._roles: dict[Side, str] = {"jail": SAMPLE_ROLES[0], "referee": referee_role}
+        roles: dict[Side, str] = {"jail": SAMPLE_ROLES[0], "referee": referee_role}
         self._retried: set[Side] = set()
         """Processes that could not be made at the last try."""
-        self._lanes = {side: Lane(zygotes[side], selector, owner, side) for side in SIDES}
+        self._lanes = {side: Lane(zygotes[side], selector, owner, side, roles[side], rewinds=rewinds) for side in SIDES}
         self._jail, self._referee = self._lanes["jail"], self._lanes["referee"]
         self._frames = FrameBuffer(REPORT_BYTES)
         self._answers: deque[Running] = deque()
@@ -185,7 +232,7 @@ class Pair:
         self.ended: list[tuple[Running, What]] = []
         self.failed = ""
         """Why there is no such pair; nothing while there may be one."""
-        if not all(lane.make(self._roles[side]) for side, lane in self._lanes.items()):
+        if not all(lane.make() for lane in self._lanes.values()):
             self.failed = "a zygote ended"
 
     @property
@@ -329,36 +376,42 @@ class Pair:
             return
         if not lane.ending:
             # It ended by itself.
-            lane.running = None
-            if running is not None:
-                if side == "jail":
-                    running.exit = record
-                running.lost = True
-                self._give_up(running)
-                self._conclude(running)
-            self._tell(lane.make(self._roles[side]))
+            if running is not None and side == "jail":
+                running.exit = record
+            self._lose(lane)
+            self._tell(lane.make())
             return
         if record["tag"] not in (NOBODY, running.tag if running is not None else NOBODY):
             self._broken("a zygote answers otherwise than it was asked")
             return
         lane.ending, lane.asked_at, lane.running = False, 0.0, None
         said_more = lane.clear()
-        if record["rewound"]:
-            lane.waits = True
+        if record["clean"]:
+            lane.go_on()
         else:
-            self._tell(lane.make(self._roles[side]))
+            self._tell(lane.make())
         if running is not None:
             running.stopped = running.stopped or time.monotonic()
-            running.lost |= not record["rewound"] or (side == "referee" and said_more)
+            running.lost |= not record["clean"] or (side == "referee" and said_more)
             if side == "jail":
                 running.exit = record
             self._conclude(running)
         self._next()
 
+    def _lose(self, lane: Lane) -> None:
+        """Give up the job of a process that is none."""
+        running, lane.running, lane.waits = lane.running, None, False
+        if running is not None:
+            running.lost = True
+            self._give_up(running)
+            self._conclude(running)
+
     def take_kept(self, side: Side, reason: str) -> None:
         """Take note that a process was made and waits for a job, or why there is none; that is tried twice."""
         lane = self._lanes[side]
         lane.asked_at = 0.0
+        if reason:
+            self._lose(lane)
         if not reason:
             lane.waits = True
             self._retried.discard(side)
@@ -367,7 +420,7 @@ class Pair:
             self.failed = self.failed or reason
         else:
             self._retried.add(side)
-            self._tell(lane.make(self._roles[side]))
+            self._tell(lane.make())
 
     def take_clock(self, side: Side, record: dict[str, Any]) -> None:
         """End a job that takes too long for here."""
@@ -389,7 +442,7 @@ class Pair:
         if any(lane.running is running for lane in self._lanes.values()) or running in self._answers or running.handed:
             return
         running.handed = True
-        fit = not running.lost and running.exit is not None and bool(running.exit["rewound"])
+        fit = not running.lost and running.exit is not None and bool(running.exit["clean"])
         status = (running.report or {}).get("status")
         if not running.ended:
             self._shared.note(running.key, left=not fit)

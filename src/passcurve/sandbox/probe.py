@@ -114,7 +114,7 @@ def _build(walls: Walls, toolchain: Toolchain, limits: Limits, stem: Stem | None
     if stem is None:
         with closing(Stem(toolchain.executable, SAMPLE_ROLES)) as own:
             return _build(walls, toolchain, limits, own, rewind=rewind)
-    zygote = Zygote(stem, walls, toolchain, limits, None)
+    zygote = Zygote(stem, walls, toolchain, limits, None, rewinds=rewind)
     try:
         ready = zygote.wait_ready()
         return msgspec.structs.replace(
@@ -141,7 +141,7 @@ def try_to_rewind(zygote: Zygote) -> str:
                 if (found := ours.recv(64)) != CLEAN:
                     return f"a program found {found.decode()} what the one before it had changed"
                 answer = zygote.ask({"do": "rewind", "tag": number, "typical": True}, [], TRIAL_S)
-                if answer is None or not answer.get("rewound"):
+                if answer is None or not answer.get("clean"):
                     return "a process could not be put back"
         except OSError as error:
             return f"a process that was put back does not answer ({error})"

@@ -152,7 +152,7 @@ class Running:
 
     def outcome(self) -> Outcome:
         """Return the facts as they stand."""
-        status = self.exit["exit"] if self.exit and not self.exit["rewound"] else None
+        status = self.exit["exit"] if self.exit and not self.exit["clean"] else None
         killed = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         cpu = float(self.exit["cpu"]) if self.exit else 0.0
         wall = (self.stopped or time.monotonic()) - self.started

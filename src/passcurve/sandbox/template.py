@@ -15,6 +15,7 @@ import resource
 import select
 import signal
 import socket
+import time
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NoReturn
@@ -32,6 +33,9 @@ REHEARSALS = 40
 
 PATIENCE_MS = 20
 """How often a child that does not answer is looked at: it may have died."""
+
+MOMENT_S = 0.0005
+"""How often it is looked whether a child has read what was meant for it."""
 
 _HIGH = 32
 """Above all that a child inherits."""
@@ -65,25 +69,34 @@ class Template:
                 os._exit(1)
         commands.close()
         self._theirs = setup
-        """Where the children read: what one has left that was killed before it read is nothing for the next."""
+        """Where the children read, one after another."""
+        self._last = 0
+        self._unread = select.poll()
+        self._unread.register(setup.fileno(), select.POLLIN)
         self._poll = select.poll()
         self._poll.register(self.setup.fileno(), select.POLLIN)
 
     def fork(self) -> int:
         """Return the pid of a new child, which waits for its order on ``setup``.  Raises OSError when there is none."""
-        self._clear()
+        self._await_last()
         os.write(self._commands.fileno(), b"f")
         pid = int.from_bytes(os.read(self._commands.fileno(), 4), "little", signed=True)
         if pid <= 0:
             raise OSError("no process can be forked")
+        self._last = pid
         return pid
 
-    def _clear(self) -> None:
-        try:
-            while self._theirs.recv(ORDER_BYTES, socket.MSG_DONTWAIT):
-                pass
-        except BlockingIOError:
-            pass
+    def _await_last(self) -> None:
+        """Wait until the child before has read all that was meant for it; take away what one has left that died."""
+        while self._unread.poll(0):
+            try:
+                is_alive = os.waitid(os.P_PID, self._last, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+            except ChildProcessError:
+                is_alive = False
+            if is_alive:
+                time.sleep(MOMENT_S)
+            else:
+                self._theirs.recv(ORDER_BYTES, socket.MSG_DONTWAIT)
 
     def order(self, pid: int, order: dict[str, Any], descriptors: list[int]) -> int:
         """Tell the new child what it is to be; return the descriptor by which its writes can be noted, or -1."""

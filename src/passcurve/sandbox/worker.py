@@ -65,6 +65,7 @@ class Worker:
         self._selector = selector
         self._probe, self._toolchain, self._limits, self._cpu = probe, toolchain, limits, cpu
         self._stems, self._shared = stems, shared
+        self._rewinds = probe.reuse == "rewind"
         self._zygotes: dict[Side, Zygote] = {}
         self._pair: Pair | None = None
         self._line: socket.socket | None = None
@@ -92,7 +93,9 @@ class Worker:
         """Start both zygotes without waiting for them.  Raises SandboxError when the system lets us have none."""
         stems = {"jail": self._stems.samples, "referee": self._stems.tests}
         for side in SIDES:
-            self._zygotes[side] = Zygote(stems[side], self._probe.walls, self._toolchain, self._limits, self._cpu)
+            self._zygotes[side] = Zygote(
+                stems[side], self._probe.walls, self._toolchain, self._limits, self._cpu, rewinds=self._rewinds
+            )
 
     def _await_zygotes(self) -> None:
         if not self._zygotes:
@@ -102,8 +105,9 @@ class Worker:
         for side, zygote in self._zygotes.items():
             self._selector.register(zygote.line, selectors.EVENT_READ, (self, side))
         self._ready = True
-        if self._probe.reuse == "rewind":
-            self._pair = Pair(self._zygotes, self._selector, self, self._shared, self._stems.referee_role, self._broken)
+        if self._probe.walls.seccomp:
+            role, rewinds = self._stems.referee_role, self._rewinds
+            self._pair = Pair(self._zygotes, self._selector, self, self._shared, role, self._broken, rewinds=rewinds)
 
     def start(self, *jobs: Job) -> None:
         """Start jobs, to run one after another; the worker must be idle.  Raises SandboxError without a zygote."""

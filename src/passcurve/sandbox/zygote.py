@@ -25,7 +25,7 @@ import time
 from typing import Any, NoReturn
 
 from passcurve.sandbox import attempts, exits, kernel, stub, wire
-from passcurve.sandbox.kept import Kept
+from passcurve.sandbox.kept import Kept, Single
 from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp, watch
 from passcurve.sandbox.rewind import WALL, UncleanError
 from passcurve.sandbox.stub import Stub
@@ -111,7 +111,7 @@ class Zygote:
         self._child = 0
         self._tag = 0
         self._pidfd = -1
-        self._kept: Kept | None = None
+        self._kept: Kept | Single | None = None
         self._hot: frozenset[int] = frozenset()
         self._place: tuple[int, ...] | None = None
         """Where in its code the first process that was kept waited for its first job."""
@@ -161,7 +161,9 @@ class Zygote:
         gc.freeze()
         broken = self._self_test()
         if _LINUX:
-            self._template = Template(self._roles, self._enter_jail, self._forget, track=config["seccomp"])
+            self._template = Template(
+                self._roles, self._enter_jail, self._forget, track=config["rewinds"] and config["seccomp"]
+            )
         self._say(
             {
                 "ready": True,
@@ -211,6 +213,8 @@ class Zygote:
             self._end()
         elif order["do"] == "rewind":
             self._rewind(order["tag"], typical=order["typical"])
+        elif order["do"] == "replace":
+            self._replace(order, descriptors)
         elif order["do"] == "keep":
             self._keep(order, descriptors)
         else:
@@ -293,17 +297,20 @@ class Zygote:
             os.close(descriptor)
 
     def _make_kept(self, role: str, descriptors: list[int]) -> str:
-        """Have a process forked that is put back after each job; return why there is none, or nothing.
+        """Have a process forked that is put back or replaced after each job; return why there is none, or nothing.
 
         Its lines must be new: what an earlier process has left on its own would be read before the snapshot.
         """
-        if self._strict is None or self._template is None or self._stub is None:
-            return "rewinding needs seccomp"
+        if self._strict is None or self._template is None:
+            return "it takes seccomp"
         self._page.begin()
         order = {"role": role, "kept": True, "lowest": FIRST + len(descriptors)}
         pid, tracker = self._fork(order, descriptors)
+        if not self._config["rewinds"]:
+            self._kept = Single(pid)
+            return ""
         try:
-            if tracker < 0:
+            if tracker < 0 or self._stub is None:
                 raise UncleanError("the kernel does not note writes (it takes Linux 6.7 and userfaultfd)")
             line = os.dup(descriptors[0])
             self._kept = Kept(pid, tracker, line, FIRST, self._stub, self._hot)
@@ -318,7 +325,7 @@ class Zygote:
         return ""
 
     def _rewind(self, tag: int, *, typical: bool) -> None:
-        if self._kept is None:
+        if not isinstance(self._kept, Kept):
             self._send(exits.pack(0, tag, 0, time.monotonic_ns(), None, 0.0, 0, False, (), kept=True))
             return
         try:
@@ -327,7 +334,20 @@ class Zygote:
             self._lose_kept(tag)
             return
         at = time.monotonic_ns()
-        self._send(exits.pack(0, tag, 0, at, None, cpu_s, memory_bytes, False, (), kept=True, rewound=True))
+        self._send(exits.pack(0, tag, 0, at, None, cpu_s, memory_bytes, False, (), kept=True, clean=True))
+
+    def _replace(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        """End the process that is kept, and have another one take its place if it was as it must be."""
+        clean, cpu_s, memory_bytes = False, 0.0, 0
+        if isinstance(self._kept, Single):
+            clean, cpu_s, memory_bytes = self._kept.end()
+            self._kept = None
+        at = time.monotonic_ns()
+        self._send(exits.pack(0, order["tag"], 0, at, None, cpu_s, memory_bytes, False, (), kept=True, clean=clean))
+        if clean and (reason := self._make_kept(order["role"], descriptors)):
+            self._say({"kept": reason})
+        for descriptor in descriptors:
+            os.close(descriptor)
 
     def _lose_kept(self, tag: int) -> None:
         """End the process that is kept, and say so."""

@@ -85,8 +85,11 @@ def translated() -> Iterator[None]:
 class Zygote:
     """One zygote process and the line to it."""
 
-    def __init__(self, stem: Stem, walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None) -> None:
+    def __init__(
+        self, stem: Stem, walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None, *, rewinds: bool
+    ) -> None:
         self._stem = stem
+        self._rewinds = rewinds
         self._folder: str | None = None
         self.frames = FrameBuffer(_FRAME_BYTES)
         with translated():
@@ -120,6 +123,7 @@ class Zygote:
             "namespaces": walls.namespaces,
             "landlock": walls.landlock,
             "seccomp": walls.seccomp,
+            "rewinds": self._rewinds,
             "host_id": host_id,
             "own_id": None,
             "binds": binds,
