@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 
 from passcurve.langs import recording
 from passcurve.langs.wording import TEST_NAME, TEXT_CHARACTERS, bounded, message_of, shown, test_line
-from passcurve.sandbox.frames import FrameReader
 from passcurve.sandbox.inside import flatten
 from passcurve.sandbox.raised import describe, rebuild
 from passcurve.sandbox.wire import (
@@ -23,6 +22,7 @@ from passcurve.sandbox.wire import (
     Handle,
     TooMuchError,
     WireError,
+    receive_frame,
     send_frame,
 )
 
@@ -31,6 +31,7 @@ DECODED_VALUES = 1 << 24
 RAISED_BYTES = 64 << 10
 """Of a described exception; ``describe`` makes none so long."""
 FLATTENED_TYPES = 64
+UNKNOWN = -1
 PROMPT_NAME = "<prompt>"
 
 
@@ -134,13 +135,13 @@ class Check:
         self._encode = Encoder(self._reduce).encode
         self._decode = Decoder(self._resolve, DECODED_VALUES).decode
         self._asks = asks
-        self._take = FrameReader(descriptor).take
         self._stop: tuple[str, str] | None = None
         self._last: _LastCall | None = None
         self._raised: BaseException | None = None
         self._flattened: set[str] = set()
         self._size = 0
-        self.received = 0
+        self.read = 0
+        """Bytes of whole frames that were read and made sense; UNKNOWN once one did not."""
         self.calls = 0
 
     @property
@@ -361,11 +362,12 @@ class Check:
             self._halt("gone", "the sample's process ended")
 
     def _receive(self) -> dict[str, Any]:
+        read, self.read = self.read, UNKNOWN
         try:
-            data = self._take(self._left)
+            # Not a byte more than the frame: what comes later must not change anything here.
+            data = receive_frame(self._fd, self._left)
             self._size = len(data)
             self._left -= self._size
-            self.received += self._size
             record = self._decode(data)
         except Closed:
             self._halt("gone", "the sample's process ended")
@@ -379,6 +381,7 @@ class Check:
             self._halt("output", "what it returned is nested too deeply")
         if type(record) is not dict:
             self._halt("protocol", "a message that is none")
+        self.read = read + 4 + self._size
         return record
 
     def _halt(self, status: str, message: str) -> NoReturn:

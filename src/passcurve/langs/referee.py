@@ -91,7 +91,7 @@ def report(control: int, line: int, job: dict[str, Any]) -> None:
             found["whole"] = count == check.asked
     except BaseException as error:
         found = {"status": "protocol", "message": type(error).__name__}
-    found["number"] = job["number"]
+    found |= {"number": job["number"], "read": check.read}
     send_frame(control, pack_report(found))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from bisect import insort
 from typing import Annotated, Any
 
 import msgspec
@@ -22,6 +23,9 @@ LEAVES = 3
 ANSWERS = 20_000
 """Reports that are kept."""
 
+LENGTHS = 200
+"""Of answers to one key: more are not worth comparing with."""
+
 _REPORTS = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -31,6 +35,7 @@ class _FromReferee(msgspec.Struct, frozen=True):
     status: str
     number: str
     lost: bool = False
+    read: int = -1
     code: Annotated[str, msgspec.Meta(max_length=REPORT_BYTES)] = ""
 
 
@@ -63,25 +68,49 @@ class Codes:
 
 
 class Answers:
-    """Reports by the whole of the answer that they are on, to the byte."""
+    """Reports by what was read of the answer that they are on, to the byte.
+
+    Tests that stop at the third outcome have read three; they say the same of each answer that begins with those.
+    """
 
     def __init__(self) -> None:
         self._reports: dict[bytes, dict[str, Any]] = {}
+        self._lengths: dict[str, list[int]] = {}
+        """How much was read of the answers to each key, in order."""
 
     def get(self, running: Running) -> dict[str, Any] | None:
-        """Return the report on an equal answer to the same calls of the same tests, or None."""
-        return self._reports.get(_key(running))
+        """Return the report on an answer that began with the same bytes, as far as they were read, or None."""
+        at, so_far = 0, _begin(running)
+        for length in self._lengths.get(running.key, ()):
+            if length > len(running.answer):
+                break
+            so_far.update(memoryview(running.answer)[at:length])
+            at = length
+            if report := self._reports.get(so_far.digest()):
+                return report
+        return None
 
     def put(self, running: Running, report: dict[str, Any]) -> None:
         """Keep a report."""
+        lengths = self._lengths.setdefault(running.key, [])
+        size = len(running.answer)
+        read = report["read"] if 0 <= report.get("read", -1) < size else size
         if len(self._reports) >= ANSWERS:
             self._reports.clear()
-        self._reports[_key(running)] = report
+            self._lengths.clear()
+            lengths = self._lengths.setdefault(running.key, [])
+        if read not in lengths:
+            if len(lengths) >= LENGTHS:
+                return
+            insort(lengths, read)
+        so_far = _begin(running)
+        so_far.update(memoryview(running.answer)[:read])
+        self._reports[so_far.digest()] = report
 
 
-def _key(running: Running) -> bytes:
+def _begin(running: Running) -> hashlib.blake2b:
     key = hashlib.blake2b(running.key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    return hashlib.blake2b(running.answer, key=key, digest_size=16).digest()
+    return hashlib.blake2b(key=key, digest_size=16)
 
 
 class Shared:
