@@ -50,7 +50,7 @@ def zygote(jail: Jailed, name: str) -> tuple[Process, Process]:
 
 
 def children(jail: Jailed, name: str) -> list[Process]:
-    """Return the children of a zygote by age: its template, the one that is kept where there is one, then a job's."""
+    """Return the children of a zygote by age: its template, the one that waits for the next job, then a job's."""
     zygote_pid = zygote(jail, name)[1].pid
     return sorted(
         (each for each in census() if each.parent == zygote_pid), key=lambda each: (int(each.started), each.pid)
@@ -59,7 +59,7 @@ def children(jail: Jailed, name: str) -> list[Process]:
 
 def at_work(jail: Jailed, name: str) -> list[Process]:
     """Return the child of a zygote that is at work in a job of its own, if there is one."""
-    others = 1 if jail.probe.reuse == "fork" else 2
+    others = 2
     found = children(jail, name)
     assert len(found) <= others + 1
     return found[others:]
@@ -218,8 +218,8 @@ def test_nothing_stays_behind(jail: Jailed):
         "import threading, time\n[threading.Thread(target=time.sleep, args=(60,)).start() for _ in range(3)]\n" + SLEEP,
     )
     mine = [each for name in ("jail", "referee") for each in family(zygote(jail, name)[0].pid)]
-    # For each zygote: what waits for it, itself, the template, the one that is kept, and the job's.
-    assert len(mine) == (10 if jail.probe.reuse == "rewind" else 8)
+    # For each zygote: what waits for it, itself, the template, the one that waits for the next job, and the job's.
+    assert len(mine) == 10
     (worker,) = jail.pool._workers
     folders = [each._folder for each in worker._zygotes.values()]
     jail.pool.close()
@@ -372,7 +372,7 @@ def test_tests_that_write_reports_of_their_own(jail: Jailed, name: str):
 def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
     """Whenever the process that a stem forked is killed, that is what is told, not what came of it."""
     for number in range(30):
-        zygote = Zygote(jail.stems.samples, jail.probe.walls, jail.toolchain, jail.limits, None)
+        zygote = Zygote(jail.stems.samples, jail.probe.walls, jail.toolchain, jail.limits, None, rewinds=True)
         time.sleep(number * 0.001)
         os.kill(zygote.pid, signal.SIGKILL)
         try:
@@ -386,7 +386,7 @@ def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
 def test_children_that_are_killed_at_once(jail: Jailed):
     """A child that is killed before it has read what it is to be leaves nothing to the next one: each ends as told."""
     jail.pool.close()
-    zygote = Zygote(jail.stems.samples, jail.probe.walls, jail.toolchain, jail.limits, None)
+    zygote = Zygote(jail.stems.samples, jail.probe.walls, jail.toolchain, jail.limits, None, rewinds=True)
     tags = list(range(1, 201))
     ended: list[int] = []
     try:

@@ -1,12 +1,12 @@
-"""The two processes of a worker that are rewound, one for samples and one for tests, and the jobs that go through them.
+"""The two processes of a worker that are rewound or replaced, one for samples and one for tests, and their jobs.
 
 Neither can reach the other: each has one line, to the supervisor, which hands on what is said.  A sample that was told
 all its calls answers them in one piece, and is put back while the tests look at that: two jobs can be under way.
 What the tests say of an answer they say of the same bytes again, because they begin in the same state each time: so
-equal answers to a problem are checked once.
+answers that begin with the same bytes, as far as the tests have read, are checked once.
 
-A process is sent a job only when it has been put back and nothing of an earlier job is left on its line.  Whatever is
-not exactly as expected is not judged here: the job is handed back, to be repeated in new processes.
+A process is sent a job only when it is new or has been put back, and nothing of an earlier job is left on its line.
+Whatever is not exactly as expected is not judged here: the job is handed back, to be repeated in new processes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _UNFIT = ("gone", "protocol")
 
 
 class Lane:
-    """One process that is kept: its line, and the job that it is at."""
+    """One process that waits for jobs: its line, and the job that it is at."""
 
     def __init__(
         self, zygote: Zygote, selector: selectors.BaseSelector, owner: object, side: Side, role: str, *, rewinds: bool

@@ -30,6 +30,9 @@ HOT_SHARE = 0.3
 GAP_PAGES = 2
 """Hot pages so near each other are put back together with what lies between them: areas that are split cost time."""
 
+SPAN_PAGES = 200
+"""Written pages so near each other are protected again together with what lies between them."""
+
 VERIFY_JOBS = 1000
 """Every so many jobs the whole memory is compared with the snapshot."""
 
@@ -124,6 +127,17 @@ class _Area:
             part = snapshot[self.place + at : self.place + stop]
             if os.preadv(mem, [part], self.start + at) != len(part):
                 raise UncleanError("memory that cannot be read")
+
+
+def _spans(runs: list[tuple[int, int, int]]) -> list[list[int]]:
+    """Return from where to where runs of pages lie that are near each other: each call of the kernel has its price."""
+    spans: list[list[int]] = []
+    for start, _, size in runs:
+        if spans and 0 <= start - spans[-1][1] <= SPAN_PAGES * PAGE:
+            spans[-1][1] = start + size
+        else:
+            spans.append([start, start + size])
+    return spans
 
 
 class Rewinder:
@@ -254,13 +268,10 @@ class Rewinder:
             raise UncleanError("more was written than can be copied")
         self._stub.copy(rare)
         self._copy()
-        if self._is_learning:
-            self._protect(self._areas[0].start, self._high)
-            if typical:
-                self._learn(rare)
-        else:
-            for start, _, size in rare:
-                self._protect(start, start + size)
+        for start, end in _spans(rare):
+            self._protect(start, end)
+        if self._is_learning and typical:
+            self._learn(rare)
 
     def _copy(self) -> None:
         """Have the process itself copy its pages back."""
