@@ -76,6 +76,7 @@ class Lane:
         self._next_line: socket.socket | None = None
         """To the process that is to take the place of this one."""
         self._watched = False
+        self._is_over = False
         self._unsent = b""
         self.running: Running | None = None
         self.waits = False
@@ -97,6 +98,8 @@ class Lane:
 
     def _order_another(self, order: dict[str, Any]) -> bool:
         """Send an order with a new line for a process that is to be made."""
+        if self._is_over:
+            return False
         self._next_line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
             for line in (self._next_line, theirs):
@@ -189,6 +192,11 @@ class Lane:
             found = True
         return found
 
+    def end(self) -> None:
+        """Close the line for good."""
+        self._is_over = True
+        self.close()
+
     def close(self) -> None:
         """Close the line, with all that is left on it."""
         self._unsent = b""
@@ -221,6 +229,7 @@ class Pair:
         rewinds: bool,
     ) -> None:
         self._shared, self._broken = shared, broken
+        self._is_over = False
         roles: dict[Side, str] = {"jail": SAMPLE_ROLES[0], "referee": referee_role}
         self._retried: set[Side] = set()
         """Processes that could not be made at the last try."""
@@ -352,7 +361,7 @@ class Pair:
         self._tell(self._lanes[side].rewind(running.tag, typical=typical))
 
     def _tell(self, sent: bool) -> None:
-        if not sent:
+        if not sent and not self._is_over:
             self._broken("a zygote ended")
 
     def _give_up(self, running: Running) -> None:
@@ -478,6 +487,7 @@ class Pair:
         return [running for number, running in enumerate(there) if running not in there[:number]]
 
     def close(self) -> None:
-        """Close both lines."""
+        """Close both lines; what is still to be heard changes nothing any more."""
+        self._is_over = True
         for lane in self._lanes.values():
-            lane.close()
+            lane.end()
