@@ -33,6 +33,9 @@ GAP_PAGES = 2
 SPAN_PAGES = 200
 """Written pages so near each other are protected again together with what lies between them."""
 
+PARTS = 2000
+"""Runs of written pages of which it is kept where they lie."""
+
 VERIFY_JOBS = 1000
 """Every so many jobs the whole memory is compared with the snapshot."""
 
@@ -261,7 +264,7 @@ class Rewinder:
             found = parts.get((start, end))
             if found is None:
                 found = self._find(start, end)
-                if len(parts) < 10_000:
+                if len(parts) < PARTS:
                     parts[start, end] = found
             rare += found
         if len(rare) > stub.ENTRIES // 2:

@@ -75,9 +75,11 @@ class Running:
         self.fault = ""
         self.referee_died = False
         """Whether the line to its tests was closed; their zygote, which may be gone too, has to say that they ended."""
-        self.tests_ended = False
+        self.tests_exit: dict[str, Any] | None = None
         self.garbage = ""
         self.own_s = -1.0
+        self.both_s = -1.0
+        """How long both may have been ready at the same time, while they started; later one waits for the other."""
         self.tests_s = 0.0
         self.sent_end = False
         self.held = False
@@ -88,14 +90,13 @@ class Running:
     @property
     def done(self) -> bool:
         """Whether everything about it has come in."""
-        if self.fault:
-            return True
-        return (
-            self.reported
-            and self.exit is not None
-            and self.look is None
-            and (self.tests_ended or not self.referee_died)
-        )
+        is_told = self.reported and self.exit is not None and self.look is None and not self.awaits_tests
+        return bool(self.fault) or is_told
+
+    @property
+    def awaits_tests(self) -> bool:
+        """Whether its tests seem to be gone, and nobody has said that they ended."""
+        return self.referee_died and self.tests_exit is None
 
     @property
     def has_answered(self) -> bool:
@@ -131,9 +132,13 @@ class Running:
     def read_clocks(self, look: Look) -> float:
         """Work out the sample's own time from the answers of both zygotes; return the wall time that it took."""
         ready_s = 0.0
-        if look.referee is not None:
-            ready_s = look.referee[1] * SECOND_NS
-            self.tests_s = look.referee[0] * SECOND_NS
+        tests = look.referee
+        if tests is None and self.tests_exit is not None:
+            # They ended before they could be timed.
+            tests = self.tests_exit["clock"]
+        if tests is not None:
+            ready_s = tests[1] * SECOND_NS
+            self.tests_s = tests[0] * SECOND_NS
         clock, at_ns, since_ns = look.jail or (None, time.monotonic_ns(), self.started_ns)
         if clock is None and self.exit is not None:
             clock, at_ns, since_ns = self.exit["clock"], self.exit["at"], self.exit["since"]
@@ -143,8 +148,10 @@ class Running:
             self.own_s = wall
         elif clock is not None:
             cpu, longest = clock[0] * SECOND_NS, clock[1] * SECOND_NS
+            if self.both_s < 0:
+                self.both_s = min(longest, ready_s, FIRST_LOOK_S)
             # Threads that have ended are in cpu alone; on one core they cannot have run at the same time.
-            self.own_s = cpu + max(0.0, wall - max(cpu, longest) - ready_s)
+            self.own_s = cpu + max(0.0, wall - max(cpu, longest) - (ready_s - self.both_s))
         elif self.own_s < 0:
             # It ended before it could be timed.
             self.own_s = wall if self.exit is None else -1.0

@@ -6,7 +6,6 @@ exactly as expected in the first form is not judged by it: the job is repeated i
 
 from __future__ import annotations
 
-import os
 import selectors
 import socket
 import time
@@ -38,9 +37,6 @@ DEATH_S = 0.5
 
 SAMPLE_BYTES = 1 << 20
 """The longest report of a sample's own process, in shared mode."""
-
-LINE_BYTES = 64 << 10
-"""Of a job that is sent on a new line, which takes so much before anybody reads."""
 
 WALL_FACTOR = 20.0
 """Wall time, in limits, after which a job is given up as our failure: the machine did not let it run."""
@@ -93,9 +89,8 @@ class Worker:
         """Start both zygotes without waiting for them.  Raises SandboxError when the system lets us have none."""
         stems = {"jail": self._stems.samples, "referee": self._stems.tests}
         for side in SIDES:
-            self._zygotes[side] = Zygote(
-                stems[side], self._probe.walls, self._toolchain, self._limits, self._cpu, rewinds=self._rewinds
-            )
+            walls, rewinds = self._probe.walls, self._rewinds
+            self._zygotes[side] = Zygote(stems[side], walls, self._toolchain, self._limits, self._cpu, rewinds=rewinds)
 
     def _await_zygotes(self) -> None:
         if not self._zygotes:
@@ -106,8 +101,10 @@ class Worker:
             self._selector.register(zygote.line, selectors.EVENT_READ, (self, side))
         self._ready = True
         if self._probe.walls.seccomp:
-            role, rewinds = self._stems.referee_role, self._rewinds
-            self._pair = Pair(self._zygotes, self._selector, self, self._shared, role, self._broken, rewinds=rewinds)
+            role = self._stems.referee_role
+            self._pair = Pair(
+                self._zygotes, self._selector, self, self._shared, role, self._broken, rewinds=self._rewinds
+            )
 
     def start(self, *jobs: Job) -> None:
         """Start jobs, to run one after another; the worker must be idle.  Raises SandboxError without a zygote."""
@@ -166,12 +163,14 @@ class Worker:
         self._now = running = Running(job, self._tag)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         cpu_s = int(job.limits.timeout_s * WALL_FACTOR) + 60
-        sent = self._order("jail", job.role, running, ours, [theirs], running.for_jail(), cpu_s)
+        order = {"do": "run", "role": job.role, "tag": running.tag, "cpu": cpu_s}
+        sent = self._zygotes["jail"].run(order, ours, [theirs], running.for_jail())
         theirs.close()
         if job.referee is not None:
             control, of_referee = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             data = running.for_referee(self._shared.codes)
-            sent = sent and self._order("referee", job.referee.role, running, control, [of_referee, ours], data, 0)
+            order = {"do": "run", "role": job.referee.role, "tag": running.tag, "cpu": 0}
+            sent = sent and self._zygotes["referee"].run(order, control, [of_referee, ours], data)
             of_referee.close()
             ours.close()
             ours = control
@@ -180,28 +179,6 @@ class Worker:
         self._selector.register(ours, selectors.EVENT_READ, (self, "report"))
         if not sent:
             self._broken("a zygote ended before its order")
-
-    def _order(
-        self,
-        side: Side,
-        role: str,
-        running: Running,
-        to_it: socket.socket,
-        lines: list[socket.socket],
-        job: bytes,
-        cpu_s: int,
-    ) -> bool:
-        """Have a process forked that has some lines; it finds its job on the first, or in a file if it is large."""
-        order = {"do": "run", "role": role, "tag": running.tag, "cpu": cpu_s}
-        descriptors = [line.fileno() for line in lines]
-        if len(job) <= LINE_BYTES:
-            to_it.sendall(job)
-            return self._zygotes[side].send(order, descriptors)
-        file = wire.write_file(job)
-        try:
-            return self._zygotes[side].send(order, [*descriptors, file])
-        finally:
-            os.close(file)
 
     def _tell(self, side: Side, order: dict[str, Any]) -> None:
         if side not in self._zygotes or not self._zygotes[side].send(order):
@@ -287,7 +264,7 @@ class Worker:
 
     def _end_referee(self, running: Running) -> None:
         if running.job.referee is not None:
-            if running.referee_died and not running.tests_ended:
+            if running.awaits_tests:
                 running.asked_at = running.asked_at or time.monotonic()
             self._tell("referee", {"do": "end"})
 
@@ -338,11 +315,11 @@ class Worker:
             return
         running = next((each for each in (*self._ending, self._now) if each and each.tag == record["tag"]), None)
         if running is not None and side == "referee":
-            running.tests_ended = True
+            running.tests_exit = record
             self._settle()
         elif running is not None:
             running.exit = record
-            if running.look is None and (running.tests_ended or not running.referee_died):
+            if running.look is None and not running.awaits_tests:
                 running.asked_at = 0.0
             running.stopped = running.stopped or time.monotonic()
             self._rest(running)

@@ -36,6 +36,9 @@ _FOLDER = "passcurve-"
 FIRST_UID = 1_500_000_000
 """Root's samples run under this uid plus the pid of their zygote: far above what systems hand out."""
 
+LINE_BYTES = 64 << 10
+"""Of a job that is sent on a new line, which takes so much before anybody reads."""
+
 _FRAME_BYTES = 64 << 20
 
 
@@ -209,6 +212,21 @@ class Zygote:
             broken=tuple(answer["broken"]),
             python=answer["python"],
         )
+
+    def run(self, order: dict[str, Any], to_it: socket.socket, lines: list[socket.socket], job: bytes) -> bool:
+        """Have a process forked that has some lines; it finds its job on the first, or in a file if it is large.
+
+        False when the zygote is gone.
+        """
+        descriptors = [line.fileno() for line in lines]
+        if len(job) <= LINE_BYTES:
+            to_it.sendall(job)
+            return self.send(order, descriptors)
+        file = wire.write_file(job)
+        try:
+            return self.send(order, [*descriptors, file])
+        finally:
+            os.close(file)
 
     def send(self, order: dict[str, Any], descriptors: Sequence[int] = ()) -> bool:
         """Send an order; False when the zygote is gone."""
