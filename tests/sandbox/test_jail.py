@@ -62,6 +62,8 @@ FILES = {
     "write to /dev/shm": "open('/dev/shm/passcurve-was-here', 'w')",
     "write to /var/tmp": "open('/var/tmp/passcurve-was-here', 'w')",
     "write to the standard library": "open(os.__file__, 'a')",
+    "date a device": "os.utime('/dev/null')",
+    "date the standard library": "os.utime(os.__file__)",
     "read the sandbox's own source": "open({ours!r}).read()",
     "read the packages of the sandbox": "open({theirs!r}, 'rb').read()",
     "read the shadow file": "open('/etc/shadow').read()",
@@ -182,6 +184,70 @@ def test_attempts(jail: Jailed, what: str, canary: Path, listeners: dict[str, ob
     assert [canary] == list(canary.parent.iterdir())
     assert ("a secret of the host", 0o666) == (canary.read_text(), canary.stat().st_mode & 0o777)
     assert jail.check(ONE, IS_ONE).passed
+
+
+LOCKS = """
+import fcntl, os, struct
+
+def f():
+    first, second = open(os.__file__), open(os.__file__)
+    for each in (first, second):
+        fcntl.flock(each, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(each, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.fcntl(each, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))
+    return sum(str(os.stat(os.__file__).st_ino) in line for line in open("/proc/locks"))
+"""
+
+
+def test_no_file_is_locked(jail: Jailed):
+    """A program gets every lock that it asks for, and holds up nobody: the files it can read are the host's."""
+    outcome = jail.run(jail.job(LOCKS))
+    said = (outcome.report or {}).get("message", "")
+    # Where there is no /proc the last line cannot be tried; the second exclusive lock has shown it.
+    assert said == "RuntimeError: 0" or "/proc/locks" in said, outcome
+
+
+def test_reading_leaves_no_time_behind():
+    """When the scratch was last read cannot be seen by the next program."""
+    with jail_at("full") as jail:
+        when = "import os\ndef f():\n    return os.stat('.').st_atime_ns\n"
+        before = jail.value(when)
+        assert [] == jail.value("import os\ndef f():\n    return os.listdir('.')\n")
+        assert before == jail.value(when)
+
+
+def test_the_host_has_no_name():
+    """In namespaces of its own a program does not learn what the host is called."""
+    with jail_at("full") as jail:
+        assert "sandbox" == jail.value("import os\ndef f():\n    return os.uname().nodename\n")
+
+
+PLACES = """
+import gc, subprocess, sys
+class Own:
+    pass
+def f():
+    {first}
+    made = [], {{}}, object(), Own(), 1.5 * len(sys.argv), "a" * len(sys.argv[0]), (len(sys.argv),)
+    there = [id(each) for each in made]
+    others = set(map(hash, [object() for _ in range(50)]))
+    return repr((there, [number % 64 for number in others][:20], sys.getallocatedblocks(), gc.get_count()))
+"""
+
+
+@pytest.mark.parametrize("level", ["full", "restricted"])
+def test_every_process_finds_the_same_memory(level: str):
+    """Objects have the same addresses in a process that is rewound, that is replaced, and that is new.
+
+    So do they whether the machine let the program run at once or not.
+    """
+    found = set()
+    for reuse in ("rewind", "fork"):
+        with jail_at(level, reuse=reuse) as jail:
+            for first in ("pass", "import time; time.sleep(0.01)", "pass"):
+                for kept in (True, False):
+                    found.add((first, jail.value(PLACES.format(first=first), reuse=kept)))
+    assert 2 == len(found)
 
 
 def test_every_other_call_is_refused(jail: Jailed):

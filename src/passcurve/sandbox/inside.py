@@ -14,7 +14,6 @@ import marshal
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -39,8 +38,6 @@ RECURSION = 1000
 FRAME_BYTES = 256 << 20
 WAITING_BYTES = 1 << 20
 """Of outcomes that wait to be sent together."""
-EARLY_S = 0.005
-"""After a call that took so long, what waits is sent before the next one is made."""
 _REHEARSALS = 20
 """From 8 runs on CPython specialises code, from some more on it leaves it alone."""
 SOURCE_NAME = "sample.py"
@@ -132,7 +129,7 @@ class Sample:
         self._waiting: list[bytes] | None = [] if setup["replayed"] else None
         self._waiting_bytes = 0
         # Bound now: a sample may replace what os and wire offer.
-        self._read, self._write, self._frame, self._now = os.read, os.write, frame, time.monotonic
+        self._read, self._write, self._frame = os.read, os.write, frame
         self._encode = Encoder(self._reduce, setup["output_bytes"]).encode
         self._decode = Decoder(self._resolve).decode
 
@@ -171,12 +168,9 @@ class Sample:
     def serve(self) -> None:
         """Make the calls that came with the program, then answer calls until the line is closed."""
         if self._waiting is not None:
+            # What waits is sent by its size and never by the time that has passed: that would move later objects.
             for args, kwargs in self._decode(self._setup["replayed"]):
-                began = self._now()
                 self._answer({"call": 0, "args": args, "kwargs": kwargs})
-                if self._now() - began > EARLY_S:
-                    # Often the tests need no more than what is there.
-                    self._flush()
             self._say_end()
         while True:
             self._answer(self._receive())

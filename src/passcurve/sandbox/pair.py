@@ -344,7 +344,7 @@ class Pair:
                     if running.has_code:
                         raise wire.WireError("code that nobody asked for")
                     running.has_code = True
-                    self._shared.codes.put(running.key, report["code"])
+                    self._shared.codes.put(running.key, report.get("code", ""))
                     # A reference solution goes on; a sample is checked by a process that has compiled nothing.
                     running.compiled = not running.job.record
                 if report["status"] != "compiled" or running.compiled:

@@ -60,6 +60,8 @@ class Codes:
     def put(self, key: str, text: str) -> None:
         """Keep what a referee has sent.  Raises ValueError for what is not code in base64."""
         code = base64.b64decode(text, validate=True)
+        if not code:
+            raise ValueError("no code")
         if self._size + len(code) > CODE_BYTES:
             self._codes.clear()
             self._size = 0

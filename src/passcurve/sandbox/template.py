@@ -37,6 +37,8 @@ PATIENCE_MS = 20
 MOMENT_S = 0.0005
 """How often it is looked whether a child has read what was meant for it."""
 
+GO = b"g"
+
 _HIGH = 32
 """Above all that a child inherits."""
 
@@ -48,7 +50,7 @@ class Template:
     """The zygote's side: forks children, one at a time."""
 
     def __init__(self, roles: dict[str, Role], walls: Walls, forget: Callable[[], None], *, track: bool) -> None:
-        """``forget`` lets go, in the template, of what no child may have; ``track``: writes may be noted."""
+        """``forget`` lets go, in the template, of what no child may have; ``track``: children may be traced."""
         self._commands, commands = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self.setup, setup = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._track = track
@@ -62,9 +64,9 @@ class Template:
                 _close_all_but(commands.fileno(), setup.fileno())
                 os.chdir("/")
                 memory.settle()
-                _rehearse(setup, roles, walls, track)
+                _rehearse(setup, roles, walls)
                 kernel.prepare_clone()
-                _with_deep_stack(_serve)(commands.fileno(), setup, roles, walls, track)
+                _with_deep_stack(_serve)(commands.fileno(), setup, roles, walls)
             except BaseException:
                 os._exit(1)
         commands.close()
@@ -88,6 +90,10 @@ class Template:
 
     def _await_last(self) -> None:
         """Wait until the child before has read all that was meant for it; take away what one has left that died."""
+        while not self._track and self._poll.poll(0):
+            # What a child has to say is for whoever traces it.
+            for tracker in socket.recv_fds(self.setup, 1, 1)[1]:
+                os.close(tracker)
         while self._unread.poll(0):
             try:
                 is_alive = os.waitid(os.P_PID, self._last, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
@@ -101,9 +107,11 @@ class Template:
     def order(self, pid: int, order: dict[str, Any], descriptors: list[int]) -> int:
         """Tell the new child what it is to be; return the descriptor by which its writes can be noted, or -1."""
         payload = marshal.dumps(order, wire.MARSHAL)
-        socket.send_fds(self.setup, [len(payload).to_bytes(4, "little") + payload], descriptors)
+        data = [len(payload).to_bytes(4, "little") + payload]
         if not self._track:
+            socket.send_fds(self.setup, [*data, GO], descriptors)
             return -1
+        socket.send_fds(self.setup, data, descriptors)
         while not self._poll.poll(PATIENCE_MS):
             if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) and not self._poll.poll(0):
                 return -1
@@ -116,7 +124,7 @@ class Template:
     def release(self) -> None:
         """Let the new child go on, once whoever is to trace it does."""
         if self._track:
-            self.setup.send(b"g")
+            self.setup.send(GO)
 
 
 def _with_deep_stack(function: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
@@ -138,51 +146,50 @@ def _close_all_but(*kept: int) -> None:
     os.closerange(low, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
-def _rehearse(setup: socket.socket, roles: dict[str, Role], walls: Walls, track: bool) -> None:
+def _rehearse(setup: socket.socket, roles: dict[str, Role], walls: Walls) -> None:
     """Go through the loop as often as it takes to change nothing more in memory: the first child is as the second."""
     kernel.rehearse_clone()
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.send(bytes(REHEARSALS))
         ours.shutdown(socket.SHUT_WR)
-        _fork_each(theirs.fileno(), setup, roles, walls, track)
+        _fork_each(theirs.fileno(), setup, roles, walls)
 
 
-def _serve(commands: int, setup: socket.socket, roles: dict[str, Role], walls: Walls, track: bool) -> NoReturn:
-    _fork_each(commands, setup, roles, walls, track)
+def _serve(commands: int, setup: socket.socket, roles: dict[str, Role], walls: Walls) -> NoReturn:
+    _fork_each(commands, setup, roles, walls)
     os._exit(0)
 
 
-def _fork_each(commands: int, setup: socket.socket, roles: dict[str, Role], walls: Walls, track: bool) -> None:
+def _fork_each(commands: int, setup: socket.socket, roles: dict[str, Role], walls: Walls) -> None:
     """Fork a child for each byte that comes.  Whatever this makes it gives back before the next byte."""
     while os.read(commands, 1):
         pid = kernel.clone_sibling()
         if pid == 0:
             try:
                 os.close(commands)
-                _become(setup, roles, walls, track)
+                _become(setup, roles, walls)
             except BaseException:
                 os._exit(99)
             os._exit(0)
         os.write(commands, pid.to_bytes(4, "little", signed=True))
 
 
-def _become(setup: socket.socket, roles: dict[str, Role], walls: Walls, track: bool) -> None:
+def _become(setup: socket.socket, roles: dict[str, Role], walls: Walls) -> None:
     data, descriptors = wire.receive_frame_and_descriptors(setup, ORDER_BYTES)
     order = marshal.loads(data)
-    if track:
-        tracker = -1
-        try:
-            # Else the zygote could not trace it.  The others make the same calls, to find the same memory after them.
-            kernel.prctl(kernel.PR_SET_DUMPABLE, int(order["kept"]))
-            tracker = memory.track()
-            socket.send_fds(setup, [b"t"], [tracker])
-        except OSError:
-            setup.send(b"n")
-        if tracker >= 0:
-            os.close(tracker)
-        setup.recv(1)
-        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    tracker = -1
+    try:
+        # Else the zygote could not trace it.  The others make the same calls, to find the same memory after them.
+        kernel.prctl(kernel.PR_SET_DUMPABLE, int(order["kept"]))
+        tracker = memory.track()
+        socket.send_fds(setup, [b"t"], [tracker])
+    except OSError:
+        setup.send(b"n")
+    if tracker >= 0:
+        os.close(tracker)
+    setup.recv(1)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     setup.close()
     begin(order, descriptors, roles, walls)
 

@@ -248,7 +248,7 @@ class Worker:
             if running.has_code:
                 raise wire.WireError("code that nobody asked for")
             running.has_code = True
-            self._shared.codes.put(running.key, report["code"])
+            self._shared.codes.put(running.key, report.get("code", ""))
             # A reference solution goes on; a sample is checked by a process that has compiled nothing.
             if not running.job.record:
                 running.compiled, running.report = True, report

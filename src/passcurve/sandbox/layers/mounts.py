@@ -6,11 +6,11 @@ import os
 
 from passcurve.sandbox import kernel
 
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_NOATIME = 1, 2, 4, 8, 32, 1024
 MS_BIND, MS_REC, MS_PRIVATE, MS_RELATIME = 4096, 16384, 1 << 18, 1 << 21
 MNT_DETACH = 2
 _O_PATH = 0o10000000
-_KEPT = {1: MS_RDONLY, 2: MS_NOSUID, 4: MS_NODEV, 8: MS_NOEXEC, 1024: 1024, 2048: 2048, 4096: MS_RELATIME}
+_KEPT = {1: MS_RDONLY, 2: MS_NOSUID, 4: MS_NODEV, 8: MS_NOEXEC, 1024: MS_NOATIME, 2048: 2048, 4096: MS_RELATIME}
 """statvfs flag -> mount flag: a user namespace may add restrictions to a mount but never clear one."""
 
 SCRATCH = "/tmp"
@@ -39,7 +39,8 @@ def enter(sources: Sources, links: list[list[str]], masks: list[str], scratch: s
         os.makedirs(os.path.dirname(new + target), exist_ok=True)
         os.symlink(text, new + target)
     for fd, target in sources.opened:
-        _bind(fd, new + target, MS_RDONLY if target not in DEVICES else 0)
+        # A device is written to all the same; what is its own, times for instance, belongs to the host.
+        _bind(fd, new + target, MS_RDONLY)
         os.close(fd)
     for target in masks:
         if os.path.isdir(new + target):
@@ -62,7 +63,8 @@ def enter(sources: Sources, links: list[list[str]], masks: list[str], scratch: s
 
 def mount_scratch(options: str) -> None:
     """Mount a clean scratch and go there."""
-    kernel.mount("tmpfs", SCRATCH, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options)
+    # When it was last read is nothing that the next sample shall know.
+    kernel.mount("tmpfs", SCRATCH, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME, options)
     os.chdir(SCRATCH)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 
 from passcurve.sandbox import kernel
 
@@ -51,6 +52,7 @@ def become(kind: str, host_id: int | None) -> None:
     target = INSIDE_ID if kind == "user" else host_id
     if target is None:
         raise OSError(errno.EINVAL, "no unprivileged identity was chosen")
+    socket.sethostname("sandbox")
     kernel.empty_bounding_set()
     kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
     if kind == "root":
@@ -62,6 +64,7 @@ def become(kind: str, host_id: int | None) -> None:
 
 def drop_to(host_id: int) -> None:
     """Give up root for an unprivileged identity, without namespaces."""
+    socket.sethostname("sandbox")
     kernel.empty_bounding_set()
     os.setgroups([])
     os.setresgid(host_id, host_id, host_id)

@@ -125,6 +125,10 @@ _ZYGOTE_IOCTLS = (0xC018AA3F, 0xC020AA00, 0x8010AA01, 0xC0606610)
 _FCNTLS = (8, 10, 15, 1024, 1026)
 """F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY: ways to have the kernel signal somebody else."""
 
+_LOCKS = (6, 7, 37, 38)
+"""F_SETLK, F_SETLKW and the same for open files: a lock on a file of the host would hold up others there.  A process
+that is alone with its files gets any lock, so it is told that it has."""
+
 _SOCKET_OPTIONS = (17, 59, 77)
 """SO_PEERCRED, SO_PEERGROUPS, SO_PEERPIDFD: who is at the other end is nobody's business."""
 
@@ -135,6 +139,10 @@ _THREAD = 0x00010F00
 
 _CHILD_PRCTLS = (15, 16, 3, 39, 0x53564D41)
 """PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS, PR_SET_VMA (the C library names its memory)."""
+
+
+_U32 = struct.Struct("<I")
+"""Made beforehand: ``struct`` keeps each form it is given, and a child that has one more has other addresses."""
 
 
 class _Program:
@@ -192,8 +200,20 @@ def _only(argument: int, values: tuple[int, ...], otherwise: int) -> _Program:
     return body
 
 
-def _allow() -> _Program:
+def _give(action: int) -> _Program:
     body = _Program()
+    body.give(action)
+    return body
+
+
+def _fcntl(refuse: int) -> _Program:
+    """Refuse what would signal others, and pretend to lock."""
+    body = _Program()
+    body.load(_low(1))
+    for commands, action in ((_FCNTLS, refuse), (_LOCKS, _errno(0))):
+        for command in commands:
+            body.add(_JUMP_EQUAL, command, 0, 1)
+            body.give(action)
     body.give(_ALLOW)
     return body
 
@@ -252,7 +272,8 @@ def broad(machine: str = kernel.MACHINE, *, watched: bool = False) -> bytes:
     bounded = {
         "socketpair": stream,
         "sendto": null,
-        "fcntl": _none_of(1, _FCNTLS, refuse),
+        "fcntl": _fcntl(refuse),
+        "flock": _give(_errno(0)),
         "getsockopt": _none_of(2, _SOCKET_OPTIONS, refuse),
         "close_range": _only(2, (0, 4), refuse),
         "ioctl": _only(1, (*_IOCTLS, *_ZYGOTE_IOCTLS), _errno(errno.ENOTTY)),
@@ -294,7 +315,7 @@ class _ChildFilter:
     def install(self, number: int) -> None:
         """Lay the filter over this process."""
         for place in self._places:
-            struct.pack_into("<I", self._code, place, number)
+            _U32.pack_into(self._code, place, number)
         install(self._header)
 
 
@@ -309,7 +330,7 @@ class Narrow(_ChildFilter):
         program.load(_NUMBER)
         places = []
         for name, argument in _OURS.items():
-            otherwise = _threads(refuse) if name == "clone" and not watched else _allow()
+            otherwise = _threads(refuse) if name == "clone" and not watched else _give(_ALLOW)
             program.when(table[name], _unless_ours(argument, refuse, otherwise))
         if not watched:
             for name in ("kill", "tgkill"):
