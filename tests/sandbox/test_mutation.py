@@ -145,7 +145,10 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
         sample = there[0]
         # Its walls are put up right after the fork.
         time.sleep(0.1)
-        seen = look(sample)
+        try:
+            seen = look(sample)
+        except FileNotFoundError:
+            seen = False  # it has ended at the wall that stands
         jail.end()
         return "worked" if seen else "refused"
 
