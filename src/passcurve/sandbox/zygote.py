@@ -4,7 +4,8 @@ The process that the stem forked only waits, and watches what is refused; its ch
 its own, is the zygote.
 
 Frames in:  {'do': 'run', 'tag': ...} with descriptors for a child that runs one job, {'do': 'end'} to have it killed;
-            {'do': 'keep'} with descriptors for a child that is put back after each job, {'do': 'rewind', 'tag': ...};
+            {'do': 'keep'} with descriptors for a child that waits for jobs; after each of these
+            {'do': 'rewind', 'tag': ...} has it put back, or {'do': 'replace', 'tag': ...}, with descriptors, replaced;
             {'do': 'clock'} to have either timed.
 Frames out: {'ready': ...} or {'failed': ...} once; then what ``exits`` packs once for each run and each rewind, and
             once, with tag 0, when the child that is kept is lost between two; {'kept': ...} for each order to keep one;
