@@ -139,6 +139,26 @@ def test_the_tests_process_dies_before_its_zygote(jail: Jailed):
     assert jail.check(ONE, IS_ONE).passed
 
 
+def test_a_process_is_kept_anew_while_a_job_runs(jail: Jailed):
+    """A process that is made for later jobs takes nothing from the one that runs: its signals to itself, its notes."""
+    program = (
+        "import os, signal, socket, time\n"
+        "def f():\n"
+        "    try: socket.socket()\n"
+        "    except OSError: pass\n"
+        "    time.sleep(0.5)\n"
+        "    os.kill(os.getpid(), signal.SIGCONT)\n"
+        "    return 1\n"
+    )
+    start(jail, program)
+    waiting = children(jail, "jail")[1]
+    os.kill(waiting.pid, signal.SIGKILL)
+    outcome = jail.end()
+    assert waiting not in children(jail, "jail")
+    assert "passed" == (outcome.report or {}).get("status"), outcome
+    assert ("socket",) == outcome.refused or not jail.probe.jail.watched
+
+
 def test_the_sample_is_killed_by_nobody_we_know(jail: Jailed):
     """A sample that dies of a SIGKILL that is not ours deserves another run, every time."""
     for _ in range(5):

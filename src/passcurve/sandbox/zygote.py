@@ -254,7 +254,9 @@ class Zygote:
         descriptors = [self._rules, *descriptors] if self._rules >= 0 else descriptors
         if self._template is not None:
             pid = self._template.fork()
-            self._page.enter(pid)
+            if not order["kept"]:
+                # One that is kept may be made while a job runs; its filter ends it at any call that would be noted.
+                self._page.enter(pid)
             return pid, self._template.order(pid, order, descriptors)
         pid = os.fork()
         if pid == 0:
@@ -304,7 +306,6 @@ class Zygote:
         """
         if self._strict is None or self._template is None:
             return "it takes seccomp"
-        self._page.begin()
         order = {"role": role, "kept": True, "lowest": FIRST + len(descriptors)}
         pid, tracker = self._fork(order, descriptors)
         if not self._config["rewinds"]:
