@@ -28,8 +28,7 @@ def pack(
     """Return the facts as bytes: wait status, tag of the order, start and end (ns, monotonic), clocks (ns), ...
 
     ``refused``: numbers of the telling system calls that it tried.  ``kept``: of the process that is kept.
-    ``clean``: that one was put back, or has made
-    room for another, as it was ordered.
+    ``clean``: that one was put back, or has made room for another, as it was ordered.
     """
     cpu_ns, longest_ns = clock or (-1, -1)
     data = _FORM.pack(

@@ -23,7 +23,7 @@ import msgspec
 from passcurve.sandbox import wire
 from passcurve.sandbox.frames import FrameBuffer
 from passcurve.sandbox.job import Job
-from passcurve.sandbox.reports import REPORT_BYTES, Shared, read_report
+from passcurve.sandbox.reports import REPORT_BYTES, Shared, read_for
 from passcurve.sandbox.running import SECOND_NS, Running, is_live
 from passcurve.sandbox.stems import SAMPLE_ROLES
 from passcurve.sandbox.zygotes import Zygote
@@ -336,18 +336,7 @@ class Pair:
                     if not self._jail.ending:
                         self._jail.send(wire.frame(frame))
                     continue
-                report = read_report(frame)
-                if report["number"] != running.number or running.report is not None:
-                    raise wire.WireError("a report on something else")
-                if report["status"] == "compiled":
-                    # Said before anything of the benchmark has run, and only by who was given no code.
-                    if running.has_code:
-                        raise wire.WireError("code that nobody asked for")
-                    running.has_code = True
-                    self._shared.codes.put(running.key, report.get("code", ""))
-                    # A reference solution goes on; a sample is checked by a process that has compiled nothing.
-                    running.compiled = not running.job.record
-                if report["status"] != "compiled" or running.compiled:
+                if report := read_for(running, frame, self._shared.codes):
                     running.report = report
                     self._end("referee", running)
                     if running.live:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from passcurve.sandbox.running import Running
+from passcurve.sandbox.wire import WireError
 
 REPORT_BYTES = 64 << 20
 """The longest report: one with the code of large tests in it."""
@@ -18,7 +19,7 @@ CODE_BYTES = 64 << 20
 """Of compiled tests that are kept; beyond that all are compiled again."""
 
 LEAVES = 3
-"""So many jobs of a problem in a row that could not be judged in processes that are rewound, and no more are tried."""
+"""So many jobs of a problem in a row that could not be judged in the processes that wait for jobs, and no more try."""
 
 ANSWERS = 20_000
 """Reports that are kept."""
@@ -39,7 +40,7 @@ class _FromReferee(msgspec.Struct, frozen=True):
     code: Annotated[str, msgspec.Meta(max_length=REPORT_BYTES)] = ""
 
 
-def read_report(frame: bytes) -> dict[str, Any]:
+def _read_report(frame: bytes) -> dict[str, Any]:
     """Return a report; raises msgspec.DecodeError for what is none."""
     report = _REPORTS.decode(frame)
     msgspec.convert(report, _FromReferee)
@@ -67,6 +68,27 @@ class Codes:
             self._size = 0
         self._size += len(code) - len(self._codes.get(key, b""))
         self._codes[key] = code
+
+
+def read_for(running: Running, frame: bytes, codes: Codes) -> dict[str, Any] | None:
+    """Return the report on a job, or None for one that came on the way to it.
+
+    Compiled tests are kept.  Raises msgspec.DecodeError for what is no report, WireError or ValueError for one that is
+    not due.
+    """
+    report = _read_report(frame)
+    if report["number"] != running.number or running.report is not None:
+        raise WireError("a report on something else")
+    if report["status"] != "compiled":
+        return report
+    # Said before anything of the benchmark has run, and only by who was given no code.
+    if running.has_code:
+        raise WireError("code that nobody asked for")
+    running.has_code = True
+    codes.put(running.key, report.get("code", ""))
+    # A reference solution goes on; a sample is checked by a process that has compiled nothing.
+    running.compiled = not running.job.record
+    return report if running.compiled else None
 
 
 class Answers:
@@ -124,7 +146,7 @@ class Shared:
         self._leaves: dict[str, int] = {}
 
     def note(self, key: str, *, left: bool) -> None:
-        """Take note of whether a job could be judged in processes that are rewound."""
+        """Take note of whether a job could be judged in the two processes that wait for jobs."""
         if self._leaves.get(key, 0) < LEAVES:
             self._leaves[key] = self._leaves.get(key, 0) + 1 if left else 0
 

@@ -35,7 +35,7 @@ PATIENCE_MS = 20
 """How often a child that does not answer is looked at: it may have died."""
 
 MOMENT_S = 0.0005
-"""How often it is looked whether a child has read what was meant for it."""
+"""How often it is looked whether a child has read what was meant for it: nobody is told when a line has been read."""
 
 GO = b"g"
 

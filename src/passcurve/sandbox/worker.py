@@ -19,7 +19,7 @@ from passcurve.sandbox.frames import FrameBuffer
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pair import JOB_BYTES, SIDES, Pair, Side
 from passcurve.sandbox.probe import Probe
-from passcurve.sandbox.reports import REPORT_BYTES, Shared, read_report
+from passcurve.sandbox.reports import REPORT_BYTES, Shared, read_for
 from passcurve.sandbox.running import FIRST_LOOK_S, Look, Running
 from passcurve.sandbox.stems import KilledError, Stems
 from passcurve.sandbox.toolchain import Toolchain
@@ -240,20 +240,7 @@ class Worker:
         if running.job.referee is None:
             running.report = running.report or msgspec.json.decode(frame, type=dict)
             return
-        report = read_report(frame)
-        if report["number"] != running.number:
-            raise wire.WireError("a report on something else")
-        if report["status"] == "compiled":
-            # Said before anything of the benchmark has run, and only by who was given no code.
-            if running.has_code:
-                raise wire.WireError("code that nobody asked for")
-            running.has_code = True
-            self._shared.codes.put(running.key, report.get("code", ""))
-            # A reference solution goes on; a sample is checked by a process that has compiled nothing.
-            if not running.job.record:
-                running.compiled, running.report = True, report
-        elif running.report is None:
-            running.report = report
+        running.report = read_for(running, frame, self._shared.codes)
 
     def _rest(self, running: Running) -> None:
         """Be free for the next job if this one has reported and its process has ended."""

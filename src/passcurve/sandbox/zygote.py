@@ -328,15 +328,14 @@ class Zygote:
 
     def _rewind(self, tag: int, *, typical: bool) -> None:
         if not isinstance(self._kept, Kept):
-            self._send(exits.pack(0, tag, 0, time.monotonic_ns(), None, 0.0, 0, False, (), kept=True))
+            self._tell_kept(tag)
             return
         try:
             cpu_s, memory_bytes = self._kept.rewind(typical=typical)
         except UncleanError:
             self._lose_kept(tag)
             return
-        at = time.monotonic_ns()
-        self._send(exits.pack(0, tag, 0, at, None, cpu_s, memory_bytes, False, (), kept=True, clean=True))
+        self._tell_kept(tag, cpu_s, memory_bytes, clean=True)
 
     def _replace(self, order: dict[str, Any], descriptors: list[int]) -> None:
         """End the process that is kept, and have another one take its place if it was as it must be."""
@@ -344,8 +343,7 @@ class Zygote:
         if isinstance(self._kept, Single):
             clean, cpu_s, memory_bytes = self._kept.end()
             self._kept = None
-        at = time.monotonic_ns()
-        self._send(exits.pack(0, order["tag"], 0, at, None, cpu_s, memory_bytes, False, (), kept=True, clean=clean))
+        self._tell_kept(order["tag"], cpu_s, memory_bytes, clean=clean)
         if clean and (reason := self._make_kept(order["role"], descriptors)):
             self._say({"kept": reason})
         for descriptor in descriptors:
@@ -357,7 +355,11 @@ class Zygote:
             return
         self._hot = self._kept.hot
         self._drop_kept(self._kept.pid)
-        self._send(exits.pack(0, tag, 0, time.monotonic_ns(), None, 0.0, 0, False, (), kept=True))
+        self._tell_kept(tag)
+
+    def _tell_kept(self, tag: int, cpu_s: float = 0.0, memory_bytes: int = 0, *, clean: bool = False) -> None:
+        at = time.monotonic_ns()
+        self._send(exits.pack(0, tag, 0, at, None, cpu_s, memory_bytes, False, (), kept=True, clean=clean))
 
     def _drop_kept(self, pid: int) -> None:
         try:
