@@ -20,8 +20,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from passcurve.sandbox.raised import REBUILDABLE, describe, rebuild
-from passcurve.sandbox.wire import Decoder, Encoder, WireError
+from passcurve.harness.exceptions import REBUILDABLE, describe, rebuild
+from passcurve.harness.wire import Decoder, Encoder, WireError
 
 WORK = 200_000
 """Values that one case may decode to."""

@@ -405,7 +405,7 @@ def left_over(ever: set[int]) -> bool:
     """Print which processes of the run are still there; return whether any is."""
     time.sleep(1)
     alive = sorted(ever & {pid for family in children().values() for pid in family})
-    left = [pid for pid in alive if b"boot.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    left = [pid for pid in alive if b"forkserver_boot.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     print(f"processes left: {len(left)}")
     return bool(left)
 

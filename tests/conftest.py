@@ -15,6 +15,10 @@ from typing import Any, NamedTuple
 import pytest
 from ready import Ready
 
+sys.path.insert(0, str(Path(__file__).parent / "sandbox"))
+
+from jailed import Jailed, jail_at
+
 COMMAND = (str(Path(sys.executable).with_name("passcurve")),)
 if not Path(COMMAND[0]).exists():
     COMMAND = (sys.executable, "-c", "from passcurve.__main__ import run; run()")
@@ -153,3 +157,10 @@ def data() -> Path:
     if not Path(named, "HumanEval.jsonl.gz").is_file():
         pytest.skip(f"there is no HumanEval.jsonl.gz in {named!r} (PASSCURVE_TEST_DATA)")
     return Path(named).resolve()
+
+
+@pytest.fixture(scope="module")
+def jail() -> Iterator[Jailed]:
+    """Return the best jail that there is here."""
+    with jail_at("auto") as jail:
+        yield jail

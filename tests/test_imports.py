@@ -44,7 +44,7 @@ def test_looking_at_the_names_loads_nothing(tmp_path):
 
 def test_importing_every_module_is_silent(tmp_path):
     """Importing all modules prints nothing, makes no file and sets up no logging."""
-    skipped = ("sandbox/boot.py", "compat/human_eval/__main__.py", "__main__.py")
+    skipped = ("sandbox/forkserver_boot.py", "compat/human_eval/__main__.py", "__main__.py")
     names = [
         path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in MODULES if path not in skipped
     ]
@@ -55,7 +55,7 @@ def test_importing_every_module_is_silent(tmp_path):
     assert [] == list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("module", ["pipeline", "bench.resolve", "store.rundir", "sandbox.pool"])
+@pytest.mark.parametrize("module", ["judging.run", "bench.resolve", "store.rundir", "sandbox.pool"])
 def test_the_road_can_be_loaded_without_a_terminal_library(module, tmp_path):
     """Judging from Python loads neither typer nor rich, and numpy only once there is something to estimate."""
     code = f"import passcurve.{module}, sys; print(sorted(sys.modules.keys() & {{'typer', 'click', 'rich', 'numpy'}}))"
@@ -85,7 +85,15 @@ def test_the_version_is_told_without_the_commands(tmp_path):
 
 def test_help_loads_no_more_than_the_words_of_the_commands(tmp_path):
     """``--help`` loads neither what draws, nor what estimates, nor the network, nor the road itself."""
-    seen = {"rich", "httpx", "numpy", "scipy", "passcurve.pipeline", "passcurve.comparison", "passcurve.evidence"}
+    seen = {
+        "rich",
+        "httpx",
+        "numpy",
+        "scipy",
+        "passcurve.judging.run",
+        "passcurve.analysis.compare",
+        "passcurve.analysis.inspect",
+    }
     assert [] == loaded_by("--help", tmp_path, seen)
 
 

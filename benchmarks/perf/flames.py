@@ -29,10 +29,10 @@ NEARLY = 0.7
 
 SUPERVISOR, UNKNOWN = "supervisor", "short-lived"
 ROLES = (
-    ("passcurve/langs/referee.py", "tests"),
-    ("passcurve/sandbox/inside.py", "samples"),
+    ("passcurve/harness/referee.py", "tests"),
+    ("passcurve/harness/sample.py", "samples"),
     ("passcurve/sandbox/zygote.py", "zygotes"),
-    ("passcurve/sandbox/stem.py", "stems"),
+    ("passcurve/sandbox/forkserver.py", "fork servers"),
     ("passcurve/sandbox/", "zygotes"),
 )
 """The file that a process is working in, the innermost first, says what it is."""

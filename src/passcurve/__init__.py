@@ -10,11 +10,11 @@ __version__ = "0.1.0"
 # What type checkers take for true; the module that has it takes ten times as long to load as this one.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from passcurve.analysis.notebook import Run, Table, load
+    from passcurve.api import evaluate
     from passcurve.bench.resolve import load as load_benchmark
     from passcurve.errors import PasscurveError
-    from passcurve.evaluation import evaluate
-    from passcurve.loading import Run, Table, load
-    from passcurve.pipeline import Request, Result, judge
+    from passcurve.judging.run import Request, Result, judge
     from passcurve.stats import (
         Band,
         BetaBinomial,

@@ -33,7 +33,7 @@ USER = ("55aa [unknown]",)
 @pytest.fixture
 def source(tmp_path) -> Path:
     """Return a folder with a module of two functions, one of which waits."""
-    module = tmp_path / "passcurve" / "sandbox" / "inside.py"
+    module = tmp_path / "passcurve" / "harness" / "sample.py"
     module.parent.mkdir(parents=True)
     module.write_text("def work():\n    return 1\ndef wait():\n    poll.poll(3)\n")
     return tmp_path
@@ -48,15 +48,15 @@ def test_time_in_python_is_divided_as_seen_and_the_kernel_stands_beside_it(sourc
     """Perf says how long; py-spy says where, without the lines that wait."""
     script = FORK + sample(10, 5, *USER) + sample(20, 6, *USER) + sample(20, 2, *KERNEL_READ)
     script += sample(20, 1, *KERNEL_FAULT)
-    inside = 'process 20:"python3 boot.py";'
-    main = "main (passcurve/sandbox/inside.py:1)"
-    looked = raw("", "judge (passcurve/pipeline.py:9)", 7)
+    inside = 'process 20:"python3 forkserver_boot.py";'
+    main = "main (passcurve/harness/sample.py:1)"
+    looked = raw("", "judge (passcurve/judging/run.py:9)", 7)
     looked += raw(inside, f"{main};a (x.py:1)", 2) + raw(inside, f"{main};b (x.py:5)", 1)
-    looked += raw(inside, f"{main};wait (passcurve/sandbox/inside.py:4)", 90)
+    looked += raw(inside, f"{main};wait (passcurve/harness/sample.py:4)", 90)
     spent = flames.spent(script, looked, source)
     assert spent == pytest.approx(
         {
-            ("supervisor", "judge (passcurve/pipeline.py)"): 0.005,
+            ("supervisor", "judge (passcurve/judging/run.py)"): 0.005,
             ("samples", "a (x.py)"): 0.004,
             ("samples", "b (x.py)"): 0.002,
             ("samples", "kernel", "read"): 0.002,
@@ -69,7 +69,7 @@ def test_time_in_python_is_divided_as_seen_and_the_kernel_stands_beside_it(sourc
 def test_time_of_the_profilers_is_not_counted(source):
     """What py-spy and perf take is nobody's."""
     script = sample(10, 5, *USER) + sample(9, 50, *USER).replace("python3", "py-spy")
-    spent = flames.spent(script, raw("", "judge (passcurve/pipeline.py:9)", 7), source)
+    spent = flames.spent(script, raw("", "judge (passcurve/judging/run.py:9)", 7), source)
     assert sum(spent.values()) == pytest.approx(0.005)
 
 
@@ -77,8 +77,8 @@ def test_a_process_that_nobody_saw_is_what_its_siblings_are(source):
     """It lived for milliseconds between two looks; perf knows who forked it."""
     script = "".join(FORK.replace("(20:20):(10:10)", f"({child}:{child}):(20:20)") for child in (31, 32))
     script += FORK + sample(10, 1, *USER) + sample(31, 1, *USER) + sample(32, 1, *USER)
-    looked = raw("", "judge (passcurve/pipeline.py:9)", 7)
-    looked += raw('process 20:"p";process 31:"p";', "run (passcurve/sandbox/inside.py:9)", 1)
+    looked = raw("", "judge (passcurve/judging/run.py:9)", 7)
+    looked += raw('process 20:"p";process 31:"p";', "run (passcurve/harness/sample.py:9)", 1)
     assert flames.by_role(flames.spent(script, looked, source)) == pytest.approx(
         {"samples": 0.002, "supervisor": 0.001}
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from passcurve.report import dissection
+from passcurve.report import autopsy
 
 WHOLE = "def boxes_needed(eggs: int, size: int) -> int:\n    return -(-eggs // size)\n"
 FENCED = f"Here it is:\n\n```python\n{WHOLE}```\n\nIt rounds up.\n"
@@ -160,8 +160,8 @@ def test_again(shell):
 def test_policies_that_agree_are_not_all_named():
     """Of a problem that flips the policies are grouped by their count, and the largest group is the others."""
     passed = {"raw": 2, "a": 1, "b": 2, "c": 2, "d": 2, "e": 2, "f": 3}
-    assert "3 f; 2 all others; 1 a" == dissection._grouped(passed)
-    assert "2 raw, b; 1 a" == dissection._grouped({"raw": 2, "a": 1, "b": 2})
+    assert "3 f; 2 all others; 1 a" == autopsy._grouped(passed)
+    assert "2 raw, b; 1 a" == autopsy._grouped({"raw": 2, "a": 1, "b": 2})
 
 
 @pytest.mark.parametrize(

@@ -423,7 +423,7 @@ class TestNames:
 
     def test_light(self) -> None:
         """Importing the front end loads neither numpy nor the pipeline."""
-        code = "import sys, passcurve.compat.human_eval; print({'numpy', 'passcurve.pipeline'} & set(sys.modules))"
+        code = "import sys, passcurve.compat.human_eval; print({'numpy', 'passcurve.judging.run'} & set(sys.modules))"
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert "set()\n" == ran.stdout
 

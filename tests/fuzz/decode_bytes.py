@@ -7,7 +7,7 @@ import sys
 import atheris
 
 with atheris.instrument_imports():
-    from passcurve.sandbox.wire import Decoder, Encoder, Handle, WireError
+    from passcurve.harness.wire import Decoder, Encoder, Handle, WireError
 
 
 def one_input(data: bytes) -> None:

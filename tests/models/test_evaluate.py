@@ -10,7 +10,7 @@ import pytest
 
 import passcurve
 from passcurve.errors import ModelError, UsageError
-from passcurve.langs.calibrate import Calibrations
+from passcurve.judging.calibration import Calibrations
 
 
 @pytest.fixture

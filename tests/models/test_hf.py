@@ -12,8 +12,8 @@ import tiny_models
 
 from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError
 from passcurve.models.backend import Settings
-from passcurve.models.drawing import continued
 from passcurve.models.hf import HuggingFace
+from passcurve.models.sampling import continued
 from passcurve.types import Decoding, Message, Order, Prompt
 
 pytestmark = [pytest.mark.hf, pytest.mark.filterwarnings("default")]

@@ -15,13 +15,13 @@ import msgspec
 import pytest
 
 from passcurve.errors import IsolationError
-from passcurve.langs.judge import judge
-from passcurve.langs.python import REFEREE_ROLE, Plan, job
+from passcurve.judging.plan import REFEREE_ROLE, Plan, job
+from passcurve.judging.verdict import judge
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
+from passcurve.sandbox.forkserver_client import Stems
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
-from passcurve.sandbox.stems import Stems
 from passcurve.types import Limits, Problem, SampleKey, Verdict
 
 MIB = 1 << 20

@@ -14,7 +14,7 @@ import pytest
 from jailed import IS_ONE, LIMITS, MIB, ONE, Jailed, census, jail_at
 
 import passcurve
-from passcurve.langs.python import Plan
+from passcurve.judging.plan import Plan
 from passcurve.sandbox.layers.seccomp import SAMPLE
 from passcurve.sandbox.layers.syscalls import numbers
 
@@ -175,7 +175,7 @@ def test_attempts(jail: Jailed, what: str, canary: Path, listeners: dict[str, ob
         **numbers(platform.machine()),
         **listeners,
         "canary": str(canary),
-        "ours": passcurve.sandbox.wire.__file__,
+        "ours": passcurve.harness.wire.__file__,
         "theirs": msgspec.__file__,
     }
     source = TRIED + "def attempt():\n    return " + ATTEMPTS[what].format(**known) + "\n"

@@ -29,11 +29,11 @@ from jailed import IS_ONE, LIMITS, Jailed, descendants, found, need, read_proces
 from test_jail import ATTEMPTS, TRIED
 
 import passcurve
-from passcurve.langs.python import REFEREE_ROLE
-from passcurve.sandbox import stems
+from passcurve.judging.plan import REFEREE_ROLE
+from passcurve.sandbox import forkserver_client
+from passcurve.sandbox.forkserver_client import Stems
 from passcurve.sandbox.layers.syscalls import numbers
 from passcurve.sandbox.pool import Pool
-from passcurve.sandbox.stems import Stems
 
 SOURCES = Path(passcurve.__file__).parent
 NAMESPACES, RLIMITS = "sandbox/layers/namespaces.py", "sandbox/layers/rlimits.py"
@@ -374,8 +374,8 @@ def test_walls_taken_away(level, layers, host, tmp_path, monkeypatch):
         pytest.skip("only root can look at this, or the host itself allows none of it")
     root = weaken(Path(tempfile.mkdtemp(dir=Path(host.bound).parent)), layers)
     root.chmod(0o755)
-    monkeypatch.setattr(stems, "_ROOT", str(root))
-    monkeypatch.setattr(stems, "_BOOT", str(root / "passcurve/sandbox/boot.py"))
+    monkeypatch.setattr(forkserver_client, "_ROOT", str(root))
+    monkeypatch.setattr(forkserver_client, "_BOOT", str(root / "passcurve/sandbox/forkserver_boot.py"))
     with Weakened(level, host.bound) as jail:
         became = {what: say(jail, CASES[what], host) for what in expected}
     for left in Path(host.bound).iterdir():

@@ -23,7 +23,7 @@ from passcurve.errors import IsolationError
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.layers.syscalls import numbers
-from passcurve.sandbox.zygotes import Walls
+from passcurve.sandbox.zygote_client import Walls
 
 SOURCES = Path(passcurve.__file__).parent
 SITE = str(Path(pytest.__file__).parent.parent)
@@ -212,7 +212,7 @@ TRY = """
 import json, sys
 from passcurve.errors import PasscurveError
 from passcurve.sandbox import probe, toolchain
-from passcurve.sandbox.zygotes import Walls
+from passcurve.sandbox.zygote_client import Walls
 from passcurve.types import Limits
 stand = Walls(**json.loads(sys.argv[1]))
 try:
@@ -283,10 +283,10 @@ def test_an_unbroken_copy_stands(commons: Path):
 KILL = """
 import json, os, sys
 from contextlib import closing
-from passcurve.langs.python import REFEREE_ROLE, Plan, job
+from passcurve.judging.plan import REFEREE_ROLE, Plan, job
 from passcurve.sandbox import probe, toolchain
 from passcurve.sandbox.pool import Pool
-from passcurve.sandbox.stems import Stems
+from passcurve.sandbox.forkserver_client import Stems
 from passcurve.types import Limits, Problem
 limits = Limits(memory_bytes=1 << 30)
 tools = toolchain.find(None, ())

@@ -18,13 +18,13 @@ from jailed import LIMITS as LONG
 
 import passcurve
 from passcurve.errors import IsolationError
-from passcurve.langs.python import REFEREE_ROLE, Plan, job
+from passcurve.judging.plan import REFEREE_ROLE, Plan, job
+from passcurve.sandbox import forkserver_client
 from passcurve.sandbox import probe as isolation
-from passcurve.sandbox import stems
 from passcurve.sandbox import toolchain as tools
+from passcurve.sandbox.forkserver_client import Stems
 from passcurve.sandbox.job import Job
 from passcurve.sandbox.pool import Pool
-from passcurve.sandbox.stems import Stems
 from passcurve.types import Problem
 
 LEVELS = ("full", "restricted")
@@ -379,8 +379,8 @@ def test_each_measure_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
         text = (copy / file).read_text()
         assert old in text
         (copy / file).write_text(text.replace(old, new))
-    monkeypatch.setattr(stems, "_ROOT", str(tmp_path))
-    monkeypatch.setattr(stems, "_BOOT", str(copy / "sandbox" / "boot.py"))
+    monkeypatch.setattr(forkserver_client, "_ROOT", str(tmp_path))
+    monkeypatch.setattr(forkserver_client, "_BOOT", str(copy / "sandbox" / "forkserver_boot.py"))
     with Rewound(reuse="auto") as rewound:
         if rewound.probe.reuse == "fork":
             assert "changed" in rewound.probe.jail.no_rewind

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from jailed import IS_ONE, ONE, Jailed, jail_at
 
-from passcurve.langs.suspicion import _TRIED
+from passcurve.judging.suspicion import _TRIED
 from passcurve.sandbox.layers.seccomp import TELLING
 
 HEAD = """

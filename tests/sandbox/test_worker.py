@@ -17,11 +17,11 @@ import msgspec
 import pytest
 from jailed import IS_ONE, LIMITS, ONE, Jailed, Process, census, descendants, jail_at, need, until
 
-from passcurve.langs.judge import needs_second_run
-from passcurve.sandbox import exits
-from passcurve.sandbox.stems import SAMPLE_ROLES, KilledError
+from passcurve.judging.verdict import needs_second_run
+from passcurve.sandbox import exit_status
+from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, KilledError
 from passcurve.sandbox.worker import DEATH_S
-from passcurve.sandbox.zygotes import Zygote
+from passcurve.sandbox.zygote_client import Zygote
 
 SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"
 
@@ -419,7 +419,7 @@ def test_children_that_are_killed_at_once(jail: Jailed):
                 time.sleep(tag % 20 * 0.0001)
                 assert zygote.send({"do": "end"})
                 while len(ended) < tag:
-                    ended += [exits.unpack(each)["tag"] for each in zygote.frames.feed(zygote.line.recv(1 << 16))]
+                    ended += [exit_status.unpack(each)["tag"] for each in zygote.frames.feed(zygote.line.recv(1 << 16))]
     finally:
         zygote.close()
     assert tags == ended

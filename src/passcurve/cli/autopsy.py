@@ -15,7 +15,7 @@ from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Benchmark, Header, Limits
 
 if TYPE_CHECKING:
-    from passcurve import pipeline
+    from passcurve.judging import run as pipeline
     from passcurve.report.live import Display
 
 _WIDTH = 120
@@ -43,9 +43,9 @@ def autopsy(
     An interrupted autopsy goes on by the same command.
     """
     with told(as_json):
-        from passcurve import autopsy as room
-        from passcurve import pipeline
-        from passcurve.report.dissection import autopsy_lines
+        from passcurve.analysis import autopsy as room
+        from passcurve.judging import run as pipeline
+        from passcurve.report.autopsy import autopsy_lines
         from passcurve.report.live import Display
 
         chosen = room.checked(config.parse_names(policies))
@@ -118,7 +118,7 @@ def _benchmark(source: Path, named: str | None, header: Header | None) -> Benchm
     if named is not None:
         return resolve.load(named, cache)
     if header is None:
-        from passcurve.evidence import first_ids
+        from passcurve.analysis.inspect import first_ids
 
         return resolve.find_by_ids(first_ids(source), cache)
     where = header.benchmark_source

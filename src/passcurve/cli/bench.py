@@ -62,11 +62,11 @@ def check(
     with told(as_json):
         workers_admitted, memory_bytes, _ = config.admit(workers, None)
         found = resolve.load(name, config.cache_dir())
-        from passcurve import checkup
+        from passcurve.analysis import bench_check
         from passcurve.report.terminal import printable
 
         limits = Limits(timeout_s=timeout, memory_bytes=memory_bytes)
-        checked = checkup.check(found, limits, workers_admitted, python=python)
+        checked = bench_check.check(found, limits, workers_admitted, python=python)
         faulty = sum(each.faulty for each in checked)
         modes = Counter(each.mode for each in checked if not each.faulty)
         if as_json:

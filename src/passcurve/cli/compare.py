@@ -27,16 +27,16 @@ def compare(
     with told(as_json):
         if len(runs) < 2:
             raise UsageError("a comparison needs two runs or more")
-        from passcurve import comparison
-        from passcurve.report import methods, versus
+        from passcurve.analysis import compare as analysis
+        from passcurve.report import comparison, methods
 
         ks = None if k.strip() == config.ALL_KS else config.parse_ks(k)
-        scored = [comparison.read(run) for run in runs]
-        found = comparison.compare(scored, ks or comparison.steps(scored), level=level, seed=seed)
+        scored = [analysis.read(run) for run in runs]
+        found = analysis.compare(scored, ks or analysis.steps(scored), level=level, seed=seed)
         if as_json:
             say_json({**msgspec.to_builtins(found), "methods": methods.compared(found)})
             return
-        say_all(versus.comparison_lines(found))
+        say_all(comparison.comparison_lines(found))
 
 
 def plan(
@@ -51,11 +51,11 @@ def plan(
 ) -> None:
     """Say how many problems and samples a comparison takes, from a pilot."""
     with told(as_json):
-        from passcurve import comparison
-        from passcurve.report import versus
+        from passcurve.analysis import compare as analysis
+        from passcurve.report import comparison
 
-        found = comparison.plan_from(
-            [comparison.read(run) for run in (pilot, other) if run is not None],
+        found = analysis.plan_from(
+            [analysis.read(run) for run in (pilot, other) if run is not None],
             k,
             difference=difference,
             level=level,
@@ -65,7 +65,7 @@ def plan(
         if as_json:
             say_json(_without_nan(found._asdict()) | {"rows": [_without_nan(row._asdict()) for row in found.rows]})
             return
-        say_all(versus.plan_lines(found))
+        say_all(comparison.plan_lines(found))
 
 
 def _without_nan(record: dict[str, Any]) -> dict[str, Any]:

@@ -11,13 +11,13 @@ import typer
 
 from passcurve import config
 from passcurve.bench import resolve
+from passcurve.cli.options import Clock, Isolation, Reuse, VerdictMode, exit_code, lines, parse_gate, record, warn
 from passcurve.cli.output import say_all, say_json, tell, told
-from passcurve.cli.verdicts import Clock, Isolation, Reuse, VerdictMode, exit_code, lines, parse_gate, record, warn
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Benchmark, Limits
 
 if TYPE_CHECKING:
-    from passcurve.sources import Spool
+    from passcurve.generation.sources import Spool
 
 _LOOK_S = 0.05
 _HEAD_BYTES = 1 << 20
@@ -73,7 +73,8 @@ def judge(
         if note:
             tell(f"passcurve: {note}")
         # Loaded now: what a wrong command line says should not wait for it.
-        from passcurve import evidence, pipeline
+        from passcurve.analysis import inspect
+        from passcurve.judging import run as pipeline
         from passcurve.report.live import Display
 
         request = pipeline.Request(
@@ -100,7 +101,7 @@ def judge(
             follow_s=idle if follow else None,
             ended=spool.ended if spool is not None and follow else None,
         )
-        with Display(lambda: None if follow else evidence.about_rows(source)) as display:
+        with Display(lambda: None if follow else inspect.about_rows(source)) as display:
             result = pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
         if spool is not None:
             spool.check()
@@ -127,7 +128,7 @@ def _has_a_row(source: Path) -> bool:
 
 def _spool(path: Path, *, follow: bool) -> Spool:
     """Keep standard input in a file; without ``follow`` all of it is there when this returns."""
-    from passcurve.sources import Spool
+    from passcurve.generation.sources import Spool
 
     spool = Spool(sys.stdin.buffer, path)
     if not follow:
@@ -160,6 +161,6 @@ def _benchmark(samples: str, named: str | None, source: Path) -> Benchmark:
         return resolve.load(named, cache)
     if samples.endswith(":examples") and resolve.examples(samples) is not None:
         return resolve.load(samples.partition(":")[0], cache)
-    from passcurve.evidence import first_ids
+    from passcurve.analysis.inspect import first_ids
 
     return resolve.find_by_ids(first_ids(source), cache)

@@ -95,11 +95,11 @@ def budget(
         paths = pictures(plot)
         ns = config.parse_counts("--n", n, "5,10") if n is not None else ()
         ms = config.parse_counts("--m", m, "41,82") if m is not None else ()
-        from passcurve import comparison
+        from passcurve.analysis import compare
         from passcurve.lab.budget import budget as lesson
         from passcurve.report import figures, lessons
 
-        samples, passed = comparison.whole(run)
+        samples, passed = compare.whole(run)
         found = lesson(samples, passed, k, ns=ns, ms=ms, draws=draws, seed=seed)
         _show(found, lessons.budget_says, lessons.budget_lines, as_json)
         draw(figures.budget_picture, found, paths, theme)
@@ -131,9 +131,9 @@ def temperature(
         from passcurve.report import figures, lessons
 
         if runs:
-            from passcurve import comparison
+            from passcurve.analysis import compare
 
-            swept = comparison.sweep(runs, degrees)
+            swept = compare.sweep(runs, degrees)
             found = room.measured(swept.temperatures, swept.n, swept.c, ks, splits=splits, seed=seed)
         else:
             found = room.simulated(degrees or room.TEMPERATURES, ks, m=m, n=n, splits=splits, seed=seed)
@@ -165,9 +165,9 @@ def mixture(
 
         ks = config.parse_ks(k) if k is not None else room.KS
         if run is not None:
-            from passcurve import comparison
+            from passcurve.analysis import compare
 
-            found = room.of_run(str(run), *comparison.whole(run), ks)
+            found = room.of_run(str(run), *compare.whole(run), ks)
         else:
             found = room.mixture(models or room.MODELS, ks, n=n, seed=seed)
         _show(found, lessons.mixture_says, lessons.mixture_lines, as_json)

@@ -33,9 +33,9 @@ def match(
             raise UsageError("--plot draws one run; leave the others out")
         paths = pictures(plot)
         ks = config.parse_ks(k)
-        from passcurve import matching
+        from passcurve.analysis import match as matching
         from passcurve.lab import similarity
-        from passcurve.report import likeness
+        from passcurve.report import match as likeness
 
         chosen = similarity.choose(config.parse_names(metrics))
         found, values = matching.match(runs, chosen, _benchmark, ks, level=level, resamples=resamples, seed=seed)

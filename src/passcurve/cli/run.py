@@ -13,14 +13,14 @@ import typer
 from passcurve import __version__, config, registry
 from passcurve.bench import prompts, resolve
 from passcurve.bench.choose import choose_problems
+from passcurve.cli.options import Clock, Isolation, Reuse, VerdictMode, exit_code, lines, parse_gate, record, warn
 from passcurve.cli.output import say_all, say_json, tell, told
-from passcurve.cli.verdicts import Clock, Isolation, Reuse, VerdictMode, exit_code, lines, parse_gate, record, warn
 from passcurve.errors import UsageError
 from passcurve.types import Decoding, Generation, Limits, Prices
 
 if TYPE_CHECKING:
+    from passcurve.judging.run import Request, Result
     from passcurve.models.backend import Remote
-    from passcurve.pipeline import Request, Result
 
 _DEFAULT_TEMPERATURE = "0.8"
 _DEFAULT_TOKENS = 512
@@ -120,7 +120,8 @@ def run(
         said = {"--base-url": base_url, "--api-key-env": api_key_env, "--rpm": rpm, "--tpm": tpm}
         server = _server(model, kind.remote, said)
         # Loaded now: what a wrong command line says should not wait for it.
-        from passcurve import generation, pipeline
+        from passcurve.generation import engine
+        from passcurve.judging import run as pipeline
         from passcurve.models.backend import Settings
         from passcurve.models.stops import HUMAN_EVAL
         from passcurve.store.completions import SessionConfig
@@ -192,9 +193,7 @@ def run(
                 n=n,
                 settings=_resolved(request, settings, per_request),
             )
-            asked = generation.Asked(
-                prompts=made, n=n, decoding=decoding, concurrency=concurrency, per_request=per_request
-            )
+            asked = engine.Asked(prompts=made, n=n, decoding=decoding, concurrency=concurrency, per_request=per_request)
             found.append(_shown(request, pipeline.run, asked, session, backend))
             if (made_here := found[-1].generated) is not None and made_here.ended_by:
                 break
@@ -207,7 +206,7 @@ _RANK = (0, 3, 2, 1)
 
 
 def _shown(request: Request, generate: Any, *words: Any) -> Result:
-    from passcurve.report.generating import live_parts
+    from passcurve.report.generation import live_parts
     from passcurve.report.live import Display
 
     asked = words[0]
@@ -222,7 +221,7 @@ def _shown(request: Request, generate: Any, *words: Any) -> Result:
 
 
 def _say(found: list[Result], temperatures: tuple[float | None, ...], prices: Prices | None, as_json: bool) -> None:
-    from passcurve.report.generating import cost_line, cost_record, failure_lines, sweep_lines
+    from passcurve.report.generation import cost_line, cost_record, failure_lines, sweep_lines
 
     for each in found:
         warn(each, each.run)

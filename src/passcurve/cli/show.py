@@ -32,11 +32,11 @@ def show(
     with told(as_json):
         if problem is None:
             raise typer.Exit(_scores(run, k, metric, as_json))
-        from passcurve import evidence
+        from passcurve.analysis import inspect
         from passcurve.report import terminal
 
         folder = run if run.is_dir() else Path(f"{str(run).replace(':', '-')}.passcurve")
-        looks = evidence.look(folder, _benchmark, problem)
+        looks = inspect.look(folder, _benchmark, problem)
         if index is not None:
             chosen = [look for look in looks if look.verdict.key.sample_index == index]
             if not chosen:
@@ -62,13 +62,13 @@ def show(
 def _scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     """Print the scores of stored verdicts and return the exit code."""
     wanted = config.parse_scores(k, metric)
-    from passcurve import standing
+    from passcurve.analysis import score
     from passcurve.report import methods, scores, terminal
     from passcurve.stats.metrics import Asked
 
     beside = Path(f"{str(run).replace(':', '-')}.passcurve")
     path = beside if not run.exists() and beside.is_dir() else run
-    found = standing.stand(path, Asked(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k), _planned)
+    found = score.stand(path, Asked(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k), _planned)
     named = {(each.label, each.k) for each in wanted.metrics}
     unmet = [
         each for each in found.estimates if each.value is None and (wanted.ks_asked or (each.metric, each.k) in named)

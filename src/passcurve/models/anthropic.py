@@ -12,7 +12,7 @@ from typing import Any, Self
 from passcurve.errors import UsageError
 from passcurve.models.backend import Remote, Settings, conversation
 from passcurve.models.http import Answer, Question, Server
-from passcurve.models.said import count, word
+from passcurve.models.sanitize import count, word
 from passcurve.types import Order, Reply, SampleKey
 
 VERSION = "2023-06-01"

@@ -23,7 +23,7 @@ import msgspec
 from passcurve.errors import ModelError, RefusedError, UsageError
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
 from passcurve.models.program import Program
-from passcurve.models.said import count, shown
+from passcurve.models.sanitize import count, shown
 from passcurve.types import Order, Reply, SampleKey
 
 _PATIENCE_S = 0.02

@@ -24,8 +24,8 @@ import msgspec
 
 from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongError, UsageError, nearest
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
-from passcurve.models.drawing import Noise, Stops, continued
-from passcurve.models.together import Row, Together, fail
+from passcurve.models.batching import Row, Together, fail
+from passcurve.models.sampling import Noise, Stops, continued
 from passcurve.types import Decoding, Order, Prompt, Reply, SampleKey
 
 _SHARD = "shard"

@@ -15,9 +15,9 @@ import msgspec
 
 from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError, nearest
 from passcurve.models.backend import Settings
-from passcurve.models.pace import Pace
+from passcurve.models.rate_limit import Pace
 from passcurve.models.retry import is_again, waiting
-from passcurve.models.said import shown
+from passcurve.models.sanitize import shown
 
 MAX_ANSWER_BYTES = 64 << 20
 _CONNECT_S = 10.0

@@ -11,7 +11,7 @@ import msgspec
 from passcurve.errors import ModelError, UsageError
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
 from passcurve.models.http import Answer, Question, Server
-from passcurve.models.said import count, inside, shown, word
+from passcurve.models.sanitize import count, inside, shown, word
 from passcurve.types import Order, Reply, SampleKey
 
 MAX_STOPS = 4

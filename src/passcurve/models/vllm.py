@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongError, UsageError
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
-from passcurve.models.together import Row, Together, fail
+from passcurve.models.batching import Row, Together, fail
 from passcurve.types import Decoding, Order, Prompt, Reply, SampleKey
 
 _OPTIONS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from passcurve.report.comparison import signed
 from passcurve.report.tables import table
 from passcurve.report.terminal import number, printable
-from passcurve.report.versus import signed
 
 _SHOWN = 20
 """Rows of a table that a terminal shows; the JSON has all."""

@@ -7,8 +7,8 @@ import signal
 import socket
 import time
 
+from passcurve.sandbox.copy_stub import PAGE, Stub
 from passcurve.sandbox.rewind import WALL, Rewinder, UncleanError
-from passcurve.sandbox.stub import PAGE, Stub
 
 
 class Single:

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from passcurve.sandbox.bell import Bell
+from passcurve.sandbox.forkserver_client import Stems
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.probe import Probe
-from passcurve.sandbox.reports import Shared
-from passcurve.sandbox.stems import Stems
+from passcurve.sandbox.referee_reports import Shared
 from passcurve.sandbox.toolchain import Toolchain
+from passcurve.sandbox.wakeup import Bell
 from passcurve.sandbox.worker import Worker
 from passcurve.types import Limits
 

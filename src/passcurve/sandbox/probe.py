@@ -10,11 +10,11 @@ from contextlib import closing
 import msgspec
 
 from passcurve.errors import IsolationError, SandboxError
+from passcurve.harness.rewind_trial import CLEAN
+from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, TRIAL_ROLE, KilledError, Stem
 from passcurve.sandbox.layers import landlock
-from passcurve.sandbox.stems import SAMPLE_ROLES, TRIAL_ROLE, KilledError, Stem
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.trial import CLEAN
-from passcurve.sandbox.zygotes import Ready, Walls, Zygote
+from passcurve.sandbox.zygote_client import Ready, Walls, Zygote
 from passcurve.types import Isolation, Jail, Limits, Reuse
 
 REMEDY = "use a Linux machine or a Linux container or VM; --isolation none runs samples with no wall at all"

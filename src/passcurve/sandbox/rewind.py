@@ -18,8 +18,9 @@ import struct
 import time
 from collections.abc import Callable
 
-from passcurve.sandbox import kernel, memory, stub
-from passcurve.sandbox.stub import PAGE, Stub
+from passcurve.sandbox import copy_stub as stub
+from passcurve.sandbox import kernel, memory
+from passcurve.sandbox.copy_stub import PAGE, Stub
 
 LEARNING_JOBS = 24
 """Jobs after which the pages that most of them wrote are known."""

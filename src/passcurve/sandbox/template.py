@@ -20,7 +20,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NoReturn
 
-from passcurve.sandbox import kernel, memory, wire
+from passcurve.harness import wire
+from passcurve.sandbox import kernel, memory
 
 ORDER_BYTES = 1 << 16
 FIRST = 3

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from passcurve.errors import UsageError, nearest
-from passcurve.sandbox.facts import facts
+from passcurve.sandbox.interpreter_facts import facts
 
 PACKAGES = "/packages"
 """Where the packages stand inside the jail."""
@@ -73,7 +73,7 @@ def _ask(python: str | None) -> dict[str, Any]:
     else:
         try:
             done = subprocess.run(
-                [python, "-I", str(Path(__file__).with_name("facts.py"))],
+                [python, "-I", str(Path(__file__).with_name("interpreter_facts.py"))],
                 capture_output=True,
                 text=True,
                 timeout=30,

@@ -14,16 +14,17 @@ from typing import Any, cast
 
 import msgspec
 
-from passcurve.sandbox import exits, wire
-from passcurve.sandbox.frames import FrameBuffer
+from passcurve.harness import wire
+from passcurve.harness.framing import FrameBuffer
+from passcurve.sandbox import exit_status
+from passcurve.sandbox.forkserver_client import KilledError, Stems
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.sandbox.pair import JOB_BYTES, SIDES, Pair, Side
+from passcurve.sandbox.lanes import JOB_BYTES, SIDES, Pair, Side
 from passcurve.sandbox.probe import Probe
-from passcurve.sandbox.reports import REPORT_BYTES, Shared, read_for
-from passcurve.sandbox.running import FIRST_LOOK_S, Look, Running
-from passcurve.sandbox.stems import KilledError, Stems
+from passcurve.sandbox.referee_reports import REPORT_BYTES, Shared, read_for
+from passcurve.sandbox.running_job import FIRST_LOOK_S, Look, Running
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.zygotes import Zygote, translated
+from passcurve.sandbox.zygote_client import Zygote, translated
 from passcurve.types import Limits
 
 ANSWER_S = 60.0
@@ -279,8 +280,8 @@ class Worker:
             self._broken(f"the {side}'s zygote ended")
             return
         for frame in zygote.frames.feed(data):
-            if exits.is_packed(frame):
-                self._take_exit(side, exits.unpack(frame))
+            if exit_status.is_packed(frame):
+                self._take_exit(side, exit_status.unpack(frame))
                 continue
             record = wire.decode(frame)
             if "clock" in record:

@@ -25,11 +25,12 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from passcurve.sandbox import attempts, exits, kernel, stub, wire
+from passcurve.harness import wire
+from passcurve.sandbox import copy_stub, exit_status, kernel, wall_checks
+from passcurve.sandbox.copy_stub import Stub
 from passcurve.sandbox.kept import Kept, Single
 from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp, watch
 from passcurve.sandbox.rewind import WALL, UncleanError
-from passcurve.sandbox.stub import Stub
 from passcurve.sandbox.template import FIRST, Role, Template, begin
 
 ORDER_BYTES = 1 << 16
@@ -126,7 +127,7 @@ class Zygote:
     def build_walls(self, kind: str) -> None:
         """Apply every layer that was asked for, then prove them from a child."""
         config = self._config
-        if config["seccomp"] and stub.AVAILABLE:
+        if config["seccomp"] and copy_stub.AVAILABLE:
             self._stub = Stub()
         if self._apart:
             sources = mounts.Sources(config["binds"])
@@ -183,7 +184,7 @@ class Zygote:
         self._page.close()
         self._scratch.leave()
         if self._stub is not None:
-            stub.attach(self._stub.readable)
+            copy_stub.attach(self._stub.readable)
 
     def serve(self) -> None:
         """Answer frames until the supervisor is gone."""
@@ -359,7 +360,7 @@ class Zygote:
 
     def _tell_kept(self, tag: int, cpu_s: float = 0.0, memory_bytes: int = 0, *, clean: bool = False) -> None:
         at = time.monotonic_ns()
-        self._send(exits.pack(0, tag, 0, at, None, cpu_s, memory_bytes, False, (), kept=True, clean=clean))
+        self._send(exit_status.pack(0, tag, 0, at, None, cpu_s, memory_bytes, False, (), kept=True, clean=clean))
 
     def _drop_kept(self, pid: int) -> None:
         try:
@@ -415,7 +416,7 @@ class Zygote:
         self._child = 0
         self._clean_scratch()
         self._send(
-            exits.pack(
+            exit_status.pack(
                 status,
                 self._tag,
                 self._since,
@@ -480,7 +481,7 @@ class Zygote:
                 self._page.enter(os.getpid())
                 self._forget()
                 self._enter_jail({"kept": False, "lowest": 0}, self._rules)
-                broken = attempts.broken(self._config)
+                broken = wall_checks.broken(self._config)
             finally:
                 os.write(write, json.dumps(broken).encode())
                 os._exit(0)

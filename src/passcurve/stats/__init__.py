@@ -3,7 +3,7 @@
 In: arrays.  Out: arrays.  Refuses: input outside the definition (ValueError naming the element), IO, global state.
 """
 
-from passcurve.stats.beyond import Extrapolation, Hull, extrapolate, temperature_hull
+from passcurve.stats.biased import naive_variance, plug_in_at_k, plug_in_bias, unbiased_variance
 from passcurve.stats.compare import Paired, holm, mcnemar_exact, paired_difference
 from passcurve.stats.dataset import (
     Band,
@@ -14,8 +14,8 @@ from passcurve.stats.dataset import (
     dataset_interval,
     simultaneous_band,
 )
+from passcurve.stats.extrapolate import Extrapolation, Hull, extrapolate, temperature_hull
 from passcurve.stats.fit import BetaBinomial, Posterior, beta_binomial_fit, beta_posterior_pass_at_k
-from passcurve.stats.flips import MaxT, Tested, max_t_p, sign_flip_p, stratified_permutation_p
 from passcurve.stats.intervals import Bounds, clopper_pearson, one_problem_interval, plus_two_t, wilson
 from passcurve.stats.passk import (
     exact_pass_at_k,
@@ -26,10 +26,10 @@ from passcurve.stats.passk import (
     pass_curve,
     var_pass_at_k,
 )
+from passcurve.stats.permutation import MaxT, Tested, max_t_p, sign_flip_p, stratified_permutation_p
 from passcurve.stats.planning import Plan, PlanRow, minimum_detectable, plan, problems_needed
 from passcurve.stats.relatives import distinct_at_k, expected_attempts, n_at_k, ranked_top_k
 from passcurve.stats.sampling import Sampling, sampling_variance
-from passcurve.stats.shown import naive_variance, plug_in_at_k, plug_in_bias, unbiased_variance
 from passcurve.stats.thresholds import cover_at_tau, g_pass_at_k, mg_pass_at_k, pass_hat_k
 from passcurve.stats.training import pass_at_k_advantages, pkpo_rewards
 from passcurve.stats.values import best_of_k, max_at_k, min_at_k

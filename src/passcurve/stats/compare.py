@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import together
-from passcurve.stats.doubled import FloatArray
-from passcurve.stats.flips import Tested, sign_flip_p, stratified_permutation_p
+from passcurve.stats.double_double import FloatArray
 from passcurve.stats.intervals import Bounds
 from passcurve.stats.passk import pass_at_k
+from passcurve.stats.permutation import Tested, sign_flip_p, stratified_permutation_p
 from passcurve.stats.rows import Row, chances, counts, inside, normal, one_whole, pair, student, whole
 from passcurve.stats.sampling import Sampling, largest_variance, sampling_variance
 

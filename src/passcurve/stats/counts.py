@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passcurve.stats.doubled import FloatArray
+from passcurve.stats.double_double import FloatArray
 
 IntArray = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.doubled import FloatArray
+from passcurve.stats.double_double import FloatArray
 from passcurve.stats.fit import beta_binomial_fit, beta_posterior_pass_at_k
 from passcurve.stats.intervals import Bounds, clopper_pearson, one_problem_interval, plus_two_t, wilson
 from passcurve.stats.passk import pass_at_k

@@ -11,7 +11,7 @@ import numpy as np
 
 from passcurve.stats.counts import IntArray, distinct_pairs
 from passcurve.stats.dataset import DatasetInterval, dataset_interval
-from passcurve.stats.doubled import FloatArray
+from passcurve.stats.double_double import FloatArray
 from passcurve.stats.intervals import plus_two_t
 from passcurve.stats.passk import pass_at_k
 from passcurve.types import Counts, Estimate, Interval

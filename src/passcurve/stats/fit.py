@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import distinct_pairs
-from passcurve.stats.doubled import FloatArray
+from passcurve.stats.double_double import FloatArray
 from passcurve.stats.rows import IntArray, counts, one_whole, positive
 
 LEAST_SIZE, MOST_SIZE = 1e-3, 1e6

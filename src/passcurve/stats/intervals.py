@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import finite, rectangular, together
-from passcurve.stats.doubled import FloatArray
+from passcurve.stats.double_double import FloatArray
 from passcurve.stats.rows import inside
 
 Number = TypeVar("Number", float, np.float64, FloatArray, FloatArray | np.float64)

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from passcurve.stats.dataset import dataset_interval, simultaneous_band, warnings_of
-from passcurve.stats.doubled import FloatArray
+from passcurve.stats.double_double import FloatArray
 from passcurve.stats.estimate import LEVEL, estimate, obstacle
 from passcurve.stats.intervals import plus_two_t
 from passcurve.stats.relatives import distinct_at_k, expected_attempts

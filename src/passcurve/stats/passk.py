@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import IntArray, counts, distinct_pairs, in_blocks, rectangular, spread
-from passcurve.stats.doubled import Doubled, FloatArray, log_factorial, minus, two_sum
+from passcurve.stats.double_double import Doubled, FloatArray, log_factorial, minus, two_sum
 
 _FEW = 16
 """Up to this many factors are summed one by one; beyond, log-factorials in doubled precision."""

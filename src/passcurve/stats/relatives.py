@@ -23,8 +23,8 @@ from passcurve.stats.counts import (
     spread,
     together,
 )
-from passcurve.stats.doubled import FloatArray
-from passcurve.stats.draws import expectation
+from passcurve.stats.double_double import FloatArray
+from passcurve.stats.hypergeometric import expectation
 from passcurve.stats.passk import fail_each, pass_each
 
 

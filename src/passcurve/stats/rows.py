@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from passcurve.stats.counts import LARGEST_N, label, plain, rectangular, together
 from passcurve.stats.counts import first as first_of
-from passcurve.stats.doubled import FloatArray
+from passcurve.stats.double_double import FloatArray
 
 IntArray = NDArray[np.int64]
 

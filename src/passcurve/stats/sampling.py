@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import distinct_pairs
-from passcurve.stats.doubled import FloatArray
+from passcurve.stats.double_double import FloatArray
 from passcurve.stats.fit import beta_binomial_fit
 from passcurve.stats.passk import fail_at_k, var_pass_at_k
 from passcurve.stats.rows import Row, counts, one_whole

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import IntArray, chances, counts, integers, label, not_above, once_each, spread, together
-from passcurve.stats.doubled import FloatArray
-from passcurve.stats.draws import expectation
+from passcurve.stats.double_double import FloatArray
+from passcurve.stats.hypergeometric import expectation
 from passcurve.stats.passk import fail_each, pass_each
 from passcurve.stats.rows import positive
 

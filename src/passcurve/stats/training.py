@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import IntArray, counts, finite, first, label, shape_of
-from passcurve.stats.doubled import FloatArray
+from passcurve.stats.double_double import FloatArray
 from passcurve.stats.passk import fail_each, pass_each
 from passcurve.stats.values import largest_weights
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import IntArray, counts, finite, shape_of, together
-from passcurve.stats.doubled import FloatArray
+from passcurve.stats.double_double import FloatArray
 from passcurve.stats.passk import fail_each
 
 

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from passcurve.stats.counts import IntArray, integers, label, shape_of
 from passcurve.stats.counts import counts as within
-from passcurve.stats.doubled import FloatArray, log_factorial, log_whole, minus, plus, times
-from passcurve.stats.draws import chance
+from passcurve.stats.double_double import FloatArray, log_factorial, log_whole, minus, plus, times
+from passcurve.stats.hypergeometric import chance
 
 _EXACT_N = 500
 """Up to so many other samples C(m, j) is the rounded integer; powers of 1/2 times that stay far from underflow."""

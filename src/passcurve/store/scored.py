@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from passcurve.errors import DataError
-from passcurve.store.alike import Alike, group_sizes
+from passcurve.store.duplicates import Alike, group_sizes
 from passcurve.store.lines import read_lines
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM

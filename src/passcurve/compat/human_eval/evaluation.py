@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from passcurve.pipeline import Progress, Result
+    from passcurve.judging.run import Progress, Result
 
 __all__ = [
     "HUMAN_EVAL",

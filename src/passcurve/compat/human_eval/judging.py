@@ -13,7 +13,7 @@ from passcurve.errors import Interrupted, PasscurveError, UsageError
 from passcurve.types import Benchmark, Limits
 
 if TYPE_CHECKING:
-    from passcurve.pipeline import Progress, Result
+    from passcurve.judging.run import Progress, Result
 
 SAMPLES = "samples.jsonl"
 
@@ -41,7 +41,7 @@ def judge(
     Raises UsageError for a limit that cannot be, PasscurveError when a row could not be judged, and each room's errors.
     """
     # Loaded now: a script that only reads and writes files should not wait for it.
-    from passcurve import pipeline
+    from passcurve.judging import run
 
     if not (_SHORTEST_S <= timeout < math.inf):
         raise UsageError(f"timeout={timeout} is no time limit; at least {_SHORTEST_S} seconds are needed")
@@ -49,7 +49,7 @@ def judge(
         raise UsageError(f"n_workers={n_workers} is too few; at least 1 is needed")
     workers, memory_bytes, _ = config.admit(n_workers, None)
     results = Path(folder, "results.jsonl")
-    request = pipeline.Request(
+    request = run.Request(
         samples=Path(folder, SAMPLES),
         benchmark=benchmark,
         run=Path(folder, "run"),
@@ -61,7 +61,7 @@ def judge(
         strict=True,
     )
     try:
-        result = pipeline.judge(request, watch)
+        result = run.judge(request, watch)
     except Interrupted:
         # What was done goes with the folder, so there is nothing that could be resumed.
         raise KeyboardInterrupt from None

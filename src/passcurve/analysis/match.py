@@ -1,0 +1,301 @@
+"""Text match beside verdicts: each program of a judged run against the reference, and what that says of the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from passcurve.analysis import compare
+from passcurve.errors import DataError, StoreError
+from passcurve.extract import extract
+from passcurve.lab.ranking import Ranked, ranked
+from passcurve.lab.similarity import Chosen, Metric, compared
+from passcurve.signature import signature
+from passcurve.stats.estimate import estimate
+from passcurve.store.completions import stored_completions
+from passcurve.store.parts import write_whole
+from passcurve.store.rundir import RunDir
+from passcurve.store.samples import read_rows
+from passcurve.types import Benchmark, Completion, Counts, Estimate, Header, Problem, Verdict
+
+KEPT = "match.jsonl"
+"""In the run directory: a line on how it was made, then a line for each sample."""
+
+FloatArray = NDArray[np.float64]
+
+
+class Values(NamedTuple):
+    """The samples of a run, one place each, in the order of their rows."""
+
+    problem: NDArray[np.int64]
+    """Which of the problems, from 0."""
+    passed: NDArray[np.bool_]
+    metrics: dict[str, FloatArray]
+
+
+class Matched(msgspec.Struct, frozen=True, kw_only=True):
+    """A run whose programs were compared with the references."""
+
+    run: str
+    benchmark: str
+    samples: int
+    passed: int
+    problems: int
+    whole: int
+    """Samples that do not begin with the prompt, and were compared with the whole reference."""
+    no_code: int
+    """Samples without a program, compared as the empty text."""
+    estimates: tuple[Estimate, ...]
+    """pass@k of the same samples."""
+    scores: dict[str, float | None]
+    """Each metric, the mean over problems of the mean over samples."""
+    ranked: dict[str, Ranked]
+    level: float
+    resamples: int
+    seed: int
+    signatures: dict[str, str]
+    """Of each metric."""
+    signature: str
+    """Of the verdicts."""
+    kept: str
+    """Where the values of each sample are."""
+
+
+class Inverted(msgspec.Struct, frozen=True, kw_only=True):
+    """Two runs that a metric ranks the wrong way round."""
+
+    metric: str
+    better: str
+    """Passes more."""
+    worse: str
+    """Is more like the references."""
+    pass_at_1: tuple[float, float]
+    """Of the better and of the worse."""
+    score: tuple[float, float]
+    p: float
+    """Of the paired test that both have the same pass@1."""
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """One run or several."""
+
+    runs: tuple[Matched, ...]
+    inverted: tuple[Inverted, ...]
+    """Of every pair of runs on the same problems."""
+    notes: tuple[str, ...]
+    """Which extras are missing, and which runs cannot be ranked."""
+
+
+def match(
+    runs: Sequence[Path],
+    chosen: Chosen,
+    benchmark: Callable[[Header], Benchmark],
+    ks: Sequence[int],
+    *,
+    level: float = 0.95,
+    resamples: int = 999,
+    seed: int = 0,
+) -> tuple[Match, tuple[Values, ...]]:
+    """Compare the programs of judged runs with the references, and keep the values beside the verdicts.
+
+    ``benchmark`` finds the benchmark that a header names.  Each distinct program of a problem is compared once.
+    Raises StoreError when a run cannot be read or written, DataError when it is not finished, when its samples have
+    gone or changed, or when a problem has no reference.
+    """
+    folders = [_folder(run) for run in runs]
+    found = [
+        _one(run, folder, chosen, benchmark, ks, level, resamples, seed)
+        for run, folder in zip(runs, folders, strict=True)
+    ]
+    matched = tuple(each for each, _ in found)
+    inverted, notes = _inverted(folders, matched)
+    return Match(runs=matched, inverted=inverted, notes=(*chosen.notes, *notes)), tuple(values for _, values in found)
+
+
+def _folder(path: Path) -> Path:
+    folder = path if path.is_dir() else Path(f"{str(path).replace(':', '-')}.passcurve")
+    if not folder.is_dir():
+        raise DataError(f"{str(path)!r} is no run, and has none beside it: judge it first, for the programs are needed")
+    return folder
+
+
+def _one(
+    path: Path,
+    folder: Path,
+    chosen: Chosen,
+    benchmark: Callable[[Header], Benchmark],
+    ks: Sequence[int],
+    level: float,
+    resamples: int,
+    seed: int,
+) -> tuple[Matched, Values]:
+    with RunDir(folder).read() as stored:
+        attempt = stored.attempt
+        if not attempt.finished:
+            raise DataError(f"{str(path)!r} is not finished: samples are owed a verdict; judge it to its end first")
+        header = attempt.header
+        lines = {line.row: (line.digest, line.verdict) for line in stored.iter_lines()}
+    problems = {problem.id: problem for problem in benchmark(header).problems}
+    rows = [(row, lines[row.row][1]) for row in _completions(folder, header, list(problems), lines)]
+    if len(rows) < len(lines):
+        raise DataError(f"the samples of {str(path)!r} are fewer than its verdicts: they have changed since")
+    values, counted = _values(rows, problems, header.extract, chosen.metrics)
+    kept = folder / KEPT
+    _keep(kept, attempt.digest, chosen.metrics, rows, values)
+    counts = _counts(rows)
+    return (
+        Matched(
+            run=str(path),
+            benchmark=header.benchmark,
+            samples=len(rows),
+            passed=int(values.passed.sum()),
+            problems=len(counts),
+            whole=counted.whole,
+            no_code=counted.no_code,
+            estimates=estimate(counts, ks),
+            scores={name: _mean(each, values.problem) for name, each in values.metrics.items()},
+            ranked={
+                name: ranked(each, values.passed, values.problem, level=level, resamples=resamples, seed=seed)
+                for name, each in values.metrics.items()
+            },
+            level=level,
+            resamples=resamples,
+            seed=seed,
+            signatures={metric.name: metric.signature for metric in chosen.metrics},
+            signature=signature(header),
+            kept=str(kept),
+        ),
+        values,
+    )
+
+
+def _completions(
+    folder: Path, header: Header, known: Sequence[str], lines: dict[int, tuple[str, Verdict]]
+) -> Iterable[Completion]:
+    """Yield the completions that were judged; raise DataError where they are not what they were."""
+    if header.generation is not None:
+        rows: Iterable[object] = stored_completions(folder)
+    else:
+        named, beside = Path(header.samples), folder.with_suffix("")
+        source = named if named.is_file() else beside
+        if not source.is_file():
+            raise DataError(f"the samples of this run, {str(named)!r}, are no longer there: a match needs their texts")
+        rows = read_rows(source, known)
+    for row in rows:
+        if isinstance(row, Completion) and row.row in lines:
+            if lines[row.row][0] != row.digest:
+                raise DataError(f"row {row.row} of {header.samples!r} has changed since it was judged; judge it again")
+            yield row
+
+
+class _Counted(NamedTuple):
+    whole: int
+    no_code: int
+
+
+def _values(
+    rows: Sequence[tuple[Completion, Verdict]], problems: dict[str, Problem], policy: str, metrics: Sequence[Metric]
+) -> tuple[Values, _Counted]:
+    numbers: dict[str, int] = {}
+    table = np.empty((len(metrics), len(rows)))
+    which = np.empty(len(rows), dtype=np.int64)
+    known: dict[tuple[str, str], tuple[float, ...]] = {}
+    whole = no_code = 0
+    for at, (row, _) in enumerate(rows):
+        problem = problems[row.key.problem_id]
+        if problem.reference is None:
+            raise DataError(f"problem {problem.id!r} has no reference to compare with")
+        which[at] = numbers.setdefault(problem.id, len(numbers))
+        text = extract(problem, row, policy).text
+        no_code += text is None
+        program, reference, how = compared(problem.prompt, problem.reference, problem.prompt if text is None else text)
+        whole += how == "whole"
+        key = (problem.id, program)
+        if key not in known:
+            known[key] = tuple(metric.score(program, reference) for metric in metrics)
+        table[:, at] = known[key]
+    passed = np.array([verdict.passed for _, verdict in rows], dtype=np.bool_)
+    named = {metric.name: column for metric, column in zip(metrics, table, strict=True)}
+    return Values(which, passed, named), _Counted(whole, no_code)
+
+
+def _counts(rows: Sequence[tuple[Completion, Verdict]]) -> list[Counts]:
+    n: dict[str, int] = {}
+    c: dict[str, int] = {}
+    for row, verdict in rows:
+        name = row.key.problem_id
+        n[name] = n.get(name, 0) + 1
+        c[name] = c.get(name, 0) + verdict.passed
+    return [Counts(problem_id=name, n=of, c=c[name]) for name, of in n.items()]
+
+
+def _mean(values: FloatArray, problem: NDArray[np.int64]) -> float | None:
+    """Return the mean over problems of the mean over samples, as pass@1 is one; None where no sample has a value."""
+    known = ~np.isnan(values)
+    sums, sizes = np.bincount(problem[known], values[known]), np.bincount(problem[known])
+    means = sums[sizes > 0] / sizes[sizes > 0]
+    return math.fsum(means) / means.size if means.size else None
+
+
+def _keep(
+    path: Path,
+    digest: str,
+    metrics: Sequence[Metric],
+    rows: Sequence[tuple[Completion, Verdict]],
+    values: Values,
+) -> None:
+    """Write the values of each sample beside the verdicts."""
+    encode = msgspec.json.encode
+    head = {"verdicts": digest, "signatures": {metric.name: metric.signature for metric in metrics}}
+    lines = [encode(head)]
+    names = list(values.metrics)
+    for at, (row, verdict) in enumerate(rows):
+        own = (float(values.metrics[name][at]) for name in names)
+        lines.append(
+            encode(
+                {"task_id": row.key.problem_id, "sample_index": row.key.sample_index, "status": verdict.status}
+                | {name: None if math.isnan(value) else value for name, value in zip(names, own, strict=True)}
+            )
+        )
+    try:
+        write_whole(path, b"\n".join(lines) + b"\n")
+    except OSError as error:
+        raise StoreError(f"cannot keep the values in {str(path)!r}: {error.strerror or error}") from error
+
+
+def _inverted(folders: Sequence[Path], matched: Sequence[Matched]) -> tuple[tuple[Inverted, ...], tuple[str, ...]]:
+    """Return the pairs of runs of which the one passes more and the other scores more, and why pairs were left out."""
+    found: list[Inverted] = []
+    notes = []
+    scored = [compare.read(folder) for folder in folders] if len(folders) > 1 else []
+    for one, other in combinations(range(len(scored)), 2):
+        try:
+            (pair,) = compare.compare([scored[one], scored[other]], [1]).pairs
+        except DataError as error:
+            notes.append(f"not ranked: {error}")
+            continue
+        (apart,) = pair.differences
+        if not apart.difference:
+            continue
+        better, worse = (one, other) if apart.difference > 0 else (other, one)
+        for name, high in matched[worse].scores.items():
+            low = matched[better].scores[name]
+            if high is not None and low is not None and high > low:
+                found.append(
+                    Inverted(
+                        metric=name,
+                        better=matched[better].run,
+                        worse=matched[worse].run,
+                        pass_at_1=(max(apart.a, apart.b), min(apart.a, apart.b)),
+                        score=(low, high),
+                        p=apart.p,
+                    )
+                )
+    return tuple(found), tuple(notes)

@@ -1,0 +1,148 @@
+"""Outcome -> Verdict: the one place where facts become a judgement."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import Annotated
+
+import msgspec
+
+from passcurve.judging.suspicion import seen
+from passcurve.sandbox.job import Job, Outcome
+from passcurve.types import Call, Mode, SampleKey, Status, Verdict
+
+MESSAGE_CHARACTERS = 500
+VACUOUS = "the tests pass whatever the function does: they never need it"
+_FAILURES: dict[str, Status] = {"failed": "failed", "memory": "memory", "output": "output", "compile": "compile"}
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_MEMORY_SHARE = 0.9
+"""A process killed from outside while it held this share of its limit died of it."""
+
+
+def needs_second_run(outcome: Outcome) -> bool:
+    """Say whether the facts could be our doing, so that the job deserves another run, alone and fresh."""
+    return outcome.ended in ("fault", "wall") or bool(outcome.doubt) or _is_garbage(outcome)
+
+
+def _is_garbage(outcome: Outcome) -> bool:
+    return outcome.report is not None and outcome.report.get("status") == "protocol"
+
+
+_Text = Annotated[str, msgspec.Meta(max_length=8000)]
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """What a report must look like: in shared mode the sample could have written it."""
+
+    status: _Text
+    message: _Text = ""
+    exception: _Text = ""
+    call: tuple[_Text, _Text] | None = None
+    test_line: _Text = ""
+    calls: Annotated[int, msgspec.Meta(ge=0, le=1 << 40)] = 0
+    flattened: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=16)] = ()
+    token: _Text = ""
+    seen: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=16)] = ()
+
+
+_NO_REPORT = _Report(status="")
+_BAD_REPORT = _Report(status="a report that is none")
+
+
+def _read(outcome: Outcome) -> _Report:
+    if outcome.report is None:
+        return _NO_REPORT
+    try:
+        return msgspec.convert(outcome.report, _Report)
+    except (msgspec.ValidationError, UnicodeError):
+        return _BAD_REPORT
+
+
+def judge(key: SampleKey, job: Job, outcome: Outcome, mode: Mode) -> Verdict:
+    """Return the verdict on one sample.
+
+    The default is "not passed": a pass needs a report that says so, from the referee or, in shared mode, with the
+    job's token.
+    """
+    report = _read(outcome)
+    status, message = _status(job, outcome, report)
+    call = None
+    if report.call is not None and status not in ("passed", "void"):
+        arguments, ended = report.call
+        call = Call(index=report.calls, arguments=_bounded(arguments, 2000), outcome=_bounded(ended, 2000))
+    return Verdict(
+        key=key,
+        status=status,
+        mode=mode,
+        message=_bounded(message),
+        exception=_bounded(report.exception) if status not in ("passed", "void", "timeout") else "",
+        call=call,
+        test_line=_bounded(report.test_line),
+        calls=report.calls,
+        own_s=round(outcome.own_s, 6),
+        wall_s=round(outcome.wall_s, 6),
+        cpu_s=round(outcome.cpu_s, 6),
+        memory_bytes=outcome.memory_bytes,
+        flattened=tuple(_bounded(name, 80) for name in report.flattened),
+        suspicious=_suspicious(job, outcome, report, status) if status != "void" else (),
+    )
+
+
+def _suspicious(job: Job, outcome: Outcome, report: _Report, status: Status) -> tuple[str, ...]:
+    noticed = tuple(_bounded(each, 120) for each in report.seen)
+    if job.referee is None and report.status == "passed" and report.token != job.setup["token"]:
+        noticed = ("sent a report without the job's token", *noticed)
+    elif report is _BAD_REPORT:
+        noticed = ("sent a report that is none", *noticed)
+    return seen(outcome, status, report.status, report.exception, noticed)
+
+
+def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
+    limit = job.limits
+    said = report.status
+    if outcome.ended == "fault":
+        return "void", outcome.fault
+    if outcome.ended == "wall":
+        return "void", f"the machine let it run for {outcome.own_s:.1f} s in {outcome.wall_s:.0f} s"
+    if outcome.ended in ("timeout", "slice"):
+        return "timeout", f"over {limit.timeout_s:g} s of {limit.clock} time"
+    if outcome.ended == "tests":
+        return "timeout", "the tests did not end on what it returned"
+    if outcome.signal == signal.SIGKILL and outcome.memory_bytes >= _MEMORY_SHARE * limit.memory_bytes:
+        return "memory", "killed at the limit of memory"
+    if outcome.overfull:
+        return "failed", "more files or bytes than its scratch may hold"
+    if outcome.doubt or said == "protocol":
+        return "crash", outcome.doubt or f"wrote nonsense on the line to the tests: {report.message}"
+    if said == "gone" or (said == "" and outcome.ended in ("report", "exit")):
+        return _died(outcome)
+    if said == "benchmark" or said == "tests":
+        return "failed", f"benchmark: {report.message}"
+    if said == "passed":
+        if job.referee is None and report.token != job.setup["token"]:
+            return "crash", "a report without the job's token"
+        return "passed", ""
+    if said in _FAILURES:
+        return _FAILURES[said], report.message
+    return "crash", "a report that is none"
+
+
+def _died(outcome: Outcome) -> tuple[Status, str]:
+    if outcome.signal is not None:
+        try:
+            name = signal.Signals(outcome.signal).name
+        except ValueError:
+            name = f"signal {outcome.signal}"
+        if outcome.signal == signal.SIGXCPU:
+            return "timeout", "over the backstop of CPU time"
+        return "crash", f"the interpreter died of {name}"
+    if outcome.exit_code is not None:
+        return "crash", f"the interpreter ended with exit code {outcome.exit_code} before the tests did"
+    return "crash", "it closed the line to the tests"
+
+
+def _bounded(text: str, characters: int = MESSAGE_CHARACTERS) -> str:
+    """Return the beginning of a text, with the addresses of objects masked: they say nothing of the program."""
+    text = _ADDRESS.sub(" at 0x...", text)
+    return text if len(text) <= characters else text[: characters - 1] + "…"

@@ -1,0 +1,25 @@
+"""First code of a stem, run by path with its line as standard input.  Finds our package, then hands over."""
+
+from __future__ import annotations
+
+import sys
+
+if __name__ == "__main__":
+    del sys.path[0]  # this folder, whose module names would shadow those of the standard library
+
+    import json
+    import os
+    import socket
+
+    # Not named in the arguments: those lie on the stack, and move what comes after them.
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, os.dup(0))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    size = int.from_bytes(line.recv(4, socket.MSG_WAITALL), "little")
+    config = json.loads(line.recv(size, socket.MSG_WAITALL))
+    # Last, so that the standard library wins; and only for this one import.
+    sys.path.append(config["root"])
+    from passcurve.sandbox import forkserver
+
+    forkserver.serve(line, config)

@@ -1,0 +1,206 @@
+"""The supervisor's side of the stems: two interpreters from which all zygotes are forked.
+
+One is for the samples and one for the tests, so that what a sample learns of its own process, where things lie in
+memory for instance, tells it nothing of theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import marshal
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from passcurve.errors import SandboxError
+from passcurve.harness import wire
+from passcurve.harness.framing import FrameBuffer
+from passcurve.sandbox import kernel
+from passcurve.sandbox.toolchain import Toolchain
+
+READY_S = 60.0
+"""A stem takes 0.1 s on an idle machine; one that takes this long never comes."""
+
+FRAME_BYTES = 1 << 16
+"""Of an answer."""
+
+LEAVE_S = 0.5
+"""How long a process gets to end by itself before it is killed."""
+
+TRIAL_ROLE = "passcurve.harness.rewind_trial"
+SAMPLE_ROLES = ("passcurve.harness.sample", "passcurve.harness.shared", TRIAL_ROLE)
+
+_ROOT = str(Path(__file__).resolve().parents[2])
+_BOOT = str(Path(__file__).with_name("forkserver_boot.py"))
+_ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "HOME": "/tmp",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "LD_BIND_NOW": "1",
+    # The kernel writes there whenever it likes, which nobody could put back.
+    "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
+}
+_PREIMPORT = (
+    "bisect",
+    "collections",
+    "copy",
+    "datetime",
+    "enum",
+    "fractions",
+    "functools",
+    "heapq",
+    "itertools",
+    "math",
+    "operator",
+    "random",
+    "re",
+    "reprlib",
+    "string",
+    "time",
+    "types",
+    "typing",
+)
+"""What samples import most.  Each module more makes every fork dearer, so rarer ones are loaded by those who ask."""
+
+
+class KilledError(SandboxError):
+    """A zygote was killed by somebody else before its walls stood, which says nothing of the walls."""
+
+
+class Stem:
+    """One such interpreter; another is started when it was killed.
+
+    It must be used from one thread, which must live as long: the kernel ends a stem when the thread that started it
+    ends, and its zygotes with it.
+    """
+
+    def __init__(self, executable: str, roles: tuple[str, ...]) -> None:
+        self._executable, self._roles = executable, roles
+        self._process: subprocess.Popen[bytes] | None = None
+        self._line: socket.socket | None = None
+        self._frames = FrameBuffer(FRAME_BYTES)
+        self._number = 0
+        """Of the last order: an interruption may have come before its answer."""
+        self.fixed = False
+        """Whether its addresses are the same in every run."""
+        self._pids: set[int] = set()
+        """Of the zygotes that the process at hand has forked and not reaped."""
+
+    def start(self) -> None:
+        """Start it without waiting for it.  Raises SandboxError when the system lets us have none."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = kernel.fix_addresses()
+        self.fixed = before is not None
+        try:
+            self._process = subprocess.Popen(
+                [self._executable, "-B", "-S", "-s", _BOOT],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=_ENVIRONMENT,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise SandboxError(f"the interpreter {self._executable!r} cannot be started: {error}") from None
+        finally:
+            if before is not None:
+                kernel.personality(before)
+            theirs.close()
+        config = {"root": _ROOT, "preimport": _PREIMPORT, "roles": self._roles, "supervisor": os.getpid()}
+        data = json.dumps(config).encode()
+        ours.settimeout(READY_S)
+        self._line, self._frames = ours, FrameBuffer(FRAME_BYTES)
+        with contextlib.suppress(OSError):
+            ours.sendall(len(data).to_bytes(4, "little") + data)
+
+    def fork(self, line: socket.socket) -> int:
+        """Have a zygote forked that serves ``line``; return its pid, which stays its own until it is reaped.
+
+        Raises SandboxError when there is no interpreter to be had, KilledError when somebody else ended it twice.
+        """
+        order = {"do": "fork"}
+        answer = self._ask(order, [line.fileno()]) if self._process is not None else None
+        if answer is None:
+            # There was none, or somebody has killed it.
+            self.close()
+            self.start()
+            answer = self._ask(order, [line.fileno()])
+        if answer is None:
+            code = self.close()
+            if code == -signal.SIGKILL:
+                raise KilledError("an interpreter was killed before it had forked a zygote")
+            raise SandboxError(f"a zygote did not start ({'no answer' if code is None else f'exit status {code}'})")
+        if "failed" in answer:
+            self.close()
+            raise SandboxError(answer["failed"])
+        pid = int(answer["pid"])
+        self._pids.add(pid)
+        return pid
+
+    def reap(self, pid: int, within_s: float = LEAVE_S) -> int:
+        """Wait so long for a zygote to end, then kill it; return its exit status, below zero for a signal."""
+        # With the stem all its zygotes are killed; the next one does not know them.
+        answer = self._ask({"do": "reap", "pid": pid, "within_s": within_s}) if pid in self._pids else None
+        self._pids.discard(pid)
+        return -signal.SIGKILL if answer is None else int(answer["status"])
+
+    def _ask(self, order: dict[str, Any], descriptors: list[int] | None = None) -> dict[str, Any] | None:
+        if self._line is None:
+            return None
+        try:
+            self._number += 1
+            payload = marshal.dumps({**order, "number": self._number}, wire.MARSHAL)
+            socket.send_fds(self._line, [len(payload).to_bytes(4, "little") + payload], descriptors or [])
+            while data := self._line.recv(FRAME_BYTES):
+                for frame in self._frames.feed(data):
+                    answer: dict[str, Any] = wire.decode(frame)
+                    if answer.get("number", self._number) == self._number:
+                        return answer
+        except (OSError, wire.WireError):
+            pass
+        return None
+
+    def close(self) -> int | None:
+        """End it, and all zygotes that are left; return its exit status if it came to its end by itself."""
+        process, self._process = self._process, None
+        self._pids.clear()
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+        if process is None:
+            return None
+        try:
+            return process.wait(timeout=LEAVE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return None
+
+
+class Stems:
+    """Both stems, started at once.  Close them: that leaves no process behind."""
+
+    def __init__(self, toolchain: Toolchain, referee_role: str) -> None:
+        self.referee_role = referee_role
+        self.samples = Stem(toolchain.executable, SAMPLE_ROLES)
+        self.tests = Stem(toolchain.executable, (referee_role,))
+        for stem in (self.samples, self.tests):
+            # Whoever needs it is told.
+            with contextlib.suppress(SandboxError, OSError):
+                stem.start()
+
+    def close(self) -> None:
+        """End both."""
+        self.samples.close()
+        self.tests.close()

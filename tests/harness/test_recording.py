@@ -1,0 +1,217 @@
+"""Calls that are known before: which ones are recorded, and that judging by them changes no verdict."""
+
+from __future__ import annotations
+
+import base64
+import marshal
+import os
+
+import msgspec
+import pytest
+from jailed import LIMITS, Jailed
+
+from passcurve.harness import recording
+from passcurve.judging.calibration import Calibrations
+from passcurve.judging.plan import Plan, asked_one_by_one, job, settles
+from passcurve.judging.verdict import judge
+from passcurve.types import Problem, SampleKey
+
+CHECKS = {
+    "plain": ("assert candidate(1) == 2\nassert candidate([1, 'a'], k=(2.5, None)) == 3", 2),
+    "a loop": ("for i in range(5):\n    assert candidate(i) == i + 1", 5),
+    "random arguments": ("import random\nfor _ in range(3):\n    assert candidate(random.random()) > 0", 3),
+    "a result that is used": (
+        "assert abs(candidate(1) - 2) < 1e-6\nassert candidate(2)[0].x(1) in ['abc']\ncandidate(3)",
+        3,
+    ),
+    "a length": ("assert len(candidate(1)) == 3\nassert sorted(candidate(2)) == [1]\ncandidate(3)", 3),
+    "a loop on a result": ("while candidate(1) > 0:\n    pass", recording.CALLS),
+    "a result that is waited for": ("x = candidate(1)\nwhile x:\n    x -= 1\ncandidate(2)", 1),
+    "a result handed on": ("x = candidate(1)\nassert candidate(x) == 2\ncandidate(3)", 1),
+    "a result worked on and handed on": ("candidate(1)\ncandidate([candidate(2) * 3])\ncandidate(3)", 2),
+    "what is not plain": ("candidate(1)\ncandidate(lambda: 1)\ncandidate(2)", 1),
+    "bytes that can change": ("candidate(bytearray(b'a'))", 0),
+    "a subclass": ("import collections\ncandidate(collections.Counter('a'))", 0),
+    "a cycle": ("x = []\nx.append(x)\ncandidate(1)\ncandidate(x)", 1),
+    "an exception": ("candidate(1)\n1 / 0\ncandidate(2)", 1),
+    "an exit": ("candidate(1)\nraise SystemExit\ncandidate(2)", 1),
+    "what is expected to fail": ("try:\n    candidate(1)\nexcept ValueError:\n    pass\ncandidate(2)", 2),
+    "a loop without a call": ("candidate(1)\nwhile True:\n    pass", 1),
+    "a loop that catches all": (
+        "candidate(1)\nfor _ in range(10 ** 9):\n    try:\n        [].pop()\n    except:\n        pass",
+        1,
+    ),
+    "loops that catch all without a call": (
+        "candidate(1)\nwhile True:\n    try:\n        while True:\n            try:\n                x = 1\n"
+        "            except:\n                x = 2\n    except BaseException:\n        x = 3",
+        1,
+    ),
+    "large": (f"for i in range(9):\n    candidate('x' * {recording.BYTES // 4})", 3),
+}
+
+
+def check_of(body: str) -> str:
+    """Return tests with that body."""
+    return "def check(candidate):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+
+
+def recorded(body: str) -> list[tuple]:
+    """Return the arguments of the calls that are recorded."""
+    calls = recording.record(None, check_of(body), "<tests>", "f", 7)
+    return [marshal.loads(call) for call in calls.known]
+
+
+@pytest.mark.parametrize("what", CHECKS)
+def test_what_is_recorded(what: str):
+    """Calls are recorded up to the first one that a result could change, in order, and never in a loop for ever."""
+    body, count = CHECKS[what]
+    assert count == len(recorded(body))
+
+
+def test_arguments():
+    """What was recorded is the arguments as they are at the call, the same each time."""
+    body = "x = [1]\ncandidate(x)\nx.append((2.5, {'a': {3}}))\ncandidate(x, key=None)"
+    assert [(([1],), {}), (([1, (2.5, {"a": {3}})],), {"key": None})] == recorded(body)
+    assert recorded(CHECKS["random arguments"][0]) == recorded(CHECKS["random arguments"][0])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(1, True), (1, 1.0), (0.0, -0.0), ("1", b"1"), ([1], (1,)), ({1}, frozenset({1})), (1, 2)]
+)
+def test_only_the_same_is_the_same(one, other):
+    """Equal is not enough: another type is another call."""
+    call = recording.packed((one,), {})
+    assert recording.same((one,), {}, call)
+    assert not recording.same((other,), {}, call)
+    assert not recording.same((one,), {"k": 1}, call)
+    assert not recording.same((lambda: 1,), {}, call)
+
+
+def plan_of(jail: Jailed, problem: Problem) -> Plan:
+    """Return the plan that calibration with the reference solution comes to."""
+    jobs = []
+    calibrations = Calibrations("auto", LIMITS, 0, jobs.append, jobs.append)
+    settled = calibrations.begin(problem)
+    while settled is None:
+        settled = calibrations.take(jail.run(jobs.pop(0)))
+    return settled.plan
+
+
+def problem(body: str, reference: str = "    return x + 1\n", prompt: str = "def f(x):\n") -> Problem:
+    """Return a problem with a reference solution."""
+    return Problem(
+        id=f"R/{hash((body, reference))}", prompt=prompt, entry_point="f", test=check_of(body), reference=reference
+    )
+
+
+STEPS = "assert candidate(1) == 2\nassert candidate(2) == 3\nassert candidate(3) == 4"
+SAMPLES = {
+    "right": ("    return x + 1\n", "passed", True),
+    "wrong at first": ("    return x\n", "failed", True),
+    "wrong at last": ("    return x + 1 if x < 3 else 0\n", "failed", True),
+    "raises": ("    return x + 1 if x < 2 else 1 / 0\n", "failed", True),
+    "does not compile": ("    return (\n", "compile", True),
+    "fails when loaded": ("    return x + 1\n1 / 0\n", "failed", True),
+    "wrong, then exits": ("    if x == 2:\n        import os\n        os._exit(0)\n    return 0\n", "failed", False),
+    "right, then exits": ("    if x == 3:\n        import os\n        os._exit(0)\n    return x + 1\n", "crash", False),
+    "wrong, then for ever": ("    while x == 2:\n        pass\n    return 0\n", "failed", False),
+    "wrong, then too much": ("    return 0 if x == 1 else 'x' * (5 << 20)\n", "failed", True),
+    "too much": ("    return 'x' * (5 << 20)\n", "output", False),
+    "no memory": ("    return bytes(1 << 40)\n", "memory", False),
+    "remembers": ("    f.seen = getattr(f, 'seen', 0) + 1\n    return f.seen + 1\n", "passed", True),
+    "exits by exception": ("    raise SystemExit(0)\n", "failed", True),
+    "nests deep": ("    return f(x)\n", "failed", True),
+    "deep enough": ("    def g(n):\n        return n and g(n - 1)\n    g(990)\n    return x + 1\n", "passed", True),
+    "too deep": ("    def g(n):\n        return n and g(n - 1)\n    g(1000)\n    return x + 1\n", "failed", True),
+    "writes on the line": (
+        "    import os\n    for n in range(3, 20):\n        try:\n            os.write(n, b'\\xff' * 100)\n"
+        "        except OSError:\n            pass\n    return x + 1\n",
+        "crash",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SAMPLES)
+def test_the_same_verdict_one_by_one(jail: Jailed, what: str):
+    """All at once or one by one: the same status, message, calls and failing test; or else only one by one counts."""
+    completion, status, settled = SAMPLES[what]
+    asked = problem(STEPS)
+    plan = plan_of(jail, asked)
+    assert 3 == len(recording.unpack(plan.calls))
+    limits = msgspec.structs.replace(LIMITS, timeout_s=1.0)
+    wanted = job(asked, asked.prompt + completion, plan, limits, 0, 1)
+    key = SampleKey(problem_id=asked.id, sample_index=0)
+    verdicts = []
+    for each in (wanted, asked_one_by_one(wanted)):
+        outcome = jail.run(each)
+        if each is wanted:
+            assert settled == settles(outcome), outcome
+        verdicts.append(judge(key, each, outcome, "referee"))
+    at_once, one_by_one = verdicts
+    assert status == one_by_one.status
+    if settled:
+        for field in ("status", "message", "exception", "call", "test_line", "calls", "flattened"):
+            assert getattr(one_by_one, field) == getattr(at_once, field), field
+
+
+def test_a_call_that_was_not_recorded(jail: Jailed):
+    """Tests that ask something else of a wrong program than of the right one are asked one by one."""
+    asked = problem("assert candidate(1) == 2, candidate(9)\nassert candidate(2) == 3")
+    plan = plan_of(jail, asked)
+    assert 2 == len(recording.unpack(plan.calls))
+    wanted = job(asked, "def f(x):\n    return 10 * x\n", plan, LIMITS, 0, 1)
+    outcome = jail.run(wanted)
+    assert ("diverged", False) == (outcome.report["status"], settles(outcome))
+    verdict = judge(SampleKey(problem_id="R", sample_index=0), wanted, jail.run(asked_one_by_one(wanted)), "referee")
+    assert ("failed", "AssertionError: 90") == (verdict.status, verdict.message)
+
+
+@pytest.mark.parametrize(
+    ("body", "reference", "count"),
+    [
+        ("assert candidate(candidate(1)) == 3", "    return x + 1\n", 1),
+        ("y = candidate(1)\nif y == 2:\n    candidate(5)\nelse:\n    candidate(6)", "    return x + 1\n", 2),
+        ("y = candidate(1)\nif y != 2:\n    candidate(5)\nelse:\n    candidate(6)", "    return x + 1\n", 2),
+        ("y = candidate(1)\nif y != 1:\n    candidate(5)\nelse:\n    candidate(6)", "    return x + 1\n", 1),
+        ("x = [3]\ncandidate(x)\nassert x == [3, 1]", "    x.append(1)\n", 0),
+        ("assert next(candidate(1)) == 1", "    yield x\n", 1),
+    ],
+)
+def test_only_what_the_reference_is_asked_too(jail: Jailed, body: str, reference: str, count: int):
+    """The calls of a plan are those that the reference solution was asked as well, from the first on."""
+    asked = problem(body, reference)
+    plan = plan_of(jail, asked)
+    assert ("referee", count) == (plan.mode, len(recording.unpack(plan.calls))), plan
+    wanted = job(asked, asked.prompt + reference, plan, LIMITS, 0, 1)
+    outcome = jail.run(wanted)
+    assert "passed" == outcome.report["status"], outcome
+
+
+def test_a_question_in_between(jail: Jailed):
+    """A live object is asked only when all recorded calls have been made: what comes after it is asked one by one."""
+    asked = problem("assert next(candidate(1)) == 1\nassert next(candidate(2)) == 2", "    yield x\n")
+    plan = plan_of(jail, asked)
+    assert 1 == len(recording.unpack(plan.calls))
+    assert "passed" == jail.run(job(asked, asked.prompt + "    yield x\n", plan, LIMITS, 0, 1)).report["status"]
+    asked = problem("for i in range(3):\n    assert sum(candidate(i)) == 1", "    return [1]\n")
+    plan = plan_of(jail, asked)
+    assert 3 == len(recording.unpack(plan.calls))
+    wanted = job(asked, asked.prompt + "    yield 1\n", plan, LIMITS, 0, 1)
+    assert "diverged" == jail.run(wanted).report["status"]
+    assert "passed" == jail.run(asked_one_by_one(wanted)).report["status"]
+
+
+def test_nothing_of_what_is_right_goes_to_a_sample(jail: Jailed):
+    """The calls that go with a program hold no result of the reference solution, however the tests use it."""
+    secret = str(int.from_bytes(os.urandom(6), "little"))
+    asked = problem(
+        f"y = candidate(1)\nassert y == [{secret}]\ncandidate(y)\ncandidate(y[0])\ncandidate({{'k': str(y)}})",
+        f"    return [{secret}]\n",
+    )
+    plan = plan_of(jail, asked)
+    assert 1 == len(recording.unpack(plan.calls))
+    assert secret.encode() not in plan.calls
+    assert int(secret).to_bytes(8, "little")[:6] not in plan.calls
+    assert marshal.dumps([marshal.dumps(((1,), {}), 2)], 2) == plan.calls
+    assert base64.b64encode(plan.calls)

@@ -1,0 +1,167 @@
+"""What a run consists of while it is under way, and what is left of it afterwards, read from /proc."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+PR_SET_CHILD_SUBREAPER = 36
+PATIENCE_S = 60.0
+
+
+class Process(NamedTuple):
+    """One line of the census."""
+
+    pid: int
+    parent: int
+    state: str
+    words: str
+    cpu_limited: bool
+    """Samples are, by a backstop of their own; the tests' process is not."""
+
+
+def census() -> dict[int, Process]:
+    """Return every process that can be seen."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                state, parent = (folder / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[:2]
+                words = (folder / "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " ")
+                limits = (folder / "limits").read_text("ascii")
+            except OSError:
+                continue
+            limited = "Max cpu time              unlimited" not in limits
+            found[int(folder.name)] = Process(int(folder.name), int(parent), state, words, limited)
+    return found
+
+
+def below(ancestor: int) -> list[Process]:
+    """Return the descendants of a process that are alive."""
+    every = census()
+    found: list[Process] = []
+    wanted = {ancestor}
+    while wanted:
+        level = [each for each in every.values() if each.parent in wanted]
+        found += level
+        wanted = {each.pid for each in level}
+    return [each for each in found if each.state not in "ZX"]
+
+
+def jailed(ancestor: int) -> list[Process]:
+    """Return what runs behind walls below a process."""
+    return [each for each in below(ancestor) if "forkserver_boot.py" in each.words]
+
+
+def until(holds: Callable[[], Any], what: str) -> Any:
+    """Wait until something is true and return it."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := holds()):
+        assert time.monotonic() < deadline, f"waited for {what} in vain"
+        time.sleep(0.002)
+    return found
+
+
+class Run:
+    """One file of samples and the run directory beside it; sessions come and go."""
+
+    def __init__(self, shell: Any, rows: list[dict[str, Any]], *words: str) -> None:
+        self.shell = shell
+        self.rows = rows
+        self.samples = shell.write("s.jsonl", rows)
+        self.folder = shell.folder / "s.jsonl.passcurve"
+        self.words = ("judge", "s.jsonl", "--subset", "--json", *words)
+        self.sessions: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start a session."""
+        self.sessions.append(self.shell.start(*self.words))
+        return self.sessions[-1]
+
+    def end(self) -> Any:
+        """Run a session to its end."""
+        return self.shell(*self.words)
+
+    def stored(self) -> list[int]:
+        """Return the row of each verdict that is stored, as often as it is."""
+        lines = [
+            line
+            for part in sorted(self.folder.glob("verdicts-*.jsonl"))
+            for line in part.read_bytes().split(b"\n")[1:-1]
+        ]
+        return [json.loads(line)["row"] for line in lines]
+
+    def count(self) -> int:
+        """Return how many lines of verdicts are stored."""
+        return sum(max(0, part.read_bytes().count(b"\n") - 1) for part in self.folder.glob("verdicts-*.jsonl"))
+
+    def wait(self, session: subprocess.Popen[bytes], count: int) -> None:
+        """Wait until so many verdicts are stored, or the session has ended."""
+        until(lambda: self.count() >= count or session.poll() is not None, f"{count} verdicts")
+
+    def found(self) -> list[tuple[str, str]]:
+        """Return task and status of each row of the results."""
+        return [(row["task_id"], row["status"]) for row in self.shell.rows("s.jsonl_results.jsonl")]
+
+
+@pytest.fixture
+def nothing_left() -> Iterator[Callable[[], None]]:
+    """Return a check that no process and no mount is left of what the test has started.
+
+    For as long as the test lasts orphans become children of this process, so that none can hide.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    before = set(Path("/proc/mounts").read_text("utf-8", "replace").splitlines())
+
+    def check() -> None:
+        until(lambda: not jailed(os.getpid()), f"the end of {jailed(os.getpid())}")
+        after = set(Path("/proc/mounts").read_text("utf-8", "replace").splitlines())
+        assert set() == after - before
+
+    yield check
+    for process in jailed(os.getpid()):
+        os.kill(process.pid, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+    for each in census().values():
+        if each.parent == os.getpid() and each.state == "Z":
+            os.waitpid(each.pid, os.WNOHANG)
+
+
+@pytest.fixture
+def shell(shell_in, tmp_path) -> Any:
+    """Return the command in an empty folder, each call a process of its own: what these tests hold is processes."""
+    return shell_in(tmp_path)
+
+
+@pytest.fixture
+def run_of(shell) -> Iterator[Callable[..., Run]]:
+    """Return how to make a run of rows; what a failed test leaves under way is ended."""
+    runs: list[Run] = []
+
+    def make(rows: list[dict[str, Any]], *words: str) -> Run:
+        runs.append(Run(shell, rows, *words))
+        return runs[-1]
+
+    yield make
+    for session in (session for run in runs for session in run.sessions):
+        if session.returncode is None:
+            session.kill()
+            session.wait()
+        for pipe in (session.stdout, session.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+@pytest.fixture(scope="session")
+def processes() -> Callable[[int], list[Process]]:
+    """Return how to list what runs behind walls below a process."""
+    return jailed

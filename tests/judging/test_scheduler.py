@@ -1,0 +1,218 @@
+"""The queue in front of slots: the order, and who runs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passcurve.judging.scheduler import TOGETHER, Local
+
+
+class Slots:
+    """Slots that take items in one piece, finish what they are told to, and write down what was started where."""
+
+    def __init__(self, count: int, cores: int | None = None) -> None:
+        self.count = count
+        self.cores = count if cores is None else cores
+        self.running: dict[int, list[str]] = {}
+        self.pieces: list[tuple[str, ...]] = []
+        self.to_finish: int | None = None
+        self.most = 0
+        self.quiet: list[bool] = []
+
+    @property
+    def started(self) -> list[str]:
+        """All items, in the order in which they were started."""
+        return [item for piece in self.pieces for item in piece]
+
+    @property
+    def under_way(self) -> list[str]:
+        """The items that a slot has and has not ended."""
+        return [item for items in self.running.values() for item in items]
+
+    def idle(self, *, quiet: bool = False) -> Sequence[int]:
+        """Return each free slot."""
+        self.quiet.append(quiet)
+        return [slot for slot in range(self.count) if slot not in self.running]
+
+    def start(self, slot: int, /, *items: str) -> None:
+        """Take items on a free slot, to be run one after another."""
+        assert slot not in self.running
+        self.running[slot] = list(items)
+        self.pieces.append(items)
+        self.most = max(self.most, len(self.running))
+
+    def wait(self, at_most_s: float) -> Sequence[str]:
+        """End the next item of the first few slots that run one."""
+        ended = [(slot, self.running[slot].pop(0)) for slot in sorted(self.running)[: self.to_finish]]
+        self.running = {slot: items for slot, items in self.running.items() if items}
+        return [item for _, item in ended]
+
+
+def run_all(local: Local[str, str]) -> list[str]:
+    """Run until nothing is left; return the items in the order in which they ended."""
+    ended: list[str] = []
+    for _ in range(10_000):
+        if local.empty:
+            return ended
+        ended += local.run(0.0)
+    raise AssertionError("it never got empty")
+
+
+def put(local: Local[str, str], *items: str) -> None:
+    """Queue items that may run beside others."""
+    for item in items:
+        local.put(item)
+
+
+def test_the_order():
+    """What came first is started first."""
+    slots = Slots(2)
+    local: Local[str, str] = Local(slots)
+    put(local, "a", "b", "c", "d", "e")
+    run_all(local)
+    assert ["a", "b", "c", "d", "e"] == slots.started
+
+
+def test_last_items_wait():
+    """What is queued for the end starts when nothing of the first kind is queued or running."""
+    slots = Slots(2)
+    local: Local[str, str] = Local(slots)
+    local.put_last("last:1")
+    put(local, "a:1", "a:2", "a:3")
+    slots.to_finish = 1
+    while not local.empty:
+        before, started = set(slots.under_way), set(slots.started)
+        local.run(0.0)
+        if "last:1" in set(slots.started) - started:
+            assert set() == before
+    assert "last:1" == slots.started[-1]
+
+
+def test_first_items_go_before_last_ones_again():
+    """An item of the first kind that comes while last ones run is the next when they have ended."""
+    slots = Slots(2, cores=1)
+    local: Local[str, str] = Local(slots)
+    local.put_last("last:1")
+    local.put_last("last:2")
+    slots.to_finish = 0
+    local.run(0.0)
+    put(local, "a:1")
+    local.run(0.0)
+    assert ["last:1"] == slots.started, "a first item started beside one that runs alone"
+    slots.to_finish = None
+    assert ["last:1", "a:1", "last:2"] == run_all(local)
+
+
+def test_first_items_do_not_wait_for_all_last_ones():
+    """While one of those that run alone has ended and another runs on, no further one starts before what has come."""
+    slots = Slots(2)
+    local: Local[str, str] = Local(slots)
+    for number in range(4):
+        local.put_last(f"last:{number}")
+    slots.to_finish = 1
+    assert ["last:0"] == list(local.run(0.0))
+    put(local, "a:1")
+    slots.to_finish = None
+    assert ["last:1", "a:1", "last:2", "last:3"] == run_all(local)
+
+
+def test_last_items_go_alone():
+    """A slot takes several items of the first kind at once, and one that runs alone by itself."""
+    slots = Slots(1)
+    local: Local[str, str] = Local(slots)
+    put(local, "a", "b", "c")
+    local.put_last("last:1")
+    local.put_last("last:2")
+    run_all(local)
+    assert [("a", "b", "c"), ("last:1",), ("last:2",)] == slots.pieces
+
+
+def test_no_slot_takes_more_than_its_share():
+    """What is queued is shared among the slots that are idle, and none takes more at once than is good for the end."""
+    slots = Slots(2)
+    local: Local[str, str] = Local(slots)
+    put(local, *(f"a:{number}" for number in range(7)))
+    run_all(local)
+    assert [4, 3] == [len(piece) for piece in slots.pieces]
+    put(local, *(f"a:{number}" for number in range(100)))
+    run_all(local)
+    assert TOGETHER == max(len(piece) for piece in slots.pieces)
+    assert [f"a:{number}" for number in range(100)] == [item for piece in slots.pieces[2:] for item in piece]
+
+
+def test_one_to_a_core():
+    """With more slots than cores, items for the end run on as many slots as there are cores."""
+    slots = Slots(6, cores=2)
+    local: Local[str, str] = Local(slots)
+    for number in range(5):
+        local.put_last(f"last:{number}")
+    slots.to_finish = 0
+    local.run(0.0)
+    assert {0, 1} == set(slots.running)
+    slots.to_finish = None
+    assert 5 == len(run_all(local))
+    assert 2 == slots.most
+
+
+def test_the_last_ask_for_quiet_slots():
+    """Slots that are still cleaning up serve items of the first kind and not those that run alone."""
+    slots = Slots(1)
+    local: Local[str, str] = Local(slots)
+    put(local, "a:1")
+    local.put_last("last:1")
+    run_all(local)
+    assert [False, True] == slots.quiet
+
+
+def test_first_items_use_every_slot():
+    """Items of the first kind use all slots, also more than there are cores."""
+    slots = Slots(6, cores=2)
+    local: Local[str, str] = Local(slots)
+    put(local, *map(str, range(60)))
+    run_all(local)
+    assert 6 == slots.most
+
+
+def test_waiting_and_empty():
+    """What is queued is counted, and nothing is empty while something runs."""
+    slots = Slots(1)
+    slots.to_finish = 0
+    local: Local[str, str] = Local(slots)
+    assert local.empty
+    put(local, "a:1", "b:1")
+    local.put_last("last:1")
+    assert (2, False) == (local.waiting, local.empty)
+    local.run(0.0)
+    assert (0, False) == (local.waiting, local.empty)
+    slots.to_finish = None
+    run_all(local)
+    assert (0, True) == (local.waiting, local.empty)
+
+
+def test_items_put_while_running():
+    """An item that is queued again when it ends is run again."""
+    slots = Slots(1)
+    local: Local[str, str] = Local(slots)
+    put(local, "a:1")
+    assert ["a:1"] == list(local.run(0.0))
+    local.put_last("a:1 again")
+    put(local, "b:1")
+    assert ["b:1", "a:1 again"] == run_all(local)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.booleans(), max_size=60), st.integers(1, 5), st.integers(1, 5), st.integers(1, 3))
+def test_nothing_is_lost_or_run_twice(items: list[bool], count: int, cores: int, ending: int):
+    """Whatever is queued ends exactly once, never more at a time than there are slots."""
+    slots = Slots(count, cores)
+    slots.to_finish = ending
+    local: Local[str, str] = Local(slots)
+    for number, last in enumerate(items):
+        (local.put_last if last else local.put)(str(number))
+    assert sorted(map(str, range(len(items)))) == sorted(run_all(local))
+    assert slots.most <= count
+    kinds = [items[int(item)] for item in slots.started]
+    assert sorted(kinds) == kinds
