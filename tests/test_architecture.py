@@ -34,7 +34,6 @@ LONG_FUNCTIONS: dict[str, str] = {
     "harness/wire.py:_put": "to be split",
     "harness/wire.py:_take": "to be split",
     "judging/run.py:conclude": "to be split",
-    "sandbox/layers/seccomp.py:broad": "to be split",
     "stats/compare.py:paired_difference": "to be split",
     "stats/dataset.py:dataset_interval": "to be split",
     "stats/planning.py:plan": "to be split",

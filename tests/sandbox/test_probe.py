@@ -228,14 +228,18 @@ UNWATCHED = ("sandbox/layers/watch.py", "if _can_answer():", "if False:")
 RULES = ("sandbox/layers/landlock.py", "_allow(rules, path, _READ & known)", "_allow(rules, '/', _READ & known)")
 WRITABLE = ("sandbox/layers/landlock.py", "_allow(rules, path, _READ & known)", "_allow(rules, '/', known)")
 PID = ("sandbox/layers/seccomp.py", 'for name in ("kill", "tgkill"):', 'for name in ("tkill", "tgkill"):')
-FORK = ("sandbox/layers/seccomp.py", "_threads(refuse)", "_threads(_ALLOW)")
-SOCKET = ("sandbox/layers/seccomp.py", "SAMPLE | ZYGOTE)", "SAMPLE | ZYGOTE | {'socket'})")
-WATCHED_FORK = ("sandbox/layers/seccomp.py", "_threads(_HAND_OVER)", "_threads(_ALLOW)")
-WATCHED_SOCKET = ("sandbox/layers/seccomp.py", "sorted(TELLING - bounded", "sorted(TELLING - {'socket'} - bounded")
+FORK = ("sandbox/layers/seccomp.py", "_threads(_REFUSE)", "_threads(ALLOW)")
+SOCKET = ("sandbox/layers/seccomp.py", "(SAMPLE_CALLS | ZYGOTE_CALLS)", "(SAMPLE_CALLS | ZYGOTE_CALLS | {'socket'})")
+WATCHED_FORK = ("sandbox/layers/seccomp.py", "_threads(NOTIFY)", "_threads(ALLOW)")
+WATCHED_SOCKET = (
+    "sandbox/layers/seccomp.py",
+    "sorted(SUSPICIOUS_CALLS - bounded",
+    "sorted(SUSPICIOUS_CALLS - {'socket'} - bounded",
+)
 REFUSE_NOTHING = (
     "sandbox/layers/seccomp.py",
-    "    program.give(refuse)\n    return program.code",
-    "    program.give(_ALLOW)\n    return program.code",
+    "    program.ret(_REFUSE)\n    return program.code",
+    "    program.ret(ALLOW)\n    return program.code",
 )
 ANYBODY = ("sandbox/layers/watch.py", "by_zygote = pid ==", "by_zygote = True or pid ==")
 ANY_SIGNAL = ("sandbox/layers/watch.py", "return pid == self._page.head()[1] and", "return")

@@ -11,9 +11,16 @@ from typing import Any
 
 import pytest
 
-from passcurve.sandbox.kernel import CLONE_PARENT, CLONE_THREAD, OURS
+from passcurve.sandbox.kernel import CLONE_PARENT, CLONE_THREAD, ZYGOTE_MARK
 from passcurve.sandbox.layers import watch
-from passcurve.sandbox.layers.seccomp import CLEAN, SAMPLE, TELLING, ZYGOTE, Narrow, Strict, broad
+from passcurve.sandbox.layers.seccomp import (
+    SAMPLE_CALLS,
+    SUSPICIOUS_CALLS,
+    ZYGOTE_CALLS,
+    NarrowFilter,
+    broad_filter,
+)
+from passcurve.sandbox.layers.seccomp_strict import STATELESS_CALLS, StrictFilter
 from passcurve.sandbox.layers.syscalls import numbers
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -51,16 +58,16 @@ def said(action: int) -> str:
 
 def narrow(machine: str, **options: bool) -> bytes:
     """Return the filter of a child whose pid is PID."""
-    made = Narrow(machine, **options)
-    for place in made._places:
+    made = NarrowFilter(machine, **options)
+    for place in made._offsets:
         struct.pack_into("<I", made._code, place, PID)
     return made._code.raw
 
 
 def strict(machine: str) -> bytes:
     """Return the filter of a process that is put back, which may close descriptors from LOWEST on."""
-    made = Strict(machine)
-    for place in made._places:
+    made = StrictFilter(machine)
+    for place in made._offsets:
         struct.pack_into("<I", made._code, place, LOWEST)
     return made._code.raw
 
@@ -72,7 +79,7 @@ class Filters:
         self.machine = machine
         self.watched = watched
         self.table = numbers(machine)
-        self._broad = broad(machine, watched=watched)
+        self._broad = broad_filter(machine, watched=watched)
         self._narrow = narrow(machine, watched=watched, **options)
         self._strict = strict(machine)
 
@@ -151,7 +158,7 @@ REFUSED = _NAMES.split()
 
 def test_samples_may(filters: Filters):
     """Every call on the list for samples that the architecture has is allowed, with an honest argument."""
-    there = [name for name in SAMPLE if name in filters.table and name not in ("tkill", "flock")]
+    there = [name for name in SAMPLE_CALLS if name in filters.table and name not in ("tkill", "flock")]
     assert len(there) > 120
     assert {ALLOWED} == {filters.sample(name, *BOUNDED.get(name, ())) for name in there}
 
@@ -159,7 +166,7 @@ def test_samples_may(filters: Filters):
 def test_every_name_is_a_call():
     """No name on either list is mistyped: each is a call of at least one architecture."""
     known = {name for machine in MACHINES for name in numbers(machine)}
-    assert set() == (SAMPLE | ZYGOTE) - known
+    assert set() == (SAMPLE_CALLS | ZYGOTE_CALLS) - known
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -175,13 +182,13 @@ def test_samples_may_not(filters: Filters, name: str):
 def test_telling_calls_are_told(machine: str):
     """With a watcher every telling call and every process that a sample would start is told, and none goes through."""
     filters = Filters(machine, watched=True)
-    assert set() == {name for name in TELLING | {"clone"} if name in filters.table and not filters.asks(name)}
-    assert set() == (TELLING & SAMPLE) - {"kill", "tgkill", "tkill"}
+    assert set() == {name for name in SUSPICIOUS_CALLS | {"clone"} if name in filters.table and not filters.asks(name)}
+    assert set() == (SUSPICIOUS_CALLS & SAMPLE_CALLS) - {"kill", "tgkill", "tkill"}
 
 
 def test_all_others_are_refused(filters: Filters):
     """Every known call that is on no list is refused to the zygote as well, and clone3 does not exist."""
-    others = filters.table.keys() - SAMPLE - ZYGOTE
+    others = filters.table.keys() - SAMPLE_CALLS - ZYGOTE_CALLS
     answers = {name: filters.zygote(name) for name in others}
     assert {"clone3": "ENOSYS", **dict.fromkeys(others - {"clone3"}, "EPERM")} == answers
     assert answers == {name: filters.sample(name) for name in others}
@@ -212,8 +219,8 @@ def test_modes_of_files_without_mounts(filters: Filters):
 
 def test_the_zygote_may(filters: Filters):
     """What only the zygote needs is allowed to it and refused to its children."""
-    assert {"mount", "umount2"} <= ZYGOTE
-    for name in ZYGOTE - SAMPLE:
+    assert {"mount", "umount2"} <= ZYGOTE_CALLS
+    for name in ZYGOTE_CALLS - SAMPLE_CALLS:
         assert ALLOWED == filters.zygote(name)
         assert "EPERM" == filters.sample(name)
 
@@ -231,9 +238,9 @@ def test_processes_and_threads(filters: Filters):
 
 
 MARKED = {
-    "clone": (CLONE_PARENT | 17 | OURS,),
-    "ptrace": (16, PID | OURS, 0, 0),
-    "userfaultfd": (0o2000001 | OURS,),
+    "clone": (CLONE_PARENT | 17 | ZYGOTE_MARK,),
+    "ptrace": (16, PID | ZYGOTE_MARK, 0, 0),
+    "userfaultfd": (0o2000001 | ZYGOTE_MARK,),
 }
 """Calls that a zygote and its template make, which carry our mark."""
 
@@ -244,7 +251,7 @@ def test_our_mark(filters: Filters, name: str):
     assert ALLOWED == filters.zygote(name, *MARKED[name])
     assert "EPERM" == filters.sample(name, *MARKED[name])
     assert KILLED == filters.kept(name, *MARKED[name])
-    thread = (CLONE_THREAD | 0x3D0F00 | OURS,)
+    thread = (CLONE_THREAD | 0x3D0F00 | ZYGOTE_MARK,)
     assert "EPERM" == filters.sample("clone", *thread)
     assert KILLED == filters.kept("clone", *thread)
 
@@ -254,7 +261,7 @@ def test_without_our_mark(filters: Filters, name: str):
     """Without all of our mark, in its place, such a call is refused to the zygote as to anybody."""
     at = {"ptrace": 1, "userfaultfd": 0}[name]
     for arguments in (MARKED[name], MARKED[name][::-1]):
-        for mark in (0, OURS >> 32, OURS ^ 1 << 32, OURS ^ 1 << 63):
+        for mark in (0, ZYGOTE_MARK >> 32, ZYGOTE_MARK ^ 1 << 32, ZYGOTE_MARK ^ 1 << 63):
             changed = [argument & 0xFFFFFFFF for argument in arguments]
             changed[at] = changed[at] & 0xFFFFFFFF | mark if mark >> 32 else mark
             assert "EPERM" == filters.zygote(name, *changed)
@@ -273,15 +280,15 @@ def kept_arguments(name: str) -> tuple[int, ...]:
 
 def test_a_process_that_is_put_back_may(filters: Filters):
     """Calls that leave nothing behind are allowed; they are allowed to all other samples as well."""
-    there = [name for name in CLEAN if name in filters.table]
+    there = [name for name in STATELESS_CALLS if name in filters.table]
     assert len(there) >= 38
     assert {ALLOWED} == {filters.kept(name, *kept_arguments(name)) for name in there}
-    assert set() == set(CLEAN) - SAMPLE
+    assert set() == set(STATELESS_CALLS) - SAMPLE_CALLS
 
 
 def test_a_process_that_is_put_back_may_not(filters: Filters):
     """Any other call, known or not, is the end of the process: whatever it would have changed, nobody can see it."""
-    others = filters.table.keys() - set(CLEAN)
+    others = filters.table.keys() - set(STATELESS_CALLS)
     unknown = set(range(max(filters.table.values()) + 100)) - set(filters.table.values())
     for arguments in ((), (1, 1, 1, 1, 1, 1), BOUNDED["clone"], (PID, 15)):
         assert {KILLED} == {filters.kept(call, *arguments) for call in (*others, *unknown)}
@@ -434,11 +441,11 @@ def test_foreign_architectures_are_killed(filters: Filters, foreign: int):
 def test_unknown_machines():
     """An architecture without a table is refused, not guessed."""
     with pytest.raises(KeyError):
-        broad("riscv64")
+        broad_filter("riscv64")
     with pytest.raises(KeyError):
-        Narrow("riscv64")
+        NarrowFilter("riscv64")
     with pytest.raises(KeyError):
-        Strict("riscv64")
+        StrictFilter("riscv64")
 
 
 def test_programs_are_well_formed(filters: Filters):

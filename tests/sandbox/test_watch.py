@@ -8,7 +8,7 @@ import pytest
 from jailed import IS_ONE, ONE, Jailed, jail_at
 
 from passcurve.judging.suspicion import _TRIED
-from passcurve.sandbox.layers.seccomp import TELLING
+from passcurve.sandbox.layers.seccomp import SUSPICIOUS_CALLS
 
 HEAD = """
 import ctypes, os, signal, socket, subprocess, threading
@@ -134,5 +134,5 @@ def test_the_watcher_is_out_of_reach(jail: Jailed):
 
 def test_every_telling_call_has_a_meaning():
     """Whatever can be told is told in words that say what it is for."""
-    assert set() == TELLING - _TRIED.keys()
-    assert {"clone"} == _TRIED.keys() - TELLING
+    assert set() == SUSPICIOUS_CALLS - _TRIED.keys()
+    assert {"clone"} == _TRIED.keys() - SUSPICIOUS_CALLS

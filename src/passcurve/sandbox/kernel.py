@@ -30,7 +30,7 @@ CLONE_PARENT = 0x00008000
 CLONE_CHILD_CLEARTID = 0x00200000
 CLONE_CHILD_SETTID = 0x01000000
 
-OURS = 0x70617373 << 32
+ZYGOTE_MARK = 0x70617373 << 32
 """In the upper half of an argument of which the kernel reads the lower half only: a call that the zygote or the
 template makes.  The filter of a sample refuses such a call, whatever the one below it says."""
 
@@ -128,7 +128,7 @@ def rehearse_clone() -> None:
 def prepare_clone() -> None:
     """Make ready what ``clone_sibling`` calls: it makes no object itself, so each child finds the same memory."""
     address = ctypes.c_void_p()
-    flags = CLONE_PARENT | 17 | OURS
+    flags = CLONE_PARENT | 17 | ZYGOTE_MARK
     if _libc.prctl(PR_GET_TID_ADDRESS, ctypes.byref(address), 0, 0, 0) == 0 and address.value:
         # The C library keeps the thread's number there, and signals itself by it.
         flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID

@@ -122,7 +122,9 @@ def track() -> int:
 
     Raises OSError where the kernel cannot or may not.
     """
-    return kernel.syscall("userfaultfd", _USERFAULTFD[kernel.MACHINE], os.O_CLOEXEC | _USER_MODE_ONLY | kernel.OURS)
+    return kernel.syscall(
+        "userfaultfd", _USERFAULTFD[kernel.MACHINE], os.O_CLOEXEC | _USER_MODE_ONLY | kernel.ZYGOTE_MARK
+    )
 
 
 def register(fd: int, start: int, end: int) -> None:

@@ -5,7 +5,7 @@ memory and has the kernel note every page that is written from then on.  After a
 is; the pages that were written get their old bytes, the registers their old values, and it waits for a job once more.
 
 What a process is besides memory and registers lies in the kernel, where only system calls change it; the filter
-(``seccomp.Strict``) ends a process at the first call that could.  Whatever is not exactly as expected here raises
+(``seccomp_strict.py``) ends a process at the first call that could.  Whatever is not exactly as expected here raises
 UncleanError, and the process must not be used again.
 """
 
@@ -88,7 +88,9 @@ _syscall, _ioctl = kernel.raw_calls()
 
 
 def _ptrace(request: int, pid: int, address: int = 0, data: int = 0) -> None:
-    if _syscall(_long(_PTRACE[kernel.MACHINE]), _long(request), _long(pid | kernel.OURS), _long(address), _long(data)):
+    if _syscall(
+        _long(_PTRACE[kernel.MACHINE]), _long(request), _long(pid | kernel.ZYGOTE_MARK), _long(address), _long(data)
+    ):
         number = ctypes.get_errno()
         raise UncleanError("ptrace %#x: %s" % (request, os.strerror(number)))
 

@@ -29,7 +29,7 @@ from passcurve.harness import wire
 from passcurve.sandbox import copy_stub, exit_status, kernel, wall_checks
 from passcurve.sandbox.copy_stub import Stub
 from passcurve.sandbox.kept import Kept, Single
-from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp, watch
+from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp, seccomp_strict, watch
 from passcurve.sandbox.rewind import WALL, UncleanError
 from passcurve.sandbox.template import FIRST, Role, Template, begin
 
@@ -107,8 +107,8 @@ class Zygote:
         self._roles = roles
         self._apart = bool(config["namespaces"])
         self._rules = -1
-        self._narrow: seccomp.Narrow | None = None
-        self._strict: seccomp.Strict | None = None
+        self._narrow: seccomp.NarrowFilter | None = None
+        self._strict: seccomp_strict.StrictFilter | None = None
         self._pid = os.getpid()
         self._child = 0
         self._tag = 0
@@ -154,8 +154,8 @@ class Zygote:
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         if config["seccomp"]:
             self._watched = watch.begin(self._watcher)
-            self._narrow = seccomp.Narrow(own_files=self._apart, watched=self._watched)
-            self._strict = seccomp.Strict()
+            self._narrow = seccomp.NarrowFilter(own_files=self._apart, watched=self._watched)
+            self._strict = seccomp_strict.StrictFilter()
         self._watcher.close()
         if _LINUX:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)

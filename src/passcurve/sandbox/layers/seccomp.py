@@ -1,46 +1,43 @@
-"""Seccomp: the list of system calls that a sample may make; everything else is refused or kills it.
+"""Seccomp: the system calls that a sample may make; every other one is refused or ends it.
 
-Two filters work together.  The broad one goes over the zygote once and allows what a sample needs and what a zygote
-needs.  The narrow one is laid over each child and takes the zygote's share away again; it is short because loading
-a filter costs time per sample.  A strict one takes its place in a process that is to be rewound: it ends the process
-at the first call that could change anything of it in the kernel.
+Two filters work together.  The broad one covers the zygote once and allows what a sample needs and what a zygote
+needs.  The narrow one covers each child and takes the zygote's share away again; it is short because loading a filter
+costs time per sample.  In a process that is to be rewound the strict filter (``seccomp_strict.py``) takes its place.
 
-With a watcher (``watch.py``) the broad filter hands the telling calls over instead of refusing them by itself; the
-narrow one then leaves those alone, because of two answers the kernel takes the stricter.
+With a watcher (``watch.py``) the broad filter hands the suspicious calls over instead of refusing them by itself; the
+narrow one then leaves those alone, because the kernel takes the stricter of two answers.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
-import struct
 
 from passcurve.sandbox import kernel
+from passcurve.sandbox.layers.bpf import (
+    ALLOW,
+    AND,
+    ARCHITECTURE,
+    KILL,
+    NOTIFY,
+    NUMBER,
+    ChildFilter,
+    Program,
+    allow_values,
+    always,
+    deny_values,
+    fail,
+    header_of,
+    high,
+    install,
+    low,
+)
 from passcurve.sandbox.layers.syscalls import numbers
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 
-_LOAD, _JUMP_EQUAL, _JUMP_ABOVE_EQUAL, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
-_NUMBER, _ARCHITECTURE = 0, 4
-_ALLOW, _KILL, _HAND_OVER = 0x7FFF0000, 0x80000000, 0x7FC00000
-
-
-def _errno(number: int) -> int:
-    return 0x00050000 | number
-
-
-def _low(argument: int) -> int:
-    """Offset of the low half of an argument (both architectures are little-endian)."""
-    return 16 + 8 * argument
-
-
-def _high(argument: int) -> int:
-    """Offset of the high half of an argument."""
-    return 20 + 8 * argument
-
-
-SAMPLE = frozenset(
+SAMPLE_CALLS = frozenset(
     """
     read write open openat openat2 close close_range lseek pread64 pwrite64 readv writev preadv pwritev preadv2
     pwritev2 sendfile copy_file_range stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2
@@ -66,15 +63,15 @@ SAMPLE = frozenset(
 )
 """Calls of honest programs: HumanEval, threads, asyncio, numpy, tempfile.  Some are bounded further by argument."""
 
-ZYGOTE = frozenset(
+ZYGOTE_CALLS = frozenset(
     """
     mount umount2 seccomp capset landlock_create_ruleset landlock_add_rule landlock_restrict_self pidfd_open
     pidfd_send_signal sendmsg
     """.split()
 )
-"""What only the zygote needs; the narrow filter takes them away from its children."""
+"""Calls that only the zygote needs; the narrow filter takes them away from its children."""
 
-TELLING = frozenset(
+SUSPICIOUS_CALLS = frozenset(
     """
     fork vfork execve execveat kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_getfd
     ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp perf_event_open
@@ -87,31 +84,13 @@ TELLING = frozenset(
     memfd_create memfd_secret shmget shmat shmctl msgget msgsnd semget semop mq_open setsid setpgid
     """.split()
 )
-"""Calls that an honest program has no use for here: what is refused of these is told with the verdict."""
+"""Calls that an honest program has no use for here: those that were refused are reported with the verdict."""
 
-_OURS = {"clone": 0, "ptrace": 1, "userfaultfd": 0}
-"""Telling calls that the zygote and the template make themselves, marked by ``kernel.OURS`` in the high half of this
-argument, of which the kernel reads the low half."""
+_MARKED_CALLS = {"clone": 0, "ptrace": 1, "userfaultfd": 0}
+"""Suspicious calls that the zygote and the template make themselves, each with the argument that carries the mark.
 
-CLEAN = tuple(
-    """
-    read write futex clock_gettime lseek fstat newfstatat stat lstat pread64 close openat getrandom clock_nanosleep
-    nanosleep gettimeofday time clock_getres sched_yield getpid gettid getppid getuid geteuid getgid
-    getegid getresuid getresgid getgroups getpgid getpgrp getsid uname sysinfo getcwd readlink readlinkat access
-    faccessat faccessat2 getdents64 ioctl fcntl sched_getaffinity
-    """.split()
-)
-"""Calls that leave nothing behind in the kernel, some of them with certain arguments only: all that a program may make
-in a process that is to be rewound.  No clock, no signal, no mapping and no lock is set by any of them."""
-
-_READ_ONLY = 0o2000000 | 0o200000 | 0o400000 | 0o100000 | 0o4000
-"""O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_LARGEFILE, O_NONBLOCK (x86-64): flags that may go with O_RDONLY."""
-
-_FUTEX_CALLS = (0, 1, 128, 129, 137, 265, 138, 393)
-"""Wait and wake, private or not, with a bit set, by the clock or not: none that the kernel remembers."""
-
-_CLOCKS = (0, 1, 4, 5, 6, 7, 11)
-"""Real, monotonic (raw, coarse), since boot, TAI: not those of a process, which tell how many ran in it before."""
+The mark (``kernel.ZYGOTE_MARK``) stands in the high half of that argument; the kernel reads the low half only.
+"""
 
 FILE_MODES = frozenset("chmod fchmod fchmodat fchmodat2 utime utimes utimensat futimesat truncate".split())
 """Calls on a path that Landlock has no rule for: without mounts of our own they would reach the host's files."""
@@ -126,8 +105,10 @@ _FCNTLS = (8, 10, 15, 1024, 1026)
 """F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY: ways to have the kernel signal somebody else."""
 
 _LOCKS = (6, 7, 37, 38)
-"""F_SETLK, F_SETLKW and the same for open files: a lock on a file of the host would hold up others there.  A process
-that is alone with its files gets any lock, so it is told that it has."""
+"""F_SETLK, F_SETLKW and the same for open files: a lock on a file of the host would hold up others there.
+
+A process that is alone with its files gets any lock, so the filter reports success.
+"""
 
 _SOCKET_OPTIONS = (17, 59, 77)
 """SO_PEERCRED, SO_PEERGROUPS, SO_PEERPIDFD: who is at the other end is nobody's business."""
@@ -140,302 +121,163 @@ _THREAD = 0x00010F00
 _CHILD_PRCTLS = (15, 16, 3, 39, 0x53564D41)
 """PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS, PR_SET_VMA (the C library names its memory)."""
 
-
-_U32 = struct.Struct("<I")
-"""Made beforehand: ``struct`` keeps each form it is given, and a child that has one more has other addresses."""
-
-
-class _Program:
-    """A filter under construction: instructions of the classic BPF machine."""
-
-    def __init__(self) -> None:
-        self._code = bytearray()
-
-    def add(self, operation: int, value: int, if_true: int = 0, if_false: int = 0) -> None:
-        self._code += struct.pack("<HBBI", operation, if_true, if_false, value & 0xFFFFFFFF)
-
-    def load(self, offset: int) -> None:
-        self.add(_LOAD, offset)
-
-    def give(self, action: int) -> None:
-        self.add(_RETURN, action)
-
-    def when(self, number: int, body: _Program) -> None:
-        """Run ``body``, which always ends in a verdict, for one system call."""
-        self.add(_JUMP_EQUAL, number, 0, body.length)
-        self._code += body.code
-
-    def join(self, body: _Program) -> None:
-        """Go on with another program."""
-        self._code += body.code
-
-    @property
-    def code(self) -> bytes:
-        return bytes(self._code)
-
-    @property
-    def length(self) -> int:
-        return len(self._code) // 8
+_REFUSE = fail(errno.EPERM)
+_PRETEND = fail(0)
+"""Do nothing, and report success."""
 
 
-def _none_of(argument: int, values: tuple[int, ...], otherwise: int) -> _Program:
-    """Refuse the call when the low half of an argument is one of ``values``."""
-    body = _Program()
-    body.load(_low(argument))
-    for value in values:
-        body.add(_JUMP_EQUAL, value, 0, 1)
-        body.give(otherwise)
-    body.give(_ALLOW)
-    return body
-
-
-def _only(argument: int, values: tuple[int, ...], otherwise: int) -> _Program:
-    """Allow the call only when the low half of an argument is one of ``values``."""
-    body = _Program()
-    body.load(_low(argument))
-    for value in values:
-        body.add(_JUMP_EQUAL, value, 0, 1)
-        body.give(_ALLOW)
-    body.give(otherwise)
-    return body
-
-
-def _give(action: int) -> _Program:
-    body = _Program()
-    body.give(action)
-    return body
-
-
-def _fcntl(refuse: int) -> _Program:
-    """Refuse what would signal others, and pretend to lock."""
-    body = _Program()
-    body.load(_low(1))
-    for commands, action in ((_FCNTLS, refuse), (_LOCKS, _errno(0))):
+def _lock_pretended() -> Program:
+    """Return a program for ``fcntl`` that refuses what would signal others, and pretends to lock."""
+    body = Program()
+    body.load(low(1))
+    for commands, action in ((_FCNTLS, _REFUSE), (_LOCKS, _PRETEND)):
         for command in commands:
-            body.add(_JUMP_EQUAL, command, 0, 1)
-            body.give(action)
-    body.give(_ALLOW)
+            body.ret_if(command, action)
+    body.ret(ALLOW)
     return body
 
 
-def _threads(otherwise: int) -> _Program:
-    """Allow what starts a thread; anything else would be a process."""
-    body = _Program()
-    body.load(_low(0))
-    body.add(_AND, _THREAD)
-    body.add(_JUMP_EQUAL, _THREAD, 0, 1)
-    body.give(_ALLOW)
-    body.give(otherwise)
+def _threads(otherwise: int) -> Program:
+    """Return a program for ``clone`` that allows what starts a thread; anything else would be a process."""
+    body = Program()
+    body.load(low(0))
+    body.emit(AND, _THREAD)
+    body.ret_if(_THREAD, ALLOW)
+    body.ret(otherwise)
     return body
 
 
-def _unless_ours(argument: int, ours: int, otherwise: _Program) -> _Program:
-    """Give ``ours`` for a call that carries our mark in the high half of an argument, else run ``otherwise``."""
-    body = _Program()
-    body.load(_high(argument))
-    body.add(_JUMP_EQUAL, kernel.OURS >> 32, 0, 1)
-    body.give(ours)
-    body.join(otherwise)
-    return body
-
-
-def broad(machine: str = kernel.MACHINE, *, watched: bool = False) -> bytes:
-    """Return the filter of the zygote as machine code.  Raises KeyError for an unknown architecture."""
-    table = numbers(machine)
-    refuse = _errno(errno.EPERM)
-    program = _Program()
-    program.load(_ARCHITECTURE)
-    program.add(_JUMP_EQUAL, _ARCHITECTURES[machine], 1, 0)
-    program.give(_KILL)
-    program.load(_NUMBER)
-    if machine == "x86_64":
-        program.add(_JUMP_ABOVE_EQUAL, _X32_BIT, 0, 1)
-        program.give(_KILL)
-
-    stream = _Program()  # AF_UNIX, SOCK_STREAM with or without its flags: all that asyncio needs
-    stream.load(_low(0))
-    stream.add(_JUMP_EQUAL, 1, 1, 0)
-    stream.give(refuse)
-    stream.load(_low(1))
+def _stream_pairs() -> Program:
+    """Return a program for ``socketpair`` that allows AF_UNIX and SOCK_STREAM: all that asyncio needs."""
+    body = Program()
+    body.load(low(0))
+    body.ret_unless(1, _REFUSE)
+    body.load(low(1))
     for kind in (1, 0x80001, 0x801, 0x80801):
-        stream.add(_JUMP_EQUAL, kind, 0, 1)
-        stream.give(_ALLOW)
-    stream.give(refuse)
-    null = _Program()  # no address: both halves of the pointer are zero
-    null.load(_low(4))
-    null.add(_JUMP_EQUAL, 0, 1, 0)
-    null.give(refuse)
-    null.load(_low(4) + 4)
-    null.add(_JUMP_EQUAL, 0, 1, 0)
-    null.give(refuse)
-    null.give(_ALLOW)
+        body.ret_if(kind, ALLOW)
+    body.ret(_REFUSE)
+    return body
+
+
+def _without_address() -> Program:
+    """Return a program for ``sendto`` that allows a null address only: both halves of the pointer are zero."""
+    body = Program()
+    for half in (low(4), high(4)):
+        body.load(half)
+        body.ret_unless(0, _REFUSE)
+    body.ret(ALLOW)
+    return body
+
+
+def _unless_marked(argument: int, marked: int, otherwise: Program) -> Program:
+    """Return a program that gives ``marked`` for a call with the zygote's mark, and else runs ``otherwise``."""
+    body = Program()
+    body.load(high(argument))
+    body.ret_if(kernel.ZYGOTE_MARK >> 32, marked)
+    body.extend(otherwise)
+    return body
+
+
+def _broad_bounds(*, watched: bool) -> dict[str, Program]:
+    """Return the programs for the calls that the broad filter bounds by argument."""
     bounded = {
-        "socketpair": stream,
-        "sendto": null,
-        "fcntl": _fcntl(refuse),
-        "flock": _give(_errno(0)),
-        "getsockopt": _none_of(2, _SOCKET_OPTIONS, refuse),
-        "close_range": _only(2, (0, 4), refuse),
-        "ioctl": _only(1, (*_IOCTLS, *_ZYGOTE_IOCTLS), _errno(errno.ENOTTY)),
+        "socketpair": _stream_pairs(),
+        "sendto": _without_address(),
+        "fcntl": _lock_pretended(),
+        "flock": always(_PRETEND),
+        "getsockopt": deny_values(2, _SOCKET_OPTIONS, _REFUSE),
+        "close_range": allow_values(2, (0, 4), _REFUSE),
+        "ioctl": allow_values(1, (*_IOCTLS, *_ZYGOTE_IOCTLS), fail(errno.ENOTTY)),
     }
     if watched:
-        bounded["clone"] = _unless_ours(0, _ALLOW, _threads(_HAND_OVER))
-    for name, argument in _OURS.items():
+        bounded["clone"] = _unless_marked(0, ALLOW, _threads(NOTIFY))
+    for name, argument in _MARKED_CALLS.items():
         if name != "clone":
-            otherwise = _Program()
-            otherwise.give(_HAND_OVER if watched else refuse)
-            bounded[name] = _unless_ours(argument, _ALLOW, otherwise)
+            bounded[name] = _unless_marked(argument, ALLOW, always(NOTIFY if watched else _REFUSE))
+    return bounded
+
+
+def broad_filter(machine: str = kernel.MACHINE, *, watched: bool = False) -> bytes:
+    """Return the filter of the zygote as machine code.  Raises KeyError for an unknown architecture."""
+    table = numbers(machine)
+    program = Program()
+    program.load(ARCHITECTURE)
+    program.ret_unless(_ARCHITECTURES[machine], KILL)
+    program.load(NUMBER)
+    if machine == "x86_64":
+        program.ret_from(_X32_BIT, KILL)
+    bounded = _broad_bounds(watched=watched)
     for name, body in bounded.items():
-        program.when(table[name], body)
-    for name in sorted((SAMPLE | ZYGOTE) - bounded.keys() - (TELLING if watched else set())):
+        program.run_if(table[name], body)
+    for name in sorted((SAMPLE_CALLS | ZYGOTE_CALLS) - bounded.keys() - (SUSPICIOUS_CALLS if watched else set())):
         if name in table:
-            program.add(_JUMP_EQUAL, table[name], 0, 1)
-            program.give(_ALLOW)
-    for name in sorted(TELLING - bounded.keys()) if watched else ():
+            program.ret_if(table[name], ALLOW)
+    for name in sorted(SUSPICIOUS_CALLS - bounded.keys()) if watched else ():
         if name in table:
-            program.add(_JUMP_EQUAL, table[name], 0, 1)
-            program.give(_HAND_OVER)
+            program.ret_if(table[name], NOTIFY)
     # The C library tries the newer form first and falls back when it does not exist.
-    program.add(_JUMP_EQUAL, table["clone3"], 0, 1)
-    program.give(_errno(errno.ENOSYS))
-    program.add(_JUMP_ABOVE_EQUAL, max(table.values()) + 1, 0, 1)
-    program.give(_errno(errno.ENOSYS))
-    program.give(refuse)
+    program.ret_if(table["clone3"], fail(errno.ENOSYS))
+    program.ret_from(max(table.values()) + 1, fail(errno.ENOSYS))
+    program.ret(_REFUSE)
     return program.code
 
 
-class _ChildFilter:
-    """A filter made before the fork, into which the child writes a number of its own."""
-
-    def __init__(self, program: _Program, places: list[int]) -> None:
-        self._places = places
-        self._code = ctypes.create_string_buffer(program.code, len(program.code))
-        self._header = _header(self._code, program.length)
-
-    def install(self, number: int) -> None:
-        """Lay the filter over this process."""
-        for place in self._places:
-            _U32.pack_into(self._code, place, number)
-        install(self._header)
-
-
-class Narrow(_ChildFilter):
+class NarrowFilter(ChildFilter):
     """The filter of a child that runs one job; its number is its pid."""
 
     def __init__(self, machine: str = kernel.MACHINE, *, own_files: bool = True, watched: bool = False) -> None:
         """``own_files``: nothing but our own mounts can be reached, so file modes may be changed."""
         table = numbers(machine)
-        refuse = _errno(errno.EPERM)
-        program = _Program()
-        program.load(_NUMBER)
-        places = []
-        for name, argument in _OURS.items():
-            otherwise = _threads(refuse) if name == "clone" and not watched else _give(_ALLOW)
-            program.when(table[name], _unless_ours(argument, refuse, otherwise))
+        program = Program()
+        program.load(NUMBER)
+        offsets = []
+        for name, argument in _MARKED_CALLS.items():
+            otherwise = _threads(_REFUSE) if name == "clone" and not watched else always(ALLOW)
+            program.run_if(table[name], _unless_marked(argument, _REFUSE, otherwise))
         if not watched:
             for name in ("kill", "tgkill"):
-                body = _only(0, (0,), refuse)
-                places.append((program.length + 2) * 8 + 4)
-                program.when(table[name], body)
-        program.when(table["prctl"], _only(0, _CHILD_PRCTLS, refuse))
-        program.when(table["ioctl"], _only(1, _IOCTLS, _errno(errno.ENOTTY)))
-        program.when(table["prlimit64"], _only(0, (0,), refuse))
-        # A thread id says nothing about its process, so the old call without one is refused.
+                offsets.append(program.value_offset(2))
+                program.run_if(table[name], allow_values(0, (0,), _REFUSE))
+        program.run_if(table["prctl"], allow_values(0, _CHILD_PRCTLS, _REFUSE))
+        program.run_if(table["ioctl"], allow_values(1, _IOCTLS, fail(errno.ENOTTY)))
+        program.run_if(table["prlimit64"], allow_values(0, (0,), _REFUSE))
         if not own_files:
-            self._refuse_truncating(program, table, refuse)
-        silent = {*ZYGOTE, "tkill"} - (TELLING if watched else set())
-        for name in sorted(silent | (set() if own_files else FILE_MODES)):
+            _refuse_truncating(program, table)
+        # A thread id says nothing about its process, so the old call without one is refused.
+        refused = {*ZYGOTE_CALLS, "tkill"} - (SUSPICIOUS_CALLS if watched else set())
+        for name in sorted(refused | (set() if own_files else FILE_MODES)):
             if name in table:
-                program.add(_JUMP_EQUAL, table[name], 0, 1)
-                program.give(refuse)
-        program.give(_ALLOW)
-        super().__init__(program, places)
-
-    @staticmethod
-    def _refuse_truncating(program: _Program, table: dict[str, int], refuse: int) -> None:
-        """Refuse to open for reading and truncate at once, which older Landlocks let pass."""
-        for name, argument in (("open", 1), ("openat", 2)):
-            if name in table:
-                body = _Program()
-                body.load(_low(argument))
-                body.add(_AND, 0o1003)  # O_TRUNC with the access mode
-                body.add(_JUMP_EQUAL, 0o1000, 0, 1)
-                body.give(refuse)
-                body.give(_ALLOW)
-                program.when(table[name], body)
-        program.add(_JUMP_EQUAL, table["openat2"], 0, 1)
-        program.give(refuse)
+                program.ret_if(table[name], _REFUSE)
+        program.ret(ALLOW)
+        super().__init__(program, offsets)
 
 
-class Strict(_ChildFilter):
-    """The filter of a process that is to be rewound, in place of the narrow one.
-
-    Its number is the first descriptor that it may close.
-    """
-
-    def __init__(self, machine: str = kernel.MACHINE) -> None:
-        table = numbers(machine)
-        places: list[int] = []
-        program = _Program()
-        program.load(_NUMBER)
-        no_flags = _Program()
-        no_flags.load(_low(2))
-        no_flags.add(_AND, ~_READ_ONLY)
-        no_flags.add(_JUMP_EQUAL, 0, 0, 1)
-        no_flags.give(_ALLOW)
-        no_flags.give(_KILL)
-        above = _Program()
-        above.load(_low(0))
-        above.add(_JUMP_ABOVE_EQUAL, 0, 0, 1)
-        above.give(_ALLOW)
-        above.give(_KILL)
-        bounded = {
-            "openat": no_flags,
-            "close": above,
-            "ioctl": _only(1, (0x5401,), _KILL),  # TCGETS: whether it is a terminal
-            "fcntl": _only(1, (1, 3), _KILL),  # F_GETFD, F_GETFL
-            "futex": _only(1, _FUTEX_CALLS, _KILL),
-            "clock_gettime": _only(0, _CLOCKS, _KILL),
-        }
-        for name in CLEAN:
-            if name == "close":
-                places = [(program.length + 2) * 8 + 4]
-            if name in bounded:
-                program.when(table[name], bounded[name])
-            elif name in table:
-                program.add(_JUMP_EQUAL, table[name], 0, 1)
-                program.give(_ALLOW)
-        program.give(_KILL)
-        super().__init__(program, places)
-
-
-class _Header(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
-
-
-def _header(code: ctypes.Array[ctypes.c_char], length: int) -> _Header:
-    return _Header(length, ctypes.cast(code, ctypes.c_void_p))
+def _refuse_truncating(program: Program, table: dict[str, int]) -> None:
+    """Refuse to open for reading and truncate at once, which older Landlocks let pass."""
+    for name, argument in (("open", 1), ("openat", 2)):
+        if name in table:
+            body = Program()
+            body.load(low(argument))
+            body.emit(AND, 0o1003)  # O_TRUNC with the access mode
+            body.ret_if(0o1000, _REFUSE)
+            body.ret(ALLOW)
+            program.run_if(table[name], body)
+    program.ret_if(table["openat2"], _REFUSE)
 
 
 def install_broad() -> None:
-    """Lay the broad filter over this process and all that come from it."""
-    code = broad()
+    """Load the broad filter over this process and all that come from it."""
+    code = broad_filter()
     buffer = ctypes.create_string_buffer(code, len(code))
-    install(_header(buffer, len(code) // 8))
+    install(header_of(buffer))
 
 
 def install_watched() -> int:
-    """Lay the broad filter over this process with a listener, whose descriptor is returned.
+    """Load the broad filter over this process with a listener, and return the listener's descriptor.
 
-    Raises OSError where the kernel has none, or where somebody outside listens already.
+    Raises OSError where the kernel has none, or where another listener exists already.
     """
-    code = broad(watched=True)
+    code = broad_filter(watched=True)
     buffer = ctypes.create_string_buffer(code, len(code))
-    header = _header(buffer, len(code) // 8)
     number = numbers(kernel.MACHINE)["seccomp"]
-    return kernel.syscall("seccomp", number, _SET_FILTER, _NEW_LISTENER, ctypes.byref(header))
-
-
-def install(header: _Header) -> None:
-    """Load a filter.  Raises OSError where the kernel refuses."""
-    kernel.check(kernel.seccomp_filter(ctypes.byref(header)), "seccomp")
+    return kernel.syscall("seccomp", number, _SET_FILTER, _NEW_LISTENER, ctypes.byref(header_of(buffer)))

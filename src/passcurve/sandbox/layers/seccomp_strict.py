@@ -1,0 +1,85 @@
+"""The strict filter: it ends a process that is to be rewound at the first call that could change the kernel's state.
+
+It takes the place of the narrow filter (``seccomp.py``) in that process.
+"""
+
+from __future__ import annotations
+
+from passcurve.sandbox import kernel
+from passcurve.sandbox.layers.bpf import ALLOW, AND, KILL, NUMBER, ChildFilter, Program, allow_values, low
+from passcurve.sandbox.layers.syscalls import numbers
+
+STATELESS_CALLS = tuple(
+    """
+    read write futex clock_gettime lseek fstat newfstatat stat lstat pread64 close openat getrandom clock_nanosleep
+    nanosleep gettimeofday time clock_getres sched_yield getpid gettid getppid getuid geteuid getgid
+    getegid getresuid getresgid getgroups getpgid getpgrp getsid uname sysinfo getcwd readlink readlinkat access
+    faccessat faccessat2 getdents64 ioctl fcntl sched_getaffinity
+    """.split()
+)
+"""Calls that leave nothing behind in the kernel, some of them with certain arguments only.
+
+None of them sets a clock, a signal, a mapping or a lock.
+"""
+
+_READ_ONLY = 0o2000000 | 0o200000 | 0o400000 | 0o100000 | 0o4000
+"""O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_LARGEFILE, O_NONBLOCK (x86-64): flags that may go with O_RDONLY."""
+
+_FUTEX_CALLS = (0, 1, 128, 129, 137, 265, 138, 393)
+"""Wait and wake, private or not, with a bit set, by the clock or not: none that the kernel remembers."""
+
+_CLOCKS = (0, 1, 4, 5, 6, 7, 11)
+"""Real, monotonic (raw, coarse), since boot, TAI.
+
+The clocks of a process are not among them: they tell how many samples ran in it before.
+"""
+
+_TCGETS = 0x5401
+"""The request of ``ioctl`` that asks whether a descriptor is a terminal."""
+
+_F_GETFD, _F_GETFL = 1, 3
+
+
+class StrictFilter(ChildFilter):
+    """The filter of a process that is to be rewound; its number is the first descriptor that it may close."""
+
+    def __init__(self, machine: str = kernel.MACHINE) -> None:
+        table = numbers(machine)
+        offsets: list[int] = []
+        program = Program()
+        program.load(NUMBER)
+        bounded = {
+            "openat": _open_read_only(),
+            "close": _close_from_number(),
+            "ioctl": allow_values(1, (_TCGETS,), KILL),
+            "fcntl": allow_values(1, (_F_GETFD, _F_GETFL), KILL),
+            "futex": allow_values(1, _FUTEX_CALLS, KILL),
+            "clock_gettime": allow_values(0, _CLOCKS, KILL),
+        }
+        for name in STATELESS_CALLS:
+            if name == "close":
+                offsets = [program.value_offset(2)]
+            if name in bounded:
+                program.run_if(table[name], bounded[name])
+            elif name in table:
+                program.ret_if(table[name], ALLOW)
+        program.ret(KILL)
+        super().__init__(program, offsets)
+
+
+def _open_read_only() -> Program:
+    body = Program()
+    body.load(low(2))
+    body.emit(AND, ~_READ_ONLY)
+    body.ret_if(0, ALLOW)
+    body.ret(KILL)
+    return body
+
+
+def _close_from_number() -> Program:
+    """Return a program that allows to close descriptors from a number on, which the child fills in."""
+    body = Program()
+    body.load(low(0))
+    body.ret_from(0, ALLOW)
+    body.ret(KILL)
+    return body
