@@ -22,19 +22,19 @@ def _run() -> None:
         _version()
     else:
         from passcurve.cli.main import app
-        from passcurve.cli.output import quietly
+        from passcurve.cli.output import run_and_flush
         from passcurve.config import use_one_thread
 
         use_one_thread()
-        quietly(app)
+        run_and_flush(app)
 
 
 def _version() -> None:
     # What scripts ask most often is answered without loading the commands, which takes several times as long.
     from passcurve import __version__
-    from passcurve.cli.output import quietly, say
+    from passcurve.cli.output import run_and_flush, write
 
-    quietly(lambda: say(f"passcurve {__version__}"))
+    run_and_flush(lambda: write(f"passcurve {__version__}"))
 
 
 if __name__ == "__main__":

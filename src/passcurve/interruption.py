@@ -40,6 +40,18 @@ def minding_callbacks() -> Iterator[None]:
 
 
 @contextmanager
+def interrupt_on_sigterm() -> Iterator[None]:
+    """Raise KeyboardInterrupt in the block on SIGTERM, as on Ctrl-C; call it in the main thread."""
+    import signal
+
+    before = signal.signal(signal.SIGTERM, _raise_keyboard_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def deferred() -> Iterator[None]:
     """Let no interruption fall into a block; one that comes meanwhile is raised at its end."""
     import signal
@@ -63,6 +75,10 @@ def deferred() -> Iterator[None]:
             signal.signal(number, handler)
         if came:
             signal.raise_signal(came[0])
+
+
+def _raise_keyboard_interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _interrupt(thread: int) -> None:

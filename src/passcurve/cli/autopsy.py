@@ -10,7 +10,7 @@ import typer
 
 from passcurve import config
 from passcurve.bench import resolve
-from passcurve.cli.output import say_all, say_json, tell, told, width
+from passcurve.cli.output import handle_errors, terminal_width, warn, write_json, write_lines
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Benchmark, Header, Limits
 
@@ -42,7 +42,7 @@ def autopsy(
 
     An interrupted autopsy goes on by the same command.
     """
-    with told(as_json):
+    with handle_errors(as_json):
         from passcurve.analysis import autopsy as room
         from passcurve.judging import run as pipeline
         from passcurve.report.autopsy import autopsy_lines
@@ -59,7 +59,7 @@ def autopsy(
             chosen = tuple(dict.fromkeys((header.extract, *chosen)))
         workers_admitted, memory_bytes, note = config.admit(workers, _memory(memory, header))
         if note:
-            tell(f"passcurve: {note}")
+            warn(f"{note}")
         limits = header.limits if header is not None else Limits()
         request = pipeline.Request(
             samples=source,
@@ -80,13 +80,13 @@ def autopsy(
         with Display(lambda: None) as display:
             found = room.examine(request, chosen, lambda at: _show(display, at))
         if found.malformed:
-            tell(f"passcurve: {found.malformed} lines are no rows (passcurve judge lists them)")
+            warn(f"{found.malformed} lines are no rows (passcurve judge lists them)")
         if found.owed:
-            tell(f"passcurve: {found.owed} programs are owed: judging them failed; run the command again")
+            warn(f"{found.owed} programs are owed: judging them failed; run the command again")
         if as_json:
-            say_json(msgspec.to_builtins(found))
+            write_json(msgspec.to_builtins(found))
         else:
-            say_all([*autopsy_lines(found, flips, width() or _WIDTH), f"  signature: {found.signature}"])
+            write_lines([*autopsy_lines(found, flips, terminal_width() or _WIDTH), f"  signature: {found.signature}"])
         raise typer.Exit(found.exit_code)
 
 

@@ -12,7 +12,7 @@ from passcurve import config
 from passcurve.bench import resolve
 from passcurve.bench.fetch import fetch as fetch_file
 from passcurve.cli.command import Commands
-from passcurve.cli.output import say, say_json, told
+from passcurve.cli.output import handle_errors, write, write_json
 from passcurve.types import Limits
 
 app = Commands(
@@ -26,14 +26,14 @@ app = Commands(
 @app.command("list")
 def list_all(as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
     """List the benchmarks known by name, and where each would be read from."""
-    with told(as_json):
+    with handle_errors(as_json):
         known = resolve.describe(config.cache_dir())
         if as_json:
-            say_json({"benchmarks": [msgspec.to_builtins(each) for each in known]})
+            write_json({"benchmarks": [msgspec.to_builtins(each) for each in known]})
             return
         for each in known:
-            say(f"{each.name:<12} {each.problems:>5} problems  {each.licence:<12} {each.where}")
-            say(f"{'':<12} {each.title}; {each.how}")
+            write(f"{each.name:<12} {each.problems:>5} problems  {each.licence:<12} {each.where}")
+            write(f"{'':<12} {each.title}; {each.how}")
 
 
 @app.command()
@@ -42,12 +42,12 @@ def fetch(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Fetch a benchmark from its public address into the cache; its checksum must be right."""
-    with told(as_json):
+    with handle_errors(as_json):
         path = fetch_file(name, config.cache_dir())
         if as_json:
-            say_json({"name": name, "path": str(path)})
+            write_json({"name": name, "path": str(path)})
         else:
-            say(f"{name}: {path}")
+            write(f"{name}: {path}")
 
 
 @app.command()
@@ -59,7 +59,7 @@ def check(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Run every reference solution: in which mode each problem is judged, and what is wrong with the benchmark."""
-    with told(as_json):
+    with handle_errors(as_json):
         workers_admitted, memory_bytes, _ = config.admit(workers, None)
         found = resolve.load(name, config.cache_dir())
         from passcurve.analysis import bench_check
@@ -70,7 +70,7 @@ def check(
         faulty = sum(each.faulty for each in checked)
         modes = Counter(each.mode for each in checked if not each.faulty)
         if as_json:
-            say_json(
+            write_json(
                 {
                     "benchmark": found.name,
                     "digest": found.digest,
@@ -84,10 +84,10 @@ def check(
             for each in checked:
                 if each.note:
                     mark = "FAULT" if each.faulty else each.mode
-                    say(printable(f"{each.problem_id}: {mark}: {each.note}".replace("\n", " ")))
+                    write(printable(f"{each.problem_id}: {mark}: {each.note}".replace("\n", " ")))
             slowest = max(checked, key=lambda each: each.own_s)
             kinds = ", ".join(f"{count} in {mode} mode" for mode, count in sorted(modes.items())) or "none judged"
-            say(f"{found.name}: {len(checked)} problems, {kinds}, {faulty} faulty")
-            say(f"  slowest reference solution: {slowest.own_s:.3f} s of {timeout:g} s ({slowest.problem_id})")
-            say(f"  digest: {found.digest}")
+            write(f"{found.name}: {len(checked)} problems, {kinds}, {faulty} faulty")
+            write(f"  slowest reference solution: {slowest.own_s:.3f} s of {timeout:g} s ({slowest.problem_id})")
+            write(f"  digest: {found.digest}")
         raise typer.Exit(2 if faulty else 0)

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.output import say_all, say_json, told
+from passcurve.cli.output import handle_errors, write_json, write_lines
 from passcurve.errors import UsageError
 
 
@@ -24,7 +24,7 @@ def compare(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Compare runs: paired difference, interval, p, and the problems that decide."""
-    with told(as_json):
+    with handle_errors(as_json):
         if len(runs) < 2:
             raise UsageError("a comparison needs two runs or more")
         from passcurve.analysis import compare as analysis
@@ -34,9 +34,9 @@ def compare(
         scored = [analysis.read(run) for run in runs]
         found = analysis.compare(scored, ks or analysis.steps(scored), level=level, seed=seed)
         if as_json:
-            say_json({**msgspec.to_builtins(found), "methods": methods.compared(found)})
+            write_json({**msgspec.to_builtins(found), "methods": methods.compared(found)})
             return
-        say_all(comparison.comparison_lines(found))
+        write_lines(comparison.comparison_lines(found))
 
 
 def plan(
@@ -50,7 +50,7 @@ def plan(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Say how many problems and samples a comparison takes, from a pilot."""
-    with told(as_json):
+    with handle_errors(as_json):
         from passcurve.analysis import compare as analysis
         from passcurve.report import comparison
 
@@ -63,9 +63,9 @@ def plan(
             correlation=correlation,
         )
         if as_json:
-            say_json(_without_nan(found._asdict()) | {"rows": [_without_nan(row._asdict()) for row in found.rows]})
+            write_json(_without_nan(found._asdict()) | {"rows": [_without_nan(row._asdict()) for row in found.rows]})
             return
-        say_all(comparison.plan_lines(found))
+        write_lines(comparison.plan_lines(found))
 
 
 def _without_nan(record: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from passcurve import __version__, config
-from passcurve.cli.output import say, say_json, told
+from passcurve.cli.output import handle_errors, write, write_json
 from passcurve.errors import IsolationError
 from passcurve.types import Limits
 
@@ -35,7 +35,7 @@ def doctor(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Say which isolation this machine can give, found by building it, and what to do where a layer is missing."""
-    with told(as_json):
+    with handle_errors(as_json):
         from passcurve.sandbox import probe, toolchain
 
         limits = Limits()
@@ -66,30 +66,30 @@ def doctor(
             failure = str(error)
         record["layers"] = {name: reason or "works" for name, reason in layers.items()}
         if as_json:
-            say_json(record)
+            write_json(record)
         else:
             _print(record, layers, failure, note)
         raise typer.Exit(0 if failure is None else 1)
 
 
 def _print(record: dict[str, Any], layers: dict[str, str], failure: str | None, note: str) -> None:
-    say(f"passcurve {record['passcurve']} on {record['system']}")
-    say(f"  samples run under Python {record['python']['runs_samples']}")
-    say(f"  they may import: the standard library{''.join(', ' + package for package in record['packages'])}")
-    say(f"  {record['workers']} at once, {record['memory_bytes'] >> 20} MiB each{'; ' + note if note else ''}")
-    say(f"  fetched benchmarks: {record['cache']}")
+    write(f"passcurve {record['passcurve']} on {record['system']}")
+    write(f"  samples run under Python {record['python']['runs_samples']}")
+    write(f"  they may import: the standard library{''.join(', ' + package for package in record['packages'])}")
+    write(f"  {record['workers']} at once, {record['memory_bytes'] >> 20} MiB each{'; ' + note if note else ''}")
+    write(f"  fetched benchmarks: {record['cache']}")
     for name, reason in layers.items():
-        say(f"  {'works  ' if not reason else 'MISSING'} {name}: {reason or _LAYERS[name]}")
+        write(f"  {'works  ' if not reason else 'MISSING'} {name}: {reason or _LAYERS[name]}")
         if reason:
-            say(f"          remedy: {_REMEDIES[name]}")
+            write(f"          remedy: {_REMEDIES[name]}")
     if failure is None:
         clock = (
             "a sample's own time" if record["own_clock"] else "wall time (a sample's own time cannot be measured here)"
         )
-        say(f"isolation: {record['isolation']}; limits count {clock}")
+        write(f"isolation: {record['isolation']}; limits count {clock}")
         if not record["jail"]["watched"]:
-            say("  what a sample tries and is refused cannot be told here; it is refused all the same")
+            write("  what a sample tries and is refused cannot be handle_errors here; it is refused all the same")
         for weakness in record["weaknesses"]:
-            say(f"  weaker than full: {weakness}")
+            write(f"  weaker than full: {weakness}")
     else:
-        say(f"isolation: {failure}")
+        write(f"isolation: {failure}")

@@ -11,8 +11,18 @@ import typer
 
 from passcurve import config
 from passcurve.bench import resolve
-from passcurve.cli.options import Clock, Isolation, Reuse, VerdictMode, exit_code, lines, parse_gate, record, warn
-from passcurve.cli.output import say_all, say_json, tell, told
+from passcurve.cli.options import (
+    Clock,
+    Isolation,
+    Reuse,
+    VerdictMode,
+    exit_code,
+    lines,
+    parse_gate,
+    record,
+    write_warnings,
+)
+from passcurve.cli.output import handle_errors, warn, write_json, write_lines
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Benchmark, Limits
 
@@ -61,7 +71,7 @@ def judge(
 
     An interrupted run goes on by the same command.
     """
-    with told(as_json):
+    with handle_errors(as_json):
         gates = [parse_gate(text) for text in fail_under]
         scores = config.parse_scores(k, metric, [gate.k for gate in gates])
         workers_admitted, memory_bytes, note = config.admit(workers, config.parse_size(memory) if memory else None)
@@ -71,7 +81,7 @@ def judge(
             _wait_for_a_row(source, idle, spool)
         chosen = _benchmark(samples, benchmark, source)
         if note:
-            tell(f"passcurve: {note}")
+            warn(f"{note}")
         # Loaded now: what a wrong command line says should not wait for it.
         from passcurve.analysis import inspect
         from passcurve.judging import run as pipeline
@@ -105,11 +115,11 @@ def judge(
             result = pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
         if spool is not None:
             spool.check()
-        warn(result, str(source))
+        write_warnings(result, str(source))
         if as_json:
-            say_json(record(result))
+            write_json(record(result))
         else:
-            say_all(lines(result))
+            write_lines(lines(result))
         raise typer.Exit(exit_code(result, gates))
 
 

@@ -12,7 +12,7 @@ import typer
 
 from passcurve import config
 from passcurve.cli.command import Commands
-from passcurve.cli.output import say_all, say_json, tell, told, width
+from passcurve.cli.output import handle_errors, terminal_width, warn, write_json, write_lines
 from passcurve.errors import StoreError, UsageError, nearest
 
 app = Commands(
@@ -45,7 +45,7 @@ def urn(
     as_json: bool = JSON,
 ) -> None:
     """Draw balls from an urn: pass@k step by step, in exact fractions."""
-    with told(as_json):
+    with handle_errors(as_json):
         paths = pictures(plot)
         from passcurve.lab.urn import urn as lesson
         from passcurve.report import figures, lessons
@@ -67,7 +67,7 @@ def estimators(
     as_json: bool = JSON,
 ) -> None:
     """Compare four estimators of pass@k on the same samples: what each gives on average, and how far it strays."""
-    with told(as_json):
+    with handle_errors(as_json):
         paths = pictures(plot)
         ns = config.parse_counts("--n", n, "10,20,50") if n is not None else ()
         from passcurve.lab.estimators import estimators as lesson
@@ -91,7 +91,7 @@ def budget(
     as_json: bool = JSON,
 ) -> None:
     """Say what a run would have said with fewer samples or fewer problems, by subsampling it."""
-    with told(as_json):
+    with handle_errors(as_json):
         paths = pictures(plot)
         ns = config.parse_counts("--n", n, "5,10") if n is not None else ()
         ms = config.parse_counts("--m", m, "41,82") if m is not None else ()
@@ -123,7 +123,7 @@ def temperature(
     as_json: bool = JSON,
 ) -> None:
     """Show pass@k against k for several temperatures, the best of them for each k, and how much of it is luck."""
-    with told(as_json):
+    with handle_errors(as_json):
         paths = pictures(plot)
         degrees = config.parse_temperatures(temperatures, "--temperatures") if temperatures is not None else ()
         ks = config.parse_ks(k) if k is not None else ()
@@ -155,7 +155,7 @@ def mixture(
     as_json: bool = JSON,
 ) -> None:
     """Show why 1 - (1 - pass@1)^k is not pass@k: models with the same pass@1 that part from there."""
-    with told(as_json):
+    with handle_errors(as_json):
         paths = pictures(plot)
         models = [config.parse_chances("--model", each) for each in model]
         if run is not None and models:
@@ -191,9 +191,9 @@ def pictures(paths: Sequence[Path]) -> Sequence[Path]:
 
 def _show(found: Any, says: Callable[[Any], list[str]], lines: Callable[..., list[str]], as_json: bool) -> None:
     if as_json:
-        say_json({**msgspec.to_builtins(found), "says": says(found)})
+        write_json({**msgspec.to_builtins(found), "says": says(found)})
     else:
-        say_all(lines(found, width()))
+        write_lines(lines(found, terminal_width()))
 
 
 def draw(picture: Callable[[Any, str], Any], found: Any, paths: Sequence[Path], theme: Theme) -> None:
@@ -205,4 +205,4 @@ def draw(picture: Callable[[Any, str], Any], found: Any, paths: Sequence[Path], 
             plots.save(picture(found, theme.value), path)
         except OSError as error:
             raise StoreError(f"--plot {str(path)!r} cannot be written: {error.strerror or error}") from error
-        tell(f"passcurve: drawn {str(path)!r}")
+        warn(f"drawn {str(path)!r}")

@@ -7,7 +7,7 @@ import typer
 from passcurve import __version__
 from passcurve.cli import autopsy, bench, compare, doctor, judge, lab, match, run, show
 from passcurve.cli.command import Commands
-from passcurve.cli.output import say
+from passcurve.cli.output import write
 
 app = Commands(
     name="passcurve",
@@ -31,7 +31,7 @@ app.command("doctor")(doctor.doctor)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        say(f"passcurve {__version__}")
+        write(f"passcurve {__version__}")
         raise typer.Exit
 
 

@@ -9,7 +9,7 @@ import typer
 from passcurve import config
 from passcurve.bench import resolve
 from passcurve.cli.lab import JSON, PLOT, THEME, Theme, draw, pictures
-from passcurve.cli.output import say_all, say_json, told, width
+from passcurve.cli.output import handle_errors, terminal_width, write_json, write_lines
 from passcurve.errors import UsageError
 from passcurve.types import Benchmark, Header
 
@@ -28,7 +28,7 @@ def match(
     as_json: bool = JSON,
 ) -> None:
     """Compare programs with the references by text, and see how well that predicts the verdict."""
-    with told(as_json):
+    with handle_errors(as_json):
         if plot and len(runs) > 1:
             raise UsageError("--plot draws one run; leave the others out")
         paths = pictures(plot)
@@ -40,9 +40,9 @@ def match(
         chosen = similarity.choose(config.parse_names(metrics))
         found, values = matching.match(runs, chosen, _benchmark, ks, level=level, resamples=resamples, seed=seed)
         if as_json:
-            say_json(likeness.match_record(found))
+            write_json(likeness.match_record(found))
         else:
-            say_all(likeness.match_lines(found, width()))
+            write_lines(likeness.match_lines(found, terminal_width()))
         draw(likeness.match_picture, values[0], paths, theme)
 
 

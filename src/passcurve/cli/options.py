@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from passcurve.cli.output import tell, width
+from passcurve.cli.output import terminal_width, warn
 from passcurve.errors import UsageError
 
 
@@ -64,7 +64,7 @@ def exit_code(result: Any, gates: Sequence[Gate]) -> int:
     """Return the exit code of a command that has this result, and say which gates were not met."""
     unmet = [gate for gate in gates if not _met(gate, result)]
     for gate in unmet:
-        tell(f"passcurve: pass@{gate.k} is not {gate.least:g} or more")
+        warn(f"pass@{gate.k} is not {gate.least:g} or more")
     return result.exit_code or (3 if unmet else 0)
 
 
@@ -73,31 +73,29 @@ def _met(gate: Gate, result: Any) -> bool:
     return value is not None and value >= gate.least
 
 
-def warn(result: Any, samples: str) -> None:
+def write_warnings(result: Any, samples: str) -> None:
     """Say beside the result what a reader must know of it."""
     from passcurve.report import terminal
 
     for line in terminal.malformed_lines(
         [(bad.line, bad.reason) for bad in result.malformed], samples, result.malformed_lines
     ):
-        tell(f"passcurve: {line}")
+        warn(f"{line}")
     for line in terminal.note_lines(result.notes):
-        tell(f"passcurve: {line}")
+        warn(f"{line}")
     if result.jail.isolation != "full":
-        tell(f"passcurve: isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
+        warn(f"isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
     if result.jail.no_rewind:
-        tell(f"passcurve: each sample gets new processes, which is slower: {result.jail.no_rewind}")
+        warn(f"each sample gets new processes, which is slower: {result.jail.no_rewind}")
     if not result.jail.fixed_addresses:
-        tell(
-            "passcurve: addresses cannot be fixed here; verdicts of programs that depend on them may vary between runs"
-        )
+        warn("addresses cannot be fixed here; verdicts of programs that depend on them may vary between runs")
     if not result.own_clock:
-        tell("passcurve: a sample's own time cannot be measured here, so its wall time counts; verdicts depend on load")
+        warn("a sample's own time cannot be measured here, so its wall time counts; verdicts depend on load")
     if result.owed:
         why = "judging them failed; run the command again"
         if result.generated is not None:
             why = "they were not generated or not judged; the same command goes on"
-        tell(f"passcurve: {result.owed} of {result.samples} samples are owed: {why}")
+        warn(f"{result.owed} of {result.samples} samples are owed: {why}")
 
 
 def record(result: Any) -> dict[str, Any]:
@@ -140,7 +138,7 @@ def lines(result: Any) -> Iterator[str]:
     )
     samples = f"{result.samples:,} sample{'s' if result.samples != 1 else ''}"
     yield f"{result.benchmark}: {samples} of {attempted} problem{'s' if result.problems != 1 else ''}"
-    yield from scores.score_lines(result.estimates, result.curve, width())
+    yield from scores.score_lines(result.estimates, result.curve, terminal_width())
     yield f"  {terminal.status_line(result.statuses)}"
     if result.generated is not None:
         yield from generation.final_lines(result.generated)

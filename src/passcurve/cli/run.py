@@ -13,8 +13,18 @@ import typer
 from passcurve import __version__, config, registry
 from passcurve.bench import prompts, resolve
 from passcurve.bench.choose import choose_problems
-from passcurve.cli.options import Clock, Isolation, Reuse, VerdictMode, exit_code, lines, parse_gate, record, warn
-from passcurve.cli.output import say_all, say_json, tell, told
+from passcurve.cli.options import (
+    Clock,
+    Isolation,
+    Reuse,
+    VerdictMode,
+    exit_code,
+    lines,
+    parse_gate,
+    record,
+    write_warnings,
+)
+from passcurve.cli.output import handle_errors, warn, write_json, write_lines
 from passcurve.errors import UsageError
 from passcurve.types import Decoding, Generation, Limits, Prices
 
@@ -30,7 +40,7 @@ _NEITHER = "temperature and no top-p"
 def _from_file(context: typer.Context, path: Optional[Path]) -> Optional[Path]:
     """Take the options of a file as defaults: what stands on the command line wins."""
     if path is not None:
-        with told(as_json=False):
+        with handle_errors(as_json=False):
             names = {option: each for each in context.command.params for option in each.opts}
             found = config.read_options(path, [name.removeprefix("--") for name in names if name.startswith("--")])
             given = {names[f"--{name}"]: value for name, value in found.items()}
@@ -100,7 +110,7 @@ def run(
 
     The same command goes on after an interruption; what is stored is never asked for again.
     """
-    with told(as_json):
+    with handle_errors(as_json):
         gates = [parse_gate(text) for text in fail_under]
         scores = config.parse_scores(k, metric, [gate.k for gate in gates])
         workers_admitted, memory_bytes, note = config.admit(workers, config.parse_size(memory) if memory else None)
@@ -145,9 +155,9 @@ def run(
             ),
         )
         if note:
-            tell(f"passcurve: {note}")
+            warn(f"{note}")
         if n > 1 and 0.0 in temperatures:
-            tell("passcurve: at temperature 0 all samples of a problem are one and the same, so -n 1 says as much")
+            warn("at temperature 0 all samples of a problem are one and the same, so -n 1 says as much")
         found = []
         for each in temperatures:
             decoding = Decoding(
@@ -224,23 +234,23 @@ def _say(found: list[Result], temperatures: tuple[float | None, ...], prices: Pr
     from passcurve.report.generation import cost_line, cost_record, failure_lines, sweep_lines
 
     for each in found:
-        warn(each, each.run)
+        write_warnings(each, each.run)
         if not as_json:
-            say_all(lines(each))
+            write_lines(lines(each))
             if prices is not None and each.generated is not None:
-                say_all([cost_line(each.generated, prices, each.counts)])
+                write_lines([cost_line(each.generated, prices, each.counts)])
         for line in failure_lines(each.generated) if each.generated is not None else ():
-            tell(f"passcurve: {line}")
+            warn(f"{line}")
     records = [record(each) for each in found]
     if prices is not None:
         for each, said in zip(found, records, strict=True):
             if each.generated is not None:
                 said["cost"] = cost_record(each.generated, prices, each.counts)
     if as_json:
-        say_json(records[0] if len(temperatures) == 1 else {"runs": records})
+        write_json(records[0] if len(temperatures) == 1 else {"runs": records})
     elif len(found) > 1:
         rows = [(t, each.estimates, each.generated) for t, each in zip(temperatures, found, strict=False)]
-        say_all(sweep_lines(rows))
+        write_lines(sweep_lines(rows))
 
 
 def _style(prompt: str | None, endpoint: str | None, system: str, model: str, remote: Remote | None) -> prompts.Style:

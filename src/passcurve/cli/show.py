@@ -11,7 +11,7 @@ import typer
 from passcurve import config
 from passcurve.bench import resolve
 from passcurve.bench.choose import choose_problems
-from passcurve.cli.output import say, say_all, say_json, told, width
+from passcurve.cli.output import handle_errors, terminal_width, write, write_json, write_lines
 from passcurve.errors import DataError
 from passcurve.types import Benchmark, Header
 
@@ -29,7 +29,7 @@ def show(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Show what is stored: scores, or the verdicts on a problem with prompt, program, failing call, exception."""
-    with told(as_json):
+    with handle_errors(as_json):
         if problem is None:
             raise typer.Exit(_scores(run, k, metric, as_json))
         from passcurve.analysis import inspect
@@ -44,10 +44,10 @@ def show(
                 raise DataError(f"{name!r} has no judged sample {index}; it has {_ranges(looks)}")
             looks = chosen
         if as_json:
-            say_json({"verdicts": [_record(look) for look in looks]})
+            write_json({"verdicts": [_record(look) for look in looks]})
         elif len(looks) == 1:
             one = looks[0]
-            say(
+            write(
                 terminal.verdict_text(
                     one.problem, one.program, one.verdict, one.header.limits, one.header.jail, one.missing
                 ).rstrip("\n")
@@ -56,7 +56,7 @@ def show(
             for look in looks:
                 verdict = look.verdict
                 line = f"{verdict.key.problem_id} {verdict.key.sample_index:>3}  {verdict.status:<8} {verdict.message}"
-                say(terminal.printable(line.replace("\n", " ").rstrip()))
+                write(terminal.printable(line.replace("\n", " ").rstrip()))
 
 
 def _scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
@@ -77,7 +77,7 @@ def _scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     benchmark = found.header.benchmark if found.header is not None else ""
     said = methods.judged(found.estimates, found.curve, found.counts, benchmark, found.header)
     if as_json:
-        say_json(
+        write_json(
             {
                 **scores.score_record(found.estimates, found.curve),
                 "methods": said,
@@ -97,12 +97,12 @@ def _scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     lines = [
         f"{benchmark or found.source}: {found.samples:,} sample{'s' if found.samples != 1 else ''} "
         f"of {of} problem{'s' if found.problems != 1 else ''}",
-        *scores.score_lines(found.estimates, found.curve, width()),
+        *scores.score_lines(found.estimates, found.curve, terminal_width()),
         *(f"  note: {note}" for note in found.notes),
         *([f"  for a paper: {said}"] if said else []),
         *([f"  signature: {found.signature}"] if found.signature else []),
     ]
-    say_all(terminal.printable(line) for line in lines)
+    write_lines(terminal.printable(line) for line in lines)
     return code
 
 
