@@ -240,18 +240,18 @@ def test_no_more_workers_than_rows(run_of, processes, nothing_left):
 
 
 def outer_zygotes(supervisor, every):
-    """Return the ids of the zygotes' outer halves: they are children of the two stems."""
-    stems = {each.pid for each in every if each.parent == supervisor}
-    return {each.pid for each in every if each.parent in stems}
+    """Return the ids of the zygotes' outer halves: they are children of the two fork servers."""
+    fork_servers = {each.pid for each in every if each.parent == supervisor}
+    return {each.pid for each in every if each.parent in fork_servers}
 
 
 def parts(supervisor, processes):
     """Return the processes of a run by kind."""
     every = processes(supervisor)
     outer = outer_zygotes(supervisor, every)
-    stems = {each.pid for each in every if each.parent == supervisor}
+    fork_servers = {each.pid for each in every if each.parent == supervisor}
     zygotes = outer | {each.pid for each in every if each.parent in outer}
-    children = [each for each in every if each.pid not in zygotes | stems]
+    children = [each for each in every if each.pid not in zygotes | fork_servers]
     return {
         "zygotes": sorted(zygotes),
         "samples": [each.pid for each in children if each.cpu_limited],

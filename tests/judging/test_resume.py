@@ -79,23 +79,23 @@ def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed, kills):
 
 
 def targets(kind, processes, supervisor):
-    """Return the ids of the processes of a kind: stems, zygotes (both halves of them) or what runs the tests."""
+    """Return the ids of the processes of a kind: fork servers, zygotes (both halves of them) or what runs the tests."""
     every = processes(supervisor)
-    stems = [each.pid for each in every if each.parent == supervisor]
-    if kind == "stem":
-        return stems
-    # The stem of the samples is started first.  A zygote's second half is the child of its first, and the parent of
-    # what runs the tests.
-    stem = max(stems, default=0) if kind in ("referee", "tests") else min(stems, default=0)
-    outer = [each.pid for each in every if each.parent == stem]
+    fork_servers = [each.pid for each in every if each.parent == supervisor]
+    if kind == "fork_server":
+        return fork_servers
+    # The fork server of the samples starts first.  A zygote's second half is the child of its first, and the parent
+    # of what runs the tests.
+    fork_server = max(fork_servers, default=0) if kind in ("referee", "tests") else min(fork_servers, default=0)
+    outer = [each.pid for each in every if each.parent == fork_server]
     inner = [each.pid for each in every if each.parent in outer]
     return [each.pid for each in every if each.parent in inner] if kind == "tests" else [*outer, *inner]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "seed"), [("jail", 3), ("referee", 4), ("tests", 5), ("stem", 6)])
+@pytest.mark.parametrize(("kind", "seed"), [("jail", 3), ("referee", 4), ("tests", 5), ("fork_server", 6)])
 def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left, kind, seed):
-    """Stems, zygotes and referees killed at any moment cost no verdict: the run goes on, or the same command does."""
+    """Fork servers, zygotes and referees that are killed at any moment cost no verdict."""
     moments = random.Random(seed)
     # So many that the run does not end while it is being disturbed.
     each = 10 * EACH

@@ -19,7 +19,7 @@ from passcurve.judging.plan import REFEREE_ROLE, Plan, job
 from passcurve.judging.verdict import judge
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import Stems
+from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
 from passcurve.types import Limits, Problem, SampleKey, Verdict
@@ -68,8 +68,8 @@ class Jailed:
         self.level = level
         self.limits = limits
         self.toolchain, self.probe = found(level, limits, packages, python, reuse)
-        self.stems = Stems(self.toolchain, REFEREE_ROLE)
-        self.pool = Pool(1, self.probe, self.toolchain, limits, self.stems)
+        self.fork_servers = ForkServers(self.toolchain, REFEREE_ROLE)
+        self.pool = Pool(1, self.probe, self.toolchain, limits, self.fork_servers)
         self._tags = itertools.count(1)
 
     def __enter__(self) -> Self:
@@ -81,7 +81,7 @@ class Jailed:
             self.pool.close()
         finally:
             # When closing itself is what breaks, the other tests shall not see what it left.
-            self.stems.close()
+            self.fork_servers.close()
             for zygote in zygotes:
                 if zygote._folder and Path(zygote._folder).exists():
                     subprocess.run(["rm", "-rf", zygote._folder], check=False)

@@ -31,7 +31,7 @@ from test_jail import ATTEMPTS, TRIED
 import passcurve
 from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.sandbox import forkserver_client
-from passcurve.sandbox.forkserver_client import Stems
+from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.layers.syscalls import numbers
 from passcurve.sandbox.pool import Pool
 
@@ -317,8 +317,8 @@ class Weakened(Jailed):
         self.level, self.limits = level, LIMITS
         toolchain, self.probe = found(level)
         self.toolchain = msgspec.structs.replace(toolchain, folders=(*toolchain.folders, bound))
-        self.stems = Stems(self.toolchain, REFEREE_ROLE)
-        self.pool = Pool(1, self.probe, self.toolchain, LIMITS, self.stems)
+        self.fork_servers = ForkServers(self.toolchain, REFEREE_ROLE)
+        self.pool = Pool(1, self.probe, self.toolchain, LIMITS, self.fork_servers)
         self._tags = itertools.count(1)
 
 

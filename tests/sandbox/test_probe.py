@@ -290,7 +290,7 @@ from contextlib import closing
 from passcurve.judging.plan import REFEREE_ROLE, Plan, job
 from passcurve.sandbox import probe, toolchain
 from passcurve.sandbox.pool import Pool
-from passcurve.sandbox.forkserver_client import Stems
+from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.types import Limits, Problem
 limits = Limits(memory_bytes=1 << 30)
 tools = toolchain.find(None, ())
@@ -306,7 +306,7 @@ def f():
 '''
 problem = Problem(id="T", prompt="", entry_point="f", test="def check(candidate): assert candidate() == 1")
 found = probe.find("restricted", tools, limits)
-with closing(Stems(tools, REFEREE_ROLE)) as stems, Pool(1, found, tools, limits, stems) as pool:
+with closing(ForkServers(tools, REFEREE_ROLE)) as fork_servers, Pool(1, found, tools, limits, fork_servers) as pool:
     pool.start(0, job(problem, program, Plan(), limits, 0, 1))
     while not pool.wait(1):
         pass

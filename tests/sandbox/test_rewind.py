@@ -22,7 +22,7 @@ from passcurve.judging.plan import REFEREE_ROLE, Plan, job
 from passcurve.sandbox import forkserver_client
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import Stems
+from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.job import Job
 from passcurve.sandbox.pool import Pool
 from passcurve.types import Problem
@@ -36,13 +36,13 @@ class Rewound:
 
     def __init__(self, level: str = "full", reuse: str = "rewind") -> None:
         self.toolchain = tools.find(None, (), ("numpy",))
-        self.stems = Stems(self.toolchain, REFEREE_ROLE)
+        self.fork_servers = ForkServers(self.toolchain, REFEREE_ROLE)
         try:
-            self.probe = isolation.find(level, self.toolchain, LIMITS, self.stems.samples, reuse)
+            self.probe = isolation.find(level, self.toolchain, LIMITS, self.fork_servers.samples, reuse)
         except IsolationError as error:
-            self.stems.close()
+            self.fork_servers.close()
             pytest.skip(str(error))
-        self.pool = Pool(1, self.probe, self.toolchain, LIMITS, self.stems)
+        self.pool = Pool(1, self.probe, self.toolchain, LIMITS, self.fork_servers)
         self._tag = 0
 
     def __enter__(self) -> Self:
@@ -50,7 +50,7 @@ class Rewound:
 
     def __exit__(self, *_: object) -> None:
         self.pool.close()
-        self.stems.close()
+        self.fork_servers.close()
 
     def job(self, program: str, test: str) -> Job:
         """Return a job that a pair takes."""

@@ -21,7 +21,7 @@ from passcurve.judging.verdict import needs_second_run
 from passcurve.sandbox import exit_status
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, KilledError
 from passcurve.sandbox.worker import DEATH_S
-from passcurve.sandbox.zygote_client import Zygote
+from passcurve.sandbox.zygote_client import ZygoteClient
 
 SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"
 
@@ -281,7 +281,7 @@ def test_the_supervisor_is_killed(level: str):
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env) as supervisor:
         assert b"running\n" == supervisor.stdout.readline()
         mine = descendants(supervisor.pid)
-        # For each zygote: what waits for it, itself, the template, and the job's; and the stems.
+        # For each zygote: what waits for it, itself, the template, and the job's; and the fork servers.
         assert len(mine) >= 10
         supervisor.kill()
     try:
@@ -390,9 +390,11 @@ def test_tests_that_write_reports_of_their_own(jail: Jailed, name: str):
 
 
 def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
-    """Whenever the process that a stem forked is killed, that is what is told, not what came of it."""
+    """Whenever the process that a fork server forked is killed, that is what is told, not what came of it."""
     for number in range(30):
-        zygote = Zygote(jail.stems.samples, jail.probe.walls, jail.toolchain, jail.limits, None, rewinds=True)
+        zygote = ZygoteClient(
+            jail.fork_servers.samples, jail.probe.walls, jail.toolchain, jail.limits, None, rewinds=True
+        )
         time.sleep(number * 0.001)
         os.kill(zygote.pid, signal.SIGKILL)
         try:
@@ -406,7 +408,7 @@ def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
 def test_children_that_are_killed_at_once(jail: Jailed):
     """A child that is killed before it has read what it is to be leaves nothing to the next one: each ends as told."""
     jail.pool.close()
-    zygote = Zygote(jail.stems.samples, jail.probe.walls, jail.toolchain, jail.limits, None, rewinds=True)
+    zygote = ZygoteClient(jail.fork_servers.samples, jail.probe.walls, jail.toolchain, jail.limits, None, rewinds=True)
     tags = list(range(1, 201))
     ended: list[int] = []
     try:
@@ -425,43 +427,43 @@ def test_children_that_are_killed_at_once(jail: Jailed):
     assert tags == ended
 
 
-def test_a_stem_is_interrupted(jail: Jailed):
+def test_a_fork_server_is_interrupted(jail: Jailed):
     """An answer that an interruption did not wait for is not taken for the next one."""
-    stem = jail.stems.samples
+    fork_server = jail.fork_servers.samples
     ours, theirs = socket.socketpair()
-    first = stem.fork(theirs)
+    first = fork_server.fork(theirs)
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    assert stem._process is not None
-    os.kill(stem._process.pid, signal.SIGSTOP)
+    assert fork_server._process is not None
+    os.kill(fork_server._process.pid, signal.SIGSTOP)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(KeyboardInterrupt):
-            stem.fork(theirs)
+            fork_server.fork(theirs)
     finally:
         signal.signal(signal.SIGALRM, before)
-        os.kill(stem._process.pid, signal.SIGCONT)
+        os.kill(fork_server._process.pid, signal.SIGCONT)
     ours.close()
     theirs.close()
-    assert stem.reap(first, 5.0) == 1
+    assert fork_server.reap(first, 5.0) == 1
     assert jail.check(ONE, IS_ONE).passed
 
 
-def test_a_stem_is_killed(jail: Jailed):
-    """With a stem its zygotes are killed, and the next stem is not asked about them."""
-    stem = jail.stems.samples
+def test_a_fork_server_is_killed(jail: Jailed):
+    """With a fork server its zygotes are killed, and the next fork server is not asked about them."""
+    fork_server = jail.fork_servers.samples
     ours, theirs = socket.socketpair()
-    first = stem.fork(theirs)
-    assert stem._process is not None
-    os.kill(stem._process.pid, signal.SIGKILL)
-    stem._process.wait()
-    second = stem.fork(theirs)
-    assert stem.reap(first) == -signal.SIGKILL
+    first = fork_server.fork(theirs)
+    assert fork_server._process is not None
+    os.kill(fork_server._process.pid, signal.SIGKILL)
+    fork_server._process.wait()
+    second = fork_server.fork(theirs)
+    assert fork_server.reap(first) == -signal.SIGKILL
     ours.close()
     theirs.close()
-    assert stem.reap(second, 5.0) == 1
+    assert fork_server.reap(second, 5.0) == 1
     assert jail.check(ONE, IS_ONE).status in ("passed", "void")
     assert jail.check(ONE, IS_ONE).passed

@@ -12,7 +12,7 @@ from passcurve.judging.calibration import Calibrations, Settled
 from passcurve.judging.scheduler import Local
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import Stems
+from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
 from passcurve.types import Benchmark, Limits, Mode, Status
@@ -45,9 +45,9 @@ def check(
     """Run every reference solution; say in which mode each problem is judged and what is wrong with it."""
     toolchain = tools.find(python, packages, (*tools.OPTIONAL, *benchmark.packages))
     settled: dict[str, Settled] = {}
-    with closing(Stems(toolchain, language.REFEREE_ROLE)) as stems:
-        found = isolation.find(level, toolchain, limits, stems.samples)
-        with Pool(workers, found, toolchain, limits, stems) as pool:
+    with closing(ForkServers(toolchain, language.REFEREE_ROLE)) as fork_servers:
+        found = isolation.find(level, toolchain, limits, fork_servers.samples)
+        with Pool(workers, found, toolchain, limits, fork_servers) as pool:
             local: Local[Job, Outcome] = Local(pool)
             calibrations = Calibrations(wanted, limits, 0, local.put, local.put_last)
             for problem in benchmark.problems:

@@ -29,7 +29,7 @@ from passcurve.judging.verdict import needs_second_run
 from passcurve.models.backend import Backend
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import Stems
+from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
 from passcurve.signature import signature
@@ -119,8 +119,8 @@ def _judge(
         try_to_write(request.results.absolute().parent)
     optional = tuple(dict.fromkeys([*tools.OPTIONAL, *request.benchmark.packages]))
     toolchain = tools.find(request.python, request.packages, optional)
-    with contextlib.closing(Stems(toolchain, language.REFEREE_ROLE)) as stems:
-        found = isolation.find(request.isolation, toolchain, request.limits, stems.samples, request.reuse)
+    with contextlib.closing(ForkServers(toolchain, language.REFEREE_ROLE)) as fork_servers:
+        found = isolation.find(request.isolation, toolchain, request.limits, fork_servers.samples, request.reuse)
         header = _header(request, found, generation)
         with (
             RunDir(request.run).judge(header, reopen=generation is not None) as store,
@@ -128,7 +128,7 @@ def _judge(
         ):
             # No more workers than there are rows: each holds interpreters in memory.
             workers = max(1, source.up_to(request.workers))
-            with Pool(workers, found, toolchain, request.limits, stems) as pool:
+            with Pool(workers, found, toolchain, request.limits, fork_servers) as pool:
                 road = _Road(request, problems, source, store, pool, watch)
                 try:
                     road.run()
@@ -202,7 +202,7 @@ class _Road:
     def run(self) -> None:
         """Read, judge and store until every row has its verdict or is owed."""
         source, ahead = self._source.completions(self._store.recognise), self._source.ahead()
-        self._source.ring(self._pool.bell.ring)
+        self._source.ring(self._pool.wakeup.set)
         read_all = False
         while not (read_all and self._local.empty):
             rows, waiting = 0, False

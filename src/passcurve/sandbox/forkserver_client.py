@@ -1,4 +1,4 @@
-"""The supervisor's side of the stems: two interpreters from which all zygotes are forked.
+"""The supervisor's side of the fork servers: two interpreters from which all zygotes are forked.
 
 One is for the samples and one for the tests, so that what a sample learns of its own process, where things lie in
 memory for instance, tells it nothing of theirs.
@@ -23,7 +23,7 @@ from passcurve.sandbox import kernel
 from passcurve.sandbox.toolchain import Toolchain
 
 READY_S = 60.0
-"""A stem takes 0.1 s on an idle machine; one that takes this long never comes."""
+"""A fork server takes 0.1 s on an idle machine; one that takes this long never comes."""
 
 FRAME_BYTES = 1 << 16
 """Of an answer."""
@@ -76,11 +76,11 @@ class KilledError(SandboxError):
     """A zygote was killed by somebody else before its walls stood, which says nothing of the walls."""
 
 
-class Stem:
+class ForkServerClient:
     """One such interpreter; another is started when it was killed.
 
-    It must be used from one thread, which must live as long: the kernel ends a stem when the thread that started it
-    ends, and its zygotes with it.
+    Use it from one thread only, which must live as long: the kernel ends the fork server, and its zygotes with it, when
+    the thread that started it ends.
     """
 
     def __init__(self, executable: str, roles: tuple[str, ...]) -> None:
@@ -150,7 +150,7 @@ class Stem:
 
     def reap(self, pid: int, within_s: float = LEAVE_S) -> int:
         """Wait so long for a zygote to end, then kill it; return its exit status, below zero for a signal."""
-        # With the stem all its zygotes are killed; the next one does not know them.
+        # With the fork server all its zygotes are killed; the next one does not know them.
         answer = self._ask({"do": "reap", "pid": pid, "within_s": within_s}) if pid in self._pids else None
         self._pids.discard(pid)
         return -signal.SIGKILL if answer is None else int(answer["status"])
@@ -188,17 +188,17 @@ class Stem:
             return None
 
 
-class Stems:
-    """Both stems, started at once.  Close them: that leaves no process behind."""
+class ForkServers:
+    """Both fork servers, started at once.  Close them: that leaves no process behind."""
 
     def __init__(self, toolchain: Toolchain, referee_role: str) -> None:
         self.referee_role = referee_role
-        self.samples = Stem(toolchain.executable, SAMPLE_ROLES)
-        self.tests = Stem(toolchain.executable, (referee_role,))
-        for stem in (self.samples, self.tests):
+        self.samples = ForkServerClient(toolchain.executable, SAMPLE_ROLES)
+        self.tests = ForkServerClient(toolchain.executable, (referee_role,))
+        for fork_server in (self.samples, self.tests):
             # Whoever needs it is told.
             with contextlib.suppress(SandboxError, OSError):
-                stem.start()
+                fork_server.start()
 
     def close(self) -> None:
         """End both."""

@@ -26,7 +26,7 @@ from passcurve.sandbox.forkserver_client import SAMPLE_ROLES
 from passcurve.sandbox.job import Job
 from passcurve.sandbox.referee_reports import REPORT_BYTES, Shared, read_for
 from passcurve.sandbox.running_job import SECOND_NS, Running, is_live
-from passcurve.sandbox.zygote_client import Zygote
+from passcurve.sandbox.zygote_client import ZygoteClient
 
 Side = Literal["jail", "referee"]
 SIDES: tuple[Side, Side] = ("jail", "referee")
@@ -67,7 +67,14 @@ class Lane:
     """One process that waits for jobs: its line, and the job that it is at."""
 
     def __init__(
-        self, zygote: Zygote, selector: selectors.BaseSelector, owner: object, side: Side, role: str, *, rewinds: bool
+        self,
+        zygote: ZygoteClient,
+        selector: selectors.BaseSelector,
+        owner: object,
+        side: Side,
+        role: str,
+        *,
+        rewinds: bool,
     ) -> None:
         self._zygote, self._selector, self._side, self._role = zygote, selector, side, role
         self._data = (owner, side + " line")
@@ -219,7 +226,7 @@ class Pair:
 
     def __init__(
         self,
-        zygotes: dict[Side, Zygote],
+        zygotes: dict[Side, ZygoteClient],
         selector: selectors.BaseSelector,
         owner: object,
         shared: Shared,

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from passcurve.sandbox.forkserver_client import Stems
+from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.referee_reports import Shared
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.wakeup import Bell
+from passcurve.sandbox.wakeup import Wakeup
 from passcurve.sandbox.worker import Worker
 from passcurve.types import Limits
 
@@ -33,11 +33,13 @@ class Pool:
     thread that started it ends.
     """
 
-    def __init__(self, workers: int, probe: Probe, toolchain: Toolchain, limits: Limits, stems: Stems) -> None:
+    def __init__(
+        self, workers: int, probe: Probe, toolchain: Toolchain, limits: Limits, fork_servers: ForkServers
+    ) -> None:
         self._selector = selectors.DefaultSelector()
-        self.bell = Bell()
+        self.wakeup = Wakeup()
         """Ends a wait while a worker is idle: whoever has something to judge rings it."""
-        self._selector.register(self.bell, selectors.EVENT_READ)
+        self._selector.register(self.wakeup, selectors.EVENT_READ)
         self._tick_at = 0.0
         self._heard = False
         """It was rung; until that is answered nobody listens for it, so a second ring wakes nobody."""
@@ -45,7 +47,7 @@ class Pool:
         self.cores = len(cores)
         shared = Shared()
         self._workers = [
-            Worker(self._selector, probe, toolchain, limits, stems, shared, cores[i % len(cores)])
+            Worker(self._selector, probe, toolchain, limits, fork_servers, shared, cores[i % len(cores)])
             for i in range(workers)
         ]
         for worker in self._workers:
@@ -79,7 +81,7 @@ class Pool:
         self._workers[slot].start(*jobs)
 
     def wait(self, at_most_s: float) -> list[Outcome]:
-        """Wait until something ends, or that long, or the bell calls for an idle worker; return what has ended."""
+        """Wait until something ends, or that long, or the wakeup calls for an idle worker; return what has ended."""
         now = time.monotonic()
         until = now + at_most_s
         while True:
@@ -107,22 +109,22 @@ class Pool:
         return [outcome for worker in self._workers for outcome in worker.collect()]
 
     def rest(self, at_most_s: float) -> None:
-        """Wait for the bell with nothing under way, at most that long."""
+        """Wait for the wakeup with nothing under way, at most that long."""
         if not self._heard:
             self._listen(at_most_s)
         self._answer()
 
     def _answer(self) -> None:
-        """Listen for the bell again, if it was heard."""
+        """Listen for the wakeup again, if it was heard."""
         if self._heard:
             self._heard = False
-            self.bell.hush()
-            self._selector.register(self.bell, selectors.EVENT_READ)
+            self.wakeup.clear()
+            self._selector.register(self.wakeup, selectors.EVENT_READ)
 
     def _listen(self, at_most_s: float) -> None:
         for key, mask in self._selector.select(at_most_s):
             if key.data is None:
-                self._selector.unregister(self.bell)
+                self._selector.unregister(self.wakeup)
                 self._heard = True
                 continue
             (worker, source), line = key.data, key.fileobj
@@ -135,4 +137,4 @@ class Pool:
         for worker in self._workers:
             worker.close()
         self._selector.close()
-        self.bell.close()
+        self.wakeup.close()

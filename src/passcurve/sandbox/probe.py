@@ -11,10 +11,10 @@ import msgspec
 
 from passcurve.errors import IsolationError, SandboxError
 from passcurve.harness.rewind_trial import CLEAN
-from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, TRIAL_ROLE, KilledError, Stem
+from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, TRIAL_ROLE, ForkServerClient, KilledError
 from passcurve.sandbox.layers import landlock
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.zygote_client import Ready, Walls, Zygote
+from passcurve.sandbox.zygote_client import Ready, Walls, ZygoteClient
 from passcurve.types import Isolation, Jail, Limits, Reuse
 
 REMEDY = "use a Linux machine or a Linux container or VM; --isolation none runs samples with no wall at all"
@@ -47,22 +47,24 @@ def level(walls: Walls) -> Isolation:
     return "restricted" if walls.seccomp and (walls.landlock or walls.namespaces) else "none"
 
 
-def find(wanted: str, toolchain: Toolchain, limits: Limits, stem: Stem | None = None, reuse: str = "auto") -> Probe:
+def find(
+    wanted: str, toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None = None, reuse: str = "auto"
+) -> Probe:
     """Build the best walls there are at the level wanted ('auto': the best above none).
 
-    ``stem``: where zygotes come from; default: one of its own, for this call.  ``reuse``: 'rewind' demands that
+    ``fork_server``: where zygotes come from; default: one of its own, for this call.  ``reuse``: 'rewind' demands that
     processes can be put back, 'fork' does without, 'auto' finds out.
     Raises IsolationError with the reason for each missing layer and the remedy.
     """
-    found = _find(wanted, toolchain, limits, stem, reuse)
+    found = _find(wanted, toolchain, limits, fork_server, reuse)
     if reuse == "rewind" and found.jail.reuse != "rewind":
         raise IsolationError(f"--reuse rewind cannot be had here ({found.jail.no_rewind}); --reuse fork works anywhere")
     return found
 
 
-def _find(wanted: str, toolchain: Toolchain, limits: Limits, stem: Stem | None, reuse: str) -> Probe:
+def _find(wanted: str, toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None, reuse: str) -> Probe:
     if wanted == "none":
-        return _none(toolchain, limits, stem)
+        return _none(toolchain, limits, fork_server)
     if not sys.platform.startswith("linux"):
         raise IsolationError(f"{platform.system()} has neither namespaces nor Landlock nor seccomp: {REMEDY}")
     if platform.machine() not in ("x86_64", "aarch64"):
@@ -78,7 +80,7 @@ def _find(wanted: str, toolchain: Toolchain, limits: Limits, stem: Stem | None, 
         candidates.reverse()
     for walls in candidates:
         try:
-            ready = try_walls(walls, toolchain, limits, stem, rewind=reuse != "fork")
+            ready = try_walls(walls, toolchain, limits, fork_server, rewind=reuse != "fork")
         except SandboxError as error:
             missing.append(f"{'namespaces' if walls.namespaces else 'landlock and seccomp'}: {error}")
             continue
@@ -95,39 +97,46 @@ def _find(wanted: str, toolchain: Toolchain, limits: Limits, stem: Stem | None, 
 
 
 def try_walls(
-    walls: Walls, toolchain: Toolchain, limits: Limits, stem: Stem | None = None, *, rewind: bool = False
+    walls: Walls,
+    toolchain: Toolchain,
+    limits: Limits,
+    fork_server: ForkServerClient | None = None,
+    *,
+    rewind: bool = False,
 ) -> Ready:
     """Build these walls once and test them from inside.  Raises SandboxError when one fails or does not hold.
 
     ``rewind``: try whether a process behind them can be put back.
     """
     try:
-        ready = _build(walls, toolchain, limits, stem, rewind=rewind)
+        ready = _build(walls, toolchain, limits, fork_server, rewind=rewind)
     except KilledError:
-        ready = _build(walls, toolchain, limits, stem, rewind=rewind)
+        ready = _build(walls, toolchain, limits, fork_server, rewind=rewind)
     if ready.broken:
         raise SandboxError("the walls do not hold: a sample could " + ", ".join(ready.broken).replace("_", " "))
     return ready
 
 
-def _build(walls: Walls, toolchain: Toolchain, limits: Limits, stem: Stem | None, *, rewind: bool) -> Ready:
-    if stem is None:
-        with closing(Stem(toolchain.executable, SAMPLE_ROLES)) as own:
+def _build(
+    walls: Walls, toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None, *, rewind: bool
+) -> Ready:
+    if fork_server is None:
+        with closing(ForkServerClient(toolchain.executable, SAMPLE_ROLES)) as own:
             return _build(walls, toolchain, limits, own, rewind=rewind)
-    zygote = Zygote(stem, walls, toolchain, limits, None, rewinds=rewind)
+    zygote = ZygoteClient(fork_server, walls, toolchain, limits, None, rewinds=rewind)
     try:
         ready = zygote.wait_ready()
         return msgspec.structs.replace(
             ready,
             no_rewind=try_to_rewind(zygote) if rewind else "",
             rewinds=rewind,
-            fixed=stem.fixed,
+            fixed=fork_server.fixed,
         )
     finally:
         zygote.close()
 
 
-def try_to_rewind(zygote: Zygote) -> str:
+def try_to_rewind(zygote: ZygoteClient) -> str:
     """Have a process corrupt its own interpreter and put it back; return why that does not work, or nothing."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with ours, theirs:
@@ -148,9 +157,9 @@ def try_to_rewind(zygote: Zygote) -> str:
     return ""
 
 
-def _none(toolchain: Toolchain, limits: Limits, stem: Stem | None) -> Probe:
+def _none(toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None) -> Probe:
     walls = Walls(namespaces=False, landlock=False, seccomp=False)
-    ready = try_walls(walls, toolchain, limits, stem)
+    ready = try_walls(walls, toolchain, limits, fork_server)
     return Probe(walls=walls, jail=_jail(walls, ready, toolchain, ["all: --isolation none"]), own_clock=ready.clock)
 
 
@@ -199,7 +208,7 @@ def weaknesses(jail: Jail) -> tuple[str, ...]:
     return tuple(found)
 
 
-def survey(toolchain: Toolchain, limits: Limits, stem: Stem | None = None) -> dict[str, str]:
+def survey(toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None = None) -> dict[str, str]:
     """Try each layer by itself; return its name with the empty string, or with the reason why it does not work."""
     alone = {
         "namespaces": Walls(namespaces=True, landlock=False, seccomp=False),
@@ -215,7 +224,7 @@ def survey(toolchain: Toolchain, limits: Limits, stem: Stem | None = None) -> di
             reasons[name] = "this kernel has none, or it is switched off"
             continue
         try:
-            try_walls(walls, toolchain, limits, stem)
+            try_walls(walls, toolchain, limits, fork_server)
             reasons[name] = ""
         except SandboxError as error:
             reasons[name] = str(error)

@@ -1,4 +1,4 @@
-"""A bell: other threads ring it, and who waits on descriptors hears it among them."""
+"""A wakeup: other threads ring it, and who waits on descriptors hears it among them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 _PULL = (1).to_bytes(8, sys.byteorder)
 
 
-class Bell:
+class Wakeup:
     """A line to ourselves.  Rung any number of times before it is heard, it is heard once.  Close it."""
 
     def __init__(self) -> None:
@@ -27,14 +27,14 @@ class Bell:
         """Return the descriptor that is readable once it was rung."""
         return self._heard
 
-    def ring(self) -> None:
+    def set(self) -> None:
         """Wake who waits; nothing happens once it is closed."""
         with self._lock:
             if not self._closed and not self._rung:
                 os.write(self._pulled, _PULL)
                 self._rung = True
 
-    def hush(self) -> None:
+    def clear(self) -> None:
         """Forget that it was rung."""
         with self._lock:
             if not self._closed and self._rung:

@@ -17,14 +17,14 @@ import msgspec
 from passcurve.harness import wire
 from passcurve.harness.framing import FrameBuffer
 from passcurve.sandbox import exit_status
-from passcurve.sandbox.forkserver_client import KilledError, Stems
+from passcurve.sandbox.forkserver_client import ForkServers, KilledError
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.lanes import JOB_BYTES, SIDES, Pair, Side
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.referee_reports import REPORT_BYTES, Shared, read_for
 from passcurve.sandbox.running_job import FIRST_LOOK_S, Look, Running
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.zygote_client import Zygote, translated
+from passcurve.sandbox.zygote_client import ZygoteClient, translated
 from passcurve.types import Limits
 
 ANSWER_S = 60.0
@@ -55,15 +55,15 @@ class Worker:
         probe: Probe,
         toolchain: Toolchain,
         limits: Limits,
-        stems: Stems,
+        fork_servers: ForkServers,
         shared: Shared,
         cpu: int | None,
     ) -> None:
         self._selector = selector
         self._probe, self._toolchain, self._limits, self._cpu = probe, toolchain, limits, cpu
-        self._stems, self._shared = stems, shared
+        self._fork_servers, self._shared = fork_servers, shared
         self._rewinds = probe.reuse == "rewind"
-        self._zygotes: dict[Side, Zygote] = {}
+        self._zygotes: dict[Side, ZygoteClient] = {}
         self._pair: Pair | None = None
         self._line: socket.socket | None = None
         """From the referee of a job in new processes, or from the sample itself in shared mode."""
@@ -88,10 +88,12 @@ class Worker:
 
     def start_zygotes(self) -> None:
         """Start both zygotes without waiting for them.  Raises SandboxError when the system lets us have none."""
-        stems = {"jail": self._stems.samples, "referee": self._stems.tests}
+        fork_servers = {"jail": self._fork_servers.samples, "referee": self._fork_servers.tests}
         for side in SIDES:
             walls, rewinds = self._probe.walls, self._rewinds
-            self._zygotes[side] = Zygote(stems[side], walls, self._toolchain, self._limits, self._cpu, rewinds=rewinds)
+            self._zygotes[side] = ZygoteClient(
+                fork_servers[side], walls, self._toolchain, self._limits, self._cpu, rewinds=rewinds
+            )
 
     def _await_zygotes(self) -> None:
         if not self._zygotes:
@@ -102,7 +104,7 @@ class Worker:
             self._selector.register(zygote.line, selectors.EVENT_READ, (self, side))
         self._ready = True
         if self._probe.walls.seccomp:
-            role = self._stems.referee_role
+            role = self._fork_servers.referee_role
             self._pair = Pair(
                 self._zygotes, self._selector, self, self._shared, role, self._broken, rewinds=self._rewinds
             )

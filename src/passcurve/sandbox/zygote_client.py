@@ -22,7 +22,7 @@ from passcurve.harness import wire
 from passcurve.harness.framing import FrameBuffer
 from passcurve.sandbox import exit_status
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import KilledError, Stem
+from passcurve.sandbox.forkserver_client import ForkServerClient, KilledError
 from passcurve.sandbox.layers import namespaces
 from passcurve.sandbox.layers.scratch import empty
 from passcurve.types import Limits
@@ -86,13 +86,20 @@ def translated() -> Iterator[None]:
         raise SandboxError(f"a sandbox cannot be built: {reason}{remedy}") from None
 
 
-class Zygote:
+class ZygoteClient:
     """One zygote process and the line to it."""
 
     def __init__(
-        self, stem: Stem, walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None, *, rewinds: bool
+        self,
+        fork_server: ForkServerClient,
+        walls: Walls,
+        toolchain: tools.Toolchain,
+        limits: Limits,
+        cpu: int | None,
+        *,
+        rewinds: bool,
     ) -> None:
-        self._stem = stem
+        self._fork_server = fork_server
         self._rewinds = rewinds
         self._folder: str | None = None
         self.frames = FrameBuffer(_FRAME_BYTES)
@@ -102,7 +109,7 @@ class Zygote:
     def _start(self, walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None) -> None:
         self.line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self.pid = self._stem.fork(theirs)
+            self.pid = self._fork_server.fork(theirs)
         except BaseException:
             self.line.close()
             raise
@@ -193,14 +200,14 @@ class Zygote:
                 break
         if not answer:
             self.leave()
-            code = self._stem.reap(self.pid)
+            code = self._fork_server.reap(self.pid)
             if code == -signal.SIGKILL:
                 raise KilledError("a zygote was killed before its walls stood")
             raise SandboxError(f"a zygote did not start (exit status {code})")
         if "failed" in answer:
             self.leave()
             # One whose watcher was killed fails at what that does not answer.
-            if self._stem.reap(self.pid, FAIL_S) == -signal.SIGKILL:
+            if self._fork_server.reap(self.pid, FAIL_S) == -signal.SIGKILL:
                 raise KilledError("a zygote's watcher was killed before its walls stood")
             raise SandboxError(answer["failed"])
         self.line.settimeout(None)
@@ -267,7 +274,7 @@ class Zygote:
         """End the zygote and everything in it."""
         self.leave()
         # Left to itself it reaps its children, so that the time they used is known to whoever waits for us.
-        self._stem.reap(self.pid)
+        self._fork_server.reap(self.pid)
         if self._folder is not None:
             # Samples may have left folders too deep for a removal that follows them down.
             for left in Path(self._folder, "scratch").iterdir():
