@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import os
-import random
-import socket
 import struct
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -19,11 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from passcurve.harness import wire
-from passcurve.harness.framing import FrameBuffer
-from passcurve.harness.wire import Closed, Decoder, Encoder, Handle, TooMuchError, WireError, decode, encode
+from passcurve.harness.wire import Decoder, Encoder, Handle, TooMuchError, WireError, decode, encode
 
 HUGE = 1 << 40_000
 
@@ -407,166 +400,3 @@ def test_work_adds_up():
 
 
 # Frames.
-
-
-@contextlib.contextmanager
-def pipe() -> Iterator[tuple[int, int]]:
-    """Return both ends of a pipe, closed afterwards unless they are already."""
-    read, write = os.pipe()
-    try:
-        yield read, write
-    finally:
-        for fd in (read, write):
-            with contextlib.suppress(OSError):
-                os.close(fd)
-
-
-@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 70_000, 3 << 20])
-def test_frames(size: int):
-    """A frame of any size arrives whole and alone, also when it does not fit into the line."""
-    payload = random.Random(size).randbytes(size)
-    with pipe() as (read, write):
-        sender = threading.Thread(target=lambda: [wire.send_frame(write, payload), wire.send_frame(write, b"next")])
-        sender.start()
-        assert payload == wire.receive_frame(read, size)
-        assert b"next" == wire.receive_frame(read, 4)
-        sender.join()
-
-
-def test_a_frame_over_the_limit():
-    """A frame that claims more than the receiver takes is refused before it is read; beyond all sense, as garbage."""
-    with pipe() as (read, write):
-        os.write(write, struct.pack("<I", 11))
-        with pytest.raises(TooMuchError, match=r"11 bytes; at most 10 "):
-            wire.receive_frame(read, 10)
-        for size in (wire.MAX_FRAME + 1, 0xFFFFFFFF):
-            os.write(write, struct.pack("<I", size))
-            with pytest.raises(WireError, match=f"{size} bytes, which nobody sends") as refused:
-                wire.receive_frame(read, 10)
-            assert refused.type is WireError
-        with pytest.raises(WireError):
-            wire.send_frame(write, bytes(wire.MAX_FRAME + 1))
-
-
-@pytest.mark.parametrize("sent", [b"", b"\5", b"\5\0\0\0", b"\5\0\0\0abcd"])
-def test_a_torn_frame(sent: bytes):
-    """A line that ends within a frame, or before one, is closed; it is no frame."""
-    with pipe() as (read, write):
-        os.write(write, sent)
-        os.close(write)
-        with pytest.raises(Closed):
-            wire.receive_frame(read, 100)
-
-
-def test_nobody_reads():
-    """Sending to a line that nobody reads any more says so."""
-    with pipe() as (read, write):
-        os.close(read)
-        with pytest.raises(Closed):
-            wire.send_frame(write, b"x")
-
-
-def framed(*payloads: bytes) -> bytes:
-    """Return frames as they go over a line."""
-    return b"".join(struct.pack("<I", len(payload)) + payload for payload in payloads)
-
-
-class Lines(RuleBasedStateMachine):
-    """Frames of any size put on a line and taken off it in pieces of any size: nothing is lost, added or moved."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.buffer = FrameBuffer(1000)
-        self.line = b""
-        self.sent: list[bytes] = []
-        self.got: list[bytes] = []
-
-    @rule(payload=st.binary(max_size=1000))
-    def send(self, payload: bytes) -> None:
-        """Put a frame on the line."""
-        self.line += framed(payload)
-        self.sent.append(payload)
-
-    @rule(size=st.integers(0, 3000))
-    def take(self, size: int) -> None:
-        """Take some bytes off it."""
-        self.got += self.buffer.feed(self.line[:size])
-        self.line = self.line[size:]
-
-    @invariant()
-    def order(self) -> None:
-        """Compare what has come with what was sent."""
-        assert self.got == self.sent[: len(self.got)]
-
-    def teardown(self) -> None:
-        """Take what is left: it is all there."""
-        assert self.sent == self.got + self.buffer.feed(self.line)
-
-
-TestLines = Lines.TestCase
-TestLines.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
-
-
-def test_frames_split_at_every_byte():
-    """Frames that arrive in two parts, split anywhere, or byte by byte, are the same frames."""
-    payloads = [b"", b"one", b"", b"twotwo", b"x" * 300]
-    data = framed(*payloads)
-    for at in range(len(data) + 1):
-        buffer = FrameBuffer(300)
-        assert payloads == buffer.feed(data[:at]) + buffer.feed(data[at:])
-    buffer = FrameBuffer(300)
-    assert payloads == [frame for i in range(len(data)) for frame in buffer.feed(data[i : i + 1])]
-
-
-def test_a_buffer_refuses_what_is_too_long():
-    """A frame over the limit is refused as soon as its length is known."""
-    buffer = FrameBuffer(3)
-    assert [b"abc"] == buffer.feed(framed(b"abc") + b"\4\0\0")
-    with pytest.raises(WireError, match="a frame of 4 bytes; at most 3 are taken"):
-        buffer.feed(b"\0")
-
-
-def test_descriptors_come_along():
-    """Descriptors that are sent with a frame arrive with it, in order, and lead to the same files."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs, pipe() as (first, write), pipe() as (second, other):
-        socket.send_fds(ours, [framed(b"run")], [write, other])
-        ours.sendall(framed(b"end" * 1000))
-        frame, descriptors = wire.receive_frame_and_descriptors(theirs, 3)
-        assert b"run" == frame
-        for fd, text in zip(descriptors, (b"one", b"two"), strict=True):
-            os.write(fd, text)
-            os.close(fd)
-        assert (b"one", b"two") == (os.read(first, 100), os.read(second, 100))
-        assert (b"end" * 1000, []) == wire.receive_frame_and_descriptors(theirs, 3000)
-
-
-def test_a_frame_in_a_file():
-    """A frame in a nameless file is read back exactly, however large, as from a line."""
-    value = {"program": b"x" * 3_000_000, "seed": 7, "text": "\ud800"}
-    fd = wire.write_file(wire.frame(wire.encode(value)))
-    try:
-        assert exact(value) == exact(wire.decode(wire.receive_frame(fd, 4_000_000)))
-        assert b"" == os.read(fd, 1)
-    finally:
-        os.close(fd)
-
-
-def test_the_end_of_a_line_with_descriptors():
-    """The end of such a line is told from a frame, and a frame over the limit is refused."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        ours.sendall(framed(b"four"))
-        with pytest.raises(WireError):
-            wire.receive_frame_and_descriptors(theirs, 3)
-    ours, theirs = socket.socketpair()
-    with theirs:
-        ours.close()
-        with pytest.raises(Closed):
-            wire.receive_frame_and_descriptors(theirs, 3)
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        ours.sendall(b"\7\0")
-        ours.shutdown(socket.SHUT_WR)
-        with pytest.raises(Closed):
-            wire.receive_frame_and_descriptors(theirs, 9)

@@ -13,9 +13,10 @@ from typing import Any, NoReturn
 
 from passcurve.harness import recording
 from passcurve.harness.exceptions import describe, rebuild
+from passcurve.harness.framing import ConnectionClosed, receive_frame, send_frame
 from passcurve.harness.messages import TEST_NAME, TEXT_CHARACTERS, bounded, message_of, shown, test_line
 from passcurve.harness.sample import flatten
-from passcurve.harness.wire import Closed, Decoder, Encoder, Handle, TooMuchError, WireError, receive_frame, send_frame
+from passcurve.harness.wire import Decoder, Encoder, Handle, TooMuchError, WireError
 
 DECODED_VALUES = 1 << 24
 """What a sample returns over one check, in values as ``Decoder`` counts them: a few seconds of work, a GiB at most."""
@@ -349,7 +350,7 @@ class Check:
             send_frame(self._fd, data)
         except WireError as error:
             self._halt("tests", "the tests pass %s" % error)
-        except Closed:
+        except ConnectionClosed:
             self._halt("gone", "the sample's process ended")
 
     def _receive(self) -> dict[str, Any]:
@@ -360,7 +361,7 @@ class Check:
             self._size = len(data)
             self._left -= self._size
             record = self._decode(data)
-        except Closed:
+        except ConnectionClosed:
             self._halt("gone", "the sample's process ended")
         except TooMuchError as error:
             self._halt("output", str(error))

@@ -1,28 +1,130 @@
-"""Frames as they come, in pieces, from a socket that does not block."""
+"""Frames: each is its length in four bytes, little-endian, and then its payload."""
 
 from __future__ import annotations
 
+import os
+import socket
 import struct
+from collections.abc import Callable
 
-from passcurve.harness.wire import WireError
+from passcurve.harness.wire import MAX_FRAME, TooMuchError, WireError
 
+MAX_DESCRIPTORS = 4
+_ANCILLARY_BYTES = socket.CMSG_LEN(MAX_DESCRIPTORS * 4)
 _U32 = struct.Struct("<I")
 
 
+class ConnectionClosed(Exception):  # noqa: N818 - an event, not a mistake
+    """The other end of the connection is gone."""
+
+
+def send_frame(fd: int, payload: bytes, write: Callable[[int, bytes], int] = os.write) -> None:
+    """Write one frame to a descriptor.
+
+    Raises ConnectionClosed when the other end is closed, WireError when the payload is too long.
+    """
+    write_all(fd, make_frame(payload), write)
+
+
+def make_frame(payload: bytes) -> bytes:
+    """Return the frame of a payload.  Raises WireError when the payload is too long."""
+    if len(payload) > MAX_FRAME:
+        raise WireError("a frame of %d bytes" % len(payload))
+    return _U32.pack(len(payload)) + payload
+
+
+def write_all(fd: int, data: bytes, write: Callable[[int, bytes], int] = os.write) -> None:
+    """Write all bytes to a descriptor.  Raises ConnectionClosed when the other end is closed."""
+    try:
+        sent = write(fd, data)
+        while sent < len(data):
+            data = data[sent:]
+            sent = write(fd, data)
+    except OSError as error:
+        raise ConnectionClosed(str(error)) from None
+
+
+def receive_frame(fd: int, limit: int, read: Callable[[int, int], bytes] = os.read) -> bytes:
+    """Return the payload of the next frame from a blocking descriptor.
+
+    Raises ConnectionClosed at end of file, TooMuchError for a frame over ``limit`` bytes, and WireError for a frame
+    over MAX_FRAME, which no sender makes.
+    """
+    size = _U32.unpack(_read_exactly(fd, 4, read))[0]
+    if size > MAX_FRAME:
+        raise WireError("a frame of %d bytes, which no sender makes" % size)
+    if size > limit:
+        raise TooMuchError("a frame of %d bytes; at most %d are taken" % (size, limit))
+    return _read_exactly(fd, size, read)
+
+
+def _read_exactly(fd: int, size: int, read: Callable[[int, int], bytes]) -> bytes:
+    try:
+        data = read(fd, min(size, 1 << 20)) if size else b""
+        if len(data) == size:
+            return data
+        parts = [data]
+        missing = size - len(data)
+        while missing and data:
+            data = read(fd, min(missing, 1 << 20))
+            parts.append(data)
+            missing -= len(data)
+    except OSError as error:
+        raise ConnectionClosed(str(error)) from None
+    if missing:
+        raise ConnectionClosed("end of file")
+    return b"".join(parts)
+
+
+def receive_frame_and_descriptors(connection: socket.socket, limit: int) -> tuple[bytes, list[int]]:
+    """Return the payload of the next frame from a socket, and the descriptors that were sent with it.
+
+    Raises ConnectionClosed at end of file, WireError for a frame over ``limit`` bytes.
+    """
+    try:
+        data, ancillary, _, _ = connection.recvmsg(4, _ANCILLARY_BYTES)
+    except OSError as error:
+        raise ConnectionClosed(str(error)) from None
+    descriptors: list[int] = []
+    for level, kind, numbers in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors += struct.unpack("%di" % (len(numbers) // 4), numbers)
+    if not data:
+        raise ConnectionClosed("end of file")
+    fd = connection.fileno()
+    if len(data) < 4:
+        data += _read_exactly(fd, 4 - len(data), os.read)
+    size = _U32.unpack(data)[0]
+    if size > limit:
+        raise WireError("a frame of %d bytes; at most %d are taken" % (size, limit))
+    return _read_exactly(fd, size, os.read), descriptors
+
+
+def create_memory_file(data: bytes) -> int:
+    """Return the descriptor of a nameless file with this content, as a way to send a large frame to one process."""
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("job")
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
 class FrameBuffer:
-    """Collects what comes from a non-blocking socket into whole frames."""
+    """Payloads of whole frames from the pieces that a non-blocking socket delivers."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._data = bytearray()
 
-    @property
-    def waiting(self) -> int:
-        """Bytes of a frame that is not whole."""
-        return len(self._data)
-
     def feed(self, data: bytes) -> list[bytes]:
-        """Add bytes; return the frames that are now whole.  Raises WireError for a frame over the limit."""
+        """Add bytes and return the payloads that are now complete.  Raises WireError for a frame over the limit."""
         self._data += data
         frames = []
         while len(self._data) >= 4:

@@ -14,10 +14,11 @@ from typing import Any
 
 from passcurve.harness.check import Bench, Check
 from passcurve.harness.exceptions import describe
+from passcurve.harness.framing import ConnectionClosed, send_frame
 from passcurve.harness.messages import pack_report
 from passcurve.harness.recording import packed, unpack
 from passcurve.harness.sample import read_job
-from passcurve.harness.wire import Closed, encode, send_frame
+from passcurve.harness.wire import encode
 
 RECURSION = 10_000
 REHEARSALS = 20
@@ -34,7 +35,7 @@ def main(descriptors: list[int]) -> None:
         report(control, line, read_job(control, file))
         while os.read(control, 1):
             pass
-    except Closed:
+    except ConnectionClosed:
         pass
     os._exit(0)
 

@@ -19,18 +19,8 @@ from types import ModuleType
 from typing import Any
 
 from passcurve.harness.exceptions import describe, rebuild
-from passcurve.harness.wire import (
-    MAX_FRAME,
-    Closed,
-    Decoder,
-    Encoder,
-    Handle,
-    WireError,
-    frame,
-    receive_frame,
-    send_frame,
-    write_all,
-)
+from passcurve.harness.framing import ConnectionClosed, make_frame, receive_frame, send_frame, write_all
+from passcurve.harness.wire import MAX_FRAME, Decoder, Encoder, Handle, WireError
 
 RECURSION = 1000
 """Frames that a sample may nest, counted from its own first one: CPython's default."""
@@ -51,7 +41,7 @@ def main(descriptors: list[int]) -> None:
         sample = Sample(line, read_job(line, file))
         sample.load()
         sample.serve()
-    except Closed:
+    except ConnectionClosed:
         os._exit(0)
 
 
@@ -87,7 +77,7 @@ def rehearse() -> None:
             try:
                 sample.load()
                 sample.serve()
-            except Closed:
+            except ConnectionClosed:
                 pass
     del sys.modules["sample"], linecache.cache[SOURCE_NAME]
     sys.setrecursionlimit(limit)
@@ -129,7 +119,7 @@ class Sample:
         self._waiting: list[bytes] | None = [] if setup["replayed"] else None
         self._waiting_bytes = 0
         # Bound now: a sample may replace what os and wire offer.
-        self._read, self._write, self._frame = os.read, os.write, frame
+        self._read, self._write, self._frame = os.read, os.write, make_frame
         self._encode = Encoder(self._reduce, setup["output_bytes"]).encode
         self._decode = Decoder(self._resolve).decode
 
@@ -182,7 +172,7 @@ class Sample:
         self._flattened.clear()
         try:
             data = self._encode(record)
-        except (Closed, MemoryError):
+        except (ConnectionClosed, MemoryError):
             raise
         except BaseException as error:
             data = Encoder().encode({"unsendable": self._describe(error)})
@@ -210,7 +200,7 @@ class Sample:
                 value = next(self._objects[order["next"]])
             else:
                 value = self._objects[order["call"]](*order["args"], **order["kwargs"])
-        except Closed:
+        except ConnectionClosed:
             raise
         except BaseException as error:
             self._send({"raised": self._describe(error)})
@@ -226,7 +216,7 @@ class Sample:
                 data = self._encode(reply)
             if len(data) > FRAME_BYTES:
                 raise WireError("a value of %d bytes" % len(data))
-        except Closed:
+        except ConnectionClosed:
             raise
         except MemoryError as error:
             data = Encoder().encode({"raised": self._describe(error)})

@@ -19,9 +19,9 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from passcurve.harness.exceptions import describe
+from passcurve.harness.framing import send_frame
 from passcurve.harness.messages import TEST_NAME, TEXT_CHARACTERS, pack_report, test_line
 from passcurve.harness.sample import SOURCE_NAME, limit_recursion, prepare, read_job
-from passcurve.harness.wire import send_frame
 
 SEEN_ITEMS, SEEN_CHARACTERS = 8, 80
 _SEEN_BYTES = 4096

@@ -1,4 +1,4 @@
-"""Plain data as bytes, and frames on a socket: all that ever crosses between two processes.
+"""Plain data as bytes: all that ever crosses between a sample and its tests.
 
 Every value starts with a one-byte tag.  Lengths are bounded by what was received, nesting by MAX_DEPTH, and decoding
 builds nothing but builtin values: no import by name, no callable, no pickle.
@@ -6,8 +6,6 @@ builds nothing but builtin values: no import by name, no callable, no pickle.
 
 from __future__ import annotations
 
-import os
-import socket
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,15 +15,11 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 MAX_DEPTH = 400
-MAX_DESCRIPTORS = 4
 MAX_FRAME = 256 << 20
 """Bytes of one frame; each channel sets its own lower bound."""
 
 _MANY = 16
 """Numbers of one kind, from so many on, are written all at once."""
-MARSHAL = 2
-"""The version of the format: every Python 3 reads it, whichever one the samples run under."""
-_PASSED_BYTES = socket.CMSG_LEN(MAX_DESCRIPTORS * 4)
 _DEAR = 12
 """What a range, a fraction, a decimal or a live object costs more than a plain value to build."""
 _FEW_KEYS = 64
@@ -44,10 +38,6 @@ class WireError(Exception):
 
 class TooMuchError(WireError):
     """More than the receiver takes: bytes, or work to make values of them."""
-
-
-class Closed(Exception):  # noqa: N818 - an event, not a mistake
-    """The other end of the line is gone."""
 
 
 class Handle:
@@ -358,97 +348,3 @@ decode = _PLAIN_DECODER.decode
 def joined(items: list[bytes]) -> bytes:
     """Return the list of values that were encoded one by one, encoded."""
     return b"l" + _U32.pack(len(items)) + b"".join(items)
-
-
-def send_frame(fd: int, payload: bytes, write: Callable[[int, bytes], int] = os.write) -> None:
-    """Write one frame to a descriptor.  Raises Closed when nobody reads, WireError when it is too long."""
-    write_all(fd, frame(payload), write)
-
-
-def frame(payload: bytes) -> bytes:
-    """Return a payload as a frame.  Raises WireError when it is too long."""
-    if len(payload) > MAX_FRAME:
-        raise WireError("a frame of %d bytes" % len(payload))
-    return _U32.pack(len(payload)) + payload
-
-
-def write_all(fd: int, data: bytes, write: Callable[[int, bytes], int] = os.write) -> None:
-    """Write bytes to a descriptor, all of them.  Raises Closed when nobody reads."""
-    try:
-        sent = write(fd, data)
-        while sent < len(data):
-            data = data[sent:]
-            sent = write(fd, data)
-    except OSError as error:
-        raise Closed(str(error)) from None
-
-
-def receive_frame(fd: int, limit: int, read: Callable[[int, int], bytes] = os.read) -> bytes:
-    """Read one frame from a blocking descriptor.
-
-    Raises Closed at its end, TooMuchError for a frame over ``limit`` bytes, WireError for one that nobody sends.
-    """
-    size = _U32.unpack(_read_exactly(fd, 4, read))[0]
-    if size > MAX_FRAME:
-        raise WireError("a frame of %d bytes, which nobody sends" % size)
-    if size > limit:
-        raise TooMuchError("a frame of %d bytes; at most %d are taken" % (size, limit))
-    return _read_exactly(fd, size, read)
-
-
-def _read_exactly(fd: int, size: int, read: Callable[[int, int], bytes]) -> bytes:
-    try:
-        data = read(fd, min(size, 1 << 20)) if size else b""
-        if len(data) == size:
-            return data
-        parts = [data]
-        missing = size - len(data)
-        while missing and data:
-            data = read(fd, min(missing, 1 << 20))
-            parts.append(data)
-            missing -= len(data)
-    except OSError as error:
-        raise Closed(str(error)) from None
-    if missing:
-        raise Closed("end of file")
-    return b"".join(parts)
-
-
-def receive_frame_and_descriptors(line: socket.socket, limit: int) -> tuple[bytes, list[int]]:
-    """Read one frame from a socket together with the descriptors that came along.
-
-    Raises Closed at the end of the line, WireError for a frame over ``limit`` bytes.
-    """
-    try:
-        data, passed, _, _ = line.recvmsg(4, _PASSED_BYTES)
-    except OSError as error:
-        raise Closed(str(error)) from None
-    descriptors: list[int] = []
-    for level, kind, numbers in passed:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            descriptors += struct.unpack("%di" % (len(numbers) // 4), numbers)
-    if not data:
-        raise Closed("end of file")
-    fd = line.fileno()
-    if len(data) < 4:
-        data += _read_exactly(fd, 4 - len(data), os.read)
-    size = _U32.unpack(data)[0]
-    if size > limit:
-        raise WireError("a frame of %d bytes; at most %d are taken" % (size, limit))
-    return _read_exactly(fd, size, os.read), descriptors
-
-
-def write_file(data: bytes) -> int:
-    """Return the descriptor of a nameless file that holds a frame: a way to hand one of any size to one process."""
-    if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("job")
-    else:
-        import tempfile
-
-        with tempfile.TemporaryFile() as file:
-            fd = os.dup(file.fileno())
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd

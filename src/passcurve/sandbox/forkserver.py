@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from passcurve.harness import wire
+from passcurve.harness import framing, wire
 from passcurve.sandbox import kernel, memory, zygote
 
 ORDER_BYTES = 1 << 16
@@ -44,16 +44,16 @@ def serve(line: socket.socket, config: dict[str, Any]) -> NoReturn:
         gc.freeze()
     except BaseException as error:
         text = "%s: %s" % (type(error).__name__, error)
-        wire.send_frame(line.fileno(), wire.encode({"failed": text[:500]}))
+        framing.send_frame(line.fileno(), wire.encode({"failed": text[:500]}))
         os._exit(1)
     try:
         while True:
-            data, passed = wire.receive_frame_and_descriptors(line, ORDER_BYTES)
+            data, passed = framing.receive_frame_and_descriptors(line, ORDER_BYTES)
             # From the supervisor alone, so the interpreter's own format will do.
             order = marshal.loads(data)
             answer = fork(line, passed[0], roles) if order["do"] == "fork" else reap(order["pid"], order["within_s"])
-            wire.send_frame(line.fileno(), wire.encode({**answer, "number": order["number"]}))
-    except wire.Closed:
+            framing.send_frame(line.fileno(), wire.encode({**answer, "number": order["number"]}))
+    except framing.ConnectionClosed:
         os._exit(0)
 
 
@@ -92,7 +92,7 @@ def fork(line: socket.socket, descriptor: int, roles: dict[str, Role]) -> dict[s
     try:
         line.close()
         os.setsid()
-        config = marshal.loads(wire.receive_frame(descriptor, CONFIG_BYTES))
+        config = marshal.loads(framing.receive_frame(descriptor, CONFIG_BYTES))
     except BaseException:
         # The supervisor has gone, or has changed its mind.
         os._exit(1)

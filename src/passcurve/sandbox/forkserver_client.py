@@ -19,6 +19,7 @@ from typing import Any
 from passcurve.errors import SandboxError
 from passcurve.harness import wire
 from passcurve.harness.framing import FrameBuffer
+from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox import kernel
 from passcurve.sandbox.toolchain import Toolchain
 
@@ -160,7 +161,7 @@ class ForkServerClient:
             return None
         try:
             self._number += 1
-            payload = marshal.dumps({**order, "number": self._number}, wire.MARSHAL)
+            payload = marshal.dumps({**order, "number": self._number}, MARSHAL_VERSION)
             socket.send_fds(self._line, [len(payload).to_bytes(4, "little") + payload], descriptors or [])
             while data := self._line.recv(FRAME_BYTES):
                 for frame in self._frames.feed(data):

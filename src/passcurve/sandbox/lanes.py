@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from passcurve.harness import wire
+from passcurve.harness import framing, wire
 from passcurve.harness.framing import FrameBuffer
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES
 from passcurve.sandbox.job import Job
@@ -341,7 +341,7 @@ class Pair:
                     if frame[:1] != b"d" or not running.live or self._jail.running is not running:
                         raise wire.WireError("a question that nobody can answer")
                     if not self._jail.ending:
-                        self._jail.send(wire.frame(frame))
+                        self._jail.send(framing.make_frame(frame))
                     continue
                 if report := read_for(running, frame, self._shared.codes):
                     running.report = report

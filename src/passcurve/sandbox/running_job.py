@@ -8,7 +8,8 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
-from passcurve.harness import wire
+from passcurve.harness import framing
+from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.layers import syscalls
 
@@ -112,7 +113,7 @@ class Running:
     def for_jail(self) -> bytes:
         """Return the job as a frame for the sample's process."""
         setup = self.job.setup
-        return wire.frame(_packed({**setup, "replayed": b"" if self.live else setup["replayed"]}))
+        return framing.make_frame(_packed({**setup, "replayed": b"" if self.live else setup["replayed"]}))
 
     def for_referee(self, codes: CompiledTests) -> bytes:
         """Return the job as a frame for the tests' process; ``codes`` has what is compiled already."""
@@ -127,7 +128,7 @@ class Running:
             "record": job.record,
             "number": self.number,
         }
-        return wire.frame(_packed(order))
+        return framing.make_frame(_packed(order))
 
     def read_clocks(self, look: Look) -> float:
         """Work out the sample's own time from the answers of both zygotes; return the wall time that it took."""
@@ -205,4 +206,4 @@ class Running:
 
 def _packed(value: dict[str, Any]) -> bytes:
     """Return an order in the interpreter's own format: only the supervisor writes one."""
-    return marshal.dumps(value, wire.MARSHAL)
+    return marshal.dumps(value, MARSHAL_VERSION)

@@ -20,7 +20,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NoReturn
 
-from passcurve.harness import wire
+from passcurve.harness import framing
+from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox import kernel, memory
 
 ORDER_BYTES = 1 << 16
@@ -107,7 +108,7 @@ class Template:
 
     def order(self, pid: int, order: dict[str, Any], descriptors: list[int]) -> int:
         """Tell the new child what it is to be; return the descriptor by which its writes can be noted, or -1."""
-        payload = marshal.dumps(order, wire.MARSHAL)
+        payload = marshal.dumps(order, MARSHAL_VERSION)
         data = [len(payload).to_bytes(4, "little") + payload]
         if not self._track:
             socket.send_fds(self.setup, [*data, GO], descriptors)
@@ -177,7 +178,7 @@ def _fork_each(commands: int, setup: socket.socket, roles: dict[str, Role], wall
 
 
 def _become(setup: socket.socket, roles: dict[str, Role], walls: Walls) -> None:
-    data, descriptors = wire.receive_frame_and_descriptors(setup, ORDER_BYTES)
+    data, descriptors = framing.receive_frame_and_descriptors(setup, ORDER_BYTES)
     order = marshal.loads(data)
     tracker = -1
     try:

@@ -25,7 +25,7 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from passcurve.harness import wire
+from passcurve.harness import framing, wire
 from passcurve.sandbox import copy_stub, exit_status, kernel, wall_checks
 from passcurve.sandbox.copy_stub import Stub
 from passcurve.sandbox.kept import Kept, Single
@@ -53,7 +53,7 @@ def start(line: socket.socket, config: Config, parent: int, roles: dict[str, Rol
         _start(line, config, parent, roles)
     except BaseException as error:
         text = "%s: %s" % (type(error).__name__, error)
-        wire.send_frame(line.fileno(), wire.encode({"failed": text[:500]}))
+        framing.send_frame(line.fileno(), wire.encode({"failed": text[:500]}))
         os._exit(1)
 
 
@@ -204,8 +204,8 @@ class Zygote:
 
     def _obey(self) -> None:
         try:
-            data, descriptors = wire.receive_frame_and_descriptors(self._line, ORDER_BYTES)
-        except wire.Closed:
+            data, descriptors = framing.receive_frame_and_descriptors(self._line, ORDER_BYTES)
+        except framing.ConnectionClosed:
             self._leave()
         # From the supervisor alone, so the interpreter's own format will do.
         order = marshal.loads(data)
@@ -242,8 +242,8 @@ class Zygote:
 
     def _send(self, data: bytes) -> None:
         try:
-            wire.send_frame(self._line.fileno(), data)
-        except wire.Closed:
+            framing.send_frame(self._line.fileno(), data)
+        except framing.ConnectionClosed:
             self._leave()
 
     def _fork(self, order: dict[str, Any], descriptors: list[int]) -> tuple[int, int]:

@@ -18,8 +18,9 @@ from typing import Any
 import msgspec
 
 from passcurve.errors import SandboxError
-from passcurve.harness import wire
+from passcurve.harness import framing, wire
 from passcurve.harness.framing import FrameBuffer
+from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox import exit_status
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.forkserver_client import ForkServerClient, KilledError
@@ -120,10 +121,10 @@ class ZygoteClient:
                 os.sched_setaffinity(self.pid, {cpu})
             except OSError:
                 pass  # only speed depends on it
-        config = marshal.dumps(self._config(walls, toolchain, limits), wire.MARSHAL)
+        config = marshal.dumps(self._config(walls, toolchain, limits), MARSHAL_VERSION)
         # If somebody has killed it, whoever waits for it will see that.
         with suppress(OSError):
-            self.line.sendall(wire.frame(config))
+            self.line.sendall(framing.make_frame(config))
 
     def _config(self, walls: Walls, toolchain: tools.Toolchain, limits: Limits) -> dict[str, Any]:
         binds, links, masks = tools.binds(toolchain)
@@ -230,7 +231,7 @@ class ZygoteClient:
         if len(job) <= LINE_BYTES:
             to_it.sendall(job)
             return self.send(order, descriptors)
-        file = wire.write_file(job)
+        file = framing.create_memory_file(job)
         try:
             return self.send(order, [*descriptors, file])
         finally:
@@ -238,7 +239,7 @@ class ZygoteClient:
 
     def send(self, order: dict[str, Any], descriptors: Sequence[int] = ()) -> bool:
         """Send an order; False when the zygote is gone."""
-        payload = marshal.dumps(order, wire.MARSHAL)
+        payload = marshal.dumps(order, MARSHAL_VERSION)
         data = len(payload).to_bytes(4, "little") + payload
         try:
             sent = socket.send_fds(self.line, [data], descriptors) if descriptors else self.line.send(data)
