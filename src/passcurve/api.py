@@ -17,7 +17,7 @@ from passcurve.judging import run as pipeline
 from passcurve.judging.request import Progress, Request, Result
 from passcurve.models.function import Function
 from passcurve.store.completions import SessionConfig
-from passcurve.types import Benchmark, Decoding, Generation, Limits
+from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Decoding, Generation, Limits
 
 _ASYNC_AT_ONCE = 8
 
@@ -36,7 +36,7 @@ def evaluate(
     extract: str = "auto",
     stop: Sequence[str] = (),
     problems: str = "",
-    timeout_s: float = 3.0,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
     workers: int | None = None,
     watch: Callable[[Progress], None] = lambda _: None,
 ) -> Result:

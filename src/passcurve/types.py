@@ -232,10 +232,14 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Each step of the extraction, in order."""
 
 
+DEFAULT_TIMEOUT_S = 3.0
+"""Default time limit of a sample, in seconds."""
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What one sample may use."""
 
-    timeout_s: float = 3.0
+    timeout_s: float = DEFAULT_TIMEOUT_S
     clock: Clock = "own"
     memory_bytes: int = 4 << 30
     scratch_bytes: int = 64 << 20

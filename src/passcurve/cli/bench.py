@@ -13,7 +13,7 @@ from passcurve.bench import resolve
 from passcurve.bench.fetch import fetch as fetch_file
 from passcurve.cli.command import Commands
 from passcurve.cli.output import handle_errors, write, write_json
-from passcurve.types import Limits
+from passcurve.types import DEFAULT_TIMEOUT_S, Limits
 
 app = Commands(
     help="List, fetch and check benchmarks.",
@@ -53,7 +53,7 @@ def fetch(
 @app.command()
 def check(
     name: str = typer.Argument(..., help="A known name or a file of problems."),
-    timeout: float = typer.Option(3.0, min=0.01, help="Seconds of own time for each reference solution."),
+    timeout: float = typer.Option(DEFAULT_TIMEOUT_S, min=0.01, help="Seconds of own time for each reference solution."),
     workers: Optional[int] = typer.Option(None, min=1, help="Reference solutions judged at once."),
     python: Optional[str] = typer.Option(None, help="Interpreter of the samples."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),

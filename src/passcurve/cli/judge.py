@@ -24,7 +24,7 @@ from passcurve.cli.options import (
 )
 from passcurve.cli.output import handle_errors, warn, write_json, write_lines
 from passcurve.errors import DataError, UsageError, nearest
-from passcurve.types import Benchmark, Limits
+from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Limits
 
 if TYPE_CHECKING:
     from passcurve.generation.sources import Spool
@@ -38,7 +38,7 @@ def judge(
     benchmark: Optional[str] = typer.Option(None, help="A known name or a file of problems; default: by the task ids."),
     k: Optional[str] = typer.Option(None, "--k", help="Values of k, as in 1,10,100 (the default), or all."),
     metric: str = typer.Option("pass@k", help="What to report, as in pass@k,pass^k,g-pass@k:0.5,attempts."),
-    timeout: float = typer.Option(3.0, min=0.01, help="Seconds of time for each sample."),
+    timeout: float = typer.Option(DEFAULT_TIMEOUT_S, min=0.01, help="Seconds of time for each sample."),
     workers: Optional[int] = typer.Option(None, min=1, help="Samples judged at once; default: one per core."),
     memory: Optional[str] = typer.Option(None, help="Memory of each sample, as in 4GiB (the default)."),
     problems: str = typer.Option("", help="Only these problems: ids and wildcards, comma-separated."),

@@ -26,7 +26,7 @@ from passcurve.cli.options import (
 )
 from passcurve.cli.output import handle_errors, warn, write_json, write_lines
 from passcurve.errors import UsageError
-from passcurve.types import Decoding, Generation, Limits, Prices
+from passcurve.types import DEFAULT_TIMEOUT_S, Decoding, Generation, Limits, Prices
 
 if TYPE_CHECKING:
     from passcurve.judging.run import Request, Result
@@ -76,7 +76,7 @@ def run(
     prices: Optional[Path] = typer.Option(None, help="TOML file that says what tokens cost."),
     k: Optional[str] = typer.Option(None, "--k", help="Values of k, as in 1,10,100 (the default), or all."),
     metric: str = typer.Option("pass@k", help="What to report, as in pass@k,pass^k,g-pass@k:0.5,attempts."),
-    timeout: float = typer.Option(3.0, min=0.01, help="Seconds of time for each sample."),
+    timeout: float = typer.Option(DEFAULT_TIMEOUT_S, min=0.01, help="Seconds of time for each sample."),
     workers: Optional[int] = typer.Option(None, min=1, help="Samples judged at once; default: one per core."),
     memory: Optional[str] = typer.Option(None, help="Memory of each sample, as in 4GiB (the default)."),
     problems: str = typer.Option("", help="Only these problems: ids and wildcards, comma-separated."),

@@ -14,6 +14,7 @@ from passcurve.compat.human_eval.data import HUMAN_EVAL
 from passcurve.compat.human_eval.evaluation import evaluate, scores
 from passcurve.errors import PasscurveError, UsageError, nearest
 from passcurve.interruption import minding_callbacks
+from passcurve.types import DEFAULT_TIMEOUT_S
 
 
 def _ks(text: str) -> tuple[int, ...]:
@@ -29,7 +30,7 @@ _OPTIONS: dict[str, Callable[[str], Any]] = {
 }
 """In the order in which bare words fill what no option names, each with what reads it."""
 
-_DEFAULTS = {"k": "1,10,100", "n_workers": "4", "timeout": "3.0", "problem_file": HUMAN_EVAL}
+_DEFAULTS = {"k": "1,10,100", "n_workers": "4", "timeout": str(DEFAULT_TIMEOUT_S), "problem_file": HUMAN_EVAL}
 
 
 class _Parser(argparse.ArgumentParser):

@@ -14,7 +14,7 @@ from passcurve.compat.human_eval.data import HUMAN_EVAL, Row, load_benchmark, re
 from passcurve.compat.human_eval.execution import check_correctness
 from passcurve.compat.human_eval.judging import SAMPLES, judge
 from passcurve.errors import DataError, UsageError, nearest
-from passcurve.types import Benchmark
+from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +65,7 @@ def evaluate_functional_correctness(
     sample_file: str,
     k: Sequence[int] = (1, 10, 100),
     n_workers: int = 4,
-    timeout: float = 3.0,
+    timeout: float = DEFAULT_TIMEOUT_S,
     problem_file: str = HUMAN_EVAL,
     ignore_incomplete: bool = False,
 ) -> dict[str, float]:
