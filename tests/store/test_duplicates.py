@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from passcurve.store.duplicates import Alike, group_sizes
+from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.types import Counts
 
 
@@ -22,18 +22,19 @@ from passcurve.types import Counts
     ],
 )
 def test_problems_whose_samples_are_one_program(programs, expected):
-    """They count only when no problem with several samples has two programs; having none is like no program."""
-    alike = Alike()
-    for problem_id, own in programs.items():
-        for program in own:
-            alike.add(problem_id, program)
-    counts = [Counts(problem_id=each, n=len(own), c=0) for each, own in programs.items()]
-    assert expected == alike.problems(counts)
-    assert [len(set(own)) > 1 for own in programs.values()] == [alike.differs(each) for each in programs]
+    """Problems with one program count only if no problem with several samples has two; no program is none."""
+    tracker = DuplicateTracker()
+    for problem_id, digests in programs.items():
+        for digest in digests:
+            tracker.add(problem_id, digest)
+    counts = [Counts(problem_id=problem_id, n=len(digests), c=0) for problem_id, digests in programs.items()]
+    assert expected == tracker.count_uniform_problems(counts)
+    differ = [tracker.has_two_programs(problem_id) for problem_id in programs]
+    assert [len(set(digests)) > 1 for digests in programs.values()] == differ
 
 
 def test_group_sizes():
-    """Each problem has the sizes of its groups, in the order asked; one without samples none."""
+    """Each problem has the sizes of its groups, in the order of the ids; a problem without samples has none."""
     samples = [("a", "x"), ("b", "y"), ("a", "z"), ("a", "x"), ("a", "")]
     assert ((1,), (2, 1, 1), ()) == group_sizes(samples, ["b", "a", "c"])
     assert group_sizes([("a", ""), ("b", "")], ["a", "b"]) is None

@@ -234,6 +234,7 @@ def _summary(
 ) -> Autopsy:
     # Loaded here: numpy takes longer to load than a wrong command line should have to wait.
     from passcurve.stats.estimate import estimate
+    from passcurve.stats.metrics import lacks_requested_value
 
     width, rows = len(policies), len(texts.problem)
     passes = bytearray(_passed(stored, program) for program in texts.program)
@@ -259,7 +260,7 @@ def _summary(
         )
     attempted = len(set(texts.problem))
     missing = attempted < len(problems) and not request.subset
-    unmet = request.ks_asked and any(each.value is None for ruling in rulings for each in ruling.estimates)
+    unmet = any(lacks_requested_value(ruling.estimates, (), ks_requested=request.ks_asked) for ruling in rulings)
     return Autopsy(
         benchmark=request.benchmark.name,
         problems=len(problems),

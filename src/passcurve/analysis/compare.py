@@ -13,6 +13,8 @@ import msgspec
 from passcurve.errors import DataError, UsageError
 from passcurve.signature import signature
 from passcurve.store.scored import Scored, read_scored
+from passcurve.store.stored import require_finished
+from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Header, Interval
 
 if TYPE_CHECKING:
@@ -97,8 +99,7 @@ def compare(runs: Sequence[Scored], ks: Sequence[int], *, level: float = 0.95, s
     names = _names(runs)
     ids = _same_problems(runs, names)
     for run, name in zip(runs, names, strict=True):
-        if not run.finished:
-            raise DataError(f"{name!r} is not finished: samples are owed a verdict; judge it to its end first")
+        require_finished(run, name)
         short = [each for each in run.counts if each.n < max(ks)]
         if short:
             least = min(short, key=lambda each: each.n)
@@ -145,8 +146,7 @@ def whole(path: Path) -> tuple[list[int], list[int]]:
     Raises what ``read`` does, and DataError when samples are owed, or when a problem has none.
     """
     run = read(path)
-    if not run.finished:
-        raise DataError(f"{str(path)!r} is not finished: samples are owed a verdict; judge it to its end first")
+    require_finished(run, str(path))
     if not run.counts:
         raise DataError(f"{str(path)!r} has no verdicts")
     return [each.n for each in run.counts], [each.c for each in run.counts]
@@ -174,8 +174,7 @@ def sweep(paths: Sequence[Path], temperatures: Sequence[float] = ()) -> Sweep:
         raise UsageError(f"there are {len(runs)} runs and {len(temperatures)} of --temperatures: give one for each run")
     found: dict[float, Sequence[Counts]] = {}
     for at, (run, name) in enumerate(zip(runs, names, strict=True)):
-        if not run.finished:
-            raise DataError(f"{name!r} is not finished: samples are owed a verdict; judge it to its end first")
+        require_finished(run, name)
         stored = run.header.generation.decoding.temperature if run.header and run.header.generation else None
         degree = temperatures[at] if temperatures else stored
         if degree is None:
@@ -259,8 +258,7 @@ def _same_problems(runs: Sequence[Scored], names: Sequence[str]) -> list[str]:
 
 
 def _table(run: Scored, ids: Sequence[str]) -> list[Counts]:
-    by_id = {each.problem_id: each for each in run.counts}
-    return [by_id[each] for each in ids]
+    return list(select_counts(run.counts, ids))
 
 
 def _difference(

@@ -1,20 +1,20 @@
-"""What can be read from files alone: the first ids and the size of a file of samples, every verdict of a stored run."""
+"""Stored files read for display: the first ids and the size of a samples file, the verdicts on one problem."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
+from passcurve.bench import resolve
 from passcurve.errors import DataError, nearest
 from passcurve.extract import extract
 from passcurve.store.completions import stored_completions
 from passcurve.store.lines import read_lines
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM, read_rows
-from passcurve.types import Benchmark, Completion, Header, Problem, Program, Verdict
+from passcurve.types import Completion, Header, Problem, Program, Verdict
 
 _PEEK_ROWS = 1000
 _COUNTED_BYTES = 64 << 20
@@ -45,30 +45,30 @@ class _Named(msgspec.Struct):
     task_id: str
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is known of one verdict."""
+class InspectedSample(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict with everything that explains it."""
 
     header: Header
     problem: Problem
     verdict: Verdict
     program: Program | None
     missing: str
-    """Why there is no program, when the samples have gone or changed."""
+    """Why there is no program; shown when the samples are gone or have changed."""
 
 
-def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -> list[Look]:
+def inspect_problem(run: Path, problem_id: str, cache_dir: Path) -> list[InspectedSample]:
     """Return every verdict of a problem in a run, by sample.
 
-    ``benchmark`` finds the benchmark that a header names.  Raises StoreError when there is no run, DataError when the
-    problem is not in it or the benchmark cannot be found.
+    The last part of an id is enough, as 32 for HumanEval/32.  Raises StoreError when there is no run, DataError when
+    the problem is not in it or the benchmark is not on this machine.
     """
     with RunDir(run).read() as stored:
         header = stored.attempt.header
-        problems = {problem.id: problem for problem in benchmark(header).problems}
-        found = {line.row: line for line in stored.iter_lines()}
-    judged = dict.fromkeys(line.verdict.key.problem_id for line in found.values())
-    chosen = [each for each in judged if each == problem_id]
-    chosen = chosen or [each for each in judged if each.rpartition("/")[2] == problem_id]
+        problems = {problem.id: problem for problem in resolve.reload(header, cache_dir).problems}
+        lines = {line.row: line for line in stored.iter_lines()}
+    judged = dict.fromkeys(line.verdict.key.problem_id for line in lines.values())
+    chosen = [judged_id for judged_id in judged if judged_id == problem_id]
+    chosen = chosen or [judged_id for judged_id in judged if judged_id.rpartition("/")[2] == problem_id]
     if len(chosen) != 1 or chosen[0] not in problems:
         raise DataError(f"no verdict on {problem_id!r} in {str(run)!r}{nearest(problem_id, judged)}")
     problem = problems[chosen[0]]
@@ -76,15 +76,15 @@ def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -
         rows, missing = _generated(run, problem.id), ""
     else:
         rows, missing = _rows_of(Path(header.samples), list(problems), problem.id)
-    looks = []
-    for row, line in found.items():
+    samples = []
+    for row, line in lines.items():
         verdict = line.verdict
         if verdict.key.problem_id == problem.id:
             completion = rows.get(row)
             if completion is not None and completion.digest != line.digest:
                 completion = None
-            looks.append(
-                Look(
+            samples.append(
+                InspectedSample(
                     header=header,
                     problem=problem,
                     verdict=verdict,
@@ -92,16 +92,16 @@ def look(run: Path, benchmark: Callable[[Header], Benchmark], problem_id: str) -
                     missing=missing or f"row {row} of {header.samples!r} has gone or has changed since it was judged",
                 )
             )
-    return sorted(looks, key=lambda each: each.verdict.key.sample_index)
+    return sorted(samples, key=lambda sample: sample.verdict.key.sample_index)
 
 
 def _generated(run: Path, problem_id: str) -> dict[int, Completion]:
     return {row.row: row for row in stored_completions(run) if row.key.problem_id == problem_id}
 
 
-def _rows_of(samples: Path, known: list[str], problem_id: str) -> tuple[dict[int, Completion], str]:
+def _rows_of(samples: Path, task_ids: list[str], problem_id: str) -> tuple[dict[int, Completion], str]:
     try:
-        rows = (row for row in read_rows(samples, known) if isinstance(row, Completion))
+        rows = (row for row in read_rows(samples, task_ids) if isinstance(row, Completion))
         return {row.row: row for row in rows if row.key.problem_id == problem_id}, ""
     except DataError as error:
         return {}, str(error)

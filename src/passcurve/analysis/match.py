@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passcurve.analysis import compare
+from passcurve.bench import resolve
 from passcurve.errors import DataError, StoreError
 from passcurve.extract import extract
 from passcurve.lab.ranking import Ranked, ranked
@@ -20,10 +21,12 @@ from passcurve.lab.similarity import Chosen, Metric, compared
 from passcurve.signature import signature
 from passcurve.stats.estimate import estimate
 from passcurve.store.completions import stored_completions
+from passcurve.store.locate import find_run_dir
 from passcurve.store.parts import write_whole
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
-from passcurve.types import Benchmark, Completion, Counts, Estimate, Header, Problem, Verdict
+from passcurve.store.stored import require_finished
+from passcurve.types import Completion, Counts, Estimate, Header, Problem, Verdict
 
 KEPT = "match.jsonl"
 """In the run directory: a line on how it was made, then a line for each sample."""
@@ -96,8 +99,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 def match(
     runs: Sequence[Path],
     chosen: Chosen,
-    benchmark: Callable[[Header], Benchmark],
     ks: Sequence[int],
+    cache_dir: Path,
     *,
     level: float = 0.95,
     resamples: int = 999,
@@ -105,13 +108,13 @@ def match(
 ) -> tuple[Match, tuple[Values, ...]]:
     """Compare the programs of judged runs with the references, and keep the values beside the verdicts.
 
-    ``benchmark`` finds the benchmark that a header names.  Each distinct program of a problem is compared once.
+    Each distinct program of a problem is compared once.
     Raises StoreError when a run cannot be read or written, DataError when it is not finished, when its samples have
     gone or changed, or when a problem has no reference.
     """
     folders = [_folder(run) for run in runs]
     found = [
-        _one(run, folder, chosen, benchmark, ks, level, resamples, seed)
+        _one(run, folder, chosen, ks, cache_dir, level, resamples, seed)
         for run, folder in zip(runs, folders, strict=True)
     ]
     matched = tuple(each for each, _ in found)
@@ -120,7 +123,7 @@ def match(
 
 
 def _folder(path: Path) -> Path:
-    folder = path if path.is_dir() else Path(f"{str(path).replace(':', '-')}.passcurve")
+    folder = find_run_dir(path)
     if not folder.is_dir():
         raise DataError(f"{str(path)!r} is no run, and has none beside it: judge it first, for the programs are needed")
     return folder
@@ -130,19 +133,18 @@ def _one(
     path: Path,
     folder: Path,
     chosen: Chosen,
-    benchmark: Callable[[Header], Benchmark],
     ks: Sequence[int],
+    cache_dir: Path,
     level: float,
     resamples: int,
     seed: int,
 ) -> tuple[Matched, Values]:
     with RunDir(folder).read() as stored:
         attempt = stored.attempt
-        if not attempt.finished:
-            raise DataError(f"{str(path)!r} is not finished: samples are owed a verdict; judge it to its end first")
+        require_finished(attempt, str(path))
         header = attempt.header
         lines = {line.row: (line.digest, line.verdict) for line in stored.iter_lines()}
-    problems = {problem.id: problem for problem in benchmark(header).problems}
+    problems = {problem.id: problem for problem in resolve.reload(header, cache_dir).problems}
     rows = [(row, lines[row.row][1]) for row in _completions(folder, header, list(problems), lines)]
     if len(rows) < len(lines):
         raise DataError(f"the samples of {str(path)!r} are fewer than its verdicts: they have changed since")

@@ -11,15 +11,13 @@ from typing import Any
 import msgspec
 
 from passcurve import config
-from passcurve.analysis import score
-from passcurve.bench import resolve
-from passcurve.bench.choose import choose_problems
+from passcurve.analysis.score import ScoredRun, score_run
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.report.scores import score_lines, span
 from passcurve.report.terminal import number
 from passcurve.store.lines import read_lines
 from passcurve.store.rundir import RunDir
-from passcurve.types import Counts, Estimate, Header
+from passcurve.types import Counts, Estimate
 
 INSTALL = "pip install 'passcurve[tables]'"
 _SHOWN = 20
@@ -78,22 +76,22 @@ class Run(msgspec.Struct, frozen=True):
     """A judged run: its estimates, and what they are made of as tables."""
 
     path: Path
-    found: score.Standing
+    scored: ScoredRun
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Each k that was asked for, with both intervals, or the reason why there is no value."""
-        return self.found.estimates
+        return self.scored.estimates
 
     @property
     def counts(self) -> tuple[Counts, ...]:
         """The samples n of each problem, and how many of them passed, c."""
-        return self.found.counts
+        return self.scored.counts
 
     @property
     def signature(self) -> str:
         """Everything that could change the scores; empty where it is not stored."""
-        return self.found.signature
+        return self.scored.signature
 
     @property
     def scores(self) -> Table:
@@ -125,7 +123,7 @@ class Run(msgspec.Struct, frozen=True):
 
         Read anew each time.  Raises DataError where only counts are known, StoreError when the run cannot be read.
         """
-        if self.found.kind != "run":
+        if self.scored.kind != "run":
             raise DataError(f"{str(self.path)!r} is no run: the samples' verdicts stand in the file itself")
         with RunDir(self.path).read() as stored:
             digest = stored.attempt.digest
@@ -153,8 +151,8 @@ class Run(msgspec.Struct, frozen=True):
             value = "" if each.value is None else number(each.value)
             cells = (each.name, value, shown, these)
             rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
-        of = f"{self.found.samples:,} samples of {self.found.attempted} problems"
-        notes = [*self.found.notes, *([f"signature: {self.signature}"] if self.signature else [])]
+        of = f"{self.scored.samples:,} samples of {self.scored.attempted} problems"
+        notes = [*self.scored.notes, *([f"signature: {self.signature}"] if self.signature else [])]
         return (
             f"<p><b>{html.escape(str(self.path))}</b>: {of}</p>"
             "<table><thead><tr><th></th><th>value</th><th>new problems</th><th>these problems</th></tr></thead>"
@@ -177,16 +175,8 @@ def load(run: str | Path, ks: Sequence[int] = config.DEFAULT_KS) -> Run:
     if not ks or any(k < 1 for k in ks):
         raise UsageError(f"ks={list(ks)}: name one k at least, each from 1 on")
     path = Path(run)
-    beside = Path(f"{str(run).replace(':', '-')}.passcurve")
-    path = beside if not path.exists() and beside.is_dir() else path
-    found = score.stand(path, Asked(ks=tuple(dict.fromkeys(ks))), _planned)
-    if found.kind == "run" and not path.is_dir():
-        path = beside
-    return Run(path, found)
-
-
-def _planned(header: Header) -> list[str]:
-    return [each.id for each in choose_problems(resolve.again(header, config.cache_dir()), header.problems)]
+    scored = score_run(path, Asked(ks=tuple(dict.fromkeys(ks))), config.cache_dir())
+    return Run(Path(scored.source), scored)
 
 
 def _cell(value: object) -> str:

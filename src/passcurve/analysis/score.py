@@ -1,24 +1,26 @@
-"""What stored verdicts say, without judging again: the scores of a run or of a file of results."""
+"""The scores of a judged run or of a results file, from stored verdicts without judging again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from passcurve.bench import resolve
+from passcurve.bench.choose import choose_problems
 from passcurve.errors import DataError
 from passcurve.signature import signature
 from passcurve.store.scored import read_scored
+from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Curve, Estimate, Header
 
 if TYPE_CHECKING:
     from passcurve.stats.metrics import Asked
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """A scored run, and what follows from its verdicts."""
+class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A judged run and its scores."""
 
     source: str
     kind: str
@@ -30,59 +32,58 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     header: Header | None
     """How it was judged, where that is stored."""
     signature: str
-    """Empty where it is not known how it was judged."""
+    """Empty where the file does not say how it was judged."""
     notes: tuple[str, ...]
 
     @property
     def problems(self) -> int:
-        """How many problems there are, those without a sample among them where they are known."""
+        """Return the number of problems, with those without a sample where they are known."""
         return len(self.counts)
 
     @property
     def attempted(self) -> int:
-        """How many have a sample."""
-        return sum(each.n > 0 for each in self.counts)
+        """Return the number of problems that have a sample."""
+        return sum(count.n > 0 for count in self.counts)
 
     @property
     def samples(self) -> int:
-        """How many samples have a verdict."""
-        return sum(each.n for each in self.counts)
+        """Return the number of samples that have a verdict."""
+        return sum(count.n for count in self.counts)
 
 
-def stand(path: Path, asked: Asked, planned: Callable[[Header], Sequence[str]]) -> Standing:
-    """Read scored verdicts and work out what is asked of them.
+def score_run(path: Path, request: Asked, cache_dir: Path) -> ScoredRun:
+    """Read stored verdicts and estimate the requested metrics.
 
-    ``planned`` returns the ids of the problems that a header names, so that those without a sample are not forgotten,
-    or raises DataError; then a note says so.  Raises DataError and StoreError as ``read_scored`` does.
+    Problems without a sample count as well where the benchmark of the run is on this machine; else a note says that
+    they are unknown.  Raises DataError and StoreError as ``read_scored`` does.
     """
     from passcurve.stats.metrics import scores
 
     run = read_scored(path)
     notes = [run.note] if run.note else []
     counts, groups = run.counts, run.groups
-    if run.header is not None and not run.header.subset:
+    if run.header is None:
+        notes.append("how it was judged is not stored there, nor problems without a sample: it has no signature")
+    elif not run.header.subset:
         try:
-            ids = planned(run.header)
+            problems = choose_problems(resolve.reload(run.header, cache_dir), run.header.problems)
         except DataError as error:
             notes.append(f"problems without a sample are not known here: {error}")
         else:
-            there = {each.problem_id for each in counts}
-            lacking = [each for each in ids if each not in there]
-            counts += tuple(Counts(problem_id=each, n=0, c=0) for each in lacking)
-            groups = groups and groups + ((),) * len(lacking)
-    elif run.header is None:
-        notes.append("how it was judged is not stored there, nor problems without a sample: it has no signature")
-    found = scores(counts, asked, 0 if run.finished else 1, groups=groups, alike=run.alike)
-    estimates = found.estimates
+            judged = [count.problem_id for count in run.counts]
+            counts = select_counts(run.counts, dict.fromkeys([*judged, *(problem.id for problem in problems)]))
+            groups = groups and groups + ((),) * (len(counts) - len(judged))
+    scored = scores(counts, request, 0 if run.finished else 1, groups=groups, alike=run.alike)
+    estimates = scored.estimates
     if not run.finished:
-        reason = f"the run is not finished: {sum(each.n for each in counts):,} verdicts so far; judge it to its end"
-        estimates = tuple(msgspec.structs.replace(each, reason=reason) for each in estimates)
-    return Standing(
+        reason = f"the run is not finished: {sum(count.n for count in counts):,} verdicts so far; judge it to its end"
+        estimates = tuple(msgspec.structs.replace(estimate, reason=reason) for estimate in estimates)
+    return ScoredRun(
         source=run.source,
         kind=run.kind,
         counts=counts,
         estimates=estimates,
-        curve=found.curve,
+        curve=scored.curve,
         finished=run.finished,
         header=run.header,
         signature=signature(run.header) if run.header is not None else "",

@@ -60,7 +60,7 @@ def load(name: str, cache_dir: Path, *, catalog: Catalog | None = None) -> Bench
     return _published(name, entry, cache_dir)
 
 
-def again(header: Header, cache_dir: Path) -> Benchmark:
+def reload(header: Header, cache_dir: Path) -> Benchmark:
     """Return the benchmark that a run was judged with: from where it was, or by its name.
 
     Raises DataError when its problems have changed since, and what ``load`` raises.

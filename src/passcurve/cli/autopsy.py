@@ -121,8 +121,4 @@ def _benchmark(source: Path, named: str | None, header: Header | None) -> Benchm
         from passcurve.analysis.inspect import first_ids
 
         return resolve.find_by_ids(first_ids(source), cache)
-    where = header.benchmark_source
-    found = resolve.load(where if where and Path(where).is_file() else header.benchmark, cache)
-    if found.digest != header.benchmark_digest:
-        raise DataError(f"the benchmark {found.name!r} is not the one that the run was judged with; give it again")
-    return found
+    return resolve.reload(header, cache)

@@ -24,6 +24,7 @@ from passcurve.cli.options import (
 )
 from passcurve.cli.output import handle_errors, warn, write_json, write_lines
 from passcurve.errors import DataError, UsageError, nearest
+from passcurve.store.locate import default_run_dir
 from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Limits
 
 if TYPE_CHECKING:
@@ -157,12 +158,12 @@ def _places(samples: str, run: Path | None, results: Path | None) -> tuple[Path,
     shipped = resolve.examples(samples) if not Path(samples).exists() else None
     if shipped is not None:
         base = samples.replace(":", "-")
-        return shipped, run or Path(f"{base}.passcurve"), results or Path(f"{base}_results.jsonl")
+        return shipped, run or default_run_dir(base), results or Path(f"{base}_results.jsonl")
     source = Path(samples)
     if not source.exists():
         near = [path.name for path in source.parent.iterdir()] if source.parent.is_dir() else []
         raise DataError(f"no file {samples!r}{nearest(source.name, near)}")
-    return source, run or Path(f"{samples}.passcurve"), results or Path(f"{samples}_results.jsonl")
+    return source, run or default_run_dir(samples), results or Path(f"{samples}_results.jsonl")
 
 
 def _benchmark(samples: str, named: str | None, source: Path) -> Benchmark:

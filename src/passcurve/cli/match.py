@@ -7,11 +7,9 @@ from pathlib import Path
 import typer
 
 from passcurve import config
-from passcurve.bench import resolve
 from passcurve.cli.lab import JSON, PLOT, THEME, Theme, draw, pictures
 from passcurve.cli.output import handle_errors, terminal_width, write_json, write_lines
 from passcurve.errors import UsageError
-from passcurve.types import Benchmark, Header
 
 
 def match(
@@ -38,13 +36,11 @@ def match(
         from passcurve.report import match as likeness
 
         chosen = similarity.choose(config.parse_names(metrics))
-        found, values = matching.match(runs, chosen, _benchmark, ks, level=level, resamples=resamples, seed=seed)
+        found, values = matching.match(
+            runs, chosen, ks, config.cache_dir(), level=level, resamples=resamples, seed=seed
+        )
         if as_json:
             write_json(likeness.match_record(found))
         else:
             write_lines(likeness.match_lines(found, terminal_width()))
         draw(likeness.match_picture, values[0], paths, theme)
-
-
-def _benchmark(header: Header) -> Benchmark:
-    return resolve.again(header, config.cache_dir())

@@ -9,11 +9,9 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.bench import resolve
-from passcurve.bench.choose import choose_problems
 from passcurve.cli.output import handle_errors, terminal_width, write, write_json, write_lines
 from passcurve.errors import DataError
-from passcurve.types import Benchmark, Header
+from passcurve.store.locate import find_run_dir
 
 
 def show(
@@ -35,8 +33,7 @@ def show(
         from passcurve.analysis import inspect
         from passcurve.report import terminal
 
-        folder = run if run.is_dir() else Path(f"{str(run).replace(':', '-')}.passcurve")
-        looks = inspect.look(folder, _benchmark, problem)
+        looks = inspect.inspect_problem(find_run_dir(run), problem, config.cache_dir())
         if index is not None:
             chosen = [look for look in looks if look.verdict.key.sample_index == index]
             if not chosen:
@@ -64,15 +61,12 @@ def _scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     wanted = config.parse_scores(k, metric)
     from passcurve.analysis import score
     from passcurve.report import methods, scores, terminal
-    from passcurve.stats.metrics import Asked
+    from passcurve.stats.metrics import Asked, lacks_requested_value
 
-    beside = Path(f"{str(run).replace(':', '-')}.passcurve")
-    path = beside if not run.exists() and beside.is_dir() else run
-    found = score.stand(path, Asked(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k), _planned)
-    named = {(each.label, each.k) for each in wanted.metrics}
-    unmet = [
-        each for each in found.estimates if each.value is None and (wanted.ks_asked or (each.metric, each.k) in named)
-    ]
+    found = score.score_run(
+        run, Asked(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k), config.cache_dir()
+    )
+    unmet = lacks_requested_value(found.estimates, wanted.metrics, ks_requested=wanted.ks_asked)
     code = 2 if unmet or not found.finished or found.attempted < found.problems else 0
     benchmark = found.header.benchmark if found.header is not None else ""
     said = methods.judged(found.estimates, found.curve, found.counts, benchmark, found.header)
@@ -104,14 +98,6 @@ def _scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     ]
     write_lines(terminal.printable(line) for line in lines)
     return code
-
-
-def _planned(header: Header) -> list[str]:
-    return [problem.id for problem in choose_problems(_benchmark(header), header.problems)]
-
-
-def _benchmark(header: Header) -> Benchmark:
-    return resolve.again(header, config.cache_dir())
 
 
 def _ranges(looks: list) -> str:  # type: ignore[type-arg]

@@ -35,14 +35,13 @@ from passcurve.sandbox.pool import Pool
 from passcurve.signature import signature
 from passcurve.store.codec import VerdictLine
 from passcurve.store.completions import Completions, SessionConfig
-from passcurve.store.duplicates import Alike, group_sizes
+from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.results import try_to_write, write_results
 from passcurve.store.rundir import Judging, RunDir
 from passcurve.store.samples import KnownRow
-from passcurve.store.tally import Tally
+from passcurve.store.tally import Tally, select_counts
 from passcurve.types import (
     Completion,
-    Counts,
     Estimate,
     Generated,
     Generation,
@@ -192,7 +191,7 @@ class _Road:
         """Programs that are not judged yet."""
         self._bytes = 0
         """Their size."""
-        self._alike = Alike()
+        self._duplicates = DuplicateTracker()
         self._next_tag = 0
         self._lines: list[VerdictLine] = []
         self._slowest: Slowest | None = None
@@ -260,8 +259,8 @@ class _Road:
         stored = self._store.countable_at(row.row, row.key) if self._store.resumed else None
         if stored is not None:
             self._resumed += 1
-            if not self._alike.differs(problem.id) and (line := self._store.line_at(row.row)):
-                self._alike.add(problem.id, line.program)
+            if not self._duplicates.has_two_programs(problem.id) and (line := self._store.line_at(row.row)):
+                self._duplicates.add(problem.id, line.program)
             self._count(row.row, stored)
         elif isinstance(row, Completion):
             self._judge(problem, row)
@@ -356,7 +355,7 @@ class _Road:
         if len(self._lines) >= BATCH_ROWS:
             self.flush()
         if verdict.status != "void":
-            self._alike.add(row.key.problem_id, digest)
+            self._duplicates.add(row.key.problem_id, digest)
         self._count(row.row, verdict)
 
     def _count(self, row: int, verdict: Verdict) -> None:
@@ -386,20 +385,20 @@ class _Road:
             for _ in range(count):
                 tally.plan(problem_id)
         tally.check()
-        counts = {count.problem_id: count for count in tally.counts()}
+        counts = tally.counts()
         attempted = len(counts)
         if not request.subset:
-            counts = {each: counts.get(each, Counts(problem_id=each, n=0, c=0)) for each in self._problems}
+            counts = select_counts(counts, self._problems)
         groups = None
         if any(metric.name == "distinct@k" for metric in request.metrics):
             stored = ((line.verdict.key.problem_id, line.program) for line in self._store.iter_lines())
-            groups = group_sizes(stored, counts)
+            groups = group_sizes(stored, (count.problem_id for count in counts))
         scored = scores(
-            tuple(counts.values()),
+            counts,
             Asked(metrics=request.metrics, ks=request.ks, every_k=request.every_k),
             tally.owed,
             groups=groups,
-            alike=self._alike.problems(counts.values()),
+            alike=self._duplicates.count_uniform_problems(counts),
         )
         results, generated = request.results, source.generated()
         if tally.owed == 0:
@@ -419,7 +418,7 @@ class _Road:
         return Result(
             estimates=scored.estimates,
             curve=scored.curve,
-            counts=tuple(counts.values()),
+            counts=counts,
             benchmark=request.benchmark.name,
             problems=len(self._problems),
             attempted=attempted,
@@ -454,9 +453,8 @@ class _Road:
     def _exit_code(self, estimates: tuple[Estimate, ...], attempted: int, generated: Generated | None) -> int:
         if self.tally.owed:
             return generated.exit_code or 1 if generated is not None else 1
+        from passcurve.stats.metrics import lacks_requested_value
+
         missing = attempted < len(self._problems) and not self._request.subset
-        named = {(metric.label, metric.k) for metric in self._request.metrics if metric.k is not None}
-        unmet = any(
-            each.value is None and (self._request.ks_asked or (each.metric, each.k) in named) for each in estimates
-        )
+        unmet = lacks_requested_value(estimates, self._request.metrics, ks_requested=self._request.ks_asked)
         return 2 if self._source.malformed or missing or unmet else 0

@@ -83,6 +83,15 @@ def scores(
     return Scores(tuple(unique.values()), _curve(counts, unique, asked) if asked.every_k else None, copies)
 
 
+def lacks_requested_value(estimates: Sequence[Estimate], metrics: Sequence[Metric], *, ks_requested: bool) -> bool:
+    """Tell whether an estimate has no value although the user asked for it by its k, not by default."""
+    requested = {(metric.label, metric.k) for metric in metrics if metric.k is not None}
+    return any(
+        estimate.value is None and (ks_requested or (estimate.metric, estimate.k) in requested)
+        for estimate in estimates
+    )
+
+
 # --- one metric -----------------------------------------------------------------------------------------------------
 
 

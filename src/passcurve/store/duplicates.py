@@ -1,4 +1,4 @@
-"""Whether the samples of a problem are copies of one program, and how many of them share each."""
+"""Samples of a problem that are copies of one program."""
 
 from __future__ import annotations
 
@@ -8,35 +8,37 @@ from collections.abc import Iterable
 from passcurve.types import Counts
 
 
-class Alike:
-    """Whether all samples of each problem are one program; keeps one digest for each problem."""
+class DuplicateTracker:
+    """Tells the problems whose samples are all one program, from one digest for each problem."""
 
     def __init__(self) -> None:
-        self._only: dict[str, str | None] = {}
+        self._digests: dict[str, str | None] = {}
+        """Digest of the only program of each problem; None once there are two."""
 
-    def differs(self, problem_id: str) -> bool:
-        """Say whether two programs of this problem are known to differ: then no more need to be looked at."""
-        return self._only.get(problem_id, "") is None
+    def has_two_programs(self, problem_id: str) -> bool:
+        """Tell whether two programs of this problem differ: then no further one needs to be added."""
+        return self._digests.get(problem_id, "") is None
 
     def add(self, problem_id: str, program: str) -> None:
-        """Note the digest of a sample's program, empty where it has none."""
-        if self._only.setdefault(problem_id, program) != program:
-            self._only[problem_id] = None
+        """Add the digest of a sample's program, empty where it has none."""
+        if self._digests.setdefault(problem_id, program) != program:
+            self._digests[problem_id] = None
 
-    def problems(self, counts: Iterable[Counts]) -> int:
-        """Return how many problems have several samples, if all samples of each of those are one program; else 0."""
-        several = [self._only.get(each.problem_id, "") for each in counts if each.n > 1]
-        return 0 if None in several else sum(bool(program) for program in several)
+    def count_uniform_problems(self, counts: Iterable[Counts]) -> int:
+        """Return the number of problems with several samples of one program; 0 if any has two programs."""
+        digests = [self._digests.get(count.problem_id, "") for count in counts if count.n > 1]
+        return 0 if None in digests else sum(bool(digest) for digest in digests)
 
 
 def group_sizes(samples: Iterable[tuple[str, str]], ids: Iterable[str]) -> tuple[tuple[int, ...], ...] | None:
     """Return how many samples share each program, for each problem of ``ids``; None where no sample has a program.
 
-    ``samples`` are ids of problems with digests of programs, empty where there is none; those count as one program.
+    ``samples`` are ids of problems with digests of programs.  An empty digest means no program; all such samples of a
+    problem form one group.
     """
-    found: dict[str, Counter[str]] = {}
+    groups: dict[str, Counter[str]] = {}
     for problem_id, program in samples:
-        found.setdefault(problem_id, Counter())[program] += 1
-    if not any(any(programs) for programs in found.values()):
+        groups.setdefault(problem_id, Counter())[program] += 1
+    if not any(any(programs) for programs in groups.values()):
         return None
-    return tuple(tuple(found[each].values()) if each in found else () for each in ids)
+    return tuple(tuple(groups[problem_id].values()) if problem_id in groups else () for problem_id in ids)

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from passcurve.errors import DataError
-from passcurve.store.duplicates import Alike, group_sizes
+from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.lines import read_lines
+from passcurve.store.locate import find_run_dir
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM
 from passcurve.types import Counts, Header
@@ -47,14 +48,14 @@ class _Tally:
         self._n: Counter[str] = Counter()
         self._c: Counter[str] = Counter()
         self._programs: list[tuple[str, str]] = []
-        self._alike = Alike()
+        self._duplicates = DuplicateTracker()
 
     def add(self, problem_id: str, passed: bool, program: str) -> None:
         """Count a sample; the empty program stands for none."""
         self._n[problem_id] += 1
         self._c[problem_id] += passed
         self._programs.append((problem_id, program))
-        self._alike.add(problem_id, program)
+        self._duplicates.add(problem_id, program)
 
     def __len__(self) -> int:
         return len(self._n)
@@ -67,7 +68,7 @@ class _Tally:
             kind=kind,
             counts=counts,
             groups=group_sizes(self._programs, self._n),
-            alike=self._alike.problems(counts),
+            alike=self._duplicates.count_uniform_problems(counts),
             note=note,
         )
 
@@ -81,18 +82,18 @@ def read_scored(path: Path) -> Scored:
 
     Raises DataError when it is none of these, StoreError when a run cannot be read.
     """
-    beside = Path(f"{path}.passcurve")
-    if path.is_dir():
-        return _run(path)
-    if not path.exists():
-        raise DataError(f"no file or run {str(path)!r}")
+    folder = find_run_dir(path)
+    if path.is_dir() or not path.exists():
+        if not folder.is_dir():
+            raise DataError(f"no file or run {str(path)!r}")
+        return _run(folder)
     if path.suffix == ".json":
         return _evalplus(path)
     found = _results(path)
     if found is not None:
         return found
-    if beside.is_dir():
-        return _run(beside)
+    if folder.is_dir():
+        return _run(folder)
     if not any(line is None or line.strip() for line in read_lines(path)):
         raise DataError(f"{str(path)!r} has no rows: there is nothing to score")
     raise DataError(

@@ -9,11 +9,11 @@ from hashlib import blake2b
 from itertools import product
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import msgspec
 
-from passcurve.errors import StoreError
+from passcurve.errors import DataError, StoreError
 from passcurve.store.codec import LineKey, VerdictLine, decode_key, decode_verdict
 from passcurve.store.samples import DIGEST_BYTES
 from passcurve.types import SCORED, STATUSES, Header, Mode, SampleKey, Status, Verdict
@@ -42,6 +42,20 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Path, ...]
     """Oldest first; only those whose first line could be read."""
     finished: bool
+
+
+class HasFinished(Protocol):
+    """Anything that is finished once each of its samples has a verdict."""
+
+    @property
+    def finished(self) -> bool:
+        """Tell whether each sample has its verdict."""
+
+
+def require_finished(run: HasFinished, name: str) -> None:
+    """Raise DataError when samples of a run have no verdict yet; ``name`` is the run's in the message."""
+    if not run.finished:
+        raise DataError(f"{name!r} is not finished: some samples have no verdict yet; judge it to its end first")
 
 
 class StoredVerdicts:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from passcurve.errors import StoreError
 from passcurve.types import SCORED, STATUSES, Counts, Mode, Status, Verdict
 
 _KINDS = 200
+
+
+def select_counts(counts: Iterable[Counts], ids: Iterable[str]) -> tuple[Counts, ...]:
+    """Return the counts of these problems in this order; a problem without samples has n = 0."""
+    by_id = {count.problem_id: count for count in counts}
+    return tuple(by_id.get(problem_id) or Counts(problem_id=problem_id, n=0, c=0) for problem_id in ids)
 
 
 class Tally:
