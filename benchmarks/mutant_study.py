@@ -20,7 +20,7 @@ from passcurve.bench.prompts import prompts, style
 from passcurve.models.backend import Settings
 from passcurve.models.mutant import Mutant, deck, mutations
 from passcurve.stats.estimate import estimate
-from passcurve.types import Benchmark, Counts, Decoding, Order, Prompt
+from passcurve.types import Benchmark, Counts, Decoding, Prompt, SampleRequest
 
 KS = (1, 10)
 
@@ -83,7 +83,7 @@ def census(benchmark: Benchmark, folder: Path, workers: int) -> dict[tuple[str, 
 
 def drawn(backend: Mutant, prompt: Prompt, seed: int, n: int, passes: dict[tuple[str, str], bool]) -> Counts:
     """Return n and c of one problem in one run."""
-    order = Order(prompt=prompt, decoding=Decoding(seed=seed), indices=tuple(range(n)))
+    order = SampleRequest(prompt=prompt, decoding=Decoding(seed=seed), indices=tuple(range(n)))
     passed = sum(passes[prompt.problem_id, reply.text] for reply in backend.generate(order))
     return Counts(problem_id=prompt.problem_id, n=n, c=passed)
 

@@ -23,7 +23,7 @@ from passcurve import load_benchmark
 from passcurve.bench.prompts import prompts, style
 from passcurve.models.backend import Settings
 from passcurve.models.mutant import Mutant
-from passcurve.types import Decoding, Order
+from passcurve.types import Decoding, SampleRequest
 
 MODEL = """
 import json, sys, time
@@ -81,7 +81,7 @@ def write(folder: Path, each: int) -> int:
     backend = Mutant.open("", Settings())
     rows = []
     for prompt in prompts(load_benchmark("starter", cache_dir=folder).problems, style("base")):
-        order = Order(prompt=prompt, decoding=Decoding(), indices=tuple(range(each)))
+        order = SampleRequest(prompt=prompt, decoding=Decoding(), indices=tuple(range(each)))
         for reply in backend.generate(order):
             index = reply.key.sample_index
             text = f"    # {index}\n{reply.text}"

@@ -146,7 +146,7 @@ def test_cores_are_those_of_this_process():
 def test_memory_of_the_machine_is_within_what_the_kernel_says():
     """The memory is at most what is installed, and some."""
     installed = int(Path("/proc/meminfo").read_text("ascii").split()[1]) << 10
-    assert 64 << 20 < (config.memory_of_machine() or 0) <= installed
+    assert 64 << 20 < (config.machine_memory_bytes() or 0) <= installed
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def machine(monkeypatch):
 
     def has(cores: int, memory: int | None) -> None:
         monkeypatch.setattr(config, "cores", lambda: cores)
-        monkeypatch.setattr(config, "memory_of_machine", lambda: memory)
+        monkeypatch.setattr(config, "machine_memory_bytes", lambda: memory)
 
     return has
 
@@ -163,19 +163,19 @@ def machine(monkeypatch):
 def test_by_default_one_worker_for_each_core(machine):
     """Without wishes there is one worker per core, 4 GiB each, and nothing to say."""
     machine(4, 64 * GIB)
-    assert (4, 4 * GIB, "") == config.admit(None, None)
+    assert (4, 4 * GIB, "") == config.fit_to_machine(None, None)
 
 
 def test_workers_are_as_many_as_fit(machine):
     """Without wishes fewer workers than cores run where memory is short, and that is no news."""
     machine(16, 16 * GIB)
-    assert (3, 4 * GIB, "") == config.admit(None, None)
+    assert (3, 4 * GIB, "") == config.fit_to_machine(None, None)
 
 
 def test_workers_that_do_not_fit_are_fewer_and_it_is_said(machine):
     """Workers that were asked for and do not fit are lowered with a note that names both numbers."""
     machine(2, 16 * GIB)
-    workers, memory, note = config.admit(8, None)
+    workers, memory, note = config.fit_to_machine(8, None)
     assert (3, 4 * GIB) == (workers, memory)
     assert "3 workers instead of 8" in note
     assert "--memory" in note
@@ -184,13 +184,13 @@ def test_workers_that_do_not_fit_are_fewer_and_it_is_said(machine):
 def test_less_memory_lets_more_workers_in(machine):
     """Asking for less memory each admits as many workers as were asked for."""
     machine(2, 16 * GIB)
-    assert (8, GIB, "") == config.admit(8, GIB)
+    assert (8, GIB, "") == config.fit_to_machine(8, GIB)
 
 
 def test_a_small_machine_lowers_the_default_memory(machine):
     """Where the default limit does not fit even once, it is lowered for a single worker, and it is said."""
     machine(2, 2 * GIB)
-    workers, memory, note = config.admit(None, None)
+    workers, memory, note = config.fit_to_machine(None, None)
     assert 1 == workers
     assert GIB < memory < 2 * GIB
     assert "lowered" in note
@@ -200,17 +200,17 @@ def test_memory_that_was_asked_for_is_never_lowered(machine):
     """A limit that was asked for and does not fit even once is refused."""
     machine(2, 2 * GIB)
     with pytest.raises(UsageError, match=r"--memory asks for 4 GiB; at most 1\.8 GiB"):
-        config.admit(None, 4 * GIB)
+        config.fit_to_machine(None, 4 * GIB)
 
 
 def test_no_worker_is_refused(machine):
     """Less than one worker is a usage error."""
     machine(2, 16 * GIB)
     with pytest.raises(UsageError, match="--workers 0 is too few"):
-        config.admit(0, None)
+        config.fit_to_machine(0, None)
 
 
 def test_unknown_memory_admits_what_is_asked(machine):
     """Where the memory cannot be known, every wish is granted."""
     machine(2, None)
-    assert (8, 4 * GIB, "") == config.admit(8, None)
+    assert (8, 4 * GIB, "") == config.fit_to_machine(8, None)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from passcurve.interruption import minding_callbacks
+from passcurve.interruption import forward_lost_interrupts
 
 
 def run() -> None:
     """Entry point of the installed command."""
     try:
-        with minding_callbacks():
+        with forward_lost_interrupts():
             _run()
     except KeyboardInterrupt:
         sys.stderr.write("passcurve: interrupted\n")

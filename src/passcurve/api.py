@@ -12,7 +12,7 @@ from passcurve import __version__, config
 from passcurve.bench import prompts, resolve
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import ModelError, UsageError
-from passcurve.generation.engine import Asked
+from passcurve.generation.engine import GenerationRequest
 from passcurve.judging import run as pipeline
 from passcurve.judging.request import Progress, Request, Result
 from passcurve.models.function import Function
@@ -61,7 +61,7 @@ def evaluate(
     made = prompts.prompts(choose_problems(chosen, problems), style)
     decoding = Decoding(stop=tuple(stop))
     backend = Function(generate, many=batch > 0)
-    workers_admitted, memory_bytes, _ = config.admit(workers, None)
+    workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, None)
     is_async = inspect.iscoroutinefunction(generate) or inspect.iscoroutinefunction(getattr(generate, "__call__", None))  # noqa: B004 - an object may have an async call
     with nullcontext(str(run)) if run is not None else tempfile.TemporaryDirectory() as name:
         folder = Path(name) if run is not None else Path(name, "run")
@@ -77,7 +77,7 @@ def evaluate(
                 problems=problems,
                 extract=extract,
             ),
-            Asked(
+            GenerationRequest(
                 prompts=made,
                 n=n,
                 decoding=decoding,

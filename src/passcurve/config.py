@@ -38,7 +38,7 @@ DEFAULT_MEMORY_BYTES = 4 << 30
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(k|m|g|ki|mi|gi)?b?\s*", re.IGNORECASE)
 _THREADS, _ONE_THREAD = "OPENBLAS_NUM_THREADS", "1"
-OWN_BYTES = 512 << 20
+OWN_ADDRESS_SPACE_BYTES = 512 << 20
 """Of address space, for ourselves: numpy's library looks for it for ever where it gets too little."""
 _MEMORY_SHARE = 0.9
 _DIGITS = 15
@@ -64,7 +64,7 @@ def use_one_thread() -> None:
         os.environ[_THREADS] = _ONE_THREAD
 
 
-def environment_of_others() -> dict[str, str]:
+def original_environment() -> dict[str, str]:
     """Return the environment for a program of the user's: as it was when we were started."""
     return {name: value for name, value in os.environ.items() if (name, value) != (_THREADS, _ONE_THREAD)}
 
@@ -149,7 +149,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def memory_of_machine() -> int | None:
+def machine_memory_bytes() -> int | None:
     """Return the bytes of memory that this machine or container has, or None where that cannot be known."""
     found = []
     with contextlib.suppress(ValueError, OSError, AttributeError):
@@ -260,12 +260,12 @@ def _metric(part: str) -> Metric:
     return Metric(name=name, k=int(k) if k not in (None, "k") else None, share=share or "")
 
 
-def admit(workers: int | None, memory_bytes: int | None) -> tuple[int, int, str]:
+def fit_to_machine(workers: int | None, memory_bytes: int | None) -> tuple[int, int, str]:
     """Return (workers, memory_bytes, note) such that all workers at their limit fit into this machine.
 
     Raises UsageError when a limit that was asked for does not fit even once.
     """
-    total = memory_of_machine()
+    total = machine_memory_bytes()
     room = int(total * _MEMORY_SHARE) if total else None
     wanted = workers if workers is not None else cores()
     if wanted < 1:
@@ -277,10 +277,10 @@ def admit(workers: int | None, memory_bytes: int | None) -> tuple[int, int, str]
     elif room is not None and room < memory_bytes:
         raise UsageError(f"--memory asks for {_gib(memory_bytes)}; at most {_gib(room)} of this machine can be given")
     own, allowed = address_space()
-    if own is not None and own < OWN_BYTES:
+    if own is not None and own < OWN_ADDRESS_SPACE_BYTES:
         raise UsageError(
             f"this process may use {_gib(own)} of address space (ulimit -v); "
-            f"at least {_gib(OWN_BYTES)} is needed, whatever samples may use"
+            f"at least {_gib(OWN_ADDRESS_SPACE_BYTES)} is needed, whatever samples may use"
         )
     if allowed is not None and allowed < memory_bytes:
         raise UsageError(

@@ -18,7 +18,7 @@ _MOMENT_S = 0.01
 
 
 @contextmanager
-def minding_callbacks() -> Iterator[None]:
+def forward_lost_interrupts() -> Iterator[None]:
     """Interrupt the calling thread once more when a callback was interrupted, where it would be lost.
 
     The import system has such callbacks.

@@ -119,7 +119,7 @@ class Decoding(msgspec.Struct, frozen=True, kw_only=True):
     """Each sample has a seed of its own that follows from this one, the problem and its index."""
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class SampleRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a back end is asked at once: some samples of one problem."""
 
     prompt: Prompt
@@ -174,7 +174,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     decoding: Decoding
 
 
-class Generated(msgspec.Struct, frozen=True, kw_only=True):
+class GenerationProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far the generation is."""
 
     planned: int

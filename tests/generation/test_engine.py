@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from passcurve.generation.engine import FAILURES, QUEUE, Asked, Generating
+from passcurve.generation.engine import FAILURES, QUEUE, GenerationEngine, GenerationRequest
 from passcurve.models.backend import Settings
 from passcurve.models.command import Command
 from passcurve.models.function import Function
@@ -52,8 +52,8 @@ def generating(tmp_path):
             decoding=Decoding(),
         )
         store = Completions(tmp_path, SessionConfig(generation=generation, n=n, settings={}))
-        asked = Asked(prompts=PROMPTS, n=n, decoding=Decoding(), concurrency=concurrency, **more)
-        made.append(Generating(asked, store, backend))
+        asked = GenerationRequest(prompts=PROMPTS, n=n, decoding=Decoding(), concurrency=concurrency, **more)
+        made.append(GenerationEngine(asked, store, backend))
         made[-1].begin()
         return made[-1]
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from jailed import IS_ONE, LIMITS, MIB, ONE, Jailed, descendants, jail_at
 
-from passcurve.judging.plan import Plan
+from passcurve.judging.plan import CheckPlan
 from passcurve.types import Verdict
 
 pytestmark = pytest.mark.long
@@ -248,9 +248,9 @@ def test_hostile_arguments_handed_back(hostile: Jailed):
         + "def f(xs):\n    send(e({'value': 1, 'args': Raw(b'r' + e(0) + e(10 ** 12) + e(1))}))\n    time.sleep(60)\n"
     )
     test = "def check(candidate):\n    xs = [1]\n    assert candidate(xs) == 1\n    assert xs == [2]\n"
-    assert "crash" == check(hostile, program, test, plan=Plan(write_back=True)).status
+    assert "crash" == check(hostile, program, test, plan=CheckPlan(write_back=True)).status
     program = program.replace("Raw(b'r' + e(0) + e(10 ** 12) + e(1))", "(5, [2], [3])")
-    assert "failed" == check(hostile, program, test, plan=Plan(write_back=True)).status
+    assert "failed" == check(hostile, program, test, plan=CheckPlan(write_back=True)).status
 
 
 def test_memory_of_a_heavy_check_is_given_back(hostile: Jailed):

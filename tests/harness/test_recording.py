@@ -11,9 +11,12 @@ import pytest
 from jailed import LIMITS, Jailed
 
 from passcurve.harness import recording
+from passcurve.judging.attempts import is_conclusive, without_replay
 from passcurve.judging.calibration import Calibrations
-from passcurve.judging.plan import Plan, asked_one_by_one, job, settles
+from passcurve.judging.plan import CheckPlan, make_job
+from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import judge
+from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Problem, SampleKey
 
 CHECKS = {
@@ -87,14 +90,15 @@ def test_only_the_same_is_the_same(one, other):
     assert not recording.same((lambda: 1,), {}, call)
 
 
-def plan_of(jail: Jailed, problem: Problem) -> Plan:
+def plan_of(jail: Jailed, problem: Problem) -> CheckPlan:
     """Return the plan that calibration with the reference solution comes to."""
-    jobs = []
-    calibrations = Calibrations("auto", LIMITS, 0, jobs.append, jobs.append)
-    settled = calibrations.begin(problem)
-    while settled is None:
-        settled = calibrations.take(jail.run(jobs.pop(0)))
-    return settled.plan
+    scheduler: Scheduler[Job, Outcome] = Scheduler(jail.pool)
+    calibrations = Calibrations("auto", LIMITS, 0, scheduler)
+    calibration = calibrations.begin(problem)
+    while calibration is None:
+        for outcome in scheduler.run(1.0):
+            calibration = calibrations.take(outcome)
+    return calibration.plan
 
 
 def problem(body: str, reference: str = "    return x + 1\n", prompt: str = "def f(x):\n") -> Problem:
@@ -140,13 +144,13 @@ def test_the_same_verdict_one_by_one(jail: Jailed, what: str):
     plan = plan_of(jail, asked)
     assert 3 == len(recording.unpack(plan.calls))
     limits = msgspec.structs.replace(LIMITS, timeout_s=1.0)
-    wanted = job(asked, asked.prompt + completion, plan, limits, 0, 1)
+    wanted = make_job(asked, asked.prompt + completion, plan, limits, 0, 1)
     key = SampleKey(problem_id=asked.id, sample_index=0)
     verdicts = []
-    for each in (wanted, asked_one_by_one(wanted)):
+    for each in (wanted, without_replay(wanted)):
         outcome = jail.run(each)
         if each is wanted:
-            assert settled == settles(outcome), outcome
+            assert settled == is_conclusive(outcome), outcome
         verdicts.append(judge(key, each, outcome, "referee"))
     at_once, one_by_one = verdicts
     assert status == one_by_one.status
@@ -160,10 +164,10 @@ def test_a_call_that_was_not_recorded(jail: Jailed):
     asked = problem("assert candidate(1) == 2, candidate(9)\nassert candidate(2) == 3")
     plan = plan_of(jail, asked)
     assert 2 == len(recording.unpack(plan.calls))
-    wanted = job(asked, "def f(x):\n    return 10 * x\n", plan, LIMITS, 0, 1)
+    wanted = make_job(asked, "def f(x):\n    return 10 * x\n", plan, LIMITS, 0, 1)
     outcome = jail.run(wanted)
-    assert ("diverged", False) == (outcome.report["status"], settles(outcome))
-    verdict = judge(SampleKey(problem_id="R", sample_index=0), wanted, jail.run(asked_one_by_one(wanted)), "referee")
+    assert ("diverged", False) == (outcome.report["status"], is_conclusive(outcome))
+    verdict = judge(SampleKey(problem_id="R", sample_index=0), wanted, jail.run(without_replay(wanted)), "referee")
     assert ("failed", "AssertionError: 90") == (verdict.status, verdict.message)
 
 
@@ -183,7 +187,7 @@ def test_only_what_the_reference_is_asked_too(jail: Jailed, body: str, reference
     asked = problem(body, reference)
     plan = plan_of(jail, asked)
     assert ("referee", count) == (plan.mode, len(recording.unpack(plan.calls))), plan
-    wanted = job(asked, asked.prompt + reference, plan, LIMITS, 0, 1)
+    wanted = make_job(asked, asked.prompt + reference, plan, LIMITS, 0, 1)
     outcome = jail.run(wanted)
     assert "passed" == outcome.report["status"], outcome
 
@@ -193,13 +197,13 @@ def test_a_question_in_between(jail: Jailed):
     asked = problem("assert next(candidate(1)) == 1\nassert next(candidate(2)) == 2", "    yield x\n")
     plan = plan_of(jail, asked)
     assert 1 == len(recording.unpack(plan.calls))
-    assert "passed" == jail.run(job(asked, asked.prompt + "    yield x\n", plan, LIMITS, 0, 1)).report["status"]
+    assert "passed" == jail.run(make_job(asked, asked.prompt + "    yield x\n", plan, LIMITS, 0, 1)).report["status"]
     asked = problem("for i in range(3):\n    assert sum(candidate(i)) == 1", "    return [1]\n")
     plan = plan_of(jail, asked)
     assert 3 == len(recording.unpack(plan.calls))
-    wanted = job(asked, asked.prompt + "    yield 1\n", plan, LIMITS, 0, 1)
+    wanted = make_job(asked, asked.prompt + "    yield 1\n", plan, LIMITS, 0, 1)
     assert "diverged" == jail.run(wanted).report["status"]
-    assert "passed" == jail.run(asked_one_by_one(wanted)).report["status"]
+    assert "passed" == jail.run(without_replay(wanted)).report["status"]
 
 
 def test_nothing_of_what_is_right_goes_to_a_sample(jail: Jailed):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from jailed import IS_ONE, ONE, Jailed
 
-from passcurve.judging.plan import Plan
+from passcurve.judging.plan import CheckPlan
 from passcurve.types import Verdict
 
 
@@ -373,16 +373,16 @@ def test_arguments_changed_in_place(jail: Jailed):
     """What a sample does to its arguments reaches the tests when the plan says so, and only then."""
     program, test = MUTATED
     assert "failed" == jail.check(program, test).status
-    assert jail.check(program, test, plan=Plan(write_back=True)).passed
+    assert jail.check(program, test, plan=CheckPlan(write_back=True)).passed
     wrong = "def f(xs, d, s, b):\n    pass\n"
-    assert "failed" == jail.check(wrong, test, plan=Plan(write_back=True)).status
+    assert "failed" == jail.check(wrong, test, plan=CheckPlan(write_back=True)).status
 
 
 def test_arguments_that_the_sample_makes_up(jail: Jailed):
     """Arguments handed back are data too: a sample that answers with others of another type changes nothing."""
     program = "def f(xs):\n    xs.__init__([1, 2, 3])\n    return len(xs)\n"
     test = "def check(candidate):\n    xs = [0]\n    assert candidate(xs) == 3\n    assert xs == [1, 2, 3]\n"
-    assert jail.check(program, test, plan=Plan(write_back=True)).passed
+    assert jail.check(program, test, plan=CheckPlan(write_back=True)).passed
 
 
 def test_a_message_without_end(jail: Jailed):
@@ -404,7 +404,7 @@ def test_half_a_surrogate_pair(jail: Jailed, mode: str):
         "def f():\n    raise KeyError('\\udfff')\n",
     ):
         verdict = jail.check(
-            program, "def check(candidate):\n    x = candidate()\n    assert x == 1, x\n", plan=Plan(mode=mode)
+            program, "def check(candidate):\n    x = candidate()\n    assert x == 1, x\n", plan=CheckPlan(mode=mode)
         )
         assert "failed" == verdict.status, (program, verdict)
         str(verdict).encode("utf-8")

@@ -9,11 +9,11 @@ import pytest
 from jailed import ONE, Jailed
 
 from passcurve.harness.wire import encode
-from passcurve.judging.plan import Plan
+from passcurve.judging.plan import CheckPlan
 from passcurve.judging.verdict import judge
 from passcurve.types import SampleKey, Verdict
 
-SHARED = Plan(mode="shared")
+SHARED = CheckPlan(mode="shared")
 LIVE = "def check(candidate):\n    assert candidate().double() == 4\n"
 IS_ONE = "def check(candidate):\n    assert candidate() == 1\n"
 

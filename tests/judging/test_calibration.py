@@ -6,169 +6,174 @@ import msgspec
 import pytest
 from jailed import LIMITS, Jailed
 
-from passcurve.judging.calibration import Calibrations, Settled
-from passcurve.judging.scheduler import Local
+from passcurve.judging.calibration import Calibration, Calibrations
+from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import VACUOUS
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Problem
 
 
-class Calibration:
-    """Calibrates problems on the jail's pool and keeps what was run."""
+class Calibrator:
+    """Calibrates problems on the jail's pool and keeps the jobs that it ran."""
 
-    def __init__(self, jail: Jailed, wanted: str = "auto", timeout_s: float = 20.0) -> None:
-        self._local: Local[Job, Outcome] = Local(jail.pool)
+    def __init__(self, jail: Jailed, mode: str = "auto", timeout_s: float = 20.0) -> None:
+        self._scheduler: Scheduler[Job, Outcome] = Scheduler(jail.pool)
         limits = msgspec.structs.replace(LIMITS, timeout_s=timeout_s)
-        self.calibrations = Calibrations(wanted, limits, 0, self._put, self._local.put_last)
+        self.calibrations = Calibrations(mode, limits, 0, self)
         self.jobs: list[Job] = []
 
-    def _put(self, job: Job) -> None:
+    def put(self, job: Job, *, at_end: bool = False) -> None:
+        """Queue a job."""
         self.jobs.append(job)
-        self._local.put(job)
+        self._scheduler.put(job, at_end=at_end)
 
-    def settle(self, *problems: Problem) -> list[Settled]:
-        """Return what is settled of each problem, in their order."""
-        settled = {each.id: self.calibrations.begin(each) for each in problems}
-        while not self._local.empty:
-            for outcome in self._local.run(1.0):
+    def calibrate(self, *problems: Problem) -> list[Calibration]:
+        """Return the calibration of each problem, in their order."""
+        calibrations = {problem.id: self.calibrations.begin(problem) for problem in problems}
+        while not self._scheduler.is_empty:
+            for outcome in self._scheduler.run(1.0):
                 assert self.calibrations.owns(outcome)
-                if one := self.calibrations.take(outcome):
-                    assert settled[one.problem.id] is None
-                    settled[one.problem.id] = one
-        return [settled[each.id] for each in problems]
+                if calibration := self.calibrations.take(outcome):
+                    assert calibrations[calibration.problem.id] is None
+                    calibrations[calibration.problem.id] = calibration
+        return [calibrations[problem.id] for problem in problems]
 
 
-def problem(reference: str | None, test: str, prompt: str = "def f(*args):\n") -> Problem:
+def make_problem(reference: str | None, test: str, prompt: str = "def f(*args):\n") -> Problem:
     """Return a problem whose check has this body."""
     code = None if reference is None else f"    {reference}\n"
     test = f"def check(candidate):\n    {test}\n"
     return Problem(id=f"T/{hash((reference, test))}", prompt=prompt, entry_point="f", test=test, reference=code)
 
 
-def settle(jail: Jailed, one: Problem, wanted: str = "auto", timeout_s: float = 20.0) -> Settled:
+def calibrate(jail: Jailed, problem: Problem, mode: str = "auto", timeout_s: float = 20.0) -> Calibration:
     """Calibrate one problem."""
-    (settled,) = Calibration(jail, wanted, timeout_s).settle(one)
-    return settled
+    (calibration,) = Calibrator(jail, mode, timeout_s).calibrate(problem)
+    return calibration
 
 
-PLAIN = problem("return args[0] + 1", "assert candidate(1) == 2")
-IN_PLACE = problem("args[0].sort()", "xs = [2, 1]\n    candidate(xs)\n    assert xs == [1, 2]")
-LIVE = problem("return type('A', (), {'x': 5})()", "assert candidate().x == 5", "def f(*args):\n    '''An object.'''\n")
-WRONG = problem("return 3", "assert candidate(1) == 2")
-LOOPING = problem("while True: pass", "assert candidate(1) == 2")
-DYING = problem("import os; os._exit(3)", "assert candidate(1) == 2")
-VAIN = problem("return 1", "pass")
+PLAIN = make_problem("return args[0] + 1", "assert candidate(1) == 2")
+IN_PLACE = make_problem("args[0].sort()", "xs = [2, 1]\n    candidate(xs)\n    assert xs == [1, 2]")
+LIVE = make_problem(
+    "return type('A', (), {'x': 5})()", "assert candidate().x == 5", "def f(*args):\n    '''An object.'''\n"
+)
+WRONG = make_problem("return 3", "assert candidate(1) == 2")
+LOOPING = make_problem("while True: pass", "assert candidate(1) == 2")
+DYING = make_problem("import os; os._exit(3)", "assert candidate(1) == 2")
+VAIN = make_problem("return 1", "pass")
 
 
 def test_apart(jail: Jailed):
     """A reference solution that passes apart from the tests settles it at the first trial, without a note."""
-    calibration = Calibration(jail)
-    (settled,) = calibration.settle(PLAIN)
+    calibrator = Calibrator(jail)
+    (calibration,) = calibrator.calibrate(PLAIN)
     assert ("referee", False, False, "") == (
-        settled.plan.mode,
-        settled.plan.write_back,
-        settled.plan.fault,
-        settled.plan.note,
+        calibration.plan.mode,
+        calibration.plan.write_back,
+        calibration.plan.fault,
+        calibration.plan.note,
     )
-    assert settled.verdict.passed
-    assert 1 == len(calibration.jobs)
+    assert calibration.verdict.passed
+    assert 1 == len(calibrator.jobs)
 
 
 def test_written_back(jail: Jailed):
     """One that changes its arguments passes at the second, and the note says what is done."""
-    settled = settle(jail, IN_PLACE)
-    assert ("referee", True, False) == (settled.plan.mode, settled.plan.write_back, settled.plan.fault)
-    assert "handed back" in settled.plan.note
-    assert settled.verdict.passed
+    calibration = calibrate(jail, IN_PLACE)
+    assert ("referee", True, False) == (calibration.plan.mode, calibration.plan.write_back, calibration.plan.fault)
+    assert "handed back" in calibration.plan.note
+    assert calibration.verdict.passed
 
 
 def test_shared(jail: Jailed):
     """One that returns a live object passes at the third, and the note says what happens apart from the tests."""
-    calibration = Calibration(jail)
-    (settled,) = calibration.settle(LIVE)
-    assert ("shared", False, False) == (settled.plan.mode, settled.plan.write_back, settled.plan.fault)
-    assert "apart from the tests the reference solution failed (AttributeError" in settled.plan.note
-    assert settled.verdict.passed
-    assert 4 == len(calibration.jobs)
+    calibrator = Calibrator(jail)
+    (calibration,) = calibrator.calibrate(LIVE)
+    assert ("shared", False, False) == (calibration.plan.mode, calibration.plan.write_back, calibration.plan.fault)
+    assert "does not pass: failed (AttributeError" in calibration.plan.note
+    assert calibration.verdict.passed
+    assert 4 == len(calibrator.jobs)
 
 
 def test_wrong_everywhere(jail: Jailed):
     """One that fails in every way is the benchmark's fault, with the verdict of the first way."""
-    settled = settle(jail, WRONG)
-    assert ("referee", True, "failed") == (settled.plan.mode, settled.plan.fault, settled.verdict.status)
-    assert "the reference solution does not pass: failed (AssertionError)" == settled.plan.note
+    calibration = calibrate(jail, WRONG)
+    assert ("referee", True, "failed") == (calibration.plan.mode, calibration.plan.fault, calibration.verdict.status)
+    assert "the reference solution does not pass: failed (AssertionError)" == calibration.plan.note
 
 
-@pytest.mark.parametrize(("one", "status"), [(LOOPING, "timeout"), (DYING, "crash")])
-def test_broken(jail: Jailed, one: Problem, status: str):
+@pytest.mark.parametrize(("problem", "status"), [(LOOPING, "timeout"), (DYING, "crash")])
+def test_broken(jail: Jailed, problem: Problem, status: str):
     """One that loops or dies is a fault to be shown and no reason for shared mode: nothing else is tried."""
-    calibration = Calibration(jail, timeout_s=0.5 if one is LOOPING else 20.0)
-    (settled,) = calibration.settle(one)
-    assert ("referee", True, status) == (settled.plan.mode, settled.plan.fault, settled.verdict.status)
-    assert {"passcurve.harness.sample"} == {job.role for job in calibration.jobs}
-    assert 1 == len(calibration.jobs)
+    calibrator = Calibrator(jail, timeout_s=0.5 if problem is LOOPING else 20.0)
+    (calibration,) = calibrator.calibrate(problem)
+    assert ("referee", True, status) == (calibration.plan.mode, calibration.plan.fault, calibration.verdict.status)
+    assert {"passcurve.harness.sample"} == {job.role for job in calibrator.jobs}
+    assert 1 == len(calibrator.jobs)
 
 
 def test_without_a_reference(jail: Jailed):
-    """A problem without a reference solution is settled at once, apart, and says so."""
-    calibration = Calibration(jail)
-    (settled,) = calibration.settle(problem(None, "assert candidate(1) == 2"))
-    assert ("referee", False, None) == (settled.plan.mode, settled.plan.fault, settled.verdict)
-    assert "no reference solution" in settled.plan.note
-    assert [] == calibration.jobs
+    """A problem without a reference solution is calibration at once, apart, and says so."""
+    calibrator = Calibrator(jail)
+    (calibration,) = calibrator.calibrate(make_problem(None, "assert candidate(1) == 2"))
+    assert ("referee", False, None) == (calibration.plan.mode, calibration.plan.fault, calibration.verdict)
+    assert "no reference solution" in calibration.plan.note
+    assert [] == calibrator.jobs
 
 
 def test_vacuous(jail: Jailed):
     """Tests that call nothing are a fault, though shared mode by itself would let everybody pass."""
-    settled = settle(jail, VAIN)
-    assert ("referee", True) == (settled.plan.mode, settled.plan.fault)
-    assert VACUOUS in settled.plan.note
-    asked = settle(jail, VAIN, "shared")
-    assert ("shared", True) == (asked.plan.mode, asked.plan.fault)
-    assert VACUOUS in asked.plan.note
+    calibration = calibrate(jail, VAIN)
+    assert ("referee", True) == (calibration.plan.mode, calibration.plan.fault)
+    assert VACUOUS in calibration.plan.note
+    calibration = calibrate(jail, VAIN, "shared")
+    assert ("shared", True) == (calibration.plan.mode, calibration.plan.fault)
+    assert VACUOUS in calibration.plan.note
 
 
 def test_vacuous_without_a_reference(jail: Jailed):
     """Where shared mode is demanded for a problem without a reference solution, its tests are tried all the same."""
-    settled = settle(jail, problem(None, "pass"), "shared")
-    assert ("shared", True, VACUOUS) == (settled.plan.mode, settled.plan.fault, settled.plan.note)
-    settled = settle(jail, problem(None, "assert candidate(1) == 2"), "shared")
-    assert ("shared", False, None) == (settled.plan.mode, settled.plan.fault, settled.verdict)
-    assert "no reference solution" in settled.plan.note
+    calibration = calibrate(jail, make_problem(None, "pass"), "shared")
+    assert ("shared", True, VACUOUS) == (calibration.plan.mode, calibration.plan.fault, calibration.plan.note)
+    calibration = calibrate(jail, make_problem(None, "assert candidate(1) == 2"), "shared")
+    assert ("shared", False, None) == (calibration.plan.mode, calibration.plan.fault, calibration.verdict)
+    assert "no reference solution" in calibration.plan.note
 
 
 def test_tests_that_let_an_error_pass(jail: Jailed):
     """Tests that a function which can only raise would pass are vacuous in shared mode."""
-    one = problem("return 1", "try:\n        candidate(1)\n    except Exception:\n        pass")
-    assert settle(jail, one, "shared").plan.fault
+    problem = make_problem("return 1", "try:\n        candidate(1)\n    except Exception:\n        pass")
+    assert calibrate(jail, problem, "shared").plan.fault
 
 
 def test_only_what_is_wanted(jail: Jailed):
     """Where referee mode is demanded shared mode is not tried, and the other way round."""
-    settled = settle(jail, LIVE, "referee")
-    assert ("referee", True) == (settled.plan.mode, settled.plan.fault)
-    calibration = Calibration(jail, "shared")
-    (settled,) = calibration.settle(PLAIN)
-    assert ("shared", False) == (settled.plan.mode, settled.plan.fault)
-    assert {"passcurve.harness.shared"} == {job.role for job in calibration.jobs}
+    calibration = calibrate(jail, LIVE, "referee")
+    assert ("referee", True) == (calibration.plan.mode, calibration.plan.fault)
+    calibrator = Calibrator(jail, "shared")
+    (calibration,) = calibrator.calibrate(PLAIN)
+    assert ("shared", False) == (calibration.plan.mode, calibration.plan.fault)
+    assert {"passcurve.harness.shared"} == {job.role for job in calibrator.jobs}
 
 
 def test_tests_that_do_not_compile(jail: Jailed):
     """Tests that are no Python are a fault."""
-    one = msgspec.structs.replace(PLAIN, id="T/none", test="def check(:\n")
-    assert settle(jail, one).plan.fault
+    problem = msgspec.structs.replace(PLAIN, id="T/none", test="def check(:\n")
+    assert calibrate(jail, problem).plan.fault
 
 
 def test_many_at_once(jail: Jailed):
     """Problems that are calibrated together do not take each other's verdicts."""
     problems = [PLAIN, WRONG, LIVE, IN_PLACE, VAIN]
-    settled = Calibration(jail).settle(*problems)
-    assert problems == [each.problem for each in settled]
-    assert [False, True, False, False, True] == [each.plan.fault for each in settled]
-    assert ["referee", "referee", "shared", "referee", "referee"] == [each.plan.mode for each in settled]
-    assert [False, False, False, True, False] == [each.plan.write_back for each in settled]
+    calibrations = Calibrator(jail).calibrate(*problems)
+    assert problems == [calibration.problem for calibration in calibrations]
+    assert [False, True, False, False, True] == [calibration.plan.fault for calibration in calibrations]
+    assert ["referee", "referee", "shared", "referee", "referee"] == [
+        calibration.plan.mode for calibration in calibrations
+    ]
+    assert [False, False, False, True, False] == [calibration.plan.write_back for calibration in calibrations]
 
 
 def test_the_same_plan_twice(jail: Jailed):
     """Calibration says the same each time."""
-    assert settle(jail, LIVE).plan == settle(jail, LIVE).plan
+    assert calibrate(jail, LIVE).plan == calibrate(jail, LIVE).plan

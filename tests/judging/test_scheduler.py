@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passcurve.judging.scheduler import TOGETHER, Local
+from passcurve.judging.scheduler import MAX_BATCH, Scheduler
 
 
 class Slots:
@@ -51,41 +51,41 @@ class Slots:
         return [item for _, item in ended]
 
 
-def run_all(local: Local[str, str]) -> list[str]:
+def run_all(scheduler: Scheduler[str, str]) -> list[str]:
     """Run until nothing is left; return the items in the order in which they ended."""
     ended: list[str] = []
     for _ in range(10_000):
-        if local.empty:
+        if scheduler.is_empty:
             return ended
-        ended += local.run(0.0)
+        ended += scheduler.run(0.0)
     raise AssertionError("it never got empty")
 
 
-def put(local: Local[str, str], *items: str) -> None:
+def put(scheduler: Scheduler[str, str], *items: str) -> None:
     """Queue items that may run beside others."""
     for item in items:
-        local.put(item)
+        scheduler.put(item)
 
 
 def test_the_order():
     """What came first is started first."""
     slots = Slots(2)
-    local: Local[str, str] = Local(slots)
-    put(local, "a", "b", "c", "d", "e")
-    run_all(local)
+    scheduler: Scheduler[str, str] = Scheduler(slots)
+    put(scheduler, "a", "b", "c", "d", "e")
+    run_all(scheduler)
     assert ["a", "b", "c", "d", "e"] == slots.started
 
 
 def test_last_items_wait():
     """What is queued for the end starts when nothing of the first kind is queued or running."""
     slots = Slots(2)
-    local: Local[str, str] = Local(slots)
-    local.put_last("last:1")
-    put(local, "a:1", "a:2", "a:3")
+    scheduler: Scheduler[str, str] = Scheduler(slots)
+    scheduler.put("last:1", at_end=True)
+    put(scheduler, "a:1", "a:2", "a:3")
     slots.to_finish = 1
-    while not local.empty:
+    while not scheduler.is_empty:
         before, started = set(slots.under_way), set(slots.started)
-        local.run(0.0)
+        scheduler.run(0.0)
         if "last:1" in set(slots.started) - started:
             assert set() == before
     assert "last:1" == slots.started[-1]
@@ -94,85 +94,85 @@ def test_last_items_wait():
 def test_first_items_go_before_last_ones_again():
     """An item of the first kind that comes while last ones run is the next when they have ended."""
     slots = Slots(2, cores=1)
-    local: Local[str, str] = Local(slots)
-    local.put_last("last:1")
-    local.put_last("last:2")
+    scheduler: Scheduler[str, str] = Scheduler(slots)
+    scheduler.put("last:1", at_end=True)
+    scheduler.put("last:2", at_end=True)
     slots.to_finish = 0
-    local.run(0.0)
-    put(local, "a:1")
-    local.run(0.0)
+    scheduler.run(0.0)
+    put(scheduler, "a:1")
+    scheduler.run(0.0)
     assert ["last:1"] == slots.started, "a first item started beside one that runs alone"
     slots.to_finish = None
-    assert ["last:1", "a:1", "last:2"] == run_all(local)
+    assert ["last:1", "a:1", "last:2"] == run_all(scheduler)
 
 
 def test_first_items_do_not_wait_for_all_last_ones():
     """While one of those that run alone has ended and another runs on, no further one starts before what has come."""
     slots = Slots(2)
-    local: Local[str, str] = Local(slots)
+    scheduler: Scheduler[str, str] = Scheduler(slots)
     for number in range(4):
-        local.put_last(f"last:{number}")
+        scheduler.put(f"last:{number}", at_end=True)
     slots.to_finish = 1
-    assert ["last:0"] == list(local.run(0.0))
-    put(local, "a:1")
+    assert ["last:0"] == list(scheduler.run(0.0))
+    put(scheduler, "a:1")
     slots.to_finish = None
-    assert ["last:1", "a:1", "last:2", "last:3"] == run_all(local)
+    assert ["last:1", "a:1", "last:2", "last:3"] == run_all(scheduler)
 
 
 def test_last_items_go_alone():
     """A slot takes several items of the first kind at once, and one that runs alone by itself."""
     slots = Slots(1)
-    local: Local[str, str] = Local(slots)
-    put(local, "a", "b", "c")
-    local.put_last("last:1")
-    local.put_last("last:2")
-    run_all(local)
+    scheduler: Scheduler[str, str] = Scheduler(slots)
+    put(scheduler, "a", "b", "c")
+    scheduler.put("last:1", at_end=True)
+    scheduler.put("last:2", at_end=True)
+    run_all(scheduler)
     assert [("a", "b", "c"), ("last:1",), ("last:2",)] == slots.pieces
 
 
 def test_no_slot_takes_more_than_its_share():
     """What is queued is shared among the slots that are idle, and none takes more at once than is good for the end."""
     slots = Slots(2)
-    local: Local[str, str] = Local(slots)
-    put(local, *(f"a:{number}" for number in range(7)))
-    run_all(local)
+    scheduler: Scheduler[str, str] = Scheduler(slots)
+    put(scheduler, *(f"a:{number}" for number in range(7)))
+    run_all(scheduler)
     assert [4, 3] == [len(piece) for piece in slots.pieces]
-    put(local, *(f"a:{number}" for number in range(100)))
-    run_all(local)
-    assert TOGETHER == max(len(piece) for piece in slots.pieces)
+    put(scheduler, *(f"a:{number}" for number in range(100)))
+    run_all(scheduler)
+    assert MAX_BATCH == max(len(piece) for piece in slots.pieces)
     assert [f"a:{number}" for number in range(100)] == [item for piece in slots.pieces[2:] for item in piece]
 
 
 def test_one_to_a_core():
     """With more slots than cores, items for the end run on as many slots as there are cores."""
     slots = Slots(6, cores=2)
-    local: Local[str, str] = Local(slots)
+    scheduler: Scheduler[str, str] = Scheduler(slots)
     for number in range(5):
-        local.put_last(f"last:{number}")
+        scheduler.put(f"last:{number}", at_end=True)
     slots.to_finish = 0
-    local.run(0.0)
+    scheduler.run(0.0)
     assert {0, 1} == set(slots.running)
     slots.to_finish = None
-    assert 5 == len(run_all(local))
+    assert 5 == len(run_all(scheduler))
     assert 2 == slots.most
 
 
 def test_the_last_ask_for_quiet_slots():
     """Slots that are still cleaning up serve items of the first kind and not those that run alone."""
     slots = Slots(1)
-    local: Local[str, str] = Local(slots)
-    put(local, "a:1")
-    local.put_last("last:1")
-    run_all(local)
+    scheduler: Scheduler[str, str] = Scheduler(slots)
+    put(scheduler, "a:1")
+    scheduler.put("last:1", at_end=True)
+    run_all(scheduler)
     assert [False, True] == slots.quiet
 
 
 def test_first_items_use_every_slot():
     """Items of the first kind use all slots, also more than there are cores."""
     slots = Slots(6, cores=2)
-    local: Local[str, str] = Local(slots)
-    put(local, *map(str, range(60)))
-    run_all(local)
+    scheduler: Scheduler[str, str] = Scheduler(slots)
+    put(scheduler, *map(str, range(60)))
+    run_all(scheduler)
     assert 6 == slots.most
 
 
@@ -180,27 +180,27 @@ def test_waiting_and_empty():
     """What is queued is counted, and nothing is empty while something runs."""
     slots = Slots(1)
     slots.to_finish = 0
-    local: Local[str, str] = Local(slots)
-    assert local.empty
-    put(local, "a:1", "b:1")
-    local.put_last("last:1")
-    assert (2, False) == (local.waiting, local.empty)
-    local.run(0.0)
-    assert (0, False) == (local.waiting, local.empty)
+    scheduler: Scheduler[str, str] = Scheduler(slots)
+    assert scheduler.is_empty
+    put(scheduler, "a:1", "b:1")
+    scheduler.put("last:1", at_end=True)
+    assert (2, False) == (scheduler.waiting, scheduler.is_empty)
+    scheduler.run(0.0)
+    assert (0, False) == (scheduler.waiting, scheduler.is_empty)
     slots.to_finish = None
-    run_all(local)
-    assert (0, True) == (local.waiting, local.empty)
+    run_all(scheduler)
+    assert (0, True) == (scheduler.waiting, scheduler.is_empty)
 
 
 def test_items_put_while_running():
     """An item that is queued again when it ends is run again."""
     slots = Slots(1)
-    local: Local[str, str] = Local(slots)
-    put(local, "a:1")
-    assert ["a:1"] == list(local.run(0.0))
-    local.put_last("a:1 again")
-    put(local, "b:1")
-    assert ["b:1", "a:1 again"] == run_all(local)
+    scheduler: Scheduler[str, str] = Scheduler(slots)
+    put(scheduler, "a:1")
+    assert ["a:1"] == list(scheduler.run(0.0))
+    scheduler.put("a:1 again", at_end=True)
+    put(scheduler, "b:1")
+    assert ["b:1", "a:1 again"] == run_all(scheduler)
 
 
 @settings(max_examples=150, deadline=None)
@@ -209,10 +209,10 @@ def test_nothing_is_lost_or_run_twice(items: list[bool], count: int, cores: int,
     """Whatever is queued ends exactly once, never more at a time than there are slots."""
     slots = Slots(count, cores)
     slots.to_finish = ending
-    local: Local[str, str] = Local(slots)
+    scheduler: Scheduler[str, str] = Scheduler(slots)
     for number, last in enumerate(items):
-        (local.put_last if last else local.put)(str(number))
-    assert sorted(map(str, range(len(items)))) == sorted(run_all(local))
+        scheduler.put(str(number), at_end=last)
+    assert sorted(map(str, range(len(items)))) == sorted(run_all(scheduler))
     assert slots.most <= count
     kinds = [items[int(item)] for item in slots.started]
     assert sorted(kinds) == kinds

@@ -7,16 +7,17 @@ import signal
 import msgspec
 import pytest
 
-from passcurve.judging.plan import Plan, job
-from passcurve.judging.verdict import MESSAGE_CHARACTERS, judge, needs_second_run
+from passcurve.judging.attempts import needs_retry
+from passcurve.judging.plan import CheckPlan, make_job
+from passcurve.judging.verdict import MESSAGE_CHARACTERS, judge
 from passcurve.sandbox.job import Outcome
 from passcurve.types import Call, Limits, Problem, SampleKey
 
 KEY = SampleKey(problem_id="T/1", sample_index=2)
 PROBLEM = Problem(id="T/1", prompt="", entry_point="f", test="")
 LIMITS = Limits(timeout_s=3.0, memory_bytes=1000)
-APART = job(PROBLEM, "", Plan(), LIMITS, 0, 1)
-SHARED = job(PROBLEM, "", Plan(mode="shared"), LIMITS, 0, 1)
+APART = make_job(PROBLEM, "", CheckPlan(), LIMITS, 0, 1)
+SHARED = make_job(PROBLEM, "", CheckPlan(mode="shared"), LIMITS, 0, 1)
 
 
 def outcome(ended: str = "report", report: dict | None = None, **facts) -> Outcome:
@@ -120,7 +121,7 @@ def test_nearly_passed(status: object):
 def test_a_pass_without_the_token(token: object):
     """In shared mode a pass without the token of this very job is a crash."""
     assert "token" not in APART.setup
-    other = job(PROBLEM, "", Plan(mode="shared"), LIMITS, 0, 1).setup["token"]
+    other = make_job(PROBLEM, "", CheckPlan(mode="shared"), LIMITS, 0, 1).setup["token"]
     for said in (reported("passed"), reported("passed", token=token), reported("passed", token=other)):
         verdict = judge(KEY, SHARED, said, "shared")
         assert "crash" == verdict.status
@@ -194,7 +195,7 @@ def test_strange_reports(part: str, status: str):
     for value in [*STRANGE, (10**5000, 10**5000), [[10**5000] * 2]]:
         facts = outcome(report={"status": status, part: value})
         assert not judge(KEY, SHARED, facts, "shared").passed
-        needs_second_run(facts)
+        needs_retry(facts)
 
 
 @pytest.mark.parametrize(
@@ -214,4 +215,4 @@ def test_strange_reports(part: str, status: str):
 )
 def test_who_deserves_another_run(facts: Outcome, again: bool):
     """What could be our doing is run once more; what a sample did is not."""
-    assert again == needs_second_run(facts)
+    assert again == needs_retry(facts)

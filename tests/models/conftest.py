@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from passcurve.types import Decoding, Order, Prompt
+from passcurve.types import Decoding, Prompt, SampleRequest
 
 TOO_LONG = (
     "This model's maximum context length is 256 tokens. However, you requested 300 tokens. Please reduce the length."
@@ -212,11 +212,11 @@ def llama() -> Path:
 
 
 @pytest.fixture
-def order() -> Callable[..., Order]:
+def order() -> Callable[..., SampleRequest]:
     """Return how to ask for some samples of one problem."""
 
-    def make(*indices: int, problem: str = "p/0", text: str = "def f():\n", **decoding: Any) -> Order:
+    def make(*indices: int, problem: str = "p/0", text: str = "def f():\n", **decoding: Any) -> SampleRequest:
         prompt = Prompt(problem_id=problem, text=text, stub=text, reference="    return 1\n")
-        return Order(prompt=prompt, decoding=Decoding(**decoding), indices=indices or (0,))
+        return SampleRequest(prompt=prompt, decoding=Decoding(**decoding), indices=indices or (0,))
 
     return make

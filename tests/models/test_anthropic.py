@@ -7,7 +7,7 @@ import pytest
 from passcurve.errors import ModelError, RefusedError, TooLongError
 from passcurve.models.anthropic import Anthropic
 from passcurve.models.backend import Settings
-from passcurve.types import Decoding, Message, Order, Prompt
+from passcurve.types import Decoding, Message, Prompt, SampleRequest
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def conversation():
     def make(*indices, system="", **decoding):
         first = (Message(role="system", content=system),) if system else ()
         prompt = Prompt(problem_id="p/0", messages=(*first, Message(role="user", content="write f")), stub="")
-        return Order(prompt=prompt, decoding=Decoding(**decoding), indices=indices or (0,))
+        return SampleRequest(prompt=prompt, decoding=Decoding(**decoding), indices=indices or (0,))
 
     return make
 

@@ -14,7 +14,7 @@ from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError
 from passcurve.models.backend import Settings
 from passcurve.models.hf import HuggingFace
 from passcurve.models.sampling import continued
-from passcurve.types import Decoding, Message, Order, Prompt
+from passcurve.types import Decoding, Message, Prompt, SampleRequest
 
 pytestmark = [pytest.mark.hf, pytest.mark.filterwarnings("default")]
 
@@ -53,7 +53,7 @@ def ask(backend, count=4, prompt=0, *, together=True, **decoding):
     return [
         reply
         for indices in orders
-        for reply in backend.generate(Order(prompt=shown, decoding=decoding, indices=indices))
+        for reply in backend.generate(SampleRequest(prompt=shown, decoding=decoding, indices=indices))
     ]
 
 
@@ -118,7 +118,7 @@ def test_draws_have_the_chances_of_the_model(llama, loaded):
     shown = Prompt(problem_id="p", text=PROMPTS[0] + "    return", stub="")
     decoding = Decoding(temperature=1.5, top_p=top, max_tokens=1, seed=3)
     backend = loaded(llama, batch="500")
-    drawn = texts(backend.generate(Order(prompt=shown, decoding=decoding, indices=tuple(range(2000)))))
+    drawn = texts(backend.generate(SampleRequest(prompt=shown, decoding=decoding, indices=tuple(range(2000)))))
     assert set(drawn) <= set(expected)
     counts = [drawn.count(text) for text in expected]
     assert 2000 == sum(counts)
@@ -167,7 +167,7 @@ def test_a_conversation(llama, loaded):
     """Messages go through the model's own template, which is part of its identity."""
     backend = loaded(llama, style="chat")
     messages = (Message(role="user", content=tiny_models.BOS + PROMPTS[0]),)
-    order = Order(
+    order = SampleRequest(
         prompt=Prompt(problem_id="p", messages=messages, stub=""),
         decoding=Decoding(temperature=0.0, max_tokens=16),
         indices=(0,),

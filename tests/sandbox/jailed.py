@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from passcurve.errors import IsolationError
-from passcurve.judging.plan import REFEREE_ROLE, Plan, job
+from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
 from passcurve.judging.verdict import judge
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
@@ -86,14 +86,14 @@ class Jailed:
                 if zygote._folder and Path(zygote._folder).exists():
                     subprocess.run(["rm", "-rf", zygote._folder], check=False)
 
-    def job(
+    def make_job(
         self,
         program: str,
         test: str = SHOW,
         *,
         prompt: str = "",
         name: str = "f",
-        plan: Plan = Plan(),  # noqa: B008 - frozen
+        plan: CheckPlan = CheckPlan(),  # noqa: B008 - frozen
         limits: Limits | None = None,
         problem_id: str = "",
         reuse: bool = True,
@@ -102,7 +102,7 @@ class Jailed:
         problem = Problem(
             id=problem_id or f"T/{hash((test, prompt, name))}", prompt=prompt, entry_point=name, test=test
         )
-        wanted = job(problem, program, plan, limits or self.limits, 0, next(self._tags))
+        wanted = make_job(problem, program, plan, limits or self.limits, 0, next(self._tags))
         return msgspec.structs.replace(wanted, reuse=wanted.reuse and reuse)
 
     def run(self, wanted: Job) -> Outcome:
@@ -122,7 +122,7 @@ class Jailed:
     def check(self, program: str, test: str, **options: Any) -> Verdict:
         """Return the verdict on a program."""
         wanted = self.job(program, test, **options)
-        mode = options.get("plan", Plan()).mode
+        mode = options.get("plan", CheckPlan()).mode
         return judge(SampleKey(problem_id="T", sample_index=0), wanted, self.run(wanted), mode)
 
     def value(self, program: str, **options: Any) -> Any:

@@ -14,7 +14,7 @@ import pytest
 from jailed import IS_ONE, LIMITS, MIB, ONE, Jailed, census, jail_at
 
 import passcurve
-from passcurve.judging.plan import Plan
+from passcurve.judging.plan import CheckPlan
 from passcurve.sandbox.layers.seccomp import SAMPLE_CALLS
 from passcurve.sandbox.layers.syscalls import numbers
 
@@ -784,8 +784,8 @@ def test_numpy_is_loaded_behind_the_walls(jail: Jailed):
     assert not jail.value("import sys\ndef f():\n    return 'numpy' in sys.modules\n")
 
 
-@pytest.mark.parametrize("plan", [Plan(), Plan(mode="shared")], ids=["referee", "shared"])
-def test_shared_programs_stand_behind_the_same_walls(jail: Jailed, plan: Plan, canary: Path):
+@pytest.mark.parametrize("plan", [CheckPlan(), CheckPlan(mode="shared")], ids=["referee", "shared"])
+def test_shared_programs_stand_behind_the_same_walls(jail: Jailed, plan: CheckPlan, canary: Path):
     """A program that shares its process with the tests reaches no more of the host than one apart from them."""
     source = (
         "import os\n"

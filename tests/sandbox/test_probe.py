@@ -287,7 +287,7 @@ def test_an_unbroken_copy_stands(commons: Path):
 KILL = """
 import json, os, sys
 from contextlib import closing
-from passcurve.judging.plan import REFEREE_ROLE, Plan, job
+from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
 from passcurve.sandbox import probe, toolchain
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.forkserver_client import ForkServers

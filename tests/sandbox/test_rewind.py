@@ -18,7 +18,7 @@ from jailed import LIMITS as LONG
 
 import passcurve
 from passcurve.errors import IsolationError
-from passcurve.judging.plan import REFEREE_ROLE, Plan, job
+from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
 from passcurve.sandbox import forkserver_client
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
@@ -52,11 +52,11 @@ class Rewound:
         self.pool.close()
         self.fork_servers.close()
 
-    def job(self, program: str, test: str) -> Job:
+    def make_job(self, program: str, test: str) -> Job:
         """Return a job that a pair takes."""
         self._tag += 1
         problem = Problem(id=f"T/{test}", prompt="", entry_point="f", test=test)
-        return job(problem, program, Plan(), LIMITS, 0, self._tag)
+        return make_job(problem, program, CheckPlan(), LIMITS, 0, self._tag)
 
     def status(self, program: str, test: str = IS_ONE) -> str:
         """Return what the report on a program says."""

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from jailed import IS_ONE, LIMITS, ONE, Jailed, Process, census, descendants, jail_at, need, until
 
-from passcurve.judging.verdict import needs_second_run
+from passcurve.judging.attempts import needs_retry
 from passcurve.sandbox import exit_status
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, KilledError
 from passcurve.sandbox.worker import DEATH_S
@@ -100,7 +100,7 @@ def test_a_zygote_is_killed(jail: Jailed, victim: str):
     outcome = jail.end()
     assert "fault" == outcome.ended
     assert "zygote ended" in outcome.fault
-    assert needs_second_run(outcome)
+    assert needs_retry(outcome)
     assert jail.check(ONE, IS_ONE).passed
 
 
@@ -120,7 +120,7 @@ def test_the_tests_process_is_killed(jail: Jailed):
     os.kill(child(jail, "referee").pid, signal.SIGKILL)
     outcome = jail.end()
     assert "the tests' process died" == outcome.doubt
-    assert needs_second_run(outcome)
+    assert needs_retry(outcome)
     assert jail.check(ONE, IS_ONE).passed
 
 
@@ -167,7 +167,7 @@ def test_the_sample_is_killed_by_nobody_we_know(jail: Jailed):
         outcome = jail.end()
         assert signal.SIGKILL == outcome.signal
         assert "SIGKILL" in outcome.doubt
-        assert needs_second_run(outcome)
+        assert needs_retry(outcome)
     assert jail.check(ONE, IS_ONE).passed
 
 
@@ -199,7 +199,7 @@ def test_a_new_order_before_the_last_child_is_reaped(jail: Jailed):
         until(lambda dying=dying: not dying.alive, "the death of the child")
         jail.pool.wait(0.1)
         os.kill(forks.pid, signal.SIGCONT)
-        assert needs_second_run(jail.end())
+        assert needs_retry(jail.end())
         for key in ("second", "third", "fourth"):
             outcome = jail.run(jail.job(ONE, IS_ONE, problem_id=key, limits=limits, reuse=False))
             assert ("report", "passed") == (outcome.ended, (outcome.report or {}).get("status")), outcome
@@ -385,7 +385,7 @@ def test_tests_that_write_reports_of_their_own(jail: Jailed, name: str):
     )
     outcome = jail.run(jail.job(ONE, test))
     assert outcome.garbage
-    assert needs_second_run(outcome)
+    assert needs_retry(outcome)
     assert jail.check(ONE, IS_ONE).passed
 
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from passcurve.judging import plan as language
-from passcurve.judging.calibration import Calibrations, Settled
-from passcurve.judging.scheduler import Local
+from passcurve.judging.calibration import Calibration, Calibrations
+from passcurve.judging.plan import REFEREE_ROLE
+from passcurve.judging.scheduler import Scheduler
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.forkserver_client import ForkServers
@@ -44,23 +44,23 @@ def check(
 ) -> tuple[Checked, ...]:
     """Run every reference solution; say in which mode each problem is judged and what is wrong with it."""
     toolchain = tools.find(python, packages, (*tools.OPTIONAL, *benchmark.packages))
-    settled: dict[str, Settled] = {}
-    with closing(ForkServers(toolchain, language.REFEREE_ROLE)) as fork_servers:
+    settled: dict[str, Calibration] = {}
+    with closing(ForkServers(toolchain, REFEREE_ROLE)) as fork_servers:
         found = isolation.find(level, toolchain, limits, fork_servers.samples)
         with Pool(workers, found, toolchain, limits, fork_servers) as pool:
-            local: Local[Job, Outcome] = Local(pool)
-            calibrations = Calibrations(wanted, limits, 0, local.put, local.put_last)
+            scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
+            calibrations = Calibrations(wanted, limits, 0, scheduler)
             for problem in benchmark.problems:
                 if at_once := calibrations.begin(problem):
                     settled[problem.id] = at_once
-            while not local.empty:
-                for outcome in local.run(_TICK_S):
+            while not scheduler.is_empty:
+                for outcome in scheduler.run(_TICK_S):
                     if one := calibrations.take(outcome):
                         settled[one.problem.id] = one
     return tuple(_checked(settled[problem.id]) for problem in benchmark.problems)
 
 
-def _checked(settled: Settled) -> Checked:
+def _checked(settled: Calibration) -> Checked:
     verdict = settled.verdict
     return Checked(
         problem_id=settled.problem.id,

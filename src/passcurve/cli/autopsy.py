@@ -57,7 +57,7 @@ def autopsy(
         if header is not None and header.extract not in chosen[:1] and not policies:
             # The run's own policy is what the others are held against.
             chosen = tuple(dict.fromkeys((header.extract, *chosen)))
-        workers_admitted, memory_bytes, note = config.admit(workers, _memory(memory, header))
+        workers_admitted, memory_bytes, note = config.fit_to_machine(workers, _memory(memory, header))
         if note:
             warn(f"{note}")
         limits = header.limits if header is not None else Limits()

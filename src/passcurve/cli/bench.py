@@ -60,7 +60,7 @@ def check(
 ) -> None:
     """Run every reference solution: in which mode each problem is judged, and what is wrong with the benchmark."""
     with handle_errors(as_json):
-        workers_admitted, memory_bytes, _ = config.admit(workers, None)
+        workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, None)
         found = resolve.load(name, config.cache_dir())
         from passcurve.analysis import bench_check
         from passcurve.report.terminal import printable

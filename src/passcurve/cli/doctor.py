@@ -40,7 +40,7 @@ def doctor(
 
         limits = Limits()
         tools = toolchain.find(python, (), toolchain.OPTIONAL)
-        workers, memory_bytes, note = config.admit(None, None)
+        workers, memory_bytes, note = config.fit_to_machine(None, None)
         record: dict[str, Any] = {
             "passcurve": __version__,
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",

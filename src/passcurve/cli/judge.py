@@ -75,7 +75,9 @@ def judge(
     with handle_errors(as_json):
         gates = [parse_gate(text) for text in fail_under]
         scores = config.parse_scores(k, metric, [gate.k for gate in gates])
-        workers_admitted, memory_bytes, note = config.admit(workers, config.parse_size(memory) if memory else None)
+        workers_admitted, memory_bytes, note = config.fit_to_machine(
+            workers, config.parse_size(memory) if memory else None
+        )
         source, run_dir, results_file = _places(samples, run, results)
         spool = _spool(source, follow=follow) if samples == "-" else None
         if follow:

@@ -113,7 +113,9 @@ def run(
     with handle_errors(as_json):
         gates = [parse_gate(text) for text in fail_under]
         scores = config.parse_scores(k, metric, [gate.k for gate in gates])
-        workers_admitted, memory_bytes, note = config.admit(workers, config.parse_size(memory) if memory else None)
+        workers_admitted, memory_bytes, note = config.fit_to_machine(
+            workers, config.parse_size(memory) if memory else None
+        )
         kind, words = registry.backend(model)
         temperatures: tuple[float | None, ...] = (None,)
         if kind.draws:
@@ -203,7 +205,9 @@ def run(
                 n=n,
                 settings=_resolved(request, settings, per_request),
             )
-            asked = engine.Asked(prompts=made, n=n, decoding=decoding, concurrency=concurrency, per_request=per_request)
+            asked = engine.GenerationRequest(
+                prompts=made, n=n, decoding=decoding, concurrency=concurrency, per_request=per_request
+            )
             found.append(_shown(request, pipeline.run, asked, session, backend))
             if (made_here := found[-1].generated) is not None and made_here.ended_by:
                 break

@@ -19,7 +19,7 @@ from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongEr
 from passcurve.models.backend import Backend, Conversing
 from passcurve.models.stops import cut
 from passcurve.store.completions import Completions
-from passcurve.types import Completion, Decoding, Generated, Order, Prompt, Reply
+from passcurve.types import Completion, Decoding, GenerationProgress, Prompt, Reply, SampleRequest
 
 QUEUE = 256
 """Stored completions that wait for the judge when no more are asked for."""
@@ -40,7 +40,7 @@ _PATIENCE_S = 0.02
 """Between two looks whether the judge has made room."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be generated."""
 
     prompts: tuple[Prompt, ...]
@@ -52,10 +52,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """Samples that one request asks for."""
 
 
-class Generating:
+class GenerationEngine:
     """The completions of a run: first those that are stored, then new ones as they come.  Begin it, and close it."""
 
-    def __init__(self, asked: Asked, store: Completions, backend: Backend) -> None:
+    def __init__(self, asked: GenerationRequest, store: Completions, backend: Backend) -> None:
         self._asked, self._store, self._backend = asked, store, backend
         self._converses = isinstance(backend, Conversing)
         self._ready: queue.SimpleQueue[Completion] = queue.SimpleQueue()
@@ -112,10 +112,10 @@ class Generating:
                 lacking[prompt.problem_id] = left
         return lacking
 
-    def progress(self) -> Generated:
+    def progress(self) -> GenerationProgress:
         """Return how far it is."""
         totals = self._store.totals
-        return Generated(
+        return GenerationProgress(
             planned=self._asked.n * len(self._asked.prompts),
             stored=totals.samples,
             fresh=totals.samples - self._store.stored,
@@ -144,7 +144,7 @@ class Generating:
         self._backend.close()
         self._store.close()
 
-    def _planned(self) -> Iterator[Order]:
+    def _planned(self) -> Iterator[SampleRequest]:
         each = 1 if self._converses else self._asked.per_request
         # A multiple of what one request asks for.
         first = each * -(-min(FIRST, -(-self._asked.n // PASSES)) // each)
@@ -155,17 +155,17 @@ class Generating:
                 lacking = [index for index in indices if not self._store.has(prompt.problem_id, index)]
                 for at in range(0, len(lacking), each):
                     wanted = tuple(lacking[at : at + each])
-                    yield Order(prompt=prompt, decoding=self._asked.decoding, indices=wanted)
+                    yield SampleRequest(prompt=prompt, decoding=self._asked.decoding, indices=wanted)
             start, end = end, 2 * end
 
-    def _next(self) -> Order | None:
+    def _next(self) -> SampleRequest | None:
         with self._lock:
             for order in self._orders:
                 if order.prompt.problem_id not in self._given_up:
                     return order
             return None
 
-    def _offered(self) -> Iterator[Order | None]:
+    def _offered(self) -> Iterator[SampleRequest | None]:
         """Yield what is to be asked for next, and None while the judge is behind."""
         while not self._stop.is_set():
             if self._ready.qsize() >= QUEUE:

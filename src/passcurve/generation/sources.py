@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
 from passcurve.errors import DataError
-from passcurve.generation.engine import Generating
+from passcurve.generation.engine import GenerationEngine
 from passcurve.store.completions import stored_rows
 from passcurve.store.lines import read_lines
 from passcurve.store.samples import BadLine, KnownRow, RawRow, Recognise, follow_rows, resume_rows, scan
-from passcurve.types import Completion, Generated
+from passcurve.types import Completion, GenerationProgress
 
 MALFORMED = 1000
 """Lines that are no rows of which the reasons are kept."""
@@ -72,7 +72,7 @@ class Source(Protocol):
         """Yield the rows again, as they were written."""
         ...
 
-    def generated(self) -> Generated | None:
+    def generated(self) -> GenerationProgress | None:
         """Return how far the generation is; None where nothing is generated."""
         ...
 
@@ -197,7 +197,7 @@ class ModelSource:
     pause_s = 0.1
     """The bell ends it when something has come; this often is shown how the model gets on."""
 
-    def __init__(self, folder: Path, generating: Generating) -> None:
+    def __init__(self, folder: Path, generating: GenerationEngine) -> None:
         self._folder, self._generating = folder, generating
         generating.begin()
         self.seen = 0
@@ -230,7 +230,7 @@ class ModelSource:
         """Yield as Source says."""
         return stored_rows(self._folder)
 
-    def generated(self) -> Generated:
+    def generated(self) -> GenerationProgress:
         """Return how far the generation is."""
         return self._generating.progress()
 

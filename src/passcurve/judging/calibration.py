@@ -3,166 +3,167 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
-from passcurve.judging.plan import Plan, job, reference_program
-from passcurve.judging.verdict import VACUOUS, judge, needs_second_run
+from passcurve.judging.attempts import next_attempt
+from passcurve.judging.plan import CheckPlan, make_job, reference_program
+from passcurve.judging.verdict import VACUOUS, judge
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Limits, Problem, SampleKey, Verdict
 
-Wanted = Literal["auto", "referee", "shared"]
+RequestedMode = Literal["auto", "referee", "shared"]
 
-_LADDER: dict[Wanted, tuple[Plan, ...]] = {
-    "auto": (Plan(), Plan(write_back=True), Plan(mode="shared")),
-    "referee": (Plan(), Plan(write_back=True)),
-    "shared": (Plan(mode="shared"),),
+_PLANS: dict[RequestedMode, tuple[CheckPlan, ...]] = {
+    "auto": (CheckPlan(), CheckPlan(write_back=True), CheckPlan(mode="shared")),
+    "referee": (CheckPlan(), CheckPlan(write_back=True)),
+    "shared": (CheckPlan(mode="shared"),),
 }
-"""Ways of checking, best first: the first one under which the reference solution passes is taken."""
+"""The plans to try, best first; the first plan under which the reference solution passes is used."""
 
-_TRIES = 2
-_UNSOLVED = "no reference solution to calibrate with"
+_NO_REFERENCE = "no reference solution to calibrate with"
 
 
-class Settled(msgspec.Struct, frozen=True, kw_only=True):
-    """A problem whose way of being checked is known."""
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan by which the samples of a problem are checked."""
 
     problem: Problem
-    plan: Plan
+    plan: CheckPlan
     verdict: Verdict | None
-    """On the reference solution, under the plan or, where it never passes, under the first way; None without one."""
+    """Verdict on the reference solution under the plan, or under the first plan where it never passes; None where the
+    problem has no reference solution."""
 
 
-class _Climb:
-    """One problem on its way down the ladder."""
+class JobQueue(Protocol):
+    """Where jobs wait for a worker."""
 
-    def __init__(self, problem: Problem, wanted: Wanted, program: str | None) -> None:
+    def put(self, item: Job, *, at_end: bool = False) -> None:
+        """Queue a job."""
+        ...
+
+
+class _Trials:
+    """The trials of one problem, plan after plan."""
+
+    def __init__(self, problem: Problem, mode: RequestedMode, program: str | None) -> None:
         self.problem = problem
-        self._ladder = _LADDER[wanted]
-        self._step = 0
-        self._first: Verdict | None = None
-        self._passed: Verdict | None = None
-        self._unsolved = program is None
+        self._plans = _PLANS[mode]
+        self._number = 0
+        self._first_failure: Verdict | None = None
+        self._shared_pass: Verdict | None = None
+        self._has_reference = program is not None
         # Nobody counts calls in shared mode, so a program that can only raise must not pass.
-        self._raising = f"def {problem.entry_point}(*_, **__):\n    raise NotImplementedError\n"
-        self.program = program or self._raising
+        self._raising_program = f"def {problem.entry_point}(*_, **__):\n    raise NotImplementedError\n"
+        self.program = program or self._raising_program
 
     @property
-    def trial(self) -> Plan:
-        """The way under trial."""
-        return self._ladder[self._step]
+    def plan(self) -> CheckPlan:
+        """The plan under trial."""
+        return self._plans[self._number]
 
-    def take(self, verdict: Verdict) -> Settled | None:
-        """Return what is settled, or None when there is one more trial to make."""
-        trial = self.trial
-        if self._passed is not None or self._unsolved:
-            return self._vacuous(verdict) if verdict.passed else self._settled(trial, self._passed)
+    def take(self, verdict: Verdict) -> Calibration | None:
+        """Take the verdict of a trial; return the calibration, or None when another trial must follow."""
+        if self._shared_pass is not None or not self._has_reference:
+            return self._faulty(VACUOUS, verdict) if verdict.passed else self._usable(self._shared_pass)
         if verdict.passed:
-            if trial.mode == "shared":
-                self._passed = verdict
-                self.program = self._raising
+            if self.plan.mode == "shared":
+                self._shared_pass = verdict
+                self.program = self._raising_program
                 return None
-            return self._settled(trial, verdict)
-        self._first = self._first or verdict
-        if verdict.status in ("failed", "compile", "output", "memory") and self._step + 1 < len(self._ladder):
-            self._step += 1
+            return self._usable(verdict)
+        self._first_failure = self._first_failure or verdict
+        is_last = self._number + 1 == len(self._plans)
+        if verdict.status in ("failed", "compile", "output", "memory") and not is_last:
+            self._number += 1
             return None
         # A reference that hangs or breaks says nothing about the mode: it is an error to be shown.
-        note = f"the reference solution does not pass: {self._first.status} ({self._first.message})"
-        plan = Plan(mode=self._ladder[0].mode, fault=True, note=note)
-        return Settled(problem=self.problem, plan=plan, verdict=self._first)
+        first = self._first_failure
+        return self._faulty(f"the reference solution does not pass: {_describe(first)}", first)
 
-    def _settled(self, trial: Plan, verdict: Verdict | None) -> Settled:
-        note = _UNSOLVED if self._unsolved else ""
-        if trial.write_back:
+    def _usable(self, verdict: Verdict | None) -> Calibration:
+        note = "" if self._has_reference else _NO_REFERENCE
+        if self.plan.write_back:
             note = "what samples do to their arguments is handed back to the tests"
-        elif self._first is not None:
-            note = f"judged in shared mode: apart from the tests the reference solution {_said(self._first)}"
-        return Settled(problem=self.problem, plan=msgspec.structs.replace(trial, note=note), verdict=verdict)
+        elif (failure := self._first_failure) is not None:
+            note = f"judged in shared mode: in referee mode the reference solution does not pass: {_describe(failure)}"
+        plan = msgspec.structs.replace(self.plan, note=note)
+        return Calibration(problem=self.problem, plan=plan, verdict=verdict)
 
-    def _vacuous(self, verdict: Verdict) -> Settled:
-        plan = Plan(mode=self._ladder[0].mode, fault=True, note=VACUOUS)
-        return Settled(problem=self.problem, plan=plan, verdict=verdict)
+    def _faulty(self, note: str, verdict: Verdict) -> Calibration:
+        plan = CheckPlan(mode=self._plans[0].mode, fault=True, note=note)
+        return Calibration(problem=self.problem, plan=plan, verdict=verdict)
 
 
-def _said(verdict: Verdict) -> str:
-    return f"{verdict.status} ({verdict.message})" if verdict.status != "failed" else f"failed ({verdict.message})"
+def _describe(verdict: Verdict) -> str:
+    return f"{verdict.status} ({verdict.message})"
 
 
 class Calibrations:
-    """The problems under calibration; jobs go out by ``put`` and ``put_last``, outcomes come back by ``take``."""
+    """The problems under calibration: put jobs into a queue, and take their outcomes."""
 
-    def __init__(
-        self,
-        wanted: Wanted,
-        limits: Limits,
-        seed: int,
-        put: Callable[[Job], None],
-        put_last: Callable[[Job], None],
-    ) -> None:
-        self._wanted, self._limits, self._seed = wanted, limits, seed
-        self._put, self._put_last = put, put_last
-        self._climbs: dict[int, tuple[_Climb, Job]] = {}
-        self._tag = 0
+    def __init__(self, mode: RequestedMode, limits: Limits, seed: int, queue: JobQueue) -> None:
+        self._mode, self._limits, self._seed = mode, limits, seed
+        self._queue = queue
+        self._running: dict[int, tuple[_Trials, Job]] = {}
+        self._last_tag = 0
 
-    def begin(self, problem: Problem) -> Settled | None:
-        """Start on a problem; one without a reference solution is settled at once, unless it is for shared mode."""
+    def begin(self, problem: Problem) -> Calibration | None:
+        """Start on a problem; return its calibration where no trial is needed.
+
+        A problem without a reference solution needs none, unless it is checked in shared mode.
+        """
         program = reference_program(problem)
-        if program is None and self._wanted != "shared":
-            plan = Plan(mode=_LADDER[self._wanted][0].mode, note=_UNSOLVED)
-            return Settled(problem=problem, plan=plan, verdict=None)
-        self._try(_Climb(problem, self._wanted, program))
+        if program is None and self._mode != "shared":
+            plan = CheckPlan(mode=_PLANS[self._mode][0].mode, note=_NO_REFERENCE)
+            return Calibration(problem=problem, plan=plan, verdict=None)
+        self._try_next(_Trials(problem, self._mode, program))
         return None
 
     def owns(self, outcome: Outcome) -> bool:
-        """Whether an outcome is of one of our jobs: their tags are below zero."""
+        """Return whether an outcome is of a trial: the tags of trials are below zero."""
         return outcome.tag < 0
 
-    def take(self, outcome: Outcome) -> Settled | None:
-        """Take an outcome; return what it settles, if anything."""
-        climb, last = self._climbs.pop(outcome.tag)
-        if needs_second_run(outcome) and last.tries < _TRIES - 1:
-            again = msgspec.structs.replace(last, reuse=False, fresh=True, tries=last.tries + 1)
-            self._climbs[again.tag] = (climb, again)
-            self._put_last(again)
+    def take(self, outcome: Outcome) -> Calibration | None:
+        """Take the outcome of a trial; return the calibration of its problem once it is known."""
+        trials, job = self._running.pop(outcome.tag)
+        if retry := next_attempt(job, outcome):
+            self._running[job.tag] = (trials, retry.job)
+            self._queue.put(retry.job, at_end=retry.at_end)
             return None
-        key = SampleKey(problem_id=climb.problem.id, sample_index=0)
-        settled = climb.take(judge(key, last, outcome, climb.trial.mode))
-        if settled is not None and last.record:
-            settled = _with_calls(settled, outcome)
-        if settled is None:
-            self._try(climb)
-        return settled
+        key = SampleKey(problem_id=trials.problem.id, sample_index=0)
+        calibration = trials.take(judge(key, job, outcome, trials.plan.mode))
+        if calibration is None:
+            self._try_next(trials)
+        elif job.record:
+            calibration = _with_calls(calibration, outcome)
+        return calibration
 
-    def _try(self, climb: _Climb) -> None:
-        self._tag -= 1
+    def _try_next(self, trials: _Trials) -> None:
+        self._last_tag -= 1
         # What is handed back after a call must be seen by the tests before the next one.
-        record = climb.trial.mode == "referee" and not climb.trial.write_back
-        trial = job(
-            climb.problem,
-            climb.program,
-            climb.trial,
+        record = trials.plan.mode == "referee" and not trials.plan.write_back
+        job = make_job(
+            trials.problem,
+            trials.program,
+            trials.plan,
             self._limits,
             self._seed,
-            self._tag,
+            self._last_tag,
             record=record,
         )
-        self._climbs[trial.tag] = (climb, trial)
-        self._put(trial)
+        self._running[job.tag] = (trials, job)
+        self._queue.put(job)
 
 
-def _with_calls(settled: Settled, outcome: Outcome) -> Settled:
-    """Return the same with the calls that were recorded, if any."""
+def _with_calls(calibration: Calibration, outcome: Outcome) -> Calibration:
+    """Return the calibration with the calls that the trial recorded, if any."""
+    report = outcome.report or {}
     try:
-        calls, asked = (
-            base64.b64decode((outcome.report or {}).get(name, ""), validate=True) for name in ("recorded", "asked")
-        )
+        calls, replayed = (base64.b64decode(report.get(name, ""), validate=True) for name in ("recorded", "asked"))
     except (TypeError, ValueError):
-        return settled
-    if settled.plan.fault or not calls:
-        return settled
-    whole = bool((outcome.report or {}).get("whole"))
-    plan = msgspec.structs.replace(settled.plan, calls=calls, asked=asked, whole=whole)
-    return msgspec.structs.replace(settled, plan=plan)
+        return calibration
+    if calibration.plan.fault or not calls:
+        return calibration
+    plan = msgspec.structs.replace(calibration.plan, calls=calls, replayed=replayed, whole=bool(report.get("whole")))
+    return msgspec.structs.replace(calibration, plan=plan)

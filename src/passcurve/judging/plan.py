@@ -1,4 +1,4 @@
-"""Python problems in the HumanEval form: which job checks a program, and in which mode."""
+"""The job that checks a Python program in the HumanEval form, in referee mode or in shared mode."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from passcurve.sandbox.job import Job, Outcome, Referee
+from passcurve.sandbox.job import Job, Referee
 from passcurve.types import Limits, Problem
 
 REFEREE_ROLE = "passcurve.harness.referee"
@@ -16,52 +16,52 @@ SAMPLE_ROLE = "passcurve.harness.sample"
 SHARED_ROLE = "passcurve.harness.shared"
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How the samples of one problem are checked, the same for all of them."""
 
     mode: Literal["referee", "shared"] = "referee"
     write_back: bool = False
-    """What a sample does to its arguments is made true of the tests' own objects."""
+    """Copy what a sample does to its arguments back into the objects of the tests."""
     calls: bytes = b""
-    """What the tests ask whatever is returned, as they recognise it."""
-    asked: bytes = b""
-    """The same as a sample is asked it, all at once."""
+    """The calls that the tests make whatever a sample returns, as the tests recognise them."""
+    replayed: bytes = b""
+    """The same calls as a sample gets them, all at once."""
     whole: bool = False
-    """The tests ask nothing else."""
+    """The tests make no other calls."""
     note: str = ""
     """What is wrong with the problem, or why it is not in referee mode."""
     fault: bool = False
-    """The reference solution fails, or breaks: the benchmark's fault or ours, not a sample's."""
+    """The reference solution fails or breaks: the fault of the benchmark or ours, not of a sample."""
 
 
-def job(
+def make_job(
     problem: Problem,
     program: str,
-    plan: Plan,
+    plan: CheckPlan,
     limits: Limits,
     seed: int,
     tag: int,
     *,
     record: bool = False,
 ) -> Job:
-    """Return the job that checks ``program`` against the tests of ``problem`` as ``plan`` says.
+    """Return the job that checks ``program`` against the tests of ``problem``.
 
-    ``record``: its report is to tell the calls that a plan can hold.
+    With ``record``, the report of the job lists the calls that a plan can hold.
     """
-    number = _seed(problem, seed)
+    problem_seed = _problem_seed(problem, seed)
     setup: dict[str, Any] = {
-        "program": _bytes(program),
+        "program": _encode(program),
         "entry_point": problem.entry_point,
-        "seed": number,
+        "seed": problem_seed,
         "output_bytes": limits.output_bytes,
-        "replayed": plan.asked,
+        "replayed": plan.replayed,
     }
     if plan.mode == "shared":
         token = secrets.token_hex(16)
         return Job(
             tag=tag,
             role=SHARED_ROLE,
-            setup={**setup, "test": _bytes(problem.test), "token": token},
+            setup={**setup, "test": _encode(problem.test), "token": token},
             referee=None,
             limits=limits,
             slice_s=limits.timeout_s,
@@ -71,10 +71,10 @@ def job(
         key=f"{problem.id} {plan.write_back}",
         role=REFEREE_ROLE,
         setup={
-            "prompt": _bytes(problem.prompt),
-            "test": _bytes(problem.test),
+            "prompt": _encode(problem.prompt),
+            "test": _encode(problem.test),
             "entry_point": problem.entry_point,
-            "seed": number,
+            "seed": problem_seed,
             "write_back": plan.write_back,
         },
     )
@@ -91,29 +91,14 @@ def job(
     )
 
 
-def asked_one_by_one(job: Job) -> Job:
-    """Return the same job with each call made when the tests come to it: what a job at first is only if it must be."""
-    return msgspec.structs.replace(job, setup={**job.setup, "replayed": b""}, replayed=b"")
-
-
-def settles(outcome: Outcome) -> bool:
-    """Say whether a job whose calls were made at once has shown what it would have shown one by one.
-
-    The tests took the outcomes in order, and stopped where they stop.  A program that did not come to the end of all
-    calls may have been stopped by one that the tests would never have come to.
-    """
-    said = (outcome.report or {}).get("status")
-    return said in ("passed", "failed", "compile", "benchmark") and outcome.ended == "report" and not outcome.doubt
-
-
 def reference_program(problem: Problem) -> str | None:
     """Return the reference solution as a whole program, or None."""
     return None if problem.reference is None else problem.prompt + problem.reference + problem.suffix
 
 
-def _seed(problem: Problem, seed: int) -> int:
+def _problem_seed(problem: Problem, seed: int) -> int:
     return zlib.crc32(f"{seed} {problem.id}".encode("utf-8", "surrogatepass"))
 
 
-def _bytes(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")

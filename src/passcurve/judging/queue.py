@@ -20,7 +20,7 @@ class Row(NamedTuple):
     """How its program came about, where that is told."""
 
 
-class Unit:
+class PendingProgram:
     """One program to be judged, and the rows that wrote exactly it."""
 
     __slots__ = ("_rows", "_steps", "digest", "job", "mode", "problem", "program", "size")

@@ -16,7 +16,7 @@ from passcurve.types import (
     Counts,
     Curve,
     Estimate,
-    Generated,
+    GenerationProgress,
     Header,
     Jail,
     Limits,
@@ -73,7 +73,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     read_all: bool
     passed: int
     tally: Tally
-    generated: Generated | None = None
+    generated: GenerationProgress | None = None
 
     def pass_at_1(self) -> Estimate:
         """Return pass@1 of the problems that have a verdict; its value is None while none has."""
@@ -117,7 +117,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     signature: str
     run: str
     results: str | None
-    generated: Generated | None = None
+    generated: GenerationProgress | None = None
     """What generating took, where that was done by us."""
     exit_code: int
     """0, or 1 when anything is owed, or 2 when lines were no rows, problems have no sample or a k is too large."""

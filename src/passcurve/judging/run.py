@@ -15,17 +15,16 @@ from passcurve.errors import DataError, Interrupted
 from passcurve.extract import DEFAULT as AS_IT_STANDS
 from passcurve.extract import extract
 from passcurve.extract import find as find_policy
-from passcurve.generation.engine import Asked, Generating
+from passcurve.generation.engine import GenerationEngine, GenerationRequest
 from passcurve.generation.sources import END, FileSource, ModelSource, Source, nothing
 from passcurve.interruption import deferred
-from passcurve.judging import plan as language
-from passcurve.judging.calibration import Calibrations, Settled
-from passcurve.judging.plan import Plan
-from passcurve.judging.queue import Row, Unit
+from passcurve.judging.attempts import first_attempt, next_attempt
+from passcurve.judging.calibration import Calibration, Calibrations
+from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
+from passcurve.judging.queue import PendingProgram, Row
 from passcurve.judging.request import Progress, Request, Result
-from passcurve.judging.scheduler import Local
+from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import judge as to_verdict
-from passcurve.judging.verdict import needs_second_run
 from passcurve.models.backend import Backend
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
@@ -43,8 +42,8 @@ from passcurve.store.tally import Tally, select_counts
 from passcurve.types import (
     Completion,
     Estimate,
-    Generated,
     Generation,
+    GenerationProgress,
     Header,
     Problem,
     Slowest,
@@ -61,13 +60,9 @@ WINDOW_BYTES = 64 << 20
 BATCH_ROWS = 1000
 """How many rows are read, and how many verdicts stored, at once."""
 
-SLICE_S = 0.1
-"""A sample that runs longer is stopped and run again at the end, from the start, when no other runs beside it."""
-
 SUSPECTS = 10
 """Suspicious samples that a result names; its rows have them all."""
 
-_TRIES = 2
 _TICK_S = 0.1
 _MOMENT_S = 0.001
 
@@ -84,7 +79,7 @@ def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) 
 
 def run(
     request: Request,
-    asked: Asked,
+    asked: GenerationRequest,
     config: SessionConfig,
     backend: Backend,
     watch: Callable[[Progress], None] = lambda _: None,
@@ -97,7 +92,7 @@ def run(
     try:
         return _judge(
             request,
-            lambda: ModelSource(request.run, Generating(asked, Completions(request.run, config), backend)),
+            lambda: ModelSource(request.run, GenerationEngine(asked, Completions(request.run, config), backend)),
             watch,
             config.generation,
         )
@@ -118,7 +113,7 @@ def _judge(
         try_to_write(request.results.absolute().parent)
     optional = tuple(dict.fromkeys([*tools.OPTIONAL, *request.benchmark.packages]))
     toolchain = tools.find(request.python, request.packages, optional)
-    with contextlib.closing(ForkServers(toolchain, language.REFEREE_ROLE)) as fork_servers:
+    with contextlib.closing(ForkServers(toolchain, REFEREE_ROLE)) as fork_servers:
         found = isolation.find(request.isolation, toolchain, request.limits, fork_servers.samples, request.reuse)
         header = _header(request, found, generation)
         with (
@@ -128,7 +123,7 @@ def _judge(
             # No more workers than there are rows: each holds interpreters in memory.
             workers = max(1, source.up_to(request.workers))
             with Pool(workers, found, toolchain, request.limits, fork_servers) as pool:
-                road = _Road(request, problems, source, store, pool, watch)
+                road = JudgeRun(request, problems, source, store, pool, watch)
                 try:
                     road.run()
                 except KeyboardInterrupt:
@@ -159,7 +154,7 @@ def _header(request: Request, found: isolation.Probe, generation: Generation | N
     )
 
 
-class _Road:
+class JudgeRun:
     """One run: what is read, what is held back, what is under way."""
 
     def __init__(
@@ -176,16 +171,14 @@ class _Road:
         self._source = source
         self._store = store
         self._pool = pool
-        self._local: Local[Job, Outcome] = Local(pool)
+        self._scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
         self._watch = watch
         self.tally = Tally()
-        self._plans: dict[str, Plan] = {}
-        self._calibrations = Calibrations(
-            request.verdict, request.limits, request.seed, self._put, self._local.put_last
-        )
-        self._held: dict[str, list[Unit]] = {}
-        self._units: dict[int, Unit] = {}
-        self._twins: dict[tuple[str, str], Unit] = {}
+        self._plans: dict[str, CheckPlan] = {}
+        self._calibrations = Calibrations(request.verdict, request.limits, request.seed, self._scheduler)
+        self._held: dict[str, list[PendingProgram]] = {}
+        self._units: dict[int, PendingProgram] = {}
+        self._twins: dict[tuple[str, str], PendingProgram] = {}
         """Programs that are not judged yet; those that are, the store knows."""
         self._open = 0
         """Programs that are not judged yet."""
@@ -203,7 +196,7 @@ class _Road:
         source, ahead = self._source.completions(self._store.recognise), self._source.ahead()
         self._source.ring(self._pool.wakeup.set)
         read_all = False
-        while not (read_all and self._local.empty):
+        while not (read_all and self._scheduler.is_empty):
             rows, waiting = 0, False
             while (
                 not (read_all or waiting)
@@ -221,11 +214,11 @@ class _Road:
                     self._admit(completion)
             if waiting:
                 self._prepare(ahead)
-            if waiting and self._local.empty:
+            if waiting and self._scheduler.is_empty:
                 self._pool.rest(self._source.pause_s)
             # Rows whose verdict is known already take no time to judge: nothing is waited for while they come.
             at_most_s = self._source.pause_s if waiting else _TICK_S if rows < BATCH_ROWS else _MOMENT_S
-            outcomes = self._local.run(at_most_s)
+            outcomes = self._scheduler.run(at_most_s)
             # What is counted is stored: the line that ends an interrupted run says so.
             with deferred():
                 for outcome in outcomes:
@@ -280,7 +273,7 @@ class _Road:
             if verdict := self._store.judged(problem.id, digest):
                 self._say(short, digest, verdict)
                 return
-        unit = Unit(problem, program.text, digest)
+        unit = PendingProgram(problem, program.text, digest)
         unit.add(short)
         self._open += 1
         self._bytes += unit.size
@@ -295,7 +288,7 @@ class _Road:
 
     def _prepare(self, ahead: Iterator[str]) -> None:
         """Calibrate problems whose samples are yet to come, while there is nothing else to do."""
-        while self._local.waiting < self._pool.size and (problem_id := next(ahead, None)) is not None:
+        while self._scheduler.waiting < self._pool.size and (problem_id := next(ahead, None)) is not None:
             if problem_id in self._problems and problem_id not in self._plans and problem_id not in self._held:
                 self._calibrate(self._problems[problem_id])
 
@@ -304,21 +297,18 @@ class _Road:
         if settled := self._calibrations.begin(problem):
             self._settle(settled)
 
-    def _settle(self, settled: Settled) -> None:
+    def _settle(self, settled: Calibration) -> None:
         self._plans[settled.problem.id] = settled.plan
         for unit in self._held.pop(settled.problem.id, ()):
             self._submit(unit, settled.plan)
 
-    def _put(self, job: Job) -> None:
-        self._local.put(job)
-
-    def _submit(self, unit: Unit, plan: Plan) -> None:
+    def _submit(self, unit: PendingProgram, plan: CheckPlan) -> None:
         request = self._request
-        job = language.job(unit.problem, unit.program, plan, request.limits, request.seed, self._tag())
-        unit.job = msgspec.structs.replace(job, slice_s=min(SLICE_S, job.limits.timeout_s))
+        job = make_job(unit.problem, unit.program, plan, request.limits, request.seed, self._tag())
+        unit.job = first_attempt(job)
         unit.mode = plan.mode
         self._units[job.tag] = unit
-        self._put(unit.job)
+        self._scheduler.put(unit.job)
 
     def _take(self, outcome: Outcome) -> None:
         if self._calibrations.owns(outcome):
@@ -329,16 +319,9 @@ class _Road:
         if unit.job is None:
             return
         job = unit.job
-        whole = job.limits.timeout_s
-        if outcome.ended == "slice":
-            unit.job = msgspec.structs.replace(language.asked_one_by_one(job), slice_s=whole, reuse=False)
-            self._local.put_last(unit.job)
-        elif job.replayed and not language.settles(outcome):
-            unit.job = language.asked_one_by_one(job)
-            self._put(unit.job)
-        elif needs_second_run(outcome) and job.tries < _TRIES - 1:
-            unit.job = msgspec.structs.replace(job, slice_s=whole, reuse=False, fresh=True, tries=job.tries + 1)
-            self._local.put_last(unit.job)
+        if retry := next_attempt(job, outcome):
+            unit.job = retry.job
+            self._scheduler.put(retry.job, at_end=retry.at_end)
         else:
             del self._units[outcome.tag]
             self._open -= 1
@@ -450,7 +433,7 @@ class _Road:
         what = "; ".join(f"{each.field} was {each.was}, is {each.now}" for each in self._store.abandoned)
         return (f"an interrupted run in {str(self._request.run)!r} was judged otherwise, so all began afresh: {what}",)
 
-    def _exit_code(self, estimates: tuple[Estimate, ...], attempted: int, generated: Generated | None) -> int:
+    def _exit_code(self, estimates: tuple[Estimate, ...], attempted: int, generated: GenerationProgress | None) -> int:
         if self.tally.owed:
             return generated.exit_code or 1 if generated is not None else 1
         from passcurve.stats.metrics import lacks_requested_value

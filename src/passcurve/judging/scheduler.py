@@ -1,4 +1,4 @@
-"""Slots of this machine: first what is new, in order; at the end, alone, what must run again."""
+"""The scheduler of jobs on this machine: new jobs first, in order; retries at the end, one on each core."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-TOGETHER = 16
-"""Items that a slot takes at once: more would make the slots end at different times."""
+MAX_BATCH = 16
+"""Items that a slot takes at once: with more, the slots would end at different times."""
 
 Item = TypeVar("Item")
 Item_contra = TypeVar("Item_contra", contravariant=True)
@@ -16,12 +16,12 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Slots(Protocol[Item_contra, Result_co]):
-    """What runs items: a pool of workers."""
+    """A pool of workers that run items."""
 
     cores: int
 
     def idle(self, *, quiet: bool = False) -> Sequence[int]:
-        """Return the free slots; ``quiet``: those with nothing to clean up."""
+        """Return the free slots; with ``quiet``, those with nothing to clean up."""
         ...
 
     def start(self, slot: int, /, *jobs: Item_contra) -> None:
@@ -33,60 +33,55 @@ class Slots(Protocol[Item_contra, Result_co]):
         ...
 
 
-class Local(Generic[Item, Result]):
+class Scheduler(Generic[Item, Result]):
     """A queue in front of slots.
 
-    ``put`` queues an item that may run beside others; a slot takes several at once.  ``put_last`` queues one that runs
-    when nothing of the first kind is left, at most one to a core, so that what is measured of it depends on nothing
-    else of ours.
+    Ordinary items may run beside others; a slot takes several at once.  Items for the end run when no ordinary item
+    is left, at most one on each core, so that nothing else of ours changes what is measured of them.
     """
 
     def __init__(self, slots: Slots[Item, Result]) -> None:
         self._slots = slots
-        self._first: deque[Item] = deque()
-        self._last: deque[Item] = deque()
-        self._in_flight = 0
-        self._alone = False
+        self._ordinary: deque[Item] = deque()
+        self._at_end: deque[Item] = deque()
+        self._running = 0
+        self._is_ending = False
 
     @property
     def waiting(self) -> int:
-        """Items of the first kind that are queued."""
-        return len(self._first)
+        """Number of ordinary items that are queued."""
+        return len(self._ordinary)
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing is queued or running."""
-        return not (self._first or self._last or self._in_flight)
+        return not (self._ordinary or self._at_end or self._running)
 
-    def put(self, item: Item) -> None:
+    def put(self, item: Item, *, at_end: bool = False) -> None:
         """Queue an item."""
-        self._first.append(item)
-
-    def put_last(self, item: Item) -> None:
-        """Queue an item for the end."""
-        self._last.append(item)
+        (self._at_end if at_end else self._ordinary).append(item)
 
     def run(self, at_most_s: float) -> Sequence[Result]:
-        """Start what can be started, wait at most that long, and return what has ended."""
-        if not self._in_flight:
-            self._alone = not self._first
-        idle = self._slots.idle(quiet=self._alone)
-        share = min(TOGETHER, -(-len(self._first) // max(1, len(idle))))
+        """Start what can be started, wait at most that long, and return the results that have come."""
+        if not self._running:
+            self._is_ending = not self._ordinary
+        idle = self._slots.idle(quiet=self._is_ending)
+        share = min(MAX_BATCH, -(-len(self._ordinary) // max(1, len(idle))))
         for slot in idle:
-            items = self._take_last(slot) if self._alone else self._take(share)
+            items = self._take_one_at_end(slot) if self._is_ending else self._take_ordinary(share)
             if items:
                 self._slots.start(slot, *items)
-                self._in_flight += len(items)
+                self._running += len(items)
         results = self._slots.wait(at_most_s)
-        self._in_flight -= len(results)
+        self._running -= len(results)
         return results
 
-    def _take(self, at_most: int) -> list[Item]:
-        return [self._first.popleft() for _ in range(min(at_most, len(self._first)))]
+    def _take_ordinary(self, at_most: int) -> list[Item]:
+        return [self._ordinary.popleft() for _ in range(min(at_most, len(self._ordinary)))]
 
-    def _take_last(self, slot: int) -> list[Item]:
-        # What has come meanwhile has its turn as soon as those that run alone have ended: where items come one by one
-        # and wait for room, nobody waits for all that must run again.
-        if self._first or not self._last or slot >= self._slots.cores:
+    def _take_one_at_end(self, slot: int) -> list[Item]:
+        # Ordinary items that came meanwhile go before the other items for the end, as soon as those that run have
+        # ended: where items come one by one, none waits for all retries.
+        if self._ordinary or not self._at_end or slot >= self._slots.cores:
             return []
-        return [self._last.popleft()]
+        return [self._at_end.popleft()]

@@ -20,15 +20,6 @@ _MEMORY_SHARE = 0.9
 """A process killed from outside while it held this share of its limit died of it."""
 
 
-def needs_second_run(outcome: Outcome) -> bool:
-    """Say whether the facts could be our doing, so that the job deserves another run, alone and fresh."""
-    return outcome.ended in ("fault", "wall") or bool(outcome.doubt) or _is_garbage(outcome)
-
-
-def _is_garbage(outcome: Outcome) -> bool:
-    return outcome.report is not None and outcome.report.get("status") == "protocol"
-
-
 _Text = Annotated[str, msgspec.Meta(max_length=8000)]
 
 

@@ -13,7 +13,7 @@ from passcurve.errors import UsageError
 from passcurve.models.backend import Remote, Settings, conversation
 from passcurve.models.http import Answer, Question, Server
 from passcurve.models.sanitize import count, word
-from passcurve.types import Order, Reply, SampleKey
+from passcurve.types import Reply, SampleKey, SampleRequest
 
 VERSION = "2023-06-01"
 """Of the API; each request names it."""
@@ -52,7 +52,7 @@ class Anthropic:
             raise UsageError("anthropic: names no model; write it like anthropic:MODEL")
         return cls(words, settings)
 
-    def generate(self, order: Order) -> Iterator[Reply]:
+    def generate(self, order: SampleRequest) -> Iterator[Reply]:
         """Yield a message for each sample."""
         for index in order.indices:
             answer = self._server.ask(
@@ -72,7 +72,7 @@ class Anthropic:
         """Close the connections; requests that are under way fail."""
         self._server.close()
 
-    def _body(self, order: Order) -> dict[str, Any]:
+    def _body(self, order: SampleRequest) -> dict[str, Any]:
         decoding, said = order.decoding, conversation(order.prompt)
         body: dict[str, Any] = {
             "model": self._model,

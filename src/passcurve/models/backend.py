@@ -8,7 +8,7 @@ from typing import Literal, Protocol, Self, runtime_checkable
 
 import msgspec
 
-from passcurve.types import Order, Prompt, Reply
+from passcurve.types import Prompt, Reply, SampleRequest
 
 Style = Literal["base", "chat"]
 """A prompt that the model continues, or a conversation that it answers."""
@@ -71,7 +71,7 @@ class Backend(Protocol):
         """
         ...
 
-    def generate(self, order: Order) -> Iterator[Reply]:
+    def generate(self, order: SampleRequest) -> Iterator[Reply]:
         """Yield a reply for each sample of an order, as they come.
 
         Raises RefusedError when it would be refused again, TooLongError when the prompt does not fit, ModelError when
@@ -88,7 +88,7 @@ class Backend(Protocol):
 class Conversing(Backend, Protocol):
     """One that keeps as many samples open by itself as requests may be: a single thread calls either method."""
 
-    def converse(self, orders: Iterator[Order | None]) -> Iterator[Reply]:
+    def converse(self, orders: Iterator[SampleRequest | None]) -> Iterator[Reply]:
         """Yield replies to orders of one sample each, as they come; take an order when there is room for it.
 
         None is no order: there may be one soon.

@@ -11,7 +11,7 @@ import threading
 from concurrent.futures import Future
 
 from passcurve.errors import ModelError
-from passcurve.types import Decoding, Order, Prompt, Reply
+from passcurve.types import Decoding, Prompt, Reply, SampleRequest
 
 _MOMENT_S = 0.02
 
@@ -32,7 +32,7 @@ class Together:
         self._change = threading.Condition()
         self.closed = False
 
-    def put(self, order: Order) -> list[Row]:
+    def put(self, order: SampleRequest) -> list[Row]:
         """Let each sample of an order wait; raises ModelError once this is closed."""
         rows = [Row(order.prompt, order.decoding, index) for index in order.indices]
         with self._change:

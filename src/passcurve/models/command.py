@@ -24,7 +24,7 @@ from passcurve.errors import ModelError, RefusedError, UsageError
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
 from passcurve.models.program import Program
 from passcurve.models.sanitize import count, shown
-from passcurve.types import Order, Reply, SampleKey
+from passcurve.types import Reply, SampleKey, SampleRequest
 
 _PATIENCE_S = 0.02
 """Between two looks whether there is an order."""
@@ -75,11 +75,11 @@ class Command:
             raise UsageError("command: names no program; write it like 'command:python3 my_model.py'")
         return cls(parted, settings.request_timeout_s, settings.concurrency)
 
-    def generate(self, order: Order) -> Iterator[Reply]:
+    def generate(self, order: SampleRequest) -> Iterator[Reply]:
         """Yield the program's answers; raises as ``converse`` does."""
         return self.converse(msgspec.structs.replace(order, indices=(index,)) for index in order.indices)
 
-    def converse(self, orders: Iterator[Order | None]) -> Iterator[Reply]:
+    def converse(self, orders: Iterator[SampleRequest | None]) -> Iterator[Reply]:
         """Yield the program's answers, whichever come first.
 
         Raises ModelError when it says that a sample failed or lets us wait for too long, RefusedError when a sample has
@@ -101,7 +101,7 @@ class Command:
         """Close the program's stdin, and end it when it does not end by itself."""
         self._program.close()
 
-    def _ask(self, order: Order) -> None:
+    def _ask(self, order: SampleRequest) -> None:
         prompt, decoding = order.prompt, order.decoding
         (index,) = order.indices
         seed = sample_seed(decoding.seed, prompt.problem_id, index)

@@ -11,7 +11,7 @@ from typing import Self
 
 from passcurve.errors import ModelError, RefusedError, UsageError
 from passcurve.models.backend import Remote, Settings, sample_seed
-from passcurve.types import Order, Reply, SampleKey
+from passcurve.types import Reply, SampleKey, SampleRequest
 
 One = Callable[[str], "str | Awaitable[str]"]
 Many = Callable[[Sequence[str]], "Sequence[str] | Awaitable[Sequence[str]]"]
@@ -42,7 +42,7 @@ class Function:
         """Refuse: a function has no name on a command line."""
         raise UsageError(f"function:{words} cannot be named; call passcurve.evaluate(function, ...) from Python")
 
-    def generate(self, order: Order) -> Iterator[Reply]:
+    def generate(self, order: SampleRequest) -> Iterator[Reply]:
         """Yield what the function returns for each sample.
 
         Raises ModelError when it raises, RefusedError when it returns what is no text.

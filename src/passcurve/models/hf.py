@@ -26,7 +26,7 @@ from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongEr
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
 from passcurve.models.batching import Row, Together, fail
 from passcurve.models.sampling import Noise, Stops, continued
-from passcurve.types import Decoding, Order, Prompt, Reply, SampleKey
+from passcurve.types import Decoding, Prompt, Reply, SampleKey, SampleRequest
 
 _SHARD = "shard"
 _SHORT = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -121,7 +121,7 @@ class HuggingFace:
             raise UsageError("hf: names no model; write it like hf:FOLDER or hf:OWNER/NAME")
         return cls(words, settings)
 
-    def generate(self, order: Order) -> Iterator[Reply]:
+    def generate(self, order: SampleRequest) -> Iterator[Reply]:
         """Yield the samples once the batches that they are in are written."""
         self._check(order.prompt, order.decoding)
         for row in self._rows.put(order):

@@ -20,7 +20,7 @@ import msgspec
 
 from passcurve.errors import DataError, UsageError
 from passcurve.models.backend import Remote, Settings, sample_seed
-from passcurve.types import Order, Prompt, Reply, SampleKey
+from passcurve.types import Prompt, Reply, SampleKey, SampleRequest
 
 MUTATIONS = 8
 """At most so many in a deck."""
@@ -93,7 +93,7 @@ class Mutant:
             raise UsageError(f"mutant:{words} has no share from 0 to 1 behind its name; write it like mutant:0.4")
         return cls(mean)
 
-    def generate(self, order: Order) -> Iterator[Reply]:
+    def generate(self, order: SampleRequest) -> Iterator[Reply]:
         """Yield draws; raises DataError when a problem has no reference to mutate."""
         prompt = order.prompt
         cards = self._deck(order.decoding.seed, prompt.problem_id, prompt.stub, prompt.reference, prompt.suffix)

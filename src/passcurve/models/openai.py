@@ -12,7 +12,7 @@ from passcurve.errors import ModelError, UsageError
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
 from passcurve.models.http import Answer, Question, Server
 from passcurve.models.sanitize import count, inside, shown, word
-from passcurve.types import Order, Reply, SampleKey
+from passcurve.types import Reply, SampleKey, SampleRequest
 
 MAX_STOPS = 4
 """Servers take no more; all of them are applied again on our side."""
@@ -45,7 +45,7 @@ class OpenAI:
             raise UsageError("openai: names no model; write it like openai:MODEL, and the server as --base-url URL")
         return cls(words, settings)
 
-    def generate(self, order: Order) -> Iterator[Reply]:
+    def generate(self, order: SampleRequest) -> Iterator[Reply]:
         """Yield the choices; where the server ignores ``n`` the rest is asked for one by one."""
         left = list(order.indices)
         while left:
@@ -61,7 +61,7 @@ class OpenAI:
         """Close the connections; requests that are under way fail."""
         self._server.close()
 
-    def _body(self, order: Order, indices: list[int]) -> dict[str, Any]:
+    def _body(self, order: SampleRequest, indices: list[int]) -> dict[str, Any]:
         prompt, decoding = order.prompt, order.decoding
         body: dict[str, Any] = {"model": self._model}
         if self._settings.style == "chat":
@@ -81,7 +81,7 @@ class OpenAI:
         body["seed"] = sample_seed(decoding.seed, prompt.problem_id, indices[0])
         return body | dict(self._settings.extra_body)
 
-    def _ask(self, order: Order, indices: list[int]) -> Answer:
+    def _ask(self, order: SampleRequest, indices: list[int]) -> Answer:
         prompt, decoding = order.prompt, order.decoding
         read = len(prompt.text) + sum(len(message.content) for message in prompt.messages)
         return self._server.ask(
@@ -104,7 +104,7 @@ class OpenAI:
         self._limit_name = "max_completion_tokens"
         return True
 
-    def _replies(self, answer: Answer, order: Order, indices: list[int]) -> list[Reply]:
+    def _replies(self, answer: Answer, order: SampleRequest, indices: list[int]) -> list[Reply]:
         body = answer.body
         usage: object = body.get("usage")
         usage = usage if isinstance(usage, dict) else {}

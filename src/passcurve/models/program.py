@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from typing import IO, cast
 
-from passcurve.config import environment_of_others
+from passcurve.config import original_environment
 from passcurve.errors import ModelError, RefusedError
 
 _ENDING_S = 2.0
@@ -42,7 +42,7 @@ class Program:
         self._over, self._going = os.pipe()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the user's own program, by the user's own words
-                words, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment_of_others()
+                words, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=original_environment()
             )
         except BaseException:
             os.close(self._over)

@@ -13,7 +13,7 @@ import msgspec
 
 from passcurve.errors import DataError, ModelError, UsageError
 from passcurve.models.backend import Remote, Settings
-from passcurve.types import Order, Reply, SampleKey
+from passcurve.types import Reply, SampleKey, SampleRequest
 
 
 class _Row(msgspec.Struct):
@@ -54,7 +54,7 @@ class Recorded:
             raise UsageError("recorded: names no file; write it like recorded:samples.jsonl")
         return cls(Path(words))
 
-    def generate(self, order: Order) -> Iterator[Reply]:
+    def generate(self, order: SampleRequest) -> Iterator[Reply]:
         """Yield the rows; raises ModelError for a sample that the file does not have."""
         problem_id = order.prompt.problem_id
         offsets = self._offsets.get(problem_id, array("Q"))

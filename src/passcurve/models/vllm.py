@@ -19,7 +19,7 @@ from typing import Any, Self
 from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongError, UsageError
 from passcurve.models.backend import Remote, Settings, conversation, sample_seed
 from passcurve.models.batching import Row, Together, fail
-from passcurve.types import Decoding, Order, Prompt, Reply, SampleKey
+from passcurve.types import Decoding, Prompt, Reply, SampleKey, SampleRequest
 
 _OPTIONS = {
     "dtype": str,
@@ -80,7 +80,7 @@ class Vllm:
             raise UsageError("vllm: names no model; write it like vllm:FOLDER or vllm:OWNER/NAME")
         return cls(words, settings)
 
-    def generate(self, order: Order) -> Iterator[Reply]:
+    def generate(self, order: SampleRequest) -> Iterator[Reply]:
         """Yield the samples once those that are written together with them are."""
         needed = len(self._shown(order.prompt)) + (order.decoding.max_tokens or 1)
         if needed > self._room:

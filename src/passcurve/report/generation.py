@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from passcurve.report.terminal import listed, number, printable
-from passcurve.types import Counts, Estimate, Generated, Prices
+from passcurve.types import Counts, Estimate, GenerationProgress, Prices
 
 _FAILURES_SHOWN = 5
 
 
-def live_parts(at: Generated) -> list[str]:
+def live_parts(at: GenerationProgress) -> list[str]:
     """Return what stands on the live line beside the verdicts."""
     parts = [f"{at.stored:,} of {max(at.planned, at.stored):,} generated"]
     if at.fresh_tokens and at.seconds > 0:
@@ -26,7 +26,7 @@ def live_parts(at: Generated) -> list[str]:
     return parts
 
 
-def final_lines(found: Generated) -> list[str]:
+def final_lines(found: GenerationProgress) -> list[str]:
     """Return what the report says of it."""
     known = found.stored - found.fresh
     parts = [f"{found.fresh:,} samples in {found.seconds:.1f} s" + (f", {known:,} were stored" if known else "")]
@@ -49,7 +49,7 @@ def final_lines(found: Generated) -> list[str]:
     return lines
 
 
-def _copies(found: Generated) -> list[str]:
+def _copies(found: GenerationProgress) -> list[str]:
     """Return what is to be said of samples that are one and the same, where it is known how they were drawn."""
     if found.temperature is None or not found.alike:
         return []
@@ -64,7 +64,7 @@ def _copies(found: Generated) -> list[str]:
     return [said]
 
 
-def cost(found: Generated, prices: Prices) -> float:
+def cost(found: GenerationProgress, prices: Prices) -> float:
     """Return what all samples of the run cost, as far as their tokens are known."""
     cached = found.cached_tokens if prices.cached is not None else 0
     million = (
@@ -75,7 +75,7 @@ def cost(found: Generated, prices: Prices) -> float:
     return million / 1e6
 
 
-def cost_record(found: Generated, prices: Prices, counts: Sequence[Counts]) -> dict[str, Any]:
+def cost_record(found: GenerationProgress, prices: Prices, counts: Sequence[Counts]) -> dict[str, Any]:
     """Return the cost for ``--json``; a problem is solved when any of its samples passed."""
     total, solved = cost(found, prices), sum(each.c > 0 for each in counts)
     return {
@@ -87,7 +87,7 @@ def cost_record(found: Generated, prices: Prices, counts: Sequence[Counts]) -> d
     }
 
 
-def cost_line(found: Generated, prices: Prices, counts: Sequence[Counts]) -> str:
+def cost_line(found: GenerationProgress, prices: Prices, counts: Sequence[Counts]) -> str:
     """Return the cost in words."""
     said = cost_record(found, prices, counts)
     line = f"  cost: {said['total']:.4g} {prices.currency}"
@@ -98,7 +98,7 @@ def cost_line(found: Generated, prices: Prices, counts: Sequence[Counts]) -> str
     return line
 
 
-def sweep_lines(runs: Sequence[tuple[float | None, Sequence[Estimate], Generated | None]]) -> list[str]:
+def sweep_lines(runs: Sequence[tuple[float | None, Sequence[Estimate], GenerationProgress | None]]) -> list[str]:
     """Return a table of scores by temperature."""
     names = list(dict.fromkeys(each.name for _, estimates, _ in runs for each in estimates))
     lines = ["", "  temperature" + "".join(f"{name:>12}" for name in names) + "   truncated"]
@@ -111,14 +111,14 @@ def sweep_lines(runs: Sequence[tuple[float | None, Sequence[Estimate], Generated
     return lines
 
 
-def failure_lines(found: Generated) -> list[str]:
+def failure_lines(found: GenerationProgress) -> list[str]:
     """Return why samples are missing, bounded."""
     reasons = [each for each in found.failures if each != found.ended_by]
     lines = listed((printable(each) for each in reasons), _FAILURES_SHOWN, "more reasons")
     return [*lines, printable(found.ended_by)] if found.ended_by else lines
 
 
-def generated_record(found: Generated) -> dict[str, Any]:
+def generated_record(found: GenerationProgress) -> dict[str, Any]:
     """Return it for ``--json``."""
     record: dict[str, Any] = msgspec.to_builtins(found)
     return record | {"truncated_rate": found.truncated / found.stored if found.stored else None}

@@ -13,7 +13,7 @@ from passcurve import config
 from passcurve.compat.human_eval.data import HUMAN_EVAL
 from passcurve.compat.human_eval.evaluation import evaluate, scores
 from passcurve.errors import PasscurveError, UsageError, nearest
-from passcurve.interruption import minding_callbacks
+from passcurve.interruption import forward_lost_interrupts
 from passcurve.types import DEFAULT_TIMEOUT_S
 
 
@@ -44,7 +44,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; without words, those of the command line."""
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        with minding_callbacks():
+        with forward_lost_interrupts():
             _run(_parse(words))
         sys.stdout.flush()
     except PasscurveError as error:

@@ -47,7 +47,7 @@ def judge(
         raise UsageError(f"timeout={timeout} is no time limit; at least {_SHORTEST_S} seconds are needed")
     if n_workers < 1:
         raise UsageError(f"n_workers={n_workers} is too few; at least 1 is needed")
-    workers, memory_bytes, _ = config.admit(n_workers, None)
+    workers, memory_bytes, _ = config.fit_to_machine(n_workers, None)
     results = Path(folder, "results.jsonl")
     request = run.Request(
         samples=Path(folder, SAMPLES),

@@ -1,0 +1,62 @@
+"""The attempts at one job: when a job runs again, and how; one rule for samples and for reference solutions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from passcurve.sandbox.job import Job, Outcome
+
+SLICE_S = 0.1
+"""A sample that runs longer is stopped and runs again at the end, from the start, while no other runs beside it."""
+
+MAX_TRIES = 2
+"""Runs of a job whose outcome could be our doing."""
+
+
+class Retry(NamedTuple):
+    """The next attempt at a job."""
+
+    job: Job
+    at_end: bool
+    """Run it when nothing else of ours runs on its core."""
+
+
+def first_attempt(job: Job) -> Job:
+    """Return the job with a slice of its time, which most programs never use up."""
+    return msgspec.structs.replace(job, slice_s=min(SLICE_S, job.limits.timeout_s))
+
+
+def next_attempt(job: Job, outcome: Outcome) -> Retry | None:
+    """Return the attempt that must follow this outcome, or None when the outcome is final."""
+    timeout_s = job.limits.timeout_s
+    if outcome.ended == "slice":
+        return Retry(msgspec.structs.replace(without_replay(job), slice_s=timeout_s, reuse=False), at_end=True)
+    if job.replayed and not is_conclusive(outcome):
+        return Retry(without_replay(job), at_end=False)
+    if needs_retry(outcome) and job.tries < MAX_TRIES - 1:
+        retry = msgspec.structs.replace(job, slice_s=timeout_s, reuse=False, fresh=True, tries=job.tries + 1)
+        return Retry(retry, at_end=True)
+    return None
+
+
+def without_replay(job: Job) -> Job:
+    """Return the same job with each call made when the tests come to it, and none replayed ahead of the tests."""
+    return msgspec.structs.replace(job, setup={**job.setup, "replayed": b""}, replayed=b"")
+
+
+def is_conclusive(outcome: Outcome) -> bool:
+    """Return whether a job with replayed calls has shown what it would have shown without replay.
+
+    The tests take the outcomes of the calls in order and stop where they stop.  A program that does not reach the end
+    of all calls may have been stopped by a call that the tests would never have made.
+    """
+    status = (outcome.report or {}).get("status")
+    return status in ("passed", "failed", "compile", "benchmark") and outcome.ended == "report" and not outcome.doubt
+
+
+def needs_retry(outcome: Outcome) -> bool:
+    """Return whether the outcome could be our doing, so that the job runs once more in a new process."""
+    protocol_broken = outcome.report is not None and outcome.report.get("status") == "protocol"
+    return outcome.ended in ("fault", "wall") or bool(outcome.doubt) or protocol_broken
