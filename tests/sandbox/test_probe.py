@@ -307,7 +307,7 @@ def f():
 problem = Problem(id="T", prompt="", entry_point="f", test="def check(candidate): assert candidate() == 1")
 found = probe.find("restricted", tools, limits)
 with closing(ForkServers(tools, REFEREE_ROLE)) as fork_servers, Pool(1, found, tools, limits, fork_servers) as pool:
-    pool.start(0, job(problem, program, Plan(), limits, 0, 1))
+    pool.start(0, make_job(problem, program, CheckPlan(), limits, 0, 1))
     while not pool.wait(1):
         pass
 print("alive")
