@@ -31,8 +31,6 @@ LONG_FUNCTIONS: dict[str, str] = {
     "cli/autopsy.py:autopsy": "to be split",
     "cli/judge.py:judge": "to be split",
     "cli/run.py:run": "to be split",
-    "harness/wire.py:_put": "to be split",
-    "harness/wire.py:_take": "to be split",
     "judging/run.py:conclude": "to be split",
     "stats/compare.py:paired_difference": "to be split",
     "stats/dataset.py:dataset_interval": "to be split",

@@ -76,7 +76,7 @@ class Recorded:
 
     def first(self, count: int) -> tuple[bytes, bytes]:
         """Return the first so many calls, packed: for who recognises them, and for who is asked."""
-        return marshal.dumps(self.known[:count], _FORMAT), wire.joined(self._asked[:count])
+        return marshal.dumps(self.known[:count], _FORMAT), wire.join_encoded(self._asked[:count])
 
 
 def record(prompt: Any, test: str, name: str, entry_point: str, seed: int) -> Recorded:
