@@ -49,8 +49,9 @@ from passcurve.stats import (
     var_pass_at_k,
     wilson,
 )
-from passcurve.stats.dataset import bootstrap_counts, effective_limits
+from passcurve.stats.dataset import bootstrap_counts
 from passcurve.stats.fit import fit_tails
+from passcurve.stats.fresh_samples import effective_limits
 from passcurve.stats.metrics import Asked, scores
 from passcurve.stats.sampling import largest_variance, overlap
 from passcurve.types import Counts, Metric

@@ -101,7 +101,7 @@ class TestNewProblems:
         """With n = 1 it is wilson of the passes, else a ValueError."""
         found = dataset_interval(1, [1, 0, 1, 1], method="wilson")
         assert tuple(wilson(3, 4)) == (found.low, found.high)
-        with pytest.raises(ValueError, match=r"^Wilson's interval is for one sample of each problem$"):
+        with pytest.raises(ValueError, match="'wilson' needs exactly one sample"):
             dataset_interval(2, [1, 0], method="wilson")
 
     def test_clusters_choose_the_clustered_t(self) -> None:
@@ -140,7 +140,7 @@ class TestNewProblems:
 
     def test_one_problem(self) -> None:
         """One problem has no t interval; the default is nearly everything, with a warning."""
-        assert "one problem says nothing of others like it by itself" == dataset_interval([9], [4], method="t").reason
+        assert "one problem alone" in dataset_interval([9], [4], method="t").reason
         found = dataset_interval([9], [4])
         assert found.high - found.low > 0.9
         assert found.warnings[0].startswith("one problem: ")
@@ -161,7 +161,7 @@ class TestTheseProblems:
         found = dataset_interval([9], [4], 3, "these_problems")
         low, high = one_problem_interval(9, 4, 3)
         assert (low, high, "one problem") == (found.low, found.high, found.method)
-        with pytest.raises(ValueError, match=r"^the limits of one problem are not those of 2$"):
+        with pytest.raises(ValueError, match="'one problem' needs exactly one problem, got 2"):
             dataset_interval(9, [4, 5], 3, "these_problems", method="one problem")
 
     @pytest.mark.parametrize("k", [1, 3, 8])
@@ -219,22 +219,19 @@ class TestTheseProblems:
         ("arguments", "message"),
         [
             ({"n": [], "c": []}, "there are no problems"),
-            ({"n": 3, "c": [1, 2], "k": 4}, "element 0: n=3, c=1: k=4 needs that many samples"),
-            ({"n": 3, "c": [1, 2], "target": "both"}, "target 'both' is neither new_problems nor these_problems"),
-            ({"n": 3, "c": [1, 2], "method": "beta-binomial"}, "method 'beta-binomial' is not for new problems"),
-            (
-                {"n": 3, "c": [1, 2], "method": "t", "target": "these_problems"},
-                "method 't' is not for these problems",
-            ),
+            ({"n": 3, "c": [1, 2], "k": 4}, "element 0: n=3, c=1: k=4"),
+            ({"n": 3, "c": [1, 2], "target": "both"}, "target must be .*, got 'both'"),
+            ({"n": 3, "c": [1, 2], "method": "beta-binomial"}, "'beta-binomial' is not available"),
+            ({"n": 3, "c": [1, 2], "method": "t", "target": "these_problems"}, "'t' is not available"),
             (
                 {"n": 3, "c": [1, 2], "k": 2, "method": "unbiased", "target": "these_problems"},
-                "no unbiased variance exists: it needs 2k = 4 samples of every problem, and one has 3",
+                "2k = 4 samples",
             ),
         ],
     )
     def test_refuses(self, arguments: dict[str, object], message: str) -> None:
         """No problem, k > n, and methods that do not fit are a ValueError."""
-        with pytest.raises(ValueError, match=f"^{message}$"):
+        with pytest.raises(ValueError, match=message):
             dataset_interval(**arguments)  # type: ignore[arg-type]
 
 

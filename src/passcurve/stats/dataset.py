@@ -15,16 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.double_double import FloatArray
-from passcurve.stats.fit import beta_binomial_fit, beta_posterior_pass_at_k
-from passcurve.stats.intervals import Bounds, clopper_pearson, one_problem_interval, plus_two_t, wilson
+from passcurve.stats.fresh_samples import Method, default_method, fresh_sample_limits, is_saturated
+from passcurve.stats.intervals import Bounds, plus_two_t, t_interval, wilson
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, counts, inside, numbers, one_whole, student, whole
-from passcurve.stats.sampling import VarianceFrom, largest_variance, sampling_variance
+from passcurve.stats.sampling import VarianceFrom, sampling_variance
 
 Target = Literal["new_problems", "these_problems"]
-Method = Literal[
-    "plus-two t", "t", "wilson", "bootstrap", "clustered t", "beta-binomial", "unbiased", "bound", "one problem"
-]
 
 LEAST_CLUSTERS, FEW_CLUSTERS = 5, 20
 
@@ -120,72 +117,52 @@ def dataset_interval(
 ) -> DatasetInterval:
     """Return an interval for pass@k of the data set, for one of the two targets.
 
-    Target ``new_problems``: "plus-two t" (the default), "clustered t" (the default with ``clusters``), "t", "bootstrap"
-    (percentiles of means over problems drawn anew, ``resamples`` times with ``numpy.random.default_rng(seed)``),
-    "wilson" (n = k = 1 only).  The last three lose their coverage on saturated data and few problems; the figures stand
-    in docs/statistics.md.
+    Methods for ``new_problems``; docs/statistics.md gives their coverage:
+    - "plus-two t": the default; "clustered t": the default with ``clusters``;
+    - "t", "bootstrap" (``bootstrap_interval``) and "wilson" (n = k = 1 only): too narrow on saturated data and for few
+      problems.
 
-    Target ``these_problems``: "beta-binomial" (the default) takes the sampling variance V of each problem from the
-    fitted model, adds one made-up problem with the largest V there is, and turns the total into the number N of coins
-    whose proportion varies as much: ``N = mean (1 - mean) / variance``, at least m, with the mean seen or the model's,
-    whichever gives fewer.  The limits are the exact ones of a proportion of N (Korn and Graubard 1998, Survey
-    Methodology 24:193, for the effective number).  "unbiased" is the
-    mean plus and minus z sqrt(sum V) / m with the unbiased V, where 2k <= n.  "bound" is what remains where no variance
-    can be estimated, and the default there.  For one sample of each problem it gives the exact limits of a proportion
-    of m, which are right if all chances are alike and wide otherwise (Hoeffding 1956, Ann. Math. Statist. 27:713).
-    Where all samples failed, or all passed, it gives the limits of the mean over all chances under which that happens
-    at least (1 - level) / 2 of the time.  A single problem gets the limits of ``one_problem_interval``.
+    Methods for ``these_problems``:
+    - "beta-binomial", the default: the exact limits of a proportion of N coins (``effective_limits``).  N is the
+      effective sample size.  The variance is the sum of the problems' sampling variances under the fitted model, plus
+      the largest possible variance of one more problem.
+    - "unbiased": mean plus and minus z sqrt(sum V) / m with the unbiased variances V; needs 2k <= n.
+    - "bound", the default where no variance can be estimated: Clopper-Pearson limits for one sample of each problem
+      (Hoeffding 1956, Ann. Math. Statist. 27:713: too wide unless all chances are equal).  For only failures or only
+      passes: limits over all chances that give such data with probability (1 - level) / 2.
+    - "one problem", the default for m = 1: ``one_problem_interval``.
 
-    n and c have shape (m,) or broadcast to it.  ValueError naming the element for counts that cannot be, for k > n, and
-    for a method that the target or the data do not allow.
+    n and c have shape (m,) or broadcast to it.  Raises ValueError for invalid counts, for k > n, and for a method that
+    the target or the data do not allow.
     """
     row, k = counts(n, c, k), one_whole(k, "k")
     level = inside(level, "level")
     scores = pass_at_k(row.n, row.c, [k])
-    m = row.n.size
-    mean = math.fsum(scores) / m
     noise = sampling_variance(row.n, row.c, k)
-    within = math.fsum(noise.variance) / m
-    between = float(np.var(scores, ddof=1)) - within if m > 1 else math.nan
-    warnings = list(warnings_of(row, k))
-    drawn = None
-    reason = ""
+    within = math.fsum(noise.variance) / scores.size
     if target == "new_problems":
         method = method or ("plus-two t" if clusters is None else "clustered t")
-        if method == "clustered t":
-            if clusters is None:
-                raise ValueError("the clustered t interval needs the cluster of each problem")
-            found = clustered_se(scores, clusters)
-            warnings += [found.warning] if found.warning else []
-            bounds = _t(mean, found.se, found.freedom, level)
-        elif method == "plus-two t":
-            bounds = plus_two_t(scores, level)
-        elif method == "t":
-            bounds = _t(mean, float(np.std(scores, ddof=1)) / math.sqrt(m) if m > 1 else math.nan, m - 1, level)
-        elif method == "bootstrap":
-            bounds, drawn = bootstrap_interval(scores, level, resamples, seed), seed
-        elif method == "wilson":
-            if row.n.max() > 1:
-                raise ValueError("Wilson's interval is for one sample of each problem")
-            bounds = Bounds(*(float(end) for end in wilson(int(row.c.sum()), m, level)))
-        else:
-            raise ValueError(f"method {method!r} is not for new problems")
-        if math.isnan(bounds.low):
-            reason = "one problem says nothing of others like it by itself"
-        elif bounds.low == bounds.high:
-            reason = "all scores agree: this method has no width there, which is not certainty"
-            bounds = Bounds(math.nan, math.nan)
+        limits = _new_problems(row, scores, method, level, clusters, resamples, seed)
     elif target == "these_problems":
         if clusters is not None:
-            raise ValueError("clusters say nothing about fresh samples of these problems")
-        alike = not row.c.any() or bool((row.c == row.n).all())
-        usual: Method = "bound" if alike or row.n.max() == 1 else "beta-binomial"
-        method = method or ("one problem" if m == 1 else usual)
-        bounds = _these(row, k, mean, level, method, alike=alike)
+            raise ValueError("clusters are for the target new_problems only")
+        method = method or default_method(row)
+        limits = _Limits(fresh_sample_limits(row, k, method, level))
     else:
-        raise ValueError(f"target {target!r} is neither new_problems nor these_problems")
+        raise ValueError(f"target must be 'new_problems' or 'these_problems', got {target!r}")
     return DatasetInterval(
-        *bounds, level, target, method, mean, between, within, noise.method, drawn, reason, tuple(warnings)
+        low=limits.bounds.low,
+        high=limits.bounds.high,
+        level=level,
+        target=target,
+        method=method,
+        mean=math.fsum(scores) / scores.size,
+        between=float(np.var(scores, ddof=1)) - within if scores.size > 1 else math.nan,
+        within=within,
+        within_from=noise.method,
+        seed=seed if method == "bootstrap" else None,
+        reason=limits.reason,
+        warnings=count_warnings(row, k) + limits.warnings,
     )
 
 
@@ -258,14 +235,13 @@ def simultaneous_band(
     )
 
 
-def warnings_of(row: Row, k: int) -> tuple[str, ...]:
-    """Say what a reader must know of counts before believing pass@k of them."""
+def count_warnings(row: Row, k: int) -> tuple[str, ...]:
+    """Return what a reader must know about the counts before relying on pass@k."""
     said = []
     least = int(row.n.min())
     if row.n.size == 1:
         said.append("one problem: what it says of others like it is next to nothing")
-    alike = not row.c.any() or bool((row.c == row.n).all())
-    if alike:
+    if is_saturated(row):
         what = "failed" if not row.c.any() else "passed"
         said.append(f"saturated: every sample {what}; an interval without width would not be certainty")
     elif row.n.max() > 1 and bool(((row.c == 0) | (row.c == row.n)).all()):
@@ -280,78 +256,47 @@ def warnings_of(row: Row, k: int) -> tuple[str, ...]:
     return tuple(said)
 
 
-# --- these problems -------------------------------------------------------------------------------------------------
+class _Limits(NamedTuple):
+    bounds: Bounds[float]
+    reason: str = ""
+    """Reason for bounds that are NaN."""
+    warnings: tuple[str, ...] = ()
 
 
-def _these(row: Row, k: int, mean: float, level: float, method: Method, *, alike: bool) -> Bounds[float]:
-    m = row.n.size
-    tail = (1.0 - level) / 2.0
-    if method == "one problem":
-        if m > 1:
-            raise ValueError(f"the limits of one problem are not those of {m}")
-        one = one_problem_interval(row.n, row.c, k, level)
-        return Bounds(float(one.low[0]), float(one.high[0]))
-    if method == "bound":
-        if alike:
-            return _saturated(row, k, tail)
+def _new_problems(
+    row: Row,
+    scores: FloatArray,
+    method: Method,
+    level: float,
+    clusters: Sequence[object] | None,
+    resamples: int,
+    seed: int,
+) -> _Limits:
+    m = scores.size
+    mean = math.fsum(scores) / m
+    warnings: tuple[str, ...] = ()
+    if method == "clustered t":
+        if clusters is None:
+            raise ValueError("method 'clustered t' needs the cluster of each problem")
+        clustered = clustered_se(scores, clusters)
+        warnings = (clustered.warning,) if clustered.warning else ()
+        bounds = t_interval(mean, clustered.se, clustered.freedom, level)
+    elif method == "plus-two t":
+        bounds = plus_two_t(scores, level)
+    elif method == "t":
+        se = float(np.std(scores, ddof=1)) / math.sqrt(m) if m > 1 else math.nan
+        bounds = t_interval(mean, se, m - 1, level)
+    elif method == "bootstrap":
+        bounds = bootstrap_interval(scores, level, resamples, seed)
+    elif method == "wilson":
         if row.n.max() > 1:
-            raise ValueError("the bound is for one sample of each problem, and for data in which all samples are alike")
-        return Bounds(*(float(end) for end in clopper_pearson(int(row.c.sum()), m, level)))
-    if method == "unbiased":
-        found = sampling_variance(row.n, row.c, k, method="unbiased")
-        return _t(mean, math.sqrt(math.fsum(found.variance)) / m, math.inf, level)
-    if method != "beta-binomial":
-        raise ValueError(f"method {method!r} is not for these problems")
-    found = sampling_variance(row.n, row.c, k, method="beta-binomial")
-    if found.method == "none":
-        raise ValueError(found.reason)
-    variance = (math.fsum(found.variance) + largest_variance(int(row.n.min()), k)) / m**2
-    fit = beta_binomial_fit(row.n, row.c)
-    smooth = math.fsum(beta_posterior_pass_at_k(row.n, row.c, k, fit.a, fit.b).mean) / m
-    low, high = effective_limits(np.array([mean]), np.array([smooth]), np.array([variance]), m, level)
-    return Bounds(float(low[0]), float(high[0]))
-
-
-def effective_limits(
-    mean: FloatArray, smooth: FloatArray, variance: FloatArray, m: int, level: float
-) -> Bounds[FloatArray]:
-    """Return the exact limits of a proportion ``mean`` of as many coins as vary by ``variance``, at least m.
-
-    The coins are counted at ``mean`` and at ``smooth``, what the model makes of the mean, and the fewer are taken.
-    """
-    from scipy.special import betainccinv, betaincinv
-
-    tail = (1.0 - level) / 2.0
-    coins = np.maximum(m, np.minimum(mean * (1.0 - mean), smooth * (1.0 - smooth)) / variance)
-    passed, failed = coins * mean, coins * (1.0 - mean)
-    none, every = mean <= 0.0, mean >= 1.0
-    low = np.where(none, 0.0, betaincinv(np.where(none, 1.0, passed), failed + 1.0, tail))
-    high = np.where(every, 1.0, betainccinv(passed + 1.0, np.where(every, 1.0, failed), tail))
-    return Bounds(low, high)
-
-
-def _saturated(row: Row, k: int, tail: float) -> Bounds[float]:
-    """Bound the mean over all chances under which what was seen happens with chance ``tail`` or more.
-
-    All failed: the product of q_i^n is at least ``tail``; given that product the mean of q_i^k is least when all are
-    equal.  All passed: with y_i = -log p_i the sum of y_i is at most -log(tail) / n, and the mean of (1 - e^-y)^k is at
-    most the least concave function above it, at the mean of y.  With unequal n the smallest stands for all.
-    """
-    share = -math.log(tail) / (int(row.n.min()) * row.n.size)
-    if not row.c.any():
-        return Bounds(0.0, -math.expm1(-k * share))
-    if k == 1:
-        return Bounds(math.exp(-share), 1.0)
-    # (1 - e^-y)^k is convex, then concave; its tangent through 0 touches where e^y = 1 + k y.
-    touch = math.log1p(k)
-    for _ in range(200):
-        touch = math.log1p(k * touch)
-    worst = (-math.expm1(-max(share, touch))) ** k * min(1.0, share / touch)
-    return Bounds(1.0 - worst, 1.0)
-
-
-def _t(mean: float, se: float, freedom: float, level: float) -> Bounds[float]:
-    if math.isnan(se):
-        return Bounds(math.nan, math.nan)
-    reach = student(freedom, (1.0 - level) / 2.0) * se
-    return Bounds(max(0.0, mean - reach), min(1.0, mean + reach))
+            raise ValueError("method 'wilson' needs exactly one sample of each problem")
+        bounds = Bounds(*(float(end) for end in wilson(int(row.c.sum()), m, level)))
+    else:
+        raise ValueError(f"method {method!r} is not available for the target new_problems")
+    if math.isnan(bounds.low):
+        return _Limits(bounds, "one problem alone gives no interval for other problems", warnings)
+    if bounds.low == bounds.high:
+        reason = "all scores are equal, and this method gives an interval of width 0, which is not certainty"
+        return _Limits(Bounds(math.nan, math.nan), reason, warnings)
+    return _Limits(bounds, warnings=warnings)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import finite, rectangular, together
 from passcurve.stats.double_double import FloatArray
-from passcurve.stats.rows import inside
+from passcurve.stats.rows import inside, student
 
 Number = TypeVar("Number", float, np.float64, FloatArray, FloatArray | np.float64)
 
@@ -51,6 +51,14 @@ def plus_two_t(values: ArrayLike, level: float = 0.95) -> Bounds[float]:
     mean = math.fsum(padded) / padded.size
     variance = math.fsum((padded - mean) ** 2) / (padded.size - 1)
     reach = -float(stdtrit(padded.size - 1, tail)) * math.sqrt(variance / padded.size)
+    return Bounds(max(0.0, mean - reach), min(1.0, mean + reach))
+
+
+def t_interval(mean: float, se: float, freedom: float, level: float) -> Bounds[float]:
+    """Return mean plus and minus the t quantile times the standard error, clipped to [0, 1]; NaN for a NaN error."""
+    if math.isnan(se):
+        return Bounds(math.nan, math.nan)
+    reach = student(freedom, (1.0 - level) / 2.0) * se
     return Bounds(max(0.0, mean - reach), min(1.0, mean + reach))
 
 

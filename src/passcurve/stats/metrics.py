@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from passcurve.stats.dataset import dataset_interval, simultaneous_band, warnings_of
+from passcurve.stats.dataset import count_warnings, dataset_interval, simultaneous_band
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.estimate import LEVEL, estimate, obstacle
 from passcurve.stats.intervals import plus_two_t
@@ -147,7 +147,7 @@ def _relative(
         values, ends = np.array([float(distinct_at_k(sizes, k)) for sizes in groups or ()]), _Ends(1.0, float(k))
     else:
         values, ends = rule.of(row.n, row.c, k, float(metric.share or "nan")), rule.ends(k)
-    said = list(warnings_of(row, k)) if metric.name == "pass^k" else _warnings(row.n)
+    said = list(count_warnings(row, k)) if metric.name == "pass^k" else _warnings(row.n)
     fresh = None
     if metric.name == "pass^k" and not copies:
         mirrored = dataset_interval(row.n, row.n - row.c, k, "these_problems", level)

@@ -67,7 +67,7 @@ def problems_needed(difference: float, variance: float, level: float = 0.95, pow
     variance is omega^2 + V_A + V_B, the variance of one problem's difference.  ValueError for a difference that is not
     in (0, 1], a negative variance, and a level or power outside (0, 1).
     """
-    _wanted(difference)
+    _check_difference(difference)
     variance = real(variance, "variance", "a number of at least 0", 0.0, math.inf)
     return max(2, math.ceil(_sum_of_z(level, power) ** 2 * variance / difference**2 - 1e-9))
 
@@ -104,64 +104,92 @@ def plan(
     any variance estimate (one sample of each problem: omega^2 and sampling noise cannot be told apart), and settings
     outside their range.
     """
+    pilot = _pilot(n_a, c_a, n_b, c_b, k, correlation)
+    if difference is not None:
+        _check_difference(difference)
+    z = _sum_of_z(level, power)
+    floor = z * math.sqrt(pilot.true_between / pilot.m)
+
+    def problems(variance: float) -> int | None:
+        return None if difference is None else problems_needed(difference, variance, level, power)
+
+    def detectable(n: int) -> float:
+        return z * math.sqrt(pilot.variance(n) / pilot.m)
+
+    rows = []
+    for n in (n for n in samples if n >= pilot.k):
+        variance = pilot.variance(n)
+        rows.append(PlanRow(n, problems(variance), minimum_detectable(pilot.m, variance, level, power)))
+    return Plan(
+        k=pilot.k,
+        difference=difference,
+        level=level,
+        power=power,
+        m=pilot.m,
+        between=pilot.between,
+        within_a=pilot.within_a,
+        within_b=pilot.within_b,
+        minimum_detectable=minimum_detectable(pilot.m, pilot.own_variance, level, power),
+        floor=floor,
+        problems=problems(pilot.own_variance),
+        samples=None if difference is None or floor >= difference else _samples(difference, detectable, pilot.k),
+        rows=tuple(rows),
+        warnings=tuple(_warnings(pilot, floor, difference)),
+    )
+
+
+class _Pilot(NamedTuple):
+    """The runs that a plan is made from, and the variance of one problem's difference between them."""
+
+    a: Row
+    b: Row
+    k: int
+    single: bool
+    """One run, which stands for both."""
+    between: float
+    within_a: float
+    within_b: float
+
+    @property
+    def m(self) -> int:
+        return self.a.n.size
+
+    @property
+    def true_between(self) -> float:
+        return max(0.0, self.between)
+
+    @property
+    def own_variance(self) -> float:
+        """Variance with the pilot's own samples."""
+        return self.true_between + self.within_a + self.within_b
+
+    def variance(self, n: int) -> float:
+        """Return the variance with n samples of each problem."""
+        return self.true_between + _mean_variance(self.a, self.k, n) + _mean_variance(self.b, self.k, n)
+
+
+def _pilot(
+    n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike | None, c_b: ArrayLike | None, k: int, correlation: float
+) -> _Pilot:
     a, k = counts(n_a, c_a, k), one_whole(k, "k")
     if (n_b is None) != (c_b is None):
-        raise ValueError("n_b and c_b must be given together")
+        raise ValueError("n_b and c_b must both be given, or neither")
     b = a if n_b is None or c_b is None else counts(n_b, c_b, k)
     pair(a, b)
     if a.n.size < 2:
-        raise ValueError("one problem: its variance between problems cannot be told")
+        raise ValueError("a pilot needs at least 2 problems to estimate the variance between problems, got 1")
     correlation = real(correlation, "correlation", "in [-1, 1]", -1.0, 1.0)
-    if difference is not None:
-        _wanted(difference)
-    z = _sum_of_z(level, power)
-    m = a.n.size
     within_a, within_b = _mean_variance(a, k), _mean_variance(b, k)
     scores = pass_at_k(a.n, a.c, [k])
     if n_b is None:
         between = 2.0 * (1.0 - correlation) * (float(np.var(scores, ddof=1)) - within_a)
     else:
         between = float(np.var(scores - pass_at_k(b.n, b.c, [k]), ddof=1)) - within_a - within_b
-    true = max(0.0, between)
-
-    def variance(n: int) -> float:
-        return true + _mean_variance(a, k, n) + _mean_variance(b, k, n)
-
-    at_hand = true + within_a + within_b
-    floor = z * math.sqrt(true / m)
-    rows = tuple(
-        PlanRow(
-            n,
-            None if difference is None else problems_needed(difference, variance(n), level, power),
-            minimum_detectable(m, variance(n), level, power),
-        )
-        for n in samples
-        if n >= k
-    )
-    return Plan(
-        k=k,
-        difference=difference,
-        level=level,
-        power=power,
-        m=m,
-        between=between,
-        within_a=within_a,
-        within_b=within_b,
-        minimum_detectable=minimum_detectable(m, at_hand, level, power),
-        floor=floor,
-        problems=None if difference is None else problems_needed(difference, at_hand, level, power),
-        samples=None
-        if difference is None
-        else _samples(difference, lambda n: z * math.sqrt(variance(n) / m), k, floor),
-        rows=rows,
-        warnings=tuple(_warnings(a, b, between, floor, difference, single=n_b is None)),
-    )
+    return _Pilot(a, b, k, n_b is None, between, within_a, within_b)
 
 
-def _samples(difference: float, detectable: Callable[[int], float], k: int, floor: float) -> int | None:
+def _samples(difference: float, detectable: Callable[[int], float], k: int) -> int | None:
     """Return the fewest samples with which the difference can be detected, by doubling and then bisection."""
-    if floor >= difference:
-        return None
     low, high = k - 1, k
     while detectable(high) > difference:
         low, high = high, 2 * high
@@ -180,18 +208,19 @@ def _mean_variance(row: Row, k: int, at: int | None = None) -> float:
     return math.fsum(found.variance) / row.n.size
 
 
-def _warnings(a: Row, b: Row, between: float, floor: float, difference: float | None, *, single: bool) -> list[str]:
+def _warnings(pilot: _Pilot, floor: float, difference: float | None) -> list[str]:
+    a, b = pilot.a, pilot.b
     said = []
-    if single:
+    if pilot.single:
         said.append("planned from one run: how alike the models are is a guess (correlation)")
-    if between <= 0.0:
+    if pilot.between <= 0.0:
         said.append("the estimated variance of the true differences is not above 0: it is taken as 0")
-    if a.n.size < 20:
-        said.append(f"a pilot of {a.n.size} problems: these figures are rough")
+    if pilot.m < 20:
+        said.append(f"a pilot of {pilot.m} problems: these figures are rough")
     if (a.n != a.n[0]).any() or (b.n != b.n[0]).any():
         said.append("the numbers of samples differ between problems")
     if difference is not None and floor >= difference:
-        said.append(f"with {a.n.size} problems no number of samples finds a difference of {difference:g}: take more")
+        said.append(f"with {pilot.m} problems no number of samples finds a difference of {difference:g}: take more")
     return said
 
 
@@ -200,6 +229,6 @@ def _sum_of_z(level: float, power: float) -> float:
     return normal(alpha / 2.0) + normal(1.0 - power)
 
 
-def _wanted(difference: float) -> None:
+def _check_difference(difference: float) -> None:
     if not real(difference, "difference", "above 0 and at most 1", 0.0, 1.0):
         raise ValueError(f"difference={difference} is not above 0 and at most 1")
