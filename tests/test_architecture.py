@@ -36,10 +36,9 @@ LONG_FUNCTIONS: dict[str, str] = {
 """``file:function`` of each function that may be longer, with the reason."""
 
 LARGE_CLASSES: dict[str, str] = {
-    "analysis/autopsy.py:Autopsy": "to be split",
-    "analysis/compare.py:Difference": "to be split",
-    "analysis/match.py:Matched": "to be split",
-    "bench/catalog.py:Published": "to be split",
+    "analysis/autopsy.py:Autopsy": "the object that `autopsy --json` prints",
+    "analysis/compare.py:Difference": "an object that `compare --json` prints",
+    "analysis/match.py:Matched": "an object that `match --json` prints",
     "generation/engine.py:GenerationEngine": "to be split",
     "harness/check.py:Check": "to be split",
     "judging/request.py:Request": "to be split",
@@ -57,8 +56,7 @@ LARGE_CLASSES: dict[str, str] = {
     "sandbox/zygote.py:Zygote": "to be split",
     "stats/compare.py:Paired": "a public result: each field is a figure of the comparison",
     "stats/planning.py:Plan": "a public result: each field is a figure of the plan",
-    "store/completions.py:CompletionLine": "to be split",
-    "store/stored.py:StoredVerdicts": "to be split",
+    "store/completions.py:CompletionLine": "a line of completions-*.jsonl, whose format is fixed",
     "types.py:Reply": "to be split",
     "types.py:GenerationProgress": "to be split",
     "types.py:Verdict": "to be split",

@@ -14,7 +14,7 @@ from typing import ClassVar
 import pytest
 
 from passcurve.bench import fetch as room
-from passcurve.bench.catalog import Published
+from passcurve.bench.catalog import Carrier, Published
 from passcurve.bench.fetch import fetch
 from passcurve.errors import FetchError, UnknownNameError, UsageError
 
@@ -114,9 +114,7 @@ def catalog(url: str = "http://127.0.0.1:9/nothing") -> dict[str, Published]:
             problems_digest="",
             problems=1,
             id_prefix="own/",
-            distribution="own",
-            package="no_such_package_here",
-            package_paths=(),
+            carrier=Carrier(distribution="own", package="no_such_package_here", paths=()),
         )
     }
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from passcurve.bench.catalog import Catalog, Published, shipped
+from passcurve.bench.catalog import Carrier, Catalog, Published, shipped
 from passcurve.bench.formats import digest_of, parse_problems
 from passcurve.bench.resolve import BenchmarkInfo, describe, examples, find_by_ids, load, names
 from passcurve.errors import DataError, UnknownNameError
@@ -40,9 +40,9 @@ def published(prefix: str, package: str = "no_such_package_here") -> Published:
         problems_digest=digest_of(parse_problems(data, "own")),
         problems=2,
         id_prefix=f"{prefix}/",
-        distribution=package.replace("_", "-"),
-        package=package,
-        package_paths=("data/own.jsonl", "../data/own.jsonl"),
+        carrier=Carrier(
+            distribution=package.replace("_", "-"), package=package, paths=("data/own.jsonl", "../data/own.jsonl")
+        ),
         packages=("numpy",),
     )
 

@@ -52,7 +52,7 @@ def test_half_characters_are_spelled_out(line):
 def test_round_trip(record):
     """Any record comes back as it was, and its key with it."""
     text = codec.encode(record)
-    key = codec.decode_key(text)
+    key = codec.decode_indexed(text)
     assert record == codec.decode_verdict(text)
     assert (record.row, record.digest, record.verdict.status) == (key.row, key.digest, key.verdict.status)
 
@@ -60,7 +60,7 @@ def test_round_trip(record):
 @given(st.binary(max_size=80))
 def test_garbage_is_nothing(text):
     """No bytes make the decoders raise."""
-    found = [f(text) for f in (codec.decode_verdict, codec.decode_key, codec.decode_part, codec.decode_footer)]
+    found = [f(text) for f in (codec.decode_verdict, codec.decode_indexed, codec.decode_part, codec.decode_footer)]
     assert [None] * 4 == found
 
 
@@ -70,14 +70,14 @@ def test_garbage_is_nothing(text):
 def test_wrong_values_are_nothing(line, field, value):
     """A line of JSON whose values cannot be ours is no verdict."""
     text = json.dumps({**msgspec.to_builtins(line()), field: value}).encode()
-    assert (None, None) == (codec.decode_verdict(text), codec.decode_key(text))
+    assert (None, None) == (codec.decode_verdict(text), codec.decode_indexed(text))
 
 
 def test_every_cut_is_nothing(line):
     """No beginning of a line is taken for the line."""
     text = codec.encode(line(3, message="x"))[:-1]
     cuts = (text[:length] for length in range(len(text)))
-    assert not any(codec.decode_verdict(cut) or codec.decode_key(cut) for cut in cuts)
+    assert not any(codec.decode_verdict(cut) or codec.decode_indexed(cut) for cut in cuts)
 
 
 def test_part_header_and_footer(header):

@@ -14,7 +14,7 @@ import pytest
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store.codec import VerdictLine
 from passcurve.store.results import human_result, write_results
-from passcurve.store.rundir import Judging, RunDir
+from passcurve.store.rundir import JudgingSession, RunDir
 from passcurve.store.samples import RECOGNISED, BadLine, read_rows, resume_rows, scan
 from passcurve.types import Call, Completion, Header, SampleKey, Verdict
 
@@ -248,11 +248,11 @@ class TestStored:
         '{"task_id": "T/1", "completion": "é", "seconds": [1]}'.encode(),
     )
 
-    def stored(self, folder: Path, header: Header, texts: tuple[bytes, ...]) -> tuple[Judging, Path]:
+    def stored(self, folder: Path, header: Header, texts: tuple[bytes, ...]) -> tuple[JudgingSession, Path]:
         """Return the store of a file of samples with a verdict for each row."""
         samples = folder / "s.jsonl"
         samples.write_bytes(b"\n".join(texts) + b"\n")
-        judging = RunDir(folder / "run").judge(header)
+        judging = RunDir(folder / "run").open_session(header)
         call = Call(index=1, arguments='f("é\ud800")', outcome="returned 'x'")
         for row in read_rows(samples, KNOWN):
             assert isinstance(row, Completion)
@@ -265,7 +265,7 @@ class TestStored:
         """What is recognised gives the same file, byte for byte, also where equal verdicts are worked out once."""
         judging, samples = self.stored(tmp_path, header, self.TEXTS)
         with judging:
-            rows = list(scan(samples, KNOWN, judging.recognise))
+            rows = list(scan(samples, KNOWN, judging.task_of))
             assert all(row.said is RECOGNISED for row in rows)
             write_results(samples, KNOWN, tmp_path / "a", judging.verdict_at, "full")
             write_results(
@@ -282,7 +282,7 @@ class TestStored:
         texts.insert(3, b"no row")
         samples.write_bytes(b"\n".join(texts) + b"\n")
         with judging:
-            found = list(resume_rows(samples, KNOWN, judging.recognise))
+            found = list(resume_rows(samples, KNOWN, judging.task_of))
         kinds = [type(row).__name__ for row in found]
         assert ["KnownRow", "Completion", "KnownRow", "BadLine", *["KnownRow"] * 3, "Completion"] == kinds
         assert [0, 1, 2, 3, 4, 5, 6] == [row.row for row in found if not isinstance(row, BadLine)]

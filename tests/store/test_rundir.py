@@ -20,7 +20,7 @@ from passcurve.store import codec
 from passcurve.store.parts import LOCK, part_path
 from passcurve.store.rundir import RunDir
 from passcurve.store.stage import Change, changes, stage_digest
-from passcurve.store.stored import StoredVerdicts
+from passcurve.store.verdicts import StoredVerdicts
 from passcurve.types import Header, Jail, Limits
 
 SOURCE = str(Path(passcurve.__file__).parents[1])
@@ -37,7 +37,7 @@ def line(row):
     key = SampleKey(problem_id=f"T/{row}", sample_index=0)
     verdict = Verdict(key=key, status="failed", mode="referee", message=f"{row} " * draw.randrange(4000))
     return VerdictLine(row=row, digest=f"{row:016x}", verdict=verdict)
-with RunDir(__import__("pathlib").Path(path)).judge(msgspec.json.decode(header, type=Header)) as run:
+with RunDir(__import__("pathlib").Path(path)).open_session(msgspec.json.decode(header, type=Header)) as run:
     rows = (row for row in range(10**9) if row not in run)
     try:
         while True:
@@ -76,10 +76,10 @@ class TestResuming:
     def test_what_is_appended_is_stored(self, rundir, header, line):
         """Every appended verdict is there at once and when the run is opened again."""
         lines = [line(row, "failed", message=str(row)) for row in (5, 0, 3)]
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append(lines)
             assert [lines[1], lines[2], lines[0]] == list(run.iter_lines())
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             assert ([0, 3, 5], 3, 6, True) == (list(run.rows()), len(run), run.bound, run.resumed)
             assert [lines[1].verdict, lines[2].verdict, lines[0].verdict] == list(run.iter_verdicts())
             assert (lines[2].verdict, "failed", lines[2].digest) == (
@@ -90,27 +90,27 @@ class TestResuming:
 
     def test_rows_without_a_verdict(self, rundir, header, line):
         """A row that was never judged has no verdict, wherever it stands."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(2)])
             assert [None] * 4 == [run.verdict_at(row) for row in (-1, 1, 3, 10**12)]
             assert (False, True) == (1 in run, 2 in run)
 
     def test_void_is_owed(self, rundir, header, line):
         """A void verdict is counted but leaves its row owed, and unsays no other verdict."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0, "void"), line(1, "passed"), line(1, "void")])
             assert [1] == list(run.rows())
-        with rundir.judge(header) as run:
-            assert ([1], 2) == (list(run.rows()), run.voids)
+        with rundir.open_session(header) as run:
+            assert ([1], 2) == (list(run.rows()), run.void_lines)
 
     def test_last_line_wins(self, rundir, header, line):
         """The last good line for a row wins, within a session and across them."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0, "failed"), line(0, "timeout"), line(1, "failed")])
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             assert "timeout" == run.status_at(0)
             run.append([line(0, "passed")])
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             assert (["passed", "failed"], 2) == ([run.status_at(row) for row in (0, 1)], len(run))
 
     def test_what_is_counted(self, rundir, header, line, verdict):
@@ -121,22 +121,22 @@ class TestResuming:
             line(2, own_s=0.25, calls=3),
             line(3, "timeout", suspicious=("read /proc",)),
         ]
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append(lines)
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             found = [run.countable_at(row, verdict(row).key) for row in range(5)]
         assert [verdict(0, "failed"), lines[1].verdict, verdict(2), lines[3].verdict, None] == found
 
     def test_what_is_counted_of_rows_with_two_lines(self, rundir, header, line, verdict):
         """Where a line has replaced another, the slowest pass is still found."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0, own_s=2.0), line(0, own_s=0.5), line(1, own_s=1.0)])
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             assert [0.5, 1.0] == [run.countable_at(row, verdict(row).key).own_s for row in (0, 1)]
 
     def test_statuses_are_counted(self, rundir, header, line):
         """Each row counts once, with the status of its last line, suspicious or not."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0), line(0, "failed"), line(1, own_s=1.0), line(2), line(3, "crash", suspicious=("x",))])
             found = {status: count for status, count in run.statuses().items() if count}
         assert {"passed": 2, "failed": 1, "crash": 1} == found
@@ -144,40 +144,44 @@ class TestResuming:
     def test_a_program_that_was_judged(self, rundir, header, line):
         """A program is known once its verdict is stored, in this session and in later ones, for its own problem."""
         found = msgspec.structs.replace(line(4, "failed", message="no"), program="aa")
-        with rundir.judge(header) as run:
-            assert run.judged("T/4", "aa") is None
+        with rundir.open_session(header) as run:
+            assert run.find_verdict("T/4", "aa") is None
             run.append([found, msgspec.structs.replace(line(5, "void"), program="bb")])
-            assert found.verdict == run.judged("T/4", "aa")
-        with rundir.judge(header) as run:
-            assert [found.verdict] * 2 == [run.judged("T/4", "aa"), run.judged("T/4", "aa")]
-            assert [None] * 3 == [run.judged("T/5", "bb"), run.judged("T/5", "aa"), run.judged("T/4", "ab")]
+            assert found.verdict == run.find_verdict("T/4", "aa")
+        with rundir.open_session(header) as run:
+            assert [found.verdict] * 2 == [run.find_verdict("T/4", "aa"), run.find_verdict("T/4", "aa")]
+            assert [None] * 3 == [
+                run.find_verdict("T/5", "bb"),
+                run.find_verdict("T/5", "aa"),
+                run.find_verdict("T/4", "ab"),
+            ]
 
     def test_programs_are_not_looked_for(self, rundir, header, line):
         """Where equal programs do not share a judgement, none is known."""
-        with rundir.judge(msgspec.structs.replace(header, dedup=False)) as run:
+        with rundir.open_session(msgspec.structs.replace(header, dedup=False)) as run:
             run.append([line(0)])
-            assert run.judged("T/0", "p") is None
+            assert run.find_verdict("T/0", "p") is None
 
     def test_many_programs(self, rundir, header, line):
         """More programs than are kept in memory are read back from the disk."""
         lines = [msgspec.structs.replace(line(row), program=f"{row:x}") for row in range(2500)]
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append(lines)
             for _ in range(2):
-                found = [run.judged(f"T/{row}", f"{row:x}") for row in range(2500)]
+                found = [run.find_verdict(f"T/{row}", f"{row:x}") for row in range(2500)]
                 assert [each.verdict for each in lines] == found
 
     def test_a_session_has_its_own_part(self, rundir, header, line):
         """Each session appends to a file of its own."""
         for row in range(3):
-            with rundir.judge(header) as run:
+            with rundir.open_session(header) as run:
                 run.append([line(row)])
         parts = [f"verdicts-0001-{session:03d}.jsonl" for session in (1, 2, 3)]
         assert [LOCK, *parts] == names(rundir)
 
     def test_every_cut_of_the_last_line(self, rundir, header, line):
         """Wherever the last line is torn, its row is owed and the others are there."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0), line(1)])
         (part,) = rundir.attempts()[0].parts
         whole = part.read_bytes()
@@ -185,31 +189,31 @@ class TestResuming:
         for missing in range(1, last):
             part.write_bytes(whole[:-missing])
             with rundir.read() as stored:
-                assert ([0], 1) == (list(stored.rows()), stored.garbage)
+                assert ([0], 1) == (list(stored.rows()), stored.damaged_lines)
 
     def test_garbage_between_lines(self, rundir, header, line):
         """Damaged lines are counted and passed over, also those that claim a row beyond all reason."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0)])
         (part,) = rundir.attempts()[0].parts
         garbage = b"\x00" * 50 + b"\n" + b"{}\n" + codec.encode(line(10**15))
         part.write_bytes(part.read_bytes() + garbage + codec.encode(line(1)))
         with rundir.read() as stored:
-            assert ([0, 1], 3) == (list(stored.rows()), stored.garbage)
+            assert ([0, 1], 3) == (list(stored.rows()), stored.damaged_lines)
             assert line(1).verdict == stored.verdict_at(1)
 
     def test_part_without_its_header(self, rundir, header, line):
         """A part whose first line was lost is passed over, and its name is not used again."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0)])
         part_path(rundir.path, 1, 2).write_bytes(b'{"format":')
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             assert [0] == list(run.rows())
         assert "verdicts-0001-003.jsonl" in names(rundir)
 
     def test_line_damaged_in_use(self, rundir, header, line):
         """A verdict that is damaged while the run is open is an error that says where it lies."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0, message="x")])
             (part,) = rundir.attempts()[0].parts
             part.write_bytes(part.read_bytes().replace(b'"message":"x"', b'"message":0  '))
@@ -218,27 +222,27 @@ class TestResuming:
 
     def test_long_line(self, rundir, header, line):
         """A verdict longer than one read is read back whole."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0, message="x" * 100_000)])
             assert "x" * 100_000 == run.verdict_at(0).message
 
     def test_changed_row(self, rundir, header, line, completion):
         """A row that is not what it was is refused; an unjudged row may be anything."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(17, digest="a" * 16)])
-            run.check(completion(17, digest="a" * 16))
-            run.check(completion(16, digest="b" * 16))
+            run.check_row(completion(17, digest="a" * 16))
+            run.check_row(completion(16, digest="b" * 16))
             expected = r"row 17 of 'samples.jsonl' \(line 18\) is not what it was when the run began; use another --run"
             with pytest.raises(DataError, match=expected):
-                run.check(completion(17, digest="b" * 16))
+                run.check_row(completion(17, digest="b" * 16))
 
     def test_shortened_file(self, rundir, header, line):
         """A file that has lost judged rows is refused."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(4)])
-            run.check_end(5)
+            run.check_row_count(5)
             with pytest.raises(DataError, match=r"has 4 rows, but there are verdicts up to row 4"):
-                run.check_end(4)
+                run.check_row_count(4)
 
 
 class TestAttempts:
@@ -246,12 +250,12 @@ class TestAttempts:
 
     def test_finished_is_judged_afresh(self, rundir, header, line):
         """A finished attempt is not resumed, and its files stay until the next one is finished."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0)])
             footer = run.finish(planned=1, malformed=2)
         assert (1, 2, 1) == (footer.planned, footer.malformed, footer.statuses["passed"])
         assert footer == rundir.footer(rundir.attempts()[0])
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             assert (False, 0, ()) == (run.resumed, len(run), run.abandoned)
             run.append([line(0, "failed")])
             assert "verdicts-0001-001.jsonl" in names(rundir)
@@ -264,9 +268,9 @@ class TestAttempts:
 
     def test_other_settings_begin_afresh(self, rundir, header, line):
         """An unfinished attempt under other settings is left alone, and what differs is said."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0)])
-        with rundir.judge(with_timeout(header, 5.0)) as run:
+        with rundir.open_session(with_timeout(header, 5.0)) as run:
             assert (Change(field="limits.timeout_s", was="3.0", now="5.0"),) == run.abandoned
             assert (False, 0) == (run.resumed, len(run))
             run.append([line(0, "timeout")])
@@ -274,18 +278,18 @@ class TestAttempts:
 
     def test_back_to_the_first_settings(self, rundir, header, line):
         """An unfinished attempt is found again after others were tried, and its end removes them."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0)])
-        with rundir.judge(with_timeout(header, 5.0)) as run:
+        with rundir.open_session(with_timeout(header, 5.0)) as run:
             run.append([line(0, "failed")])
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             assert (True, "passed", ()) == (run.resumed, run.status_at(0), run.abandoned)
             run.finish(planned=1)
         assert ["finished-0001.json", LOCK, "verdicts-0001-001.jsonl", "verdicts-0001-002.jsonl"] == names(rundir)
 
     def test_not_finished_with_owed_rows(self, rundir, header, line):
         """An attempt with owed rows cannot be finished."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0), line(1, "void")])
             with pytest.raises(StoreError, match="1 of 2 rows have no verdict yet"):
                 run.finish(planned=2)
@@ -293,23 +297,23 @@ class TestAttempts:
 
     def test_damaged_footer(self, rundir, header, line):
         """An attempt whose last word is damaged is resumed, with nothing owed."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0)])
             run.finish(planned=1)
         (rundir.path / "finished-0001.json").write_bytes(b"{")
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             assert (True, 1) == (run.resumed, len(run))
 
     def test_no_rows(self, rundir, header):
         """A file without rows can be finished."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             assert 0 == run.finish(planned=0).planned
         with rundir.read() as stored:
             assert [] == list(stored.iter_verdicts())
 
     def test_header_is_kept(self, rundir, header):
         """The header that an attempt was begun with is read back."""
-        rundir.judge(header).close()
+        rundir.open_session(header).close()
         (attempt,) = rundir.attempts()
         assert (header, stage_digest(header), False) == (attempt.header, attempt.digest, attempt.finished)
 
@@ -348,15 +352,15 @@ class TestPlace:
     def test_in_use(self, rundir, header):
         """A run that is being judged is refused to others, who are told by which process."""
         with (
-            rundir.judge(header),
+            rundir.open_session(header),
             pytest.raises(StoreError, match=f"in use by process {os.getpid()}; .*--run DIR"),
         ):
-            rundir.judge(header)
-        rundir.judge(header).close()
+            rundir.open_session(header)
+        rundir.open_session(header).close()
 
     def test_reading_needs_no_lock(self, rundir, header, line):
         """A run that is being judged can be read."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0)])
             with rundir.read() as stored:
                 assert 1 == len(stored)
@@ -365,19 +369,19 @@ class TestPlace:
         """A folder with files that are not ours is refused and left as it was."""
         (tmp_path / "thesis.tex").touch()
         with pytest.raises(UsageError, match=r"not a run directory: it holds 'thesis\.tex'"):
-            RunDir(tmp_path).judge(header)
+            RunDir(tmp_path).open_session(header)
         assert [tmp_path / "thesis.tex"] == list(tmp_path.iterdir())
 
     def test_empty_folder(self, tmp_path, header):
         """An empty folder becomes a run directory."""
-        RunDir(tmp_path).judge(header).close()
+        RunDir(tmp_path).open_session(header).close()
         assert [LOCK, "verdicts-0001-001.jsonl"] == names(RunDir(tmp_path))
 
     def test_foreign_files_beside_ours(self, rundir, header, line):
         """Files that others put into a run directory are never removed."""
-        rundir.judge(header).close()
+        rundir.open_session(header).close()
         (rundir.path / "notes.txt").touch()
-        with rundir.judge(with_timeout(header, 1.0)) as run:
+        with rundir.open_session(with_timeout(header, 1.0)) as run:
             run.finish(planned=0)
         assert ["finished-0002.json", "notes.txt", LOCK, "verdicts-0002-001.jsonl"] == names(rundir)
 
@@ -385,17 +389,17 @@ class TestPlace:
         """A file is no place for a run."""
         (tmp_path / "run").touch()
         with pytest.raises(UsageError, match="is not a folder; choose another place with --run DIR"):
-            RunDir(tmp_path / "run").judge(header)
+            RunDir(tmp_path / "run").open_session(header)
 
     def test_missing_parent(self, tmp_path, header):
         """A missing parent folder is named, with the remedy."""
         with pytest.raises(StoreError, match=r"there is no folder '.*missing'; choose another place with --run DIR"):
-            RunDir(tmp_path / "missing" / "run").judge(header)
+            RunDir(tmp_path / "missing" / "run").open_session(header)
 
     def test_place_that_cannot_be_written(self, header):
         """A place where nothing can be made is refused with the remedy."""
         with pytest.raises(StoreError, match=r"cannot keep the run in '/sys/run': .*; choose another place with --run"):
-            RunDir(Path("/sys/run")).judge(header)
+            RunDir(Path("/sys/run")).open_session(header)
 
     def test_nothing_to_read(self, rundir, tmp_path, header):
         """Reading where no run is says so."""
@@ -406,7 +410,7 @@ class TestPlace:
 
     def test_closed_run(self, rundir, header, line):
         """A closed run takes no more verdicts, and closing it again does nothing."""
-        run = rundir.judge(header)
+        run = rundir.open_session(header)
         run.close()
         run.close()
         with pytest.raises(StoreError, match="is closed"):
@@ -438,12 +442,12 @@ class TestSuddenEnds:
                 for verdict, row in zip(stored.iter_verdicts(), stored.rows(), strict=True):
                     assert f"T/{row}" == verdict.key.problem_id
                     assert "" == verdict.message.replace(f"{row} ", "")
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             assert (True, 10) == (run.resumed, len(rundir.attempts()[0].parts) - 1)
 
     def test_line_after_a_torn_one(self, rundir, header, line):
         """A verdict appended after a failed append is not spoilt by the half line that it left."""
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             run.append([line(0)])
             (part,) = rundir.attempts()[0].parts
             soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -456,7 +460,7 @@ class TestSuddenEnds:
             run.append([line(3)])
             assert ([0, 3], line(3).verdict) == (list(run.rows()), run.verdict_at(3))
         with rundir.read() as stored:
-            assert ([0, 1, 3], 1) == (list(stored.rows()), stored.garbage)
+            assert ([0, 1, 3], 1) == (list(stored.rows()), stored.damaged_lines)
 
     def test_full_disk(self, rundir, header):
         """A full disk is an error that names the file, and what was reported before it is there."""
@@ -485,9 +489,9 @@ class TestSuddenEnds:
         ) as child:
             child.stdout.readline()
             with pytest.raises(StoreError, match=f"in use by process {child.pid}"):
-                rundir.judge(header)
+                rundir.open_session(header)
             child.kill()
-        rundir.judge(header).close()
+        rundir.open_session(header).close()
 
     def test_disk_full_at_the_very_start(self, rundir, header):
         """A part whose first line cannot be written is an error, and no obstacle later."""
@@ -495,8 +499,8 @@ class TestSuddenEnds:
         resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
         try:
             with pytest.raises(StoreError, match="File too large"):
-                rundir.judge(header)
+                rundir.open_session(header)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        with rundir.judge(header) as run:
+        with rundir.open_session(header) as run:
             assert not run.resumed

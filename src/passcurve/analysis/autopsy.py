@@ -25,7 +25,7 @@ from passcurve.signature import signature
 from passcurve.store.completions import stored_completions
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BadLine, read_rows
-from passcurve.store.stored import StoredVerdicts
+from passcurve.store.verdicts import StoredVerdicts
 from passcurve.types import Completion, Counts, Estimate, Header, Problem, Program, Status
 
 _NONE = -1

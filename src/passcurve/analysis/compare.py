@@ -13,8 +13,8 @@ import msgspec
 from passcurve.errors import DataError, UsageError
 from passcurve.signature import signature
 from passcurve.store.scored import Scored, read_scored
-from passcurve.store.stored import require_finished
 from passcurve.store.tally import select_counts
+from passcurve.store.verdicts import require_finished
 from passcurve.types import Counts, Header, Interval
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from passcurve.store.locate import find_run_dir
 from passcurve.store.parts import write_whole
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
-from passcurve.store.stored import require_finished
+from passcurve.store.verdicts import require_finished
 from passcurve.types import Completion, Counts, Estimate, Header, Problem, Verdict
 
 KEPT = "match.jsonl"

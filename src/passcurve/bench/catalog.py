@@ -26,6 +26,17 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     packages: tuple[str, ...] = ()
 
 
+class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An installable package that carries the file of a benchmark."""
+
+    distribution: str
+    """Name to install it by."""
+    package: str
+    """Name to import it by."""
+    paths: tuple[str, ...]
+    """Possible places of the file, relative to the folder of the package."""
+
+
 class Published(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="published"
 ):
@@ -44,11 +55,7 @@ class Published(
     problems: int
     id_prefix: str
     """How its task ids begin; used in advice, never to decide."""
-    distribution: str
-    """What to install to get the package that carries the file."""
-    package: str
-    package_paths: tuple[str, ...]
-    """Where the file may be, seen from the folder of the package."""
+    carrier: Carrier
     packages: tuple[str, ...] = ()
     """Distributions that its samples may import beyond the standard library."""
 

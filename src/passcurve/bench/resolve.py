@@ -171,7 +171,9 @@ def _locate(name: str, entry: Published, cache_dir: Path) -> _Place | None:
         return _Place(path=cached, repair=f"remove that file and run `passcurve bench fetch {name}`")
     for path in _carried(entry):
         if path.is_file():
-            repair = f"install {entry.distribution} again, or take the file as it is with --benchmark {str(path)!r}"
+            repair = (
+                f"install {entry.carrier.distribution} again, or take the file as it is with --benchmark {str(path)!r}"
+            )
             return _Place(path=path, repair=repair)
     return None
 
@@ -179,11 +181,11 @@ def _locate(name: str, entry: Published, cache_dir: Path) -> _Place | None:
 def _carried(entry: Published) -> tuple[Path, ...]:
     """Return where an installed package would have the file, without importing the package."""
     try:
-        spec = importlib.util.find_spec(entry.package)
+        spec = importlib.util.find_spec(entry.carrier.package)
     except (ImportError, ValueError):
         return ()
     folders = (spec.submodule_search_locations or ()) if spec is not None else ()
-    return tuple((Path(folder) / path).resolve() for folder in folders for path in entry.package_paths)
+    return tuple((Path(folder) / path).resolve() for folder in folders for path in entry.carrier.paths)
 
 
 def _checked(name: str, entry: Published, place: _Place) -> bytes:
@@ -218,7 +220,7 @@ def _described(name: str, entry: Entry, cache_dir: Path) -> BenchmarkInfo:
 def _how_to_get(name: str, entry: Published) -> str:
     return (
         f"run `passcurve bench fetch {name}`, or give its file with --benchmark FILE, "
-        f"or run `pip install {entry.distribution}`"
+        f"or run `pip install {entry.carrier.distribution}`"
     )
 
 

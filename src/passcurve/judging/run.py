@@ -36,7 +36,7 @@ from passcurve.store.codec import VerdictLine
 from passcurve.store.completions import Completions, SessionConfig
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.results import try_to_write, write_results
-from passcurve.store.rundir import Judging, RunDir
+from passcurve.store.rundir import JudgingSession, RunDir
 from passcurve.store.samples import KnownRow
 from passcurve.store.tally import Tally, select_counts
 from passcurve.types import (
@@ -117,7 +117,7 @@ def _judge(
         found = isolation.find(request.isolation, toolchain, request.limits, fork_servers.samples, request.reuse)
         header = _header(request, found, generation)
         with (
-            RunDir(request.run).judge(header, reopen=generation is not None) as store,
+            RunDir(request.run).open_session(header, reopen=generation is not None) as store,
             contextlib.closing(begin()) as source,
         ):
             # No more workers than there are rows: each holds interpreters in memory.
@@ -162,7 +162,7 @@ class JudgeRun:
         request: Request,
         problems: tuple[Problem, ...],
         source: Source,
-        store: Judging,
+        store: JudgingSession,
         pool: Pool,
         watch: Callable[[Progress], None],
     ) -> None:
@@ -193,7 +193,7 @@ class JudgeRun:
 
     def run(self) -> None:
         """Read, judge and store until every row has its verdict or is owed."""
-        source, ahead = self._source.completions(self._store.recognise), self._source.ahead()
+        source, ahead = self._source.completions(self._store.task_of), self._source.ahead()
         self._source.ring(self._pool.wakeup.set)
         read_all = False
         while not (read_all and self._scheduler.is_empty):
@@ -248,7 +248,7 @@ class JudgeRun:
         problem = self._problems[row.key.problem_id]
         self.tally.plan(problem.id)
         if isinstance(row, Completion):
-            self._store.check(row)
+            self._store.check_row(row)
         stored = self._store.countable_at(row.row, row.key) if self._store.resumed else None
         if stored is not None:
             self._resumed += 1
@@ -270,7 +270,7 @@ class JudgeRun:
             if twin := self._twins.get((problem.id, digest)):
                 twin.add(short)
                 return
-            if verdict := self._store.judged(problem.id, digest):
+            if verdict := self._store.find_verdict(problem.id, digest):
                 self._say(short, digest, verdict)
                 return
         unit = PendingProgram(problem, program.text, digest)
@@ -385,7 +385,7 @@ class JudgeRun:
         )
         results, generated = request.results, source.generated()
         if tally.owed == 0:
-            self._store.check_end(source.seen)
+            self._store.check_row_count(source.seen)
             if results is not None:
                 write_results(
                     request.samples,
@@ -394,7 +394,7 @@ class JudgeRun:
                     self._store.verdict_at,
                     found.jail.isolation,
                     only=self._problems.keys(),
-                    rows=source.rows(self._store.recognise),
+                    rows=source.rows(self._store.task_of),
                     line_of=self._store.bytes_at,
                 )
             self._store.finish(planned=tally.planned, malformed=source.malformed_lines, rows=source.seen)

@@ -15,18 +15,18 @@ RowDigest: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
 
 
 class VerdictLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One verdict, with the row that it is of."""
+    """One verdict, with the row that it belongs to."""
 
     row: Row
     digest: RowDigest
-    """Of the row's bytes, as in Completion."""
+    """Digest of the row's bytes, as in Completion."""
     program: str = ""
-    """Digest of the program that was run: equal programs may share one judgement."""
+    """Digest of the program that ran; equal programs may share one judgement."""
     verdict: Verdict
 
 
 class PartHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line of a part: whose verdicts these are."""
+    """The first line of a part, which says whose verdicts follow."""
 
     format: str = FORMAT
     attempt: int
@@ -34,12 +34,12 @@ class PartHeader(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str
     """In UTC, as ISO 8601."""
     digest: str
-    """The stage's: verdicts of equal digests may stand together."""
+    """Digest of the settings that could change a verdict; verdicts of equal digests may stand together."""
     header: Header
 
 
 class Footer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written once every row of an attempt has its verdict."""
+    """The record that is written once every row of an attempt has its verdict."""
 
     attempt: int
     finished_at: str
@@ -47,45 +47,45 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     planned: int
     malformed: int = 0
-    """Lines of the file of samples that were no rows."""
+    """Number of malformed lines in the file of samples."""
     statuses: dict[Status, int] = {}
 
 
-class _Problem(msgspec.Struct, frozen=True, gc=False):
+class _IndexedKey(msgspec.Struct, frozen=True, gc=False):
     problem_id: str
 
 
-class _Gist(msgspec.Struct, frozen=True, gc=False):
-    key: _Problem
+class _IndexedVerdict(msgspec.Struct, frozen=True, gc=False):
+    key: _IndexedKey
     status: Status
     mode: Mode
     own_s: float = 0.0
     suspicious: tuple[str, ...] = ()
 
 
-class LineKey(msgspec.Struct, frozen=True, gc=False):
-    """What the index needs of a VerdictLine; the rest of the line is skipped unread."""
+class IndexedLine(msgspec.Struct, frozen=True, gc=False):
+    """The part of a VerdictLine that the index needs; the rest of the line is skipped unread."""
 
     row: Row
     digest: RowDigest
-    verdict: _Gist
+    verdict: _IndexedVerdict
     program: str = ""
 
 
 _LINES = msgspec.json.Decoder(VerdictLine)
-_KEYS = msgspec.json.Decoder(LineKey)
+_INDEXED = msgspec.json.Decoder(IndexedLine)
 _PARTS = msgspec.json.Decoder(PartHeader)
 _FOOTERS = msgspec.json.Decoder(Footer)
 BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def encode(record: VerdictLine | PartHeader | Footer) -> bytes:
-    """Return the record as one line with its end; half a surrogate pair is spelled out as an escape."""
+    """Return the record as one line with its end; a lone surrogate becomes an escape sequence."""
     try:
         text = msgspec.json.encode(record)
     except UnicodeEncodeError:
-        # JSON can hold half a surrogate pair but UTF-8 cannot; the text is for readers, so it is spelled out.
-        text = msgspec.json.encode(_spelled_out(msgspec.to_builtins(record)))
+        # JSON can hold a lone surrogate but UTF-8 cannot.
+        text = msgspec.json.encode(_escape_surrogates(msgspec.to_builtins(record)))
     return text + b"\n"
 
 
@@ -97,10 +97,10 @@ def decode_verdict(line: bytes) -> VerdictLine | None:
         return None
 
 
-def decode_key(line: bytes) -> LineKey | None:
-    """Return what the index needs of a line, or None when the line is torn or damaged."""
+def decode_indexed(line: bytes) -> IndexedLine | None:
+    """Return the part of a line that the index needs, or None when the line is torn or damaged."""
     try:
-        return _KEYS.decode(line)
+        return _INDEXED.decode(line)
     except BROKEN:
         return None
 
@@ -122,13 +122,13 @@ def decode_footer(text: bytes) -> Footer | None:
         return None
 
 
-def _spelled_out(value: object) -> object:
+def _escape_surrogates(value: object) -> object:
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()
         case dict():
-            return {_spelled_out(name): _spelled_out(item) for name, item in value.items()}
+            return {_escape_surrogates(name): _escape_surrogates(item) for name, item in value.items()}
         case list() | tuple():
-            return [_spelled_out(item) for item in value]
+            return [_escape_surrogates(item) for item in value]
         case _:
             return value

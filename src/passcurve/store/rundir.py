@@ -20,11 +20,11 @@ import msgspec
 
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store import codec
-from passcurve.store.codec import Footer, LineKey, PartHeader, VerdictLine
+from passcurve.store.codec import Footer, IndexedLine, PartHeader, VerdictLine
 from passcurve.store.parts import LOCK, Lock, PartWriter, footer_path, parse_name, part_path, write_whole
 from passcurve.store.programs import Programs
 from passcurve.store.stage import Change, changes, stage_digest
-from passcurve.store.stored import Attempt, StoredVerdicts
+from passcurve.store.verdicts import Attempt, StoredVerdicts
 from passcurve.types import Completion, Header, Verdict
 
 _LATEST = 1000
@@ -68,7 +68,7 @@ class RunDir:
         finished = [attempt for attempt in attempts if attempt.finished]
         return StoredVerdicts((finished or attempts)[-1])
 
-    def judge(self, header: Header, *, reopen: bool = False) -> Judging:
+    def open_session(self, header: Header, *, reopen: bool = False) -> JudgingSession:
         """Lock the folder and open the attempt that this header resumes, or a new one.
 
         The newest attempt whose verdicts could stand beside new ones is resumed unless it is finished; with ``reopen``
@@ -83,13 +83,13 @@ class RunDir:
             same = [attempt for attempt in attempts if attempt.digest == digest]
             if same and same[-1].finished and reopen:
                 footer_path(self.path, same[-1].number).unlink(missing_ok=True)
-                return Judging(self, lock, header, msgspec.structs.replace(same[-1], finished=False))
+                return JudgingSession(self, lock, header, msgspec.structs.replace(same[-1], finished=False))
             if same and not same[-1].finished:
-                return Judging(self, lock, header, same[-1])
+                return JudgingSession(self, lock, header, same[-1])
             number = max(self._numbers(), default=0) + 1
             fresh = Attempt(number=number, digest=digest, header=header, started_at=_now(), parts=(), finished=False)
             abandoned = changes(attempts[-1].header, header) if attempts and not attempts[-1].finished else ()
-            return Judging(self, lock, header, fresh, abandoned)
+            return JudgingSession(self, lock, header, fresh, abandoned)
         except BaseException:
             lock.release()
             raise
@@ -173,7 +173,7 @@ class RunDir:
         return StoreError(f"cannot read the run directory {str(self.path)!r}: {error.strerror or error}")
 
 
-class Judging(StoredVerdicts):
+class JudgingSession(StoredVerdicts):
     """An attempt that is being judged by this process: what is stored of it, and a part to append to."""
 
     def __init__(
@@ -201,12 +201,12 @@ class Judging(StoredVerdicts):
         )
         try:
             self._writer = PartWriter(path, codec.encode(first))
-            self._add_part(path, os.dup(self._writer.fd))
+            self._part = self._reader.add(path, os.dup(self._writer.fd))
         except BaseException:
             super().close()
             raise
 
-    def check(self, completion: Completion) -> None:
+    def check_row(self, completion: Completion) -> None:
         """Raise DataError when a verdict is stored for this row that was reached on another text."""
         digest = self.digest_at(completion.row)
         if digest is not None and digest != completion.digest:
@@ -215,15 +215,15 @@ class Judging(StoredVerdicts):
                 f"the run began; {self._start_over()}"
             )
 
-    def check_end(self, planned: int) -> None:
+    def check_row_count(self, rows: int) -> None:
         """Raise DataError when verdicts are stored for rows beyond the last one of the file."""
-        if planned < self.bound:
+        if rows < self.bound:
             raise DataError(
-                f"{self._samples!r} has {planned} rows, but there are verdicts up to row {self.bound - 1}: it is not "
+                f"{self._samples!r} has {rows} rows, but there are verdicts up to row {self.bound - 1}: it is not "
                 f"what it was when the run began; {self._start_over()}"
             )
 
-    def judged(self, problem_id: str, program: str) -> Verdict | None:
+    def find_verdict(self, problem_id: str, program: str) -> Verdict | None:
         """Return the stored verdict on a program of this digest, or None when none is known.
 
         Nothing is known where equal programs do not share a judgement.  Raises what line_at raises.
@@ -251,16 +251,16 @@ class Judging(StoredVerdicts):
         encoded = [codec.encode(line) for line in batch]
         offset = self._open_writer().append(b"".join(encoded))
         for line, text in zip(batch, encoded, strict=True):
-            self._set(line, len(self._files) - 1, offset)
+            self._add(line, self._part, offset)
             offset += len(text)
 
     def finish(self, *, planned: int, malformed: int = 0, rows: int | None = None) -> Footer:
         """Say that every planned row has its verdict, and remove the other attempts.
 
         ``rows`` is how many the file has, where only some of them are planned.  Raises StoreError when rows are
-        owed or the disk cannot be written, DataError as check_end does.
+        owed or the disk cannot be written, DataError as ``check_row_count`` does.
         """
-        self.check_end(planned if rows is None else rows)
+        self.check_row_count(planned if rows is None else rows)
         if owed := planned - len(self):
             raise StoreError(f"{owed} of {planned} rows have no verdict yet, so the run is not finished")
         self._open_writer().sync()
@@ -293,8 +293,8 @@ class Judging(StoredVerdicts):
             super().close()
             self._lock.release()
 
-    def _set(self, line: LineKey | VerdictLine, part: int, offset: int) -> None:
-        super()._set(line, part, offset)
+    def _add(self, line: IndexedLine | VerdictLine, part: int, offset: int) -> None:
+        super()._add(line, part, offset)
         if self._programs is not None and line.program and line.verdict.status != "void":
             self._programs.add(line.verdict.key.problem_id, line.program, line.row)
 
