@@ -15,7 +15,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from passcurve import Limits, Request, judge, load_benchmark
+import passcurve as pc
 from passcurve.bench.prompts import prompts, style
 from passcurve.models.backend import Settings
 from passcurve.models.mutant import Mutant, deck, mutations
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        benchmark = load_benchmark(words.benchmark, cache_dir=Path(folder))
+        benchmark = pc.load_benchmark(words.benchmark)
         passes = census(benchmark, Path(folder), words.workers)
     print(f"{len(passes)} programs of {len(benchmark.problems)} problems judged, {sum(passes.values())} passed")
     asked = prompts(benchmark.problems, style("base"))
@@ -66,17 +66,7 @@ def census(benchmark: Benchmark, folder: Path, workers: int) -> dict[tuple[str, 
     rows = (json.dumps({"task_id": task, "completion": text}) for task, text in programs)
     samples.write_text("".join(row + "\n" for row in rows), "utf-8")
     results = folder / "results.jsonl"
-    judge(
-        Request(
-            samples=samples,
-            benchmark=benchmark,
-            run=folder / "run",
-            results=results,
-            limits=Limits(),
-            workers=workers,
-            ks=(1,),
-        )
-    )
+    pc.judge(samples, benchmark, k=1, workers=workers, run=folder / "run", results=results)
     found = map(json.loads, results.read_text("utf-8").splitlines())
     return {(row["task_id"], row["completion"]): row["passed"] for row in found}
 

@@ -27,7 +27,9 @@ MAX_ATTRIBUTES = 12
 MAX_TOP_MODULES = 10
 
 LONG_FUNCTIONS: dict[str, str] = {
-    "api.py:evaluate": "to be split",
+    "api.py:judge": "a public signature with its manual",
+    "api.py:generate": "a public signature with its manual",
+    "api.py:evaluate": "a public signature with its manual",
     "cli/autopsy.py:autopsy": "to be split",
     "cli/judge.py:judge": "to be split",
     "cli/run.py:run": "to be split",
@@ -39,6 +41,7 @@ LARGE_CLASSES: dict[str, str] = {
     "analysis/autopsy.py:Autopsy": "the object that `autopsy --json` prints",
     "analysis/compare.py:Difference": "an object that `compare --json` prints",
     "analysis/match.py:Matched": "an object that `match --json` prints",
+    "generation/setup.py:ModelSettings": "one field for each option of a model",
     "generation/engine.py:GenerationEngine": "to be split",
     "harness/check.py:Check": "to be split",
     "judging/request.py:Request": "to be split",

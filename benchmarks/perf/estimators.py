@@ -47,7 +47,7 @@ def main(name: str, problems: int) -> None:
     c = np.random.default_rng(0).binomial(SAMPLES, np.random.default_rng(1).beta(0.3, 0.9, problems))
     n = np.full(problems, SAMPLES)
     if name == "ours":
-        from passcurve import pass_at_k, pass_curve
+        from passcurve.stats import pass_at_k, pass_curve
 
         began = time.perf_counter()
         means = [float(pass_at_k(n, c, k).mean()) for k in KS]

@@ -1,6 +1,26 @@
 """passcurve: what a code-generation model can really do.
 
-Importing the package loads the standard library only; each public name is loaded when it is first used.
+Judge samples in a jail, estimate pass@k without bias, and compare models:
+
+    import passcurve as pc
+
+    run = pc.judge("samples.jsonl", "humaneval", k=(1, 10))
+    run["pass@1"].value             # float(run["pass@1"]) is the same, or an error with the reason
+    run["pass@1"].new_problems.low  # 95% interval for problems like these
+    run.problems, run.samples       # tables, with .pandas() and .arrow()
+    run.signature, run.digest       # everything that could change the score, in a line and in twelve characters
+    run.plot("curve.svg")           # pass@k against k
+
+    pc.generate("humaneval", model="openai:NAME", n=20, temperature=0.8)  # a model writes, each sample is judged
+    pc.evaluate(function, "starter", n=20)                                # a function of yours is the model
+    pc.load("samples.jsonl")                                              # what was judged before
+    pc.compare("a.passcurve", "b.passcurve")["pass@1"].difference         # the same problems, two models
+    pc.load_benchmark("starter").problems                                 # the problems themselves
+    pc.stats.pass_at_k(20, 3, 10)                                         # the estimators on plain numbers
+
+Every call raises a PasscurveError that says what is wrong, where, and what to do.  ``judge_async``, ``generate_async``
+and ``evaluate_async`` are the same for an event loop.  Importing the package loads the standard library only; each name
+is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -10,150 +30,44 @@ __version__ = "0.1.0"
 # What type checkers take for true; the module that has it takes ten times as long to load as this one.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from passcurve import stats
+    from passcurve.analysis.compare import Comparison
     from passcurve.analysis.notebook import Run, Table, load
-    from passcurve.api import evaluate
-    from passcurve.bench.resolve import load as load_benchmark
-    from passcurve.errors import PasscurveError
-    from passcurve.judging.run import Request, Result, judge
-    from passcurve.stats import (
-        Band,
-        BetaBinomial,
-        Clustered,
-        DatasetInterval,
-        Extrapolation,
-        Hull,
-        MaxT,
-        Paired,
-        Plan,
-        PlanRow,
-        Posterior,
-        Sampling,
-        Tested,
-        best_of_k,
-        beta_binomial_fit,
-        beta_posterior_pass_at_k,
-        bootstrap_interval,
-        clustered_se,
-        cover_at_tau,
-        dataset_interval,
-        distinct_at_k,
-        exact_pass_at_k,
-        expected_attempts,
-        extrapolate,
-        fail_at_k,
-        g_pass_at_k,
-        holm,
-        jackknife_var_pass_at_k,
-        log_fail_at_k,
-        maj_at_k,
-        max_at_k,
-        max_t_p,
-        mcnemar_exact,
-        mg_pass_at_k,
-        min_at_k,
-        minimum_detectable,
-        n_at_k,
-        naive_variance,
-        one_problem_interval,
-        paired_difference,
-        pass_at_k,
-        pass_at_k_advantages,
-        pass_curve,
-        pass_hat_k,
-        pkpo_rewards,
-        plan,
-        plug_in_at_k,
-        plug_in_bias,
-        problems_needed,
-        ranked_top_k,
-        sampling_variance,
-        sign_flip_p,
-        simultaneous_band,
-        stratified_permutation_p,
-        temperature_hull,
-        unbiased_variance,
-        var_pass_at_k,
+    from passcurve.api import (
+        compare,
+        evaluate,
+        evaluate_async,
+        generate,
+        generate_async,
+        judge,
+        judge_async,
+        load_benchmark,
     )
+    from passcurve.errors import PasscurveError
     from passcurve.stats.estimate import estimate
-    from passcurve.types import Benchmark, Counts, Curve, Estimate, Limits, Metric, Problem, Verdict
+    from passcurve.types import Benchmark, Counts, Estimate, Problem
 
 __all__ = [
-    "Band",
     "Benchmark",
-    "BetaBinomial",
-    "Clustered",
+    "Comparison",
     "Counts",
-    "Curve",
-    "DatasetInterval",
     "Estimate",
-    "Extrapolation",
-    "Hull",
-    "Limits",
-    "MaxT",
-    "Metric",
-    "Paired",
     "PasscurveError",
-    "Plan",
-    "PlanRow",
-    "Posterior",
     "Problem",
-    "Request",
-    "Result",
     "Run",
-    "Sampling",
     "Table",
-    "Tested",
-    "Verdict",
     "__version__",
-    "best_of_k",
-    "beta_binomial_fit",
-    "beta_posterior_pass_at_k",
-    "bootstrap_interval",
-    "clustered_se",
-    "cover_at_tau",
-    "dataset_interval",
-    "distinct_at_k",
+    "compare",
     "estimate",
     "evaluate",
-    "exact_pass_at_k",
-    "expected_attempts",
-    "extrapolate",
-    "fail_at_k",
-    "g_pass_at_k",
-    "holm",
-    "jackknife_var_pass_at_k",
+    "evaluate_async",
+    "generate",
+    "generate_async",
     "judge",
+    "judge_async",
     "load",
     "load_benchmark",
-    "log_fail_at_k",
-    "maj_at_k",
-    "max_at_k",
-    "max_t_p",
-    "mcnemar_exact",
-    "mg_pass_at_k",
-    "min_at_k",
-    "minimum_detectable",
-    "n_at_k",
-    "naive_variance",
-    "one_problem_interval",
-    "paired_difference",
-    "pass_at_k",
-    "pass_at_k_advantages",
-    "pass_curve",
-    "pass_hat_k",
-    "pkpo_rewards",
-    "plan",
-    "plug_in_at_k",
-    "plug_in_bias",
-    "problems_needed",
-    "ranked_top_k",
-    "sampling_variance",
-    "sign_flip_p",
-    "simultaneous_band",
-    "stratified_permutation_p",
-    "temperature_hull",
-    "unbiased_variance",
-    "var_pass_at_k",
+    "stats",
 ]
 
 

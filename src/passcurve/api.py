@@ -1,25 +1,190 @@
-"""``passcurve.evaluate``: a plain function as the model, the loop that everybody has written by hand."""
+"""What ``import passcurve`` offers: judge, generate, evaluate and compare, with their async twins."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import functools
 import inspect
-import tempfile
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
+import math
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal, ParamSpec
+
+import msgspec
 
 from passcurve import __version__, config
+from passcurve.analysis import compare as comparison
+from passcurve.analysis import notebook
+from passcurve.analysis.notebook import Run
 from passcurve.bench import prompts, resolve
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import ModelError, UsageError
 from passcurve.generation.engine import GenerationRequest
-from passcurve.judging import run as pipeline
+from passcurve.generation.setup import DEFAULT_MAX_TOKENS, Model, ModelSettings, run_directory
+from passcurve.judging import inputs
+from passcurve.judging import run as judging
+from passcurve.judging.inputs import Row, TemporaryFolder
 from passcurve.judging.request import Progress, Request, Result
+from passcurve.models.backend import Backend
 from passcurve.models.function import Function
 from passcurve.store.completions import SessionConfig
 from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Decoding, Generation, Limits
 
-_ASYNC_AT_ONCE = 8
+Watch = Callable[[Progress], None]
+
+ASYNC_CALLS = 8
+"""How many calls of an async function are open at once by default."""
+
+_P = ParamSpec("_P")
+
+
+def judge(
+    samples: str | Path | Iterable[Row],
+    benchmark: str | Path | Benchmark | None = None,
+    *,
+    k: int | Sequence[int] = config.DEFAULT_KS,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    clock: Literal["own", "wall"] = "own",
+    memory: str | int | None = None,
+    workers: int | None = None,
+    problems: str = "",
+    subset: bool = False,
+    strict: bool = False,
+    extract: str = "raw",
+    verdict: Literal["auto", "referee", "shared"] = "auto",
+    isolation: Literal["auto", "full", "restricted", "none"] = "auto",
+    reuse: Literal["auto", "rewind", "fork"] = "auto",
+    packages: Sequence[str] = (),
+    python: str | None = None,
+    dedup: bool = True,
+    run: str | Path | None = None,
+    results: str | Path | None = None,
+    watch: Watch | None = None,
+) -> Run:
+    """Judge samples, and estimate pass@k.
+
+    ``samples`` is a file (.jsonl or .jsonl.gz), or rows as dictionaries with ``task_id`` and ``completion`` or
+    ``solution``: a list, or an iterator, whose rows are judged as they come.  ``benchmark`` is a known name, a file, or
+    a Benchmark; without it the task ids tell.  An interrupted call goes on when it is repeated, where the run directory
+    stays: beside a file of samples, or at ``run``.  The other arguments are the options of ``passcurve judge``.
+
+    Raises UsageError and DataError for what cannot be judged, SandboxError and IsolationError where the samples cannot
+    be isolated, StoreError where verdicts cannot be stored, Interrupted when the user stops it.
+    """
+    place = None if run is None else Path(run)
+    written = None if results is None else Path(results)
+    if isinstance(samples, str | Path):
+        given = inputs.from_file(str(samples), place, written)
+    else:
+        given = inputs.from_rows(samples, place, written)
+        given.wait_for_row(0.0)
+    cache = config.cache_dir()
+    chosen = benchmark if isinstance(benchmark, Benchmark) else given.benchmark(_text(benchmark), cache)
+    request, notes = _request(
+        chosen,
+        given.run,
+        k=k,
+        memory=memory,
+        workers=workers,
+        limits=Limits(timeout_s=timeout_s, clock=clock),
+        problems=problems,
+        subset=subset,
+        strict=strict,
+        extract=extract,
+        verdict=verdict,
+        isolation=isolation,
+        reuse=reuse,
+        packages=tuple(packages),
+        python=python,
+        dedup=dedup,
+        results=given.results,
+        samples=given.samples,
+        follow_s=None if given.spool is None else math.inf,
+        ended=None if given.spool is None else given.spool.ended,
+    )
+    result = judging.judge(request, watch or _ignore)
+    given.check()
+    return notebook.of_result(result, notes, given.folder)
+
+
+def generate(
+    benchmark: str | Path | Benchmark,
+    model: str,
+    n: int = 20,
+    *,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+    stop: Sequence[str] = (),
+    seed: int = 0,
+    prompt: str | None = None,
+    system: str = "",
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    extra_body: Mapping[str, object] | None = None,
+    options: Mapping[str, str] | None = None,
+    concurrency: int = 8,
+    per_request: int = 1,
+    request_timeout_s: float = 600.0,
+    max_retries: int = 6,
+    k: int | Sequence[int] = config.DEFAULT_KS,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    memory: str | int | None = None,
+    workers: int | None = None,
+    problems: str = "",
+    extract: str | None = None,
+    packages: Sequence[str] = (),
+    run: str | Path | None = None,
+    watch: Watch | None = None,
+) -> Run:
+    """Have a model write n samples of each problem, judge each as it comes, and estimate pass@k.
+
+    ``model`` names a back end, as in ``openai:NAME`` or ``hf:PATH``; ``options`` are what only that back end takes.
+    The run directory, by default named after benchmark, model and temperature, keeps every completion: the same call
+    goes on after an interruption, and a larger ``n`` asks for the new samples only.  The other arguments are the
+    options of ``passcurve run``.
+
+    Raises ModelError when the model gives nothing, or gives up before every sample is there (what came is stored);
+    else as ``judge``.
+    """
+    chosen = load_benchmark(benchmark)
+    settings = ModelSettings(
+        model=model,
+        n=n,
+        top_p=top_p,
+        max_tokens=max_tokens,
+        stop=tuple(stop),
+        seed=seed,
+        prompt=prompt,
+        system=system,
+        base_url=base_url,
+        api_key_env=api_key_env,
+        extra_body=extra_body or {},
+        options=tuple(f"{name}={value}" for name, value in (options or {}).items()),
+        concurrency=concurrency,
+        per_request=per_request,
+        request_timeout_s=request_timeout_s,
+        max_retries=max_retries,
+    )
+    ready = Model(settings, chosen, problems)
+    (degree,) = ready.temperatures(None if temperature is None else (temperature,))
+    place = Path(run) if run is not None else Path(run_directory(chosen.name, model, degree))
+    request, notes = _request(
+        chosen,
+        place,
+        k=k,
+        memory=memory,
+        workers=workers,
+        limits=Limits(timeout_s=timeout_s),
+        problems=problems,
+        extract=extract or ready.default_extract,
+        packages=tuple(packages),
+    )
+    requested = ready.request(degree)
+    session, backend = ready.open(requested, stored_settings(request))
+    return _generated(judging.run(request, requested, session, backend, watch or _ignore), notes, backend)
 
 
 def evaluate(
@@ -28,80 +193,183 @@ def evaluate(
     benchmark: str | Path | Benchmark = "humaneval",
     n: int = 20,
     *,
-    ks: Sequence[int] = config.DEFAULT_KS,
     batch: int = 0,
     concurrency: int | None = None,
-    run: Path | str | None = None,
     prompt: str = "base",
-    extract: str = "auto",
     stop: Sequence[str] = (),
-    problems: str = "",
+    k: int | Sequence[int] = config.DEFAULT_KS,
     timeout_s: float = DEFAULT_TIMEOUT_S,
+    memory: str | int | None = None,
     workers: int | None = None,
-    watch: Callable[[Progress], None] = lambda _: None,
-) -> Result:
-    """Call ``generate`` n times for each problem, judge each text as it comes, and estimate pass@k.
+    problems: str = "",
+    extract: str = "auto",
+    packages: Sequence[str] = (),
+    run: str | Path | None = None,
+    watch: Watch | None = None,
+) -> Run:
+    """Call a function n times for each problem, judge each text as it comes, and estimate pass@k.
 
     ``generate`` takes a prompt and returns a text; with ``batch`` it takes up to so many prompts as a list and returns
     as many texts.  It may be async.  It is called from ``concurrency`` threads (1, or 8 when it is async), and its
-    texts become programs by the policy ``extract``.  ``benchmark`` is a known name, a file, or what ``load_benchmark``
-    returned; ``problems`` chooses some; ``prompt`` is ``base``, ``chat`` (the instruction as one text), or the file of
-    a template.  With ``run`` the texts are kept in that directory and the same call goes on after an interruption;
-    without it nothing is kept.  ``timeout_s`` is each program's own time in seconds, ``workers`` how many are judged at
-    once.
+    texts become programs by the policy ``extract``.  ``prompt`` is ``base``, ``chat`` (the instruction as one text), or
+    the file of a template.  With ``run`` the texts are kept in that directory and the same call goes on after an
+    interruption; without it they are kept as long as the Run that is returned.
 
-    Raises ModelError when ``generate`` raises three times in a row or returns what is no text (with ``run`` what came
-    is kept), Interrupted when the user stops it, UsageError and DataError for what cannot be asked, and what ``judge``
-    raises.
+    Raises ModelError, with the exception as its cause, when ``generate`` raises three times in a row or returns what is
+    no text; else as ``judge``.
     """
     if n < 1 or batch < 0 or (concurrency is not None and concurrency < 1):
         raise UsageError(f"n={n}, batch={batch}, concurrency={concurrency}: n and concurrency are at least 1, batch 0")
-    chosen = benchmark if isinstance(benchmark, Benchmark) else resolve.load(str(benchmark), config.cache_dir())
+    chosen = load_benchmark(benchmark)
     style = prompts.style(prompt)
-    made = prompts.prompts(choose_problems(chosen, problems), style)
-    decoding = Decoding(stop=tuple(stop))
     backend = Function(generate, many=batch > 0)
-    workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, None)
-    is_async = inspect.iscoroutinefunction(generate) or inspect.iscoroutinefunction(getattr(generate, "__call__", None))  # noqa: B004 - an object may have an async call
-    with nullcontext(str(run)) if run is not None else tempfile.TemporaryDirectory() as name:
-        folder = Path(name) if run is not None else Path(name, "run")
-        result = pipeline.run(
-            Request(
-                samples=folder,
-                benchmark=chosen,
-                run=folder,
-                results=folder / "results.jsonl" if run is not None else None,
-                limits=Limits(timeout_s=timeout_s, memory_bytes=memory_bytes),
-                workers=workers_admitted,
-                ks=tuple(ks),
-                problems=problems,
-                extract=extract,
-            ),
-            GenerationRequest(
-                prompts=made,
-                n=n,
-                decoding=decoding,
-                concurrency=concurrency or (_ASYNC_AT_ONCE if is_async else 1),
-                per_request=batch or 1,
-            ),
-            SessionConfig(
-                generation=Generation(
-                    version=__version__,
-                    benchmark=chosen.name,
-                    benchmark_digest=chosen.digest,
-                    model=f"function:{backend.identity['function']}",
-                    identity=backend.identity,
-                    prompt=style.name,
-                    prompt_digest=prompts.digest(prompts.prompts(chosen.problems, style)),
-                    decoding=decoding,
-                ),
-                n=n,
-                settings={"batch": batch, "concurrency": concurrency, "extract": extract, "timeout_s": timeout_s},
-            ),
-            backend,
-            watch,
-        )
+    folder = TemporaryFolder() if run is None else None
+    place = folder.path / "run" if folder is not None else Path(str(run))
+    request, notes = _request(
+        chosen,
+        place,
+        k=k,
+        memory=memory,
+        workers=workers,
+        limits=Limits(timeout_s=timeout_s),
+        problems=problems,
+        extract=extract,
+        packages=tuple(packages),
+    )
+    requested = GenerationRequest(
+        prompts=prompts.prompts(choose_problems(chosen, problems), style),
+        n=n,
+        decoding=Decoding(stop=tuple(stop)),
+        concurrency=concurrency or (ASYNC_CALLS if _is_async(generate) else 1),
+        per_request=batch or 1,
+    )
+    session = SessionConfig(
+        generation=Generation(
+            version=__version__,
+            benchmark=chosen.name,
+            benchmark_digest=chosen.digest,
+            model=f"function:{backend.identity['function']}",
+            identity=backend.identity,
+            prompt=style.name,
+            prompt_digest=prompts.digest(prompts.prompts(chosen.problems, style)),
+            decoding=requested.decoding,
+        ),
+        n=n,
+        settings={"batch": batch, "concurrency": concurrency, "extract": extract, "timeout_s": timeout_s},
+    )
+    result = judging.run(request, requested, session, backend, watch or _ignore)
+    return _generated(result, notes, backend, folder)
+
+
+def load_benchmark(benchmark: str | Path | Benchmark) -> Benchmark:
+    """Return the benchmark of a known name or of a file of problems.
+
+    Raises UnknownNameError with the nearest name when nothing has the name, DataError when the benchmark is not on this
+    machine (the message says how to get it) or when the file is not in the format.
+    """
+    if isinstance(benchmark, Benchmark):
+        return benchmark
+    return resolve.load(str(benchmark), config.cache_dir())
+
+
+def compare(
+    a: Run | str | Path,
+    b: Run | str | Path,
+    *,
+    k: int | Sequence[int] = 1,
+    level: float = 0.95,
+    seed: int = 0,
+) -> comparison.Comparison:
+    """Compare two runs on the same problems: A less B with its intervals, p, and the problems that decide.
+
+    Each is a Run, a run directory, samples that were judged, or a file of results.  ``compare(a, b)["pass@1"]`` is the
+    difference at one k.  Raises DataError where the runs are not about the same problems or are not finished.
+    """
+    scored = [comparison.read(run.path if isinstance(run, Run) else Path(run)) for run in (a, b)]
+    return comparison.compare(scored, config.checked_ks(k), level=level, seed=seed)
+
+
+def _async_twin(function: Callable[_P, Run]) -> Callable[_P, Coroutine[Any, Any, Run]]:
+    """Return the same function for an event loop: it runs in a thread, and stops when its task is cancelled."""
+
+    @functools.wraps(function)
+    async def twin(*args: _P.args, **kwargs: _P.kwargs) -> Run:
+        cancelled = threading.Event()
+        watch: Any = kwargs.get("watch")
+
+        def stop_or_watch(progress: Progress) -> None:
+            if cancelled.is_set():
+                raise KeyboardInterrupt
+            if watch is not None:
+                watch(progress)
+
+        kwargs["watch"] = stop_or_watch
+        call = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+        try:
+            return await asyncio.shield(call)
+        except asyncio.CancelledError:
+            cancelled.set()
+            with contextlib.suppress(Exception):
+                await call
+            raise
+
+    twin.__name__ = twin.__qualname__ = f"{function.__name__}_async"
+    first = (function.__doc__ or "").partition("\n")[0]
+    twin.__doc__ = f"{first}\n\nTakes the arguments of ``{function.__name__}``.  A cancelled call stores what it did."
+    return twin
+
+
+judge_async = _async_twin(judge)
+generate_async = _async_twin(generate)
+evaluate_async = _async_twin(evaluate)
+
+
+def stored_settings(request: Request) -> dict[str, object]:
+    """Return the settings of judging that the record of a session holds."""
+    names = [name for name in request.__struct_fields__ if name not in ("benchmark", "samples")]
+    stored: dict[str, object] = msgspec.to_builtins({name: getattr(request, name) for name in names}, enc_hook=str)
+    return stored
+
+
+def _request(
+    benchmark: Benchmark,
+    run: Path,
+    *,
+    k: int | Sequence[int],
+    memory: str | int | None,
+    workers: int | None,
+    limits: Limits,
+    **others: Any,
+) -> tuple[Request, list[str]]:
+    """Return the request, and a note where this machine cannot give what was requested for."""
+    memory_bytes = config.parse_size(memory) if isinstance(memory, str) else memory
+    admitted, memory_bytes, note = config.fit_to_machine(workers, memory_bytes)
+    request = Request(
+        **{"samples": run, "results": run / "results.jsonl"} | others,
+        benchmark=benchmark,
+        run=run,
+        limits=msgspec.structs.replace(limits, memory_bytes=memory_bytes),
+        workers=admitted,
+        ks=config.checked_ks(k),
+    )
+    return request, [note] if note else []
+
+
+def _generated(result: Result, notes: Sequence[str], backend: Backend, folder: TemporaryFolder | None = None) -> Run:
     if result.generated is not None and result.generated.ended_by:
-        kept = f"; {result.generated.stored} texts are kept in {str(run)!r}" if run is not None else ""
-        raise ModelError(result.generated.ended_by + kept)
-    return result
+        stored = f"; {result.generated.stored} texts are kept in {result.run!r}" if folder is None else ""
+        raise ModelError(result.generated.ended_by + stored) from getattr(backend, "error", None)
+    return notebook.of_result(result, notes, folder)
+
+
+def _text(value: str | Path | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _is_async(function: object) -> bool:
+    call = getattr(function, "__call__", None)  # noqa: B004 - an object may have an async call
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def _ignore(progress: Progress) -> None:
+    """Watch nothing."""

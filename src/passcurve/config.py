@@ -193,6 +193,14 @@ def parse_ks(text: str) -> tuple[int, ...]:
     return parse_counts("--k", text)
 
 
+def checked_ks(k: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the values of k that were given in Python, each once.  Raises UsageError for what is none."""
+    ks = (k,) if isinstance(k, int) else tuple(dict.fromkeys(k))
+    if not ks or any(type(value) is not int or value < 1 for value in ks):
+        raise UsageError(f"k must be a positive integer or several, got {k!r}")
+    return ks
+
+
 def parse_counts(option: str, text: str, example: str = "1,10,100") -> tuple[int, ...]:
     """Return the counts of an option like ``--k 1,10,100``, each once, in order.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 from passcurve.types import Header
 
 
@@ -37,3 +39,8 @@ def signature(header: Header) -> str:
                 parts[name] = f"{value:g}"
         parts["run-seed"] = str(drawn.decoding.seed)
     return "|".join(f"{name}:{value}" for name, value in parts.items())
+
+
+def digest(signature: str) -> str:
+    """Return a signature in twelve characters; the empty string for none."""
+    return blake2b(signature.encode(), digest_size=6).hexdigest() if signature else ""

@@ -366,6 +366,12 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         """The metric at its k: ``pass@10``, ``g-pass@10:0.5``."""
         return re.sub(r"(?<=[@^])k\b", str(self.k), self.metric)
 
+    def __float__(self) -> float:
+        """Return the value; raises ValueError with the reason where there is none."""
+        if self.value is None:
+            raise ValueError(f"{self.name} has no value: {self.reason}")
+        return self.value
+
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
     """pass@k over several k, with a band that holds the whole curve at once; for new problems."""

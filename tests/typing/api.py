@@ -9,23 +9,12 @@ from typing import Any, assert_type
 import numpy as np
 from numpy.typing import NDArray
 
-import passcurve
-from passcurve import (
-    Benchmark,
-    Counts,
+import passcurve as pc
+from passcurve.stats import (
     DatasetInterval,
-    Estimate,
-    Limits,
     Paired,
-    PasscurveError,
-    Problem,
-    Request,
-    Result,
-    Verdict,
     cover_at_tau,
     dataset_interval,
-    estimate,
-    evaluate,
     exact_pass_at_k,
     expected_attempts,
     extrapolate,
@@ -33,9 +22,6 @@ from passcurve import (
     g_pass_at_k,
     holm,
     jackknife_var_pass_at_k,
-    judge,
-    load,
-    load_benchmark,
     maj_at_k,
     mcnemar_exact,
     paired_difference,
@@ -47,12 +33,29 @@ from passcurve import (
     sign_flip_p,
 )
 
-assert_type(passcurve.__version__, str)
+assert_type(pc.__version__, str)
 
-assert_type(evaluate(lambda prompt: prompt + "    pass", "starter", 2), Result)
+run = pc.judge("samples.jsonl", "humaneval", k=(1, 10))
+assert_type(run, pc.Run)
+assert_type(pc.judge([{"task_id": "a", "completion": ""}], k=1), pc.Run)
+assert_type(pc.generate("humaneval", model="openai:NAME", n=20, temperature=0.8), pc.Run)
+assert_type(pc.evaluate(lambda prompt: prompt + "    pass", "starter", 2), pc.Run)
+assert_type(pc.load("run", [1, 10]), pc.Run)
+assert_type(pc.compare(run, "b.passcurve"), pc.Comparison)
+assert_type(pc.compare(run, Path("b"))["pass@1"].difference, float)
+assert_type(run["pass@1"], pc.Estimate)
+assert_type(run["pass@1"].value, float | None)
+assert_type(float(run["pass@1"]), float)
+assert_type(run.estimates, tuple[pc.Estimate, ...])
+assert_type(run.scores, pc.Table)
+assert_type(run.problems.columns["n"], list[Any])
+assert_type(run.signature, str)
+assert_type(run.digest, str)
+assert_type(pc.load_benchmark("starter"), pc.Benchmark)
+assert_type(pc.load_benchmark("starter").problems, tuple[pc.Problem, ...])
 
 # One number in, one number out; arrays in, arrays out.
-assert_type(pass_at_k(10, 3, 1), np.float64)
+assert_type(pc.stats.pass_at_k(10, 3, 1), np.float64)
 assert_type(pass_at_k([10, 10], [3, 4], 1), NDArray[np.float64])
 assert_type(fail_at_k(10, 3, 1), np.float64)
 assert_type(fail_at_k(np.array([10]), np.array([3]), [1, 5]), NDArray[np.float64])
@@ -66,23 +69,21 @@ assert_type(expected_attempts(10, 3, 5), np.float64)
 assert_type(maj_at_k([3, 4], None, 1), NDArray[np.float64] | np.float64)
 assert_type(pkpo_rewards([0, 1], 1), NDArray[np.float64])
 
-counts = [Counts(problem_id="a", n=10, c=3)]
+counts = [pc.Counts(problem_id="a", n=10, c=3)]
 assert_type(counts[0].n, int)
-for each in estimate(counts, [1, 10]):
-    assert_type(each, Estimate)
-    assert_type(each.value, float | None)
-    assert_type(each.reason, str)
-    if each.new_problems is not None:
-        assert_type(each.new_problems.low, float)
-        assert_type(each.new_problems.method, str)
+for estimate in pc.estimate(counts, [1, 10]):
+    assert_type(estimate, pc.Estimate)
+    assert_type(estimate.reason, str)
+    if estimate.new_problems is not None:
+        assert_type(estimate.new_problems.low, float)
+        assert_type(estimate.new_problems.method, str)
+    assert_type(estimate.within, float | None)
+    assert_type(estimate.warnings, tuple[str, ...])
 
-    assert_type(each.within, float | None)
-    assert_type(each.warnings, tuple[str, ...])
-
-found = paired_difference([10], [3], [10], [4], 1)
-assert_type(found, Paired)
-assert_type(found.new_problems.low, float)
-assert_type(found.differences, NDArray[np.float64])
+paired = paired_difference([10], [3], [10], [4], 1)
+assert_type(paired, Paired)
+assert_type(paired.new_problems.low, float)
+assert_type(paired.differences, NDArray[np.float64])
 assert_type(sign_flip_p([0.1, -0.2]).p, float)
 assert_type(mcnemar_exact(3, 4), np.float64)
 assert_type(holm([0.1]), NDArray[np.float64])
@@ -90,51 +91,18 @@ assert_type(dataset_interval([10], [3]), DatasetInterval)
 assert_type(plan([10], [3]).problems, int | None)
 assert_type(extrapolate([10], [3], [20]).high, NDArray[np.float64])
 
-run = load("run", [1, 10])
-assert_type(run, passcurve.Run)
-assert_type(run.estimates, tuple[Estimate, ...])
-assert_type(run.scores, passcurve.Table)
-assert_type(run.problems.columns["n"], list[Any])
 
-benchmark = load_benchmark("starter", Path("cache"))
-assert_type(benchmark, Benchmark)
-assert_type(benchmark.problems, tuple[Problem, ...])
-assert_type(benchmark.problems[0].reference, str | None)
-
-request = Request(
-    samples=Path("samples.jsonl"),
-    benchmark=benchmark,
-    run=Path("run"),
-    results=None,
-    limits=Limits(timeout_s=1.0, clock="wall"),
-    workers=2,
-    ks=(1, 10),
-)
-
-
-def judged() -> Result:
-    """Judge, and look at what came of it."""
+def exit_code() -> int:
+    """Judge, and return what a command would end with."""
     try:
-        result = judge(request)
-    except PasscurveError as error:
+        pc.judge("samples.jsonl")
+    except pc.PasscurveError as error:
         assert_type(error.exit_code, int)
-        raise
-    assert_type(result, Result)
-    assert_type(result.estimates, tuple[Estimate, ...])
-    assert_type(result.owed, int)
-    assert_type(result.exit_code, int)
-    return result
+        return error.exit_code
+    return 0
 
 
-def told(verdict: Verdict) -> str:
-    """Say what a verdict says."""
-    assert_type(verdict.passed, bool)
-    assert_type(verdict.key.sample_index, int)
-    assert_type(verdict.call.arguments if verdict.call else None, str | None)
-    return verdict.message
-
-
-# What must not be accepted: each line is an error that a checker has to see.
-Counts("a", 10, 3)  # type: ignore[call-arg]
-Limits(timeout=3)  # type: ignore[call-arg]
-Limits(clock="sun")  # type: ignore[arg-type]
+async def in_a_loop() -> float:
+    """Judge in an event loop."""
+    assert_type(await pc.evaluate_async(lambda prompt: prompt, "starter", 2), pc.Run)
+    return float((await pc.judge_async("samples.jsonl"))["pass@1"])

@@ -87,6 +87,22 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     notes: tuple[str, ...]
 
+    def __getitem__(self, name: str) -> Difference:
+        """Return the difference at one k, as in ``pass@10``, between the first two runs.
+
+        Raises UsageError for a k that was not compared.
+        """
+        for difference in self.pairs[0].differences:
+            if name == f"pass@{difference.k}":
+                return difference
+        compared = ", ".join(f"pass@{difference.k}" for difference in self.pairs[0].differences)
+        raise UsageError(f"{name!r} was not compared; there is {compared}, and k=... compares others")
+
+    def __repr__(self) -> str:
+        from passcurve.report.comparison import comparison_lines
+
+        return "\n".join(comparison_lines(self))
+
 
 def compare(runs: Sequence[Scored], ks: Sequence[int], *, level: float = 0.95, seed: int = 0) -> Comparison:
     """Compare every pair of runs for each k.

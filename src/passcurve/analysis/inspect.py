@@ -1,8 +1,7 @@
-"""Stored files read for display: the first ids and the size of a samples file, the verdicts on one problem."""
+"""Stored files read for display: the size of a samples file, the verdicts on one problem."""
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -13,25 +12,10 @@ from passcurve.extract import extract
 from passcurve.store.completions import stored_completions
 from passcurve.store.lines import read_lines
 from passcurve.store.rundir import RunDir
-from passcurve.store.samples import BOM, read_rows
+from passcurve.store.samples import read_rows
 from passcurve.types import Completion, Header, Problem, Program, Verdict
 
-_PEEK_ROWS = 1000
 _COUNTED_BYTES = 64 << 20
-
-
-def first_ids(samples: Path) -> list[str]:
-    """Return the task ids of the first rows of a file, as far as they can be read.
-
-    Raises DataError when the file itself cannot be read.
-    """
-    ids = []
-    for line in islice(read_lines(samples), _PEEK_ROWS):
-        try:
-            ids.append(msgspec.json.decode((line or b"").removeprefix(BOM), type=_Named).task_id)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-    return ids
 
 
 def about_rows(samples: Path) -> int | None:
@@ -39,10 +23,6 @@ def about_rows(samples: Path) -> int | None:
     if samples.stat().st_size > _COUNTED_BYTES:
         return None
     return sum(1 for _ in read_lines(samples))
-
-
-class _Named(msgspec.Struct):
-    task_id: str
 
 
 class InspectedSample(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,30 +1,40 @@
-"""``passcurve.load``: what was judged, as an object with tables, for a notebook."""
+"""A judged run as an object: estimates, tables and a picture, for Python and for notebooks."""
 
 from __future__ import annotations
 
 import html
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from passcurve import config
-from passcurve.analysis.score import ScoredRun, score_run
+from passcurve.analysis.score import score_run
 from passcurve.errors import DataError, StoreError, UsageError
+from passcurve.judging.inputs import TemporaryFolder
+from passcurve.report import plots
 from passcurve.report.scores import score_lines, span
 from passcurve.report.terminal import number
+from passcurve.signature import digest
 from passcurve.store.lines import read_lines
 from passcurve.store.rundir import RunDir
-from passcurve.types import Counts, Estimate
+from passcurve.types import Counts, Curve, Estimate, Metric
+
+if TYPE_CHECKING:
+    from passcurve.judging.request import Result
 
 INSTALL = "pip install 'passcurve[tables]'"
-_SHOWN = 20
+
+SHOWN_ROWS = 20
 """Rows of a table that a notebook shows."""
-_TEXT = 100
+
+SHOWN_CHARACTERS = 100
 """Characters of a cell that a notebook shows."""
-_MATCH = "match.jsonl"
+
+_MATCH_FILE = "match.jsonl"
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -36,13 +46,13 @@ class Table(msgspec.Struct, frozen=True):
         return len(next(iter(self.columns.values()), []))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows, each by the names of the columns."""
+        """Yield the rows as dictionaries by column name."""
         names = list(self.columns)
         for row in zip(*self.columns.values(), strict=True):
             yield dict(zip(names, row, strict=True))
 
     def arrow(self) -> Any:
-        """Return it as a ``pyarrow.Table``.  Raises UsageError with the command that installs pyarrow."""
+        """Return a ``pyarrow.Table``.  Raises UsageError with the command that installs pyarrow."""
         try:
             import pyarrow as pa
         except ImportError:
@@ -50,7 +60,7 @@ class Table(msgspec.Struct, frozen=True):
         return pa.table(self.columns)
 
     def pandas(self) -> Any:
-        """Return it as a ``pandas.DataFrame``.  Raises UsageError with the command that installs pandas."""
+        """Return a ``pandas.DataFrame``.  Raises UsageError with the command that installs pandas."""
         try:
             import pandas as pd
         except ImportError:
@@ -62,136 +72,238 @@ class Table(msgspec.Struct, frozen=True):
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        rows = []
-        for at, row in enumerate(self):
-            if at == _SHOWN:
-                rest = f"... and {len(self) - _SHOWN:,} more"
-                rows.append(f'<tr><td colspan="{len(self.columns)}">{rest}</td></tr>')
+        lines = []
+        for number_of_row, row in enumerate(self):
+            if number_of_row == SHOWN_ROWS:
+                rest = f"... and {len(self) - SHOWN_ROWS:,} more"
+                lines.append(f'<tr><td colspan="{len(self.columns)}">{rest}</td></tr>')
                 break
-            rows.append("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row.values()) + "</tr>")
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+            lines.append("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row.values()) + "</tr>")
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-class Run(msgspec.Struct, frozen=True):
-    """A judged run: its estimates, and what they are made of as tables."""
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A judged run: what ``judge``, ``generate``, ``evaluate`` and ``load`` return.
+
+    ``run["pass@1"]`` is an Estimate, ``float(run["pass@1"])`` its value.
+    """
 
     path: Path
-    scored: ScoredRun
+    """The run directory, or the file of results that was loaded."""
+    counts: tuple[Counts, ...]
+    """The samples n of each problem, and how many of them passed, c."""
+    estimates: tuple[Estimate, ...]
+    """Each metric asked for, with both intervals, or with the reason why it has no value."""
+    signature: str
+    """Everything that could change the scores, in one line; empty where it is not stored."""
+    finished: bool
+    """Whether every sample has its verdict.  Without that no estimate has a value."""
+    notes: tuple[str, ...] = ()
+    results: Path | None = None
+    """The file of results that judging wrote."""
+    folder: TemporaryFolder | None = None
+    """Removed with this object, where the samples came without a file."""
+
+    def __getitem__(self, name: str) -> Estimate:
+        """Return an estimate by its name, as in ``pass@10``, ``pass^5`` or ``g-pass@10:0.5``.
+
+        What was not asked for before is computed from the stored verdicts.  Raises UsageError for a name that is no
+        metric.
+        """
+        for estimate in self.estimates:
+            if estimate.name == name:
+                return estimate
+        metrics = config.parse_metrics(name)
+        if len(metrics) != 1 or (metrics[0].k is None and metrics[0].name != "cover"):
+            raise UsageError(f"{name!r} is not one estimate; write it with its k, like pass@10")
+        return load(self.path, (), metrics=metrics).estimates[0]
 
     @property
-    def estimates(self) -> tuple[Estimate, ...]:
-        """Each k that was asked for, with both intervals, or the reason why there is no value."""
-        return self.scored.estimates
+    def digest(self) -> str:
+        """The signature in twelve characters; equal digests were measured alike."""
+        return digest(self.signature)
 
     @property
-    def counts(self) -> tuple[Counts, ...]:
-        """The samples n of each problem, and how many of them passed, c."""
-        return self.scored.counts
-
-    @property
-    def signature(self) -> str:
-        """Everything that could change the scores; empty where it is not stored."""
-        return self.scored.signature
+    def statuses(self) -> dict[str, int]:
+        """The number of samples with each status, the most frequent first.  Raises as ``samples`` does."""
+        return dict(Counter(self.samples.columns["status"]).most_common())
 
     @property
     def scores(self) -> Table:
         """The estimates: value, both intervals, the split of the variance, the reason; None where there is none."""
-        columns: dict[str, list[Any]] = {"name": [each.name for each in self.estimates]}
-        columns["value"] = [each.value for each in self.estimates]
+        columns: dict[str, list[Any]] = {"name": [estimate.name for estimate in self.estimates]}
+        columns["value"] = [estimate.value for estimate in self.estimates]
         for target in ("new_problems", "these_problems"):
             for end in ("low", "high"):
-                columns[f"{target}_{end}"] = [getattr(getattr(each, target), end, None) for each in self.estimates]
+                intervals = [getattr(estimate, target) for estimate in self.estimates]
+                columns[f"{target}_{end}"] = [getattr(interval, end, None) for interval in intervals]
         for name in ("between", "within", "reason"):
-            columns[name] = [getattr(each, name) for each in self.estimates]
+            columns[name] = [getattr(estimate, name) for estimate in self.estimates]
         return Table(columns)
 
     @property
     def problems(self) -> Table:
-        """For each problem n, c, and pass@k for each k that was asked for, NaN above n."""
+        """For each problem n, c, and pass@k for each k that was asked for, NaN where k is above n."""
         from passcurve.stats import pass_at_k
 
-        columns: dict[str, list[Any]] = {name: [getattr(each, name) for each in self.counts] for name in _COUNTS}
-        for k in sorted({each.k for each in self.estimates}):
-            enough = [each for each in self.counts if each.n >= k]
-            values = iter(pass_at_k([each.n for each in enough], [each.c for each in enough], k).tolist())
-            columns[f"pass@{k}"] = [next(values) if each.n >= k else math.nan for each in self.counts]
+        columns: dict[str, list[Any]] = {
+            "problem_id": [problem.problem_id for problem in self.counts],
+            "n": [problem.n for problem in self.counts],
+            "c": [problem.c for problem in self.counts],
+        }
+        for k in sorted({estimate.k for estimate in self.estimates if estimate.k}):
+            enough = [problem for problem in self.counts if problem.n >= k]
+            values = iter(pass_at_k([p.n for p in enough], [p.c for p in enough], k).tolist())
+            columns[f"pass@{k}"] = [next(values) if problem.n >= k else math.nan for problem in self.counts]
         return Table(columns)
 
     @property
     def samples(self) -> Table:
-        """For each sample its verdict, and what ``passcurve match`` kept beside it.
+        """For each sample its verdict, and what ``passcurve match`` stored with it.
 
-        Read anew each time.  Raises DataError where only counts are known, StoreError when the run cannot be read.
+        Read from the run directory each time.  Raises DataError where only counts are stored, StoreError when the run
+        cannot be read.
         """
-        if self.scored.kind != "run":
-            raise DataError(f"{str(self.path)!r} is no run: the samples' verdicts stand in the file itself")
+        if not self.path.is_dir():
+            raise DataError(f"{str(self.path)!r} is no run directory: it holds results, and the verdicts stand there")
         with RunDir(self.path).read() as stored:
-            digest = stored.attempt.digest
+            verdicts_digest = stored.attempt.digest
             verdicts = list(stored.iter_verdicts())
         columns: dict[str, list[Any]] = {
-            "problem_id": [each.key.problem_id for each in verdicts],
-            "sample_index": [each.key.sample_index for each in verdicts],
-            "status": [each.status for each in verdicts],
-            "passed": [each.passed for each in verdicts],
-            "seconds": [each.own_s for each in verdicts],
-            "memory_bytes": [each.memory_bytes for each in verdicts],
-            "message": [each.message for each in verdicts],
+            "problem_id": [verdict.key.problem_id for verdict in verdicts],
+            "sample_index": [verdict.key.sample_index for verdict in verdicts],
+            "status": [verdict.status for verdict in verdicts],
+            "passed": [verdict.passed for verdict in verdicts],
+            "seconds": [verdict.own_s for verdict in verdicts],
+            "memory_bytes": [verdict.memory_bytes for verdict in verdicts],
+            "message": [verdict.message for verdict in verdicts],
         }
         keys = list(zip(columns["problem_id"], columns["sample_index"], strict=True))
-        return Table(columns | _matched(self.path / _MATCH, digest, keys))
+        return Table(columns | _match_columns(self.path / _MATCH_FILE, verdicts_digest, keys))
+
+    def plot(self, path: str | Path | None = None, *, theme: str = "light") -> Any:
+        """Draw pass@k against k with its simultaneous 95% band, and return the matplotlib figure.
+
+        With ``path`` (.svg, .png or .pdf) the figure is written there too.  ``theme`` is ``light`` or ``dark``.
+        Raises UsageError with the command that installs matplotlib, DataError where no estimate has a value.
+        """
+        from passcurve.report.curves import curve_sheet
+
+        if not plots.is_ready():
+            raise UsageError(f"a plot needs matplotlib: {plots.INSTALL}")
+        if theme not in plots.THEMES:
+            raise UsageError(f"theme must be one of {', '.join(plots.THEMES)}, got {theme!r}")
+        target = None if path is None else Path(path)
+        if target is not None and target.suffix.lower() not in plots.FORMATS:
+            raise UsageError(f"{str(target)!r} must end with one of {', '.join(plots.FORMATS)}")
+        sheet = curve_sheet([(self.path.name.removesuffix(".passcurve"), _curve(self.path))], theme)
+        if target is not None:
+            try:
+                plots.save(sheet, target)
+            except OSError as error:
+                raise StoreError(f"cannot write {str(target)!r}: {error.strerror or error}") from error
+        return sheet.figure
 
     def __repr__(self) -> str:
         return "\n".join([f"Run {str(self.path)!r}", *score_lines(self.estimates)])
 
     def _repr_html_(self) -> str:
-        rows = []
-        for each in self.estimates:
-            shown = each.reason if each.value is None else span(each.new_problems)
-            these = "" if each.value is None else span(each.these_problems)
-            value = "" if each.value is None else number(each.value)
-            cells = (each.name, value, shown, these)
-            rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
-        of = f"{self.scored.samples:,} samples of {self.scored.attempted} problems"
-        notes = [*self.scored.notes, *([f"signature: {self.signature}"] if self.signature else [])]
+        lines = []
+        for estimate in self.estimates:
+            missing = estimate.value is None
+            cells = (
+                estimate.name,
+                "" if missing else number(estimate.value or 0.0),
+                estimate.reason if missing else span(estimate.new_problems),
+                "" if missing else span(estimate.these_problems),
+            )
+            lines.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+        attempted = [problem for problem in self.counts if problem.n]
+        size = f"{sum(problem.n for problem in attempted):,} samples of {len(attempted)} problems"
+        notes = [*self.notes, *([f"signature: {self.signature}"] if self.signature else [])]
         return (
-            f"<p><b>{html.escape(str(self.path))}</b>: {of}</p>"
+            f"<p><b>{html.escape(str(self.path))}</b>: {size}</p>"
             "<table><thead><tr><th></th><th>value</th><th>new problems</th><th>these problems</th></tr></thead>"
-            f"<tbody>{''.join(rows)}</tbody></table>"
-            + "".join(f"<p><small>{html.escape(n)}</small></p>" for n in notes)
+            f"<tbody>{''.join(lines)}</tbody></table>"
+            + "".join(f"<p><small>{html.escape(note)}</small></p>" for note in notes)
         )
 
 
-_COUNTS = ("problem_id", "n", "c")
+def load(run: str | Path, k: int | Sequence[int] = config.DEFAULT_KS, *, metrics: Sequence[Metric] = ()) -> Run:
+    """Return a judged run: a run directory, the samples that were judged into one, or a file of results.
 
-
-def load(run: str | Path, ks: Sequence[int] = config.DEFAULT_KS) -> Run:
-    """Return what was judged: a run directory, the samples that were judged into one, or a file of results.
-
-    ``ks`` are the k of the estimates; nothing is judged again.  Raises DataError when it is none of these, StoreError
-    when it cannot be read.
+    ``k`` are the k of the pass@k estimates; nothing is judged again.  Raises DataError when ``run`` is none of these,
+    StoreError when it cannot be read.
     """
     from passcurve.stats.metrics import Asked
 
-    if not ks or any(k < 1 for k in ks):
-        raise UsageError(f"ks={list(ks)}: name one k at least, each from 1 on")
-    path = Path(run)
-    scored = score_run(path, Asked(ks=tuple(dict.fromkeys(ks))), config.cache_dir())
-    return Run(Path(scored.source), scored)
+    ks = config.checked_ks(k) if not metrics else ()
+    request = Asked(ks=ks, metrics=tuple(metrics)) if metrics else Asked(ks=ks)
+    scored = score_run(Path(run), request, config.cache_dir())
+    return Run(
+        path=Path(scored.source),
+        counts=scored.counts,
+        estimates=scored.estimates,
+        signature=scored.signature,
+        finished=scored.finished,
+        notes=scored.notes,
+    )
+
+
+def of_result(result: Result, notes: Sequence[str] = (), folder: TemporaryFolder | None = None) -> Run:
+    """Return what judging has just given as a Run."""
+    notes = [*notes, *result.notes]
+    if result.malformed_lines:
+        first = result.malformed[0]
+        notes.append(f"{result.malformed_lines} lines are no rows and do not count; line {first.line}: {first.reason}")
+    return Run(
+        path=Path(result.run),
+        counts=result.counts,
+        estimates=result.estimates,
+        signature=result.signature,
+        finished=not result.owed,
+        notes=tuple(notes),
+        results=Path(result.results) if result.results else None,
+        folder=folder,
+    )
+
+
+def _curve(path: Path) -> Curve:
+    """Return pass@k for every k up to the least n.  Raises DataError with the reason where pass@1 has no value."""
+    from passcurve.stats.metrics import Asked
+
+    scored = score_run(path, Asked(ks=(1,), every_k=True), config.cache_dir())
+    first = scored.estimates[0]
+    if first.value is None or first.new_problems is None:
+        raise DataError(f"{str(path)!r} has no curve: {first.reason}")
+    if scored.curve is not None:
+        return scored.curve
+    interval = first.new_problems
+    return Curve(
+        k=(1,),
+        value=(first.value,),
+        low=(interval.low,),
+        high=(interval.high,),
+        level=interval.level,
+        method=interval.method,
+        draws=0,
+        seed=0,
+    )
 
 
 def _cell(value: object) -> str:
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return html.escape(text if len(text) <= _TEXT else text[:_TEXT] + "...")
+    return html.escape(text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "...")
 
 
-def _matched(path: Path, digest: str, keys: Sequence[tuple[str, int]]) -> dict[str, list[Any]]:
-    """Return the values that were kept for these verdicts, in their order; nothing where there are none."""
+def _match_columns(path: Path, verdicts_digest: str, keys: Sequence[tuple[str, int]]) -> dict[str, list[Any]]:
+    """Return the values that ``match`` stored for these verdicts, in their order; nothing where there are none."""
     if not path.is_file():
         return {}
     lines = [line for line in read_lines(path) if line]
     try:
         head = msgspec.json.decode(lines[0]) if lines else {}
-        if head.get("verdicts") != digest:
+        if head.get("verdicts") != verdicts_digest:
             return {}
         rows = {(row["task_id"], row["sample_index"]): row for row in map(msgspec.json.decode, lines[1:])}
         return {

@@ -118,7 +118,7 @@ def _benchmark(source: Path, named: str | None, header: Header | None) -> Benchm
     if named is not None:
         return resolve.load(named, cache)
     if header is None:
-        from passcurve.analysis.inspect import first_ids
+        from passcurve.store.samples import first_ids
 
         return resolve.find_by_ids(first_ids(source), cache)
     return resolve.reload(header, cache)

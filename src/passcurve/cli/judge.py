@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 import typer
 
 from passcurve import config
-from passcurve.bench import resolve
 from passcurve.cli.options import (
     Clock,
     Isolation,
@@ -23,15 +21,7 @@ from passcurve.cli.options import (
     write_warnings,
 )
 from passcurve.cli.output import handle_errors, warn, write_json, write_lines
-from passcurve.errors import DataError, UsageError, nearest
-from passcurve.store.locate import default_run_dir
-from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Limits
-
-if TYPE_CHECKING:
-    from passcurve.generation.sources import Spool
-
-_LOOK_S = 0.05
-_HEAD_BYTES = 1 << 20
+from passcurve.types import DEFAULT_TIMEOUT_S, Limits
 
 
 def judge(
@@ -78,23 +68,30 @@ def judge(
         workers_admitted, memory_bytes, note = config.fit_to_machine(
             workers, config.parse_size(memory) if memory else None
         )
-        source, run_dir, results_file = _places(samples, run, results)
-        spool = _spool(source, follow=follow) if samples == "-" else None
+        # Loaded now: what a wrong option says should not wait for it.
+        from passcurve.judging import inputs
+
+        if samples == "-":
+            source = inputs.from_stream(sys.stdin.buffer, run, results)
+        else:
+            source = inputs.from_file(samples, run, results)
         if follow:
-            _wait_for_a_row(source, idle, spool)
-        chosen = _benchmark(samples, benchmark, source)
+            source.wait_for_row(idle)
+        elif source.spool is not None:
+            source.spool.wait()
+            source.check()
+        chosen = source.benchmark(benchmark, config.cache_dir())
         if note:
             warn(f"{note}")
-        # Loaded now: what a wrong command line says should not wait for it.
         from passcurve.analysis import inspect
         from passcurve.judging import run as pipeline
         from passcurve.report.live import Display
 
         request = pipeline.Request(
-            samples=source,
+            samples=source.samples,
             benchmark=chosen,
-            run=run_dir,
-            results=results_file,
+            run=source.run,
+            results=source.results,
             limits=Limits(timeout_s=timeout, clock=clock.value, memory_bytes=memory_bytes),
             workers=workers_admitted,
             ks=scores.ks,
@@ -112,68 +109,14 @@ def judge(
             reuse=reuse.value,
             extract=extract,
             follow_s=idle if follow else None,
-            ended=spool.ended if spool is not None and follow else None,
+            ended=source.spool.ended if source.spool is not None and follow else None,
         )
-        with Display(lambda: None if follow else inspect.about_rows(source)) as display:
+        with Display(lambda: None if follow else inspect.about_rows(source.samples)) as display:
             result = pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
-        if spool is not None:
-            spool.check()
-        write_warnings(result, str(source))
+        source.check()
+        write_warnings(result, str(source.samples))
         if as_json:
             write_json(record(result))
         else:
             write_lines(lines(result))
         raise typer.Exit(exit_code(result, gates))
-
-
-def _wait_for_a_row(source: Path, idle_s: float, spool: Spool | None) -> None:
-    """Wait until a file has its first row, by whose task id the benchmark is known, or nothing more is to come."""
-    until = time.monotonic() + idle_s
-    while not _has_a_row(source) and not (spool.ended() if spool is not None else time.monotonic() >= until):
-        time.sleep(_LOOK_S)
-
-
-def _has_a_row(source: Path) -> bool:
-    with source.open("rb") as file:
-        head = file.read(_HEAD_BYTES)
-    return b"\n" in head or len(head) == _HEAD_BYTES
-
-
-def _spool(path: Path, *, follow: bool) -> Spool:
-    """Keep standard input in a file; without ``follow`` all of it is there when this returns."""
-    from passcurve.generation.sources import Spool
-
-    spool = Spool(sys.stdin.buffer, path)
-    if not follow:
-        spool.wait()
-        spool.check()
-    return spool
-
-
-def _places(samples: str, run: Path | None, results: Path | None) -> tuple[Path, Path, Path]:
-    """Return the file of samples, the run directory and the results file."""
-    if samples == "-":
-        if run is None:
-            raise UsageError("samples from stdin need --run DIR, so that an interrupted run can go on")
-        spool = run.with_name(run.name + ".samples.jsonl")
-        return spool, run, results or Path(f"{spool}_results.jsonl")
-    shipped = resolve.examples(samples) if not Path(samples).exists() else None
-    if shipped is not None:
-        base = samples.replace(":", "-")
-        return shipped, run or default_run_dir(base), results or Path(f"{base}_results.jsonl")
-    source = Path(samples)
-    if not source.exists():
-        near = [path.name for path in source.parent.iterdir()] if source.parent.is_dir() else []
-        raise DataError(f"no file {samples!r}{nearest(source.name, near)}")
-    return source, run or default_run_dir(samples), results or Path(f"{samples}_results.jsonl")
-
-
-def _benchmark(samples: str, named: str | None, source: Path) -> Benchmark:
-    cache = config.cache_dir()
-    if named is not None:
-        return resolve.load(named, cache)
-    if samples.endswith(":examples") and resolve.examples(samples) is not None:
-        return resolve.load(samples.partition(":")[0], cache)
-    from passcurve.analysis.inspect import first_ids
-
-    return resolve.find_by_ids(first_ids(source), cache)

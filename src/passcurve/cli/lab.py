@@ -184,7 +184,7 @@ def pictures(paths: Sequence[Path]) -> Sequence[Path]:
             raise UsageError(f"--plot {str(path)!r} ends in none of {known}{nearest(path.suffix, plots.FORMATS)}")
         if not path.absolute().parent.is_dir():
             raise UsageError(f"--plot {str(path)!r}: there is no folder {str(path.absolute().parent)!r}")
-    if paths and not plots.ready():
+    if paths and not plots.is_ready():
         raise UsageError(f"--plot needs matplotlib: {plots.INSTALL}; tables and --json do without it")
     return paths
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import RawIOBase
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import Final, Protocol
 
 from passcurve.errors import DataError
 from passcurve.generation.engine import GenerationEngine
@@ -19,9 +19,6 @@ from passcurve.types import Completion, GenerationProgress
 
 MALFORMED = 1000
 """Lines that are no rows of which the reasons are kept."""
-
-
-_PIECE_BYTES = 1 << 20
 
 
 class End(enum.Enum):
@@ -147,12 +144,12 @@ class FileSource:
 
 
 class Spool:
-    """Copies a stream into a file while others read that; the file is whole once ``ended``."""
+    """Writes pieces of a stream to a file while others read that; the file is whole once it has ended."""
 
-    def __init__(self, stream: BinaryIO, path: Path) -> None:
-        """Begin to copy; raises DataError when the file cannot be written."""
-        self._stream, self._path = stream, path
-        self._error = ""
+    def __init__(self, pieces: Iterable[bytes], path: Path) -> None:
+        """Begin to write, in another thread.  Raises DataError when the file cannot be written."""
+        self._pieces, self._path = pieces, path
+        self._error: BaseException | None = None
         self._ended = threading.Event()
         try:
             # Unbuffered: what a generator has written is judged, not kept until there is more.
@@ -162,7 +159,7 @@ class Spool:
         threading.Thread(target=self._copy, name="passcurve-spool", daemon=True).start()
 
     def ended(self) -> bool:
-        """Say whether everything is in the file, or nothing more will come."""
+        """Tell whether everything is in the file, or nothing more will come."""
         return self._ended.is_set()
 
     def wait(self) -> None:
@@ -170,22 +167,27 @@ class Spool:
         self._ended.wait()
 
     def check(self) -> None:
-        """Raise DataError when not everything could be kept."""
-        if self._error:
-            raise DataError(self._error)
+        """Raise what ended the stream before its end, DataError where a piece could not be kept."""
+        if self._error is not None:
+            raise self._error
 
     def _copy(self) -> None:
         try:
             with self._file as file:
-                # As much as is there, whenever something is.
-                while piece := os.read(self._stream.fileno(), _PIECE_BYTES):
-                    left = memoryview(piece)
-                    while left:
-                        left = left[file.write(left) :]
-        except OSError as error:
-            self._error = str(self._failure(error))
+                for piece in self._pieces:
+                    rest = memoryview(piece)
+                    while rest:
+                        rest = rest[self._write(file, rest) :]
+        except BaseException as error:
+            self._error = error
         finally:
             self._ended.set()
+
+    def _write(self, file: RawIOBase, data: memoryview) -> int:
+        try:
+            return file.write(data) or 0
+        except OSError as error:
+            raise self._failure(error) from None
 
     def _failure(self, error: OSError) -> DataError:
         return DataError(f"cannot keep the samples in {str(self._path)!r}: {error.strerror or error}")

@@ -34,6 +34,8 @@ class Function:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self.error: Exception | None = None
+        """What the function raised last."""
         name = getattr(call, "__qualname__", type(call).__qualname__)
         self.identity = {"function": f"{getattr(call, '__module__', '')}.{name}"}
 
@@ -74,6 +76,7 @@ class Function:
             if inspect.isawaitable(found):
                 found = asyncio.run_coroutine_threadsafe(_awaited(found), self._running()).result()
         except Exception as error:
+            self.error = error
             raise ModelError(f"generate raised {type(error).__name__}: {error}") from error
         if not self._many:
             found = [found]

@@ -37,8 +37,8 @@ class Sheet(NamedTuple):
     theme: Theme
 
 
-def ready() -> bool:
-    """Say whether matplotlib is installed."""
+def is_ready() -> bool:
+    """Tell whether matplotlib is installed."""
     try:
         import matplotlib as mpl  # noqa: F401 - only whether it can be
     except ImportError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 
 import pytest
 
@@ -101,11 +102,53 @@ def test_what_is_missing_says_how_to_install_it(package, method, monkeypatch):
         getattr(pc.Table({"a": [1]}), method)()
 
 
+def test_an_estimate_has_a_name(folder):
+    """``run["pass@1"]`` is the estimate, and its float is its value; others are computed when they are named."""
+    run = pc.load(folder / "s.jsonl", 1)
+    assert 0.25 == run["pass@1"].value == float(run["pass@1"])
+    assert run["pass@1"].new_problems.low < 0.25 < run["pass@1"].new_problems.high
+    assert ("pass^1", 0.25) == (run["pass^1"].name, run["pass^1"].value)
+    with pytest.raises(ValueError, match="k=2 needs 2 samples"):
+        float(run["pass@2"])
+
+
+@pytest.mark.parametrize("name", ["pass@k", "pas@1", "pass@1,pass@2"])
+def test_a_name_that_is_no_estimate_is_refused(folder, name):
+    """A name without k, of no metric, or of several is an error of usage."""
+    with pytest.raises(UsageError):
+        _ = pc.load(folder / "s.jsonl", 1)[name]
+
+
+def test_equal_signatures_have_one_digest(folder):
+    """The digest is twelve characters, the same for the same signature."""
+    run = pc.load(folder / "s.jsonl", 1)
+    assert re.fullmatch("[0-9a-f]{12}", run.digest)
+    assert run.digest == pc.load(folder / "s.jsonl.passcurve", (1, 2)).digest
+    assert {"passed": 1, "failed": 2} == run.statuses
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_run_draws_its_curve(folder, tmp_path, theme):
+    """``plot`` returns a figure of pass@k against k and writes the file that it is given."""
+    pytest.importorskip("matplotlib", reason="plots need the extra plots")
+    figure = pc.load(folder / "s.jsonl", 1).plot(tmp_path / "curve.svg", theme=theme)
+    assert "pass@k" == figure.axes[0].get_ylabel()
+    assert b"<svg" in (tmp_path / "curve.svg").read_bytes()
+
+
+@pytest.mark.parametrize("words", [{"path": "curve.txt"}, {"theme": "pink"}])
+def test_a_picture_that_cannot_be_is_refused(folder, words):
+    """An unknown format and an unknown theme are errors of usage."""
+    pytest.importorskip("matplotlib", reason="plots need the extra plots")
+    with pytest.raises(UsageError):
+        pc.load(folder / "s.jsonl", 1).plot(**words)
+
+
 def test_a_file_of_results_has_scores_and_no_samples(folder):
     """Of a file of results the counts are known; its samples stand in the file."""
     run = pc.load(folder / "s.jsonl_results.jsonl", [1])
     assert 0.25 == run.estimates[0].value
-    with pytest.raises(DataError, match="is no run"):
+    with pytest.raises(DataError, match="no run directory"):
         _ = run.samples
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+import traceback
 
 import pytest
 
@@ -27,13 +28,13 @@ def test_a_function(right, tmp_path):
         asked.append(prompt)
         return right[prompt] if len(asked) % 2 else "    return None\n"
 
-    words = {"benchmark": "starter", "n": 2, "problems": "starter/[0-4]", "ks": (1, 2), "run": tmp_path / "r"}
+    words = {"benchmark": "starter", "n": 2, "problems": "starter/[0-4]", "k": (1, 2), "run": tmp_path / "r"}
     result = passcurve.evaluate(generate, **words)
-    assert (10, 10, 0) == (len(asked), result.samples, result.owed)
+    assert (10, 10, True) == (len(asked), len(result.samples), result.finished)
     assert [0.5, 1.0] == [each.value for each in result.estimates]
     assert "|model:function:" in result.signature
-    again = passcurve.evaluate(generate, **words)
-    assert (10, 10) == (len(asked), again.resumed)
+    passcurve.evaluate(generate, **words)
+    assert 10 == len(asked)
 
 
 @pytest.mark.parametrize(("n", "turns"), [(50, [16, 16, 18]), (5, [3, 2]), (1, [1])])
@@ -45,7 +46,7 @@ def test_passes(right, n, turns):
         asked.append(prompt)
         return right[prompt]
 
-    passcurve.evaluate(generate, "starter", n, problems="starter/[0-2]", ks=(1,))
+    passcurve.evaluate(generate, "starter", n, problems="starter/[0-2]", k=(1,))
     sizes = [len([*group]) for _, group in itertools.groupby(asked)]
     assert [each for each in turns for _ in range(3)] == sizes
 
@@ -63,7 +64,7 @@ def test_an_async_function(right):
         open_calls -= 1
         return f"Here it is:\n\n```python\n{prompt}{right[prompt]}```\n"
 
-    result = passcurve.evaluate(generate, "starter", 4, problems="starter/[0-3]", ks=(1,))
+    result = passcurve.evaluate(generate, "starter", 4, problems="starter/[0-3]", k=(1,))
     assert 1.0 == result.estimates[0].value
     assert 1 == len(loops)
     assert 2 <= most <= 8
@@ -78,7 +79,7 @@ def test_a_function_of_many_prompts(right):
         sizes.append(len(prompts))
         return [right[prompt] for prompt in prompts]
 
-    result = passcurve.evaluate(generate, "starter", 5, batch=3, problems="0,1", ks=(1, 5))
+    result = passcurve.evaluate(generate, "starter", 5, batch=3, problems="0,1", k=(1, 5))
     assert [3, 3, 2, 2] == sizes
     assert [1.0, 1.0] == [each.value for each in result.estimates]
 
@@ -92,7 +93,7 @@ def test_all_problems_are_gone_through_more_than_once(starter):
         asked.append(named[prompt])
         return "    return None\n"
 
-    passcurve.evaluate(generate, "starter", 5, problems="0,1", ks=(1,), concurrency=1)
+    passcurve.evaluate(generate, "starter", 5, problems="0,1", k=(1,), concurrency=1)
     assert ["starter/0"] * 3 + ["starter/1"] * 3 + ["starter/0"] * 2 + ["starter/1"] * 2 == asked
 
 
@@ -113,7 +114,7 @@ def test_problems_are_calibrated_before_their_samples_come(right, monkeypatch):
         assert all_begun.wait(30), begun
         return right[prompt]
 
-    result = passcurve.evaluate(generate, "starter", 2, problems="starter/[0-3]", ks=(1,))
+    result = passcurve.evaluate(generate, "starter", 2, problems="starter/[0-3]", k=(1,))
     assert [f"starter/{number}" for number in range(4)] == begun
     assert 1.0 == result.estimates[0].value
 
@@ -128,9 +129,11 @@ def test_a_function_that_raises(right, tmp_path):
             raise OSError("no more credit")
         return right[prompt]
 
-    with pytest.raises(ModelError, match=r"generate raised OSError: no more credit; 2 texts are kept in .*r'"):
+    with pytest.raises(ModelError, match=r"OSError: no more credit; 2 texts are kept in .*r'") as caught:
         passcurve.evaluate(generate, "starter", 2, problems="starter/[0-4]", run=tmp_path / "r")
     assert 5 == len(calls)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert "generate" in [frame.name for frame in traceback.extract_tb(caught.value.__cause__.__traceback__)]
 
 
 @pytest.mark.parametrize("words", [{"n": 0}, {"batch": -1}, {"concurrency": 0}])

@@ -1,0 +1,179 @@
+"""A model's name and settings become prompts, a back end, and the record of how samples are drawn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from passcurve import __version__, config, registry
+from passcurve.bench import prompts
+from passcurve.bench.choose import choose_problems
+from passcurve.errors import UsageError
+from passcurve.generation.engine import GenerationRequest
+from passcurve.models.backend import Backend, Remote, Settings
+from passcurve.models.stops import HUMAN_EVAL
+from passcurve.store.completions import SessionConfig
+from passcurve.types import Benchmark, Decoding, Generation
+
+DEFAULT_TEMPERATURE = 0.8
+DEFAULT_MAX_TOKENS = 512
+
+ENDPOINTS = ("auto", "completions", "chat")
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user says of a model, of its prompts and of how it is requested."""
+
+    model: str
+    """A back end and what it takes, as in ``openai:NAME`` or ``hf:PATH``."""
+    n: int = 20
+    """Samples of each problem."""
+    top_p: float | None = None
+    max_tokens: int = DEFAULT_MAX_TOKENS
+    stop: tuple[str, ...] = ()
+    seed: int = 0
+    prompt: str | None = None
+    """``base``, ``chat``, ``fim:FAMILY``, or the file of a template."""
+    system: str = ""
+    endpoint: str | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+    extra_body: Mapping[str, object] = {}
+    options: tuple[str, ...] = ()
+    """NAME=VALUE for one kind of back end."""
+    concurrency: int = 8
+    per_request: int = 1
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    request_timeout_s: float = 600.0
+    max_retries: int = 6
+
+
+class Model:
+    """A model that is ready to be opened, once for each temperature."""
+
+    def __init__(self, chosen: ModelSettings, benchmark: Benchmark, problems: str) -> None:
+        """Check everything that can be known before the first request.
+
+        Raises UnknownNameError for a back end that does not exist, UsageError for settings that it does not take,
+        DataError for a template that cannot be read.
+        """
+        if chosen.n < 1 or chosen.concurrency < 1 or chosen.per_request < 1:
+            raise UsageError("n, concurrency and per_request must be positive integers")
+        self._chosen, self._benchmark = chosen, benchmark
+        self._kind, self._words = registry.backend(chosen.model)
+        self.style = _style(chosen, self._kind.remote)
+        self._prompts = prompts.prompts(choose_problems(benchmark, problems), self.style)
+        self._digest = prompts.digest(prompts.prompts(benchmark.problems, self.style))
+        self._settings = self._backend_settings()
+
+    def _backend_settings(self) -> Settings:
+        chosen, remote = self._chosen, _server(self._chosen, self._kind.remote)
+        key_name = chosen.api_key_env or remote.api_key_name
+        owner = chosen.model.partition(":")[0] + ":"
+        return Settings(
+            base_url=chosen.base_url or remote.base_url,
+            api_key=config.api_key(key_name),
+            api_key_name=key_name,
+            requests_per_minute=chosen.requests_per_minute,
+            tokens_per_minute=chosen.tokens_per_minute,
+            request_timeout_s=chosen.request_timeout_s,
+            max_retries=chosen.max_retries,
+            extra_body=chosen.extra_body,
+            concurrency=chosen.concurrency,
+            style="chat" if self.style.chat else "base",
+            seed=chosen.seed,
+            options=config.parse_assignments("--model-option", chosen.options, self._kind.options, owner),
+        )
+
+    @property
+    def default_extract(self) -> str:
+        """The policy by which texts become programs when none is named."""
+        return "auto" if self.style.chat else "raw"
+
+    def temperatures(self, values: Sequence[float] | None) -> tuple[float | None, ...]:
+        """Return the temperatures to draw at: those given, the default, or None where the back end draws by none.
+
+        Raises UsageError where a temperature or top-p means nothing to the back end.
+        """
+        if self._kind.draws:
+            return tuple(values or (DEFAULT_TEMPERATURE,))
+        if self._chosen.top_p is not None or (values is not None and not self._kind.tempered):
+            what = "top-p" if self._kind.tempered else "temperature and no top-p"
+            raise UsageError(f"--model {self._chosen.model!r} draws by no {what}; leave it out")
+        return tuple(values) if values is not None else (None,)
+
+    def request(self, temperature: float | None) -> GenerationRequest:
+        """Return what is to be generated at one temperature."""
+        chosen = self._chosen
+        return GenerationRequest(
+            prompts=self._prompts,
+            n=chosen.n,
+            decoding=Decoding(
+                temperature=temperature,
+                top_p=chosen.top_p,
+                max_tokens=chosen.max_tokens if self._kind.draws else None,
+                stop=chosen.stop or (HUMAN_EVAL if self._kind.draws and not self.style.chat else ()),
+                seed=chosen.seed,
+            ),
+            concurrency=chosen.concurrency,
+            per_request=chosen.per_request,
+        )
+
+    def open(self, request: GenerationRequest, judging: Mapping[str, Any]) -> tuple[SessionConfig, Backend]:
+        """Open the back end; return it after the record of this session, in which ``judging`` is stored too."""
+        backend: Backend = self._kind.open(self._words, self._settings)
+        stored: dict[str, object] = msgspec.to_builtins(self._settings)
+        del stored["api_key"]
+        session = SessionConfig(
+            generation=Generation(
+                version=__version__,
+                benchmark=self._benchmark.name,
+                benchmark_digest=self._benchmark.digest,
+                model=self._chosen.model,
+                identity=backend.identity,
+                prompt=self.style.name,
+                prompt_digest=self._digest,
+                decoding=request.decoding,
+            ),
+            n=request.n,
+            settings=stored | dict(judging) | {"per_request": request.per_request},
+        )
+        return session, backend
+
+
+def run_directory(benchmark: str, model: str, temperature: float | None) -> str:
+    """Return the name of a run directory that no other model or temperature has."""
+    name = re.sub(r"[^A-Za-z0-9._]+", "-", model).strip("-.")[:80]
+    suffix = "" if temperature is None else f"-t{temperature:g}"
+    return f"{benchmark}-{name}{suffix}.passcurve"
+
+
+def _style(chosen: ModelSettings, remote: Remote | None) -> prompts.Style:
+    if chosen.endpoint not in (None, *ENDPOINTS):
+        raise UsageError(f"--endpoint {chosen.endpoint!r} is neither auto, completions nor chat")
+    chat = None if chosen.endpoint in (None, "auto") else chosen.endpoint == "chat"
+    if remote is not None and remote.styles == ("chat",):
+        if chosen.prompt == "base" or chosen.endpoint == "completions":
+            raise UsageError(
+                f"--model {chosen.model!r} answers conversations only; use --prompt chat, or a template of yours"
+            )
+        chat = True
+    return prompts.style(chosen.prompt or ("chat" if chat else "base"), chat=chat, system=chosen.system)
+
+
+def _server(chosen: ModelSettings, remote: Remote | None) -> Remote:
+    """Return where a back end's server is by default, or nothing where it has none."""
+    options = {
+        "--base-url": chosen.base_url,
+        "--api-key-env": chosen.api_key_env,
+        "--rpm": chosen.requests_per_minute,
+        "--tpm": chosen.tokens_per_minute,
+    }
+    set_options = [option for option, value in options.items() if value is not None]
+    if remote is None and set_options:
+        raise UsageError(f"--model {chosen.model!r} asks no server; leave {' and '.join(set_options)} out")
+    return remote or Remote(base_url="", api_key_name="none")

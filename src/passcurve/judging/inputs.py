@@ -1,0 +1,157 @@
+"""What a user gives as samples: a file, a stream, or rows in memory; and the benchmark that they belong to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, BinaryIO
+
+import msgspec
+
+from passcurve.bench import resolve
+from passcurve.errors import DataError, UsageError, nearest
+from passcurve.generation.sources import Spool
+from passcurve.store.locate import default_run_dir
+from passcurve.store.samples import first_ids
+from passcurve.types import Benchmark
+
+Row = Mapping[str, Any]
+"""A sample as a line of a file has it: ``task_id``, and ``completion`` or ``solution``."""
+
+LOOK_S = 0.02
+"""Between two looks whether the first row has come."""
+
+HEAD_BYTES = 1 << 20
+"""A first line that is longer names no task that could be read."""
+
+_PIECE_BYTES = 1 << 20
+
+
+class TemporaryFolder:
+    """A folder that is removed with this object, or when Python ends."""
+
+    def __init__(self) -> None:
+        """Make it."""
+        self.path = Path(mkdtemp(prefix="passcurve-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True):
+    """Samples as a file, and where their verdicts and results go."""
+
+    samples: Path
+    run: Path
+    results: Path | None
+    """None: no file of results is written."""
+    named: str
+    """The samples as the user named them; empty for rows in memory."""
+    spool: Spool | None = None
+    """What still writes the file."""
+    folder: TemporaryFolder | None = None
+    """What holds all of it, where nobody named a place."""
+
+    def wait_for_row(self, idle_s: float) -> None:
+        """Wait until the file has its first row, or nothing more is to come.
+
+        Without a spool, nothing more comes after ``idle_s`` seconds.
+        """
+        until = time.monotonic() + idle_s
+        while not self._has_row() and not (self.spool.ended() if self.spool else time.monotonic() >= until):
+            time.sleep(LOOK_S)
+
+    def check(self) -> None:
+        """Raise DataError when not every row could be kept."""
+        if self.spool is not None:
+            self.spool.check()
+
+    def benchmark(self, name: str | None, cache_dir: Path) -> Benchmark:
+        """Return the benchmark of that name or file; without a name, the one that the task ids belong to.
+
+        Raises DataError and UnknownNameError where there is no such benchmark.
+        """
+        if name is not None:
+            return resolve.load(name, cache_dir)
+        if self.named.endswith(":examples") and resolve.examples(self.named) is not None:
+            return resolve.load(self.named.partition(":")[0], cache_dir)
+        return resolve.find_by_ids(first_ids(self.samples), cache_dir)
+
+    def _has_row(self) -> bool:
+        with self.samples.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        return b"\n" in head or len(head) == HEAD_BYTES
+
+
+def from_file(samples: str, run: Path | None = None, results: Path | None = None) -> Input:
+    """Return a file of samples, or the examples that a built-in benchmark ships, as in ``starter:examples``.
+
+    Raises DataError for a file that does not exist, with the nearest name.
+    """
+    path = Path(samples)
+    shipped = resolve.examples(samples) if not path.exists() else None
+    if shipped is None and not path.exists():
+        neighbours = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise DataError(f"no file {samples!r}{nearest(path.name, neighbours)}")
+    base = samples if shipped is None else samples.replace(":", "-")
+    return Input(
+        samples=shipped or path,
+        run=run or default_run_dir(base),
+        results=results or Path(f"{base}_results.jsonl"),
+        named=samples,
+    )
+
+
+def from_stream(stream: BinaryIO, run: Path | None, results: Path | None = None) -> Input:
+    """Return a stream of lines, kept beside the run directory while they are judged.
+
+    Raises UsageError without a run directory, DataError where the lines cannot be kept.
+    """
+    if run is None:
+        raise UsageError("samples from stdin need --run DIR, so that an interrupted run can go on")
+    return _spooled(_pieces(stream), run, results)
+
+
+def from_rows(rows: Iterable[Row], run: Path | None = None, results: Path | None = None) -> Input:
+    """Return rows in memory, kept beside the run directory, or in a temporary one where none is named.
+
+    The rows are taken from another thread, while those before them are judged.
+    Raises DataError where they cannot be kept.
+    """
+    if run is not None:
+        return _spooled(_lines(rows), run, results)
+    folder = TemporaryFolder()
+    made = _spooled(_lines(rows), folder.path / "run", results)
+    return msgspec.structs.replace(made, results=results, folder=folder)
+
+
+def _spooled(pieces: Iterable[bytes], run: Path, results: Path | None) -> Input:
+    path = run.with_name(run.name + ".samples.jsonl")
+    return Input(
+        samples=path,
+        run=run,
+        results=results or Path(f"{path}_results.jsonl"),
+        named="",
+        spool=Spool(pieces, path),
+    )
+
+
+def _pieces(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield as much as is there, whenever something is."""
+    while piece := os.read(stream.fileno(), _PIECE_BYTES):
+        yield piece
+
+
+def _lines(rows: Iterable[Row]) -> Iterator[bytes]:
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DataError(
+                f"sample {number} must be a dict with task_id and completion or solution, got {type(row).__name__}"
+            )
+        try:
+            yield msgspec.json.encode(dict(row)) + b"\n"
+        except (TypeError, ValueError) as error:
+            raise DataError(f"sample {number} cannot be written as JSON: {error}") from None

@@ -1,0 +1,201 @@
+"""``passcurve.judge`` and its kin, from the user's chair."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import passcurve as pc
+from passcurve.errors import DataError, UsageError
+
+STARTER = files("passcurve.bench") / "starter"
+README = Path(__file__).parents[2] / "README.md"
+
+
+@pytest.fixture
+def rows(starter):
+    """Return three samples of two problems, two of them right."""
+    return [starter.right(), starter.bad(), starter.right("starter/1")]
+
+
+def values(run: pc.Run) -> list[float | None]:
+    """Return the values of a run's estimates."""
+    return [estimate.value for estimate in run.estimates]
+
+
+def test_a_file(rows, tmp_path):
+    """A file is judged, its results lie beside it, and ``load`` finds what was left there."""
+    samples = tmp_path / "s.jsonl"
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    run = pc.judge(samples, "starter", k=(1, 2), subset=True)
+    assert [0.75, None] == values(run)
+    assert Path(f"{samples}_results.jsonl") == run.results
+    assert [True, False, True] == [json.loads(line)["passed"] for line in run.results.read_text("utf-8").splitlines()]
+    again = pc.load(str(samples), k=(1, 2))
+    assert (run.signature, run.estimates, run.path) == (again.signature, again.estimates, again.path)
+
+
+def test_rows_in_memory(rows):
+    """A list of rows needs no file, no directory and no benchmark where the ids tell it; the tables remain."""
+    run = pc.judge(rows, k=1, subset=True)
+    assert [0.75] == values(run)
+    assert ["passed", "failed", "passed"] == run.samples.columns["status"]
+    assert [2, 1] == run.problems.columns["n"]
+    assert 0.75 == pc.load(run.path, k=1)["pass@1"].value
+    assert run.path.is_dir()
+    folder = run.path
+    del run
+    assert not folder.exists()
+
+
+def test_rows_are_judged_as_they_come(rows):
+    """An iterator is asked for more while the rows before are judged."""
+    first_judged = threading.Event()
+
+    def watch(progress):
+        if progress.judged:
+            first_judged.set()
+
+    def generator():
+        yield rows[0]
+        assert first_judged.wait(60)
+        yield from rows[1:]
+
+    run = pc.judge(generator(), "starter", k=1, subset=True, watch=watch)
+    assert [0.75] == values(run)
+
+
+def test_an_iterator_that_fails_has_its_error(rows):
+    """What an iterator raises is raised, and no score is returned."""
+
+    def generator():
+        yield rows[0]
+        raise OSError("the model has gone")
+
+    with pytest.raises(OSError, match="the model has gone"):
+        pc.judge(generator(), "starter", k=1, subset=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "error"),
+    [
+        ([], DataError),
+        (["text"], DataError),
+        ([{"task_id": "starter/0", "completion": object()}], DataError),
+        ([{"task_id": "nowhere/0", "completion": ""}], DataError),
+    ],
+)
+def test_rows_that_are_none_are_refused(rows, error):
+    """No rows, rows that are no dictionaries or no JSON, and tasks that nothing knows are errors of ours."""
+    with pytest.raises(error):
+        pc.judge(rows, k=1)
+
+
+def test_a_row_that_does_not_count_is_noted(rows):
+    """A row of an unknown task is named in the notes."""
+    run = pc.judge([*rows, {"task_id": "nowhere/0", "completion": ""}], "starter", k=1, subset=True)
+    assert [0.75] == values(run)
+    assert any("line 4" in note for note in run.notes)
+
+
+@pytest.mark.parametrize("words", [{"k": 0}, {"k": ()}, {"k": (1, -1)}, {"memory": "much"}, {"workers": 0}])
+def test_settings_that_cannot_be_are_refused(rows, words):
+    """Wrong settings are errors of usage before anything is judged."""
+    with pytest.raises(UsageError):
+        pc.judge(rows, "starter", **words)
+
+
+def test_a_model(tmp_path, monkeypatch):
+    """``generate`` draws, judges and keeps; the same call asks for nothing that is stored."""
+    monkeypatch.chdir(tmp_path)
+    run = pc.generate("starter", model="mutant:", n=2, problems="0,1", k=1)
+    assert (4, "starter-mutant.passcurve") == (len(run.samples), run.path.name)
+    assert "|model:mutant:|" in run.signature
+    assert run.estimates == pc.generate("starter", model="mutant:", n=2, problems="0,1", k=1).estimates
+
+
+def test_two_runs_are_compared(rows, starter):
+    """``compare`` takes runs and has a difference for each k."""
+    a = pc.judge(rows, "starter", k=1, subset=True)
+    b = pc.judge([starter.right(), starter.right(), starter.bad("starter/1")], "starter", k=1, subset=True)
+    found = pc.compare(a, b)
+    assert 0.25 == found["pass@1"].difference
+    assert "A is ahead" in repr(found)
+    with pytest.raises(UsageError, match="pass@2"):
+        _ = found["pass@2"]
+
+
+def test_the_async_twin_judges(rows):
+    """``judge_async`` gives what ``judge`` gives while the loop goes on."""
+
+    async def main():
+        ticks = 0
+
+        async def tick():
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0.01)
+
+        ticking = asyncio.create_task(tick())
+        run = await pc.judge_async(rows, "starter", k=1, subset=True)
+        ticking.cancel()
+        return run, ticks
+
+    run, ticks = asyncio.run(main())
+    assert [0.75] == values(run)
+    assert ticks > 3
+
+
+def test_a_cancelled_twin_stops_and_stores(starter, tmp_path):
+    """When its task is cancelled the run ends soon, and the same call goes on from what is stored."""
+    rows = [{"task_id": "starter/0", "completion": f"    return {number}\n"} for number in range(3000)]
+
+    async def main():
+        seen = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        watch = lambda progress: progress.judged and loop.call_soon_threadsafe(seen.set)  # noqa: E731
+        task = asyncio.create_task(pc.judge_async(rows, "starter", k=1, subset=True, run=tmp_path / "r", watch=watch))
+        await seen.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert [] == [thread for thread in threading.enumerate() if thread.name.startswith("passcurve-judge")]
+    assert 3000 == len(pc.judge(rows, "starter", k=1, subset=True, run=tmp_path / "r").samples)
+
+
+def test_the_lines_of_the_readme_run(tmp_path):
+    """The Python of the README does what it says, with the examples of the built-in benchmark as its samples."""
+    code = re.search(r"## From Python\n\n```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)[1]
+    shutil.copy(str(STARTER / "examples.jsonl"), tmp_path / "samples.jsonl")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert 0 == done.returncode, done.stderr
+    value, low, tenth = map(float, done.stdout.split()[:3])
+    assert 0 < low < value < tenth < 1
+
+
+def test_help_is_one_page():
+    """``help(passcurve)`` begins with the lines that show how to use it, and describes each function."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import passcurve; help(passcurve)"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "run = pc.judge(" in done.stdout
+    for name in ("judge", "generate", "evaluate", "load", "compare", "load_benchmark"):
+        assert f"{name}(" in done.stdout
