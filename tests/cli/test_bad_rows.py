@@ -34,13 +34,13 @@ LINES = {
     "cut short": (b'{"task_id": "starter/0", "completion": "    ret', "not JSON: Unterminated string"),
     "words": (b"Here is the code you asked for:", "not JSON: Expecting value at column 1"),
     "two rows in one": (row(completion=GOOD) + row(completion=GOOD), "not JSON: Extra data"),
-    "a list": (b'["starter/0", "pass"]', "a row is a JSON object; this line is a list"),
-    "a number": (b"17", "a row is a JSON object; this line is a number"),
-    "a string": (b'"starter/0"', "a row is a JSON object; this line is a string"),
-    "null": (b"null", "a row is a JSON object; this line is null"),
+    "a list": (b'["starter/0", "pass"]', "a row must be a JSON object, got a list"),
+    "a number": (b"17", "a row must be a JSON object, got a number"),
+    "a string": (b'"starter/0"', "a row must be a JSON object, got a string"),
+    "null": (b"null", "a row must be a JSON object, got null"),
     "no task": (b'{"completion": "    pass"}', "the row has no 'task_id'"),
-    "null task": (b'{"task_id": null, "completion": "x"}', "task_id is null; it should be a string"),
-    "numeric task": (b'{"task_id": 0, "completion": "x"}', "task_id is a number"),
+    "null task": (b'{"task_id": null, "completion": "x"}', "`task_id` must be a string, got null"),
+    "numeric task": (b'{"task_id": 0, "completion": "x"}', "`task_id` must be a string, got a number"),
     "unknown task": (
         b'{"task_id": "starter/O", "completion": "x"}',
         "unknown task 'starter/O'; did you mean 'starter/",
@@ -78,16 +78,19 @@ def test_lines_that_are_no_rows(judge):
 
 
 NO_CODE = {
-    "null": (row(completion=None), "completion is null"),
-    "a number": (row(completion=17), "completion is a number (17)"),
-    "true": (row(completion=True), "completion is a boolean (true)"),
-    "a list": (row(completion=[GOOD]), "completion is a list"),
-    "an object": (row(completion={"text": GOOD}), "completion is an object"),
+    "null": (row(completion=None), "`completion` must be a string, got null"),
+    "a number": (row(completion=17), "`completion` must be a string, got a number (17)"),
+    "true": (row(completion=True), "`completion` must be a string, got a boolean (true)"),
+    "a list": (row(completion=[GOOD]), "`completion` must be a string, got a list"),
+    "an object": (row(completion={"text": GOOD}), "`completion` must be a string, got an object"),
     "missing": (row(text=GOOD), "the row has neither 'completion' nor 'solution'"),
     "empty": (row(completion=""), "the completion is empty"),
     "blank": (row(completion=" \n\t\n "), "the completion is empty"),
-    "null solution": (row(solution=None), "solution is null"),
-    "huge number": (b'{"task_id": "starter/0", "completion": ' + b"9" * 4000 + b"}", "completion is a number"),
+    "null solution": (row(solution=None), "`solution` must be a string, got null"),
+    "huge number": (
+        b'{"task_id": "starter/0", "completion": ' + b"9" * 4000 + b"}",
+        "`completion` must be a string, got a number",
+    ),
     "50 MB": (
         row(completion="#" * (50 * MIB)),
         "the completion has 52,428,800 characters; at most 16,777,216 are judged",
@@ -202,7 +205,7 @@ def test_a_torn_gzip_is_an_error(shell):
     (shell.folder / "s.jsonl.gz").write_bytes(packed[:-20])
     done = shell("judge", "s.jsonl.gz", "--subset", "--json")
     assert 2 == done.code
-    assert re.search(r"gzip.*damaged or cut short", done.record["error"])
+    assert re.search(r"gzip.*damaged or truncated", done.record["error"])
     assert not (shell.folder / "s.jsonl.gz_results.jsonl").exists()
 
 

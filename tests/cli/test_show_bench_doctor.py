@@ -100,7 +100,7 @@ class TestShow:
         done = shell("show", "s.jsonl.passcurve", "starter/0", "1")
         assert 0 == done.code
         assert "starter/0 sample 1: failed" in done.out
-        assert re.search(r"program: there is no file '.*s\.jsonl'", done.out)
+        assert re.search(r"program: no file '.*s\.jsonl'", done.out)
         record = shell("show", "s.jsonl.passcurve", "starter/0", "1", "--json").record["verdicts"][0]
         assert (None, "failed") == (record["program"], record["status"])
 

@@ -11,8 +11,8 @@ import time
 import pytest
 
 from passcurve.errors import DataError
-from passcurve.store.lines import NOT_YET, follow_lines
-from passcurve.store.samples import BadLine, follow_rows
+from passcurve.store.lines import PENDING, follow_lines
+from passcurve.store.samples import MalformedLine, follow_rows
 
 
 def test_lines_come_when_they_are_whole(tmp_path):
@@ -20,11 +20,11 @@ def test_lines_come_when_they_are_whole(tmp_path):
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"one\ntw")
     lines = follow_lines(path, 0.2)
-    assert (b"one", NOT_YET, NOT_YET) == (next(lines), next(lines), next(lines))
+    assert (b"one", PENDING, PENDING) == (next(lines), next(lines), next(lines))
     with path.open("ab") as file:
         file.write(b"o\nthr")
     assert b"two" == next(lines)
-    assert [b"thr"] == [line for line in lines if line is not NOT_YET]
+    assert [b"thr"] == [line for line in lines if line is not PENDING]
 
 
 def test_growth_keeps_it_alive(tmp_path):
@@ -36,8 +36,8 @@ def test_growth_keeps_it_alive(tmp_path):
         for _ in range(5):
             file.write(b"x")
             time.sleep(0.1)
-            assert NOT_YET is next(lines)
-    assert [b"xxxxx"] == [line for line in lines if line is not NOT_YET]
+            assert PENDING is next(lines)
+    assert [b"xxxxx"] == [line for line in lines if line is not PENDING]
 
 
 def test_a_file_that_becomes_shorter(tmp_path):
@@ -47,7 +47,7 @@ def test_a_file_that_becomes_shorter(tmp_path):
     lines = follow_lines(path, 5.0)
     next(lines), next(lines)
     os.truncate(path, 2)
-    with pytest.raises(DataError, match="has become shorter"):
+    with pytest.raises(DataError, match="became shorter"):
         next(lines)
 
 
@@ -59,7 +59,7 @@ def test_a_file_of_which_the_end_is_known(tmp_path):
     lines = follow_lines(path, 0.01, lambda: bool(whole))
     assert b"one" == next(lines)
     time.sleep(0.05)
-    assert NOT_YET is next(lines)
+    assert PENDING is next(lines)
     with path.open("ab") as file:
         file.write(b"two\nthree")
     whole.append(True)
@@ -69,7 +69,7 @@ def test_a_file_of_which_the_end_is_known(tmp_path):
 def test_a_compressed_file(tmp_path):
     """A compressed file cannot be followed, and that is said, with the reason and what to do."""
     (tmp_path / "s.jsonl.gz").write_bytes(b"\x1f\x8b\x08\x00")
-    with pytest.raises(DataError, match=r"is compressed.*in blocks.*write \.jsonl, or judge the file once it is whole"):
+    with pytest.raises(DataError, match=r"it is compressed.*write plain \.jsonl"):
         next(follow_lines(tmp_path / "s.jsonl.gz", 0.1))
 
 
@@ -79,7 +79,7 @@ def test_rows_of_a_file_that_grows(tmp_path):
     rows = [{"task_id": "a", "completion": "1"}, "no row", {"task_id": "a", "completion": "2"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     found = [row for row in follow_rows(path, ["a"], 0.1) if row is not None]
-    assert [(0, 1), 2, (1, 3)] == [row.line if isinstance(row, BadLine) else (row.row, row.line) for row in found]
+    assert [(0, 1), 2, (1, 3)] == [row.line if isinstance(row, MalformedLine) else (row.row, row.line) for row in found]
 
 
 def test_a_file_is_judged_while_it_is_written(shell, starter):

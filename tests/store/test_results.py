@@ -15,7 +15,7 @@ from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store.codec import VerdictLine
 from passcurve.store.results import human_result, write_results
 from passcurve.store.rundir import JudgingSession, RunDir
-from passcurve.store.samples import RECOGNISED, BadLine, read_rows, resume_rows, scan
+from passcurve.store.samples import ALREADY_JUDGED, MalformedLine, read_rows, resume_rows, scan_rows
 from passcurve.types import Call, Completion, Header, SampleKey, Verdict
 
 KNOWN = ("T/0", "T/1")
@@ -181,7 +181,7 @@ def test_verdict_of_another_row(desk):
 
 def test_samples_that_cannot_be_read(desk):
     """An error of the file of samples is passed on, and nothing is left behind."""
-    with pytest.raises(DataError, match="there is no file"):
+    with pytest.raises(DataError, match="no file"):
         write_results(desk.samples, KNOWN, desk.results, lambda row: None, "full")
     assert [] == desk.files()
 
@@ -265,8 +265,8 @@ class TestStored:
         """What is recognised gives the same file, byte for byte, also where equal verdicts are worked out once."""
         judging, samples = self.stored(tmp_path, header, self.TEXTS)
         with judging:
-            rows = list(scan(samples, KNOWN, judging.task_of))
-            assert all(row.said is RECOGNISED for row in rows)
+            rows = list(scan_rows(samples, KNOWN, judging.task_of))
+            assert all(row.content is ALREADY_JUDGED for row in rows)
             write_results(samples, KNOWN, tmp_path / "a", judging.verdict_at, "full")
             write_results(
                 samples, KNOWN, tmp_path / "b", judging.verdict_at, "full", rows=rows, line_of=judging.bytes_at
@@ -284,7 +284,7 @@ class TestStored:
         with judging:
             found = list(resume_rows(samples, KNOWN, judging.task_of))
         kinds = [type(row).__name__ for row in found]
-        assert ["KnownRow", "Completion", "KnownRow", "BadLine", *["KnownRow"] * 3, "Completion"] == kinds
-        assert [0, 1, 2, 3, 4, 5, 6] == [row.row for row in found if not isinstance(row, BadLine)]
+        assert ["JudgedRow", "Completion", "JudgedRow", "MalformedLine", *["JudgedRow"] * 3, "Completion"] == kinds
+        assert [0, 1, 2, 3, 4, 5, 6] == [row.row for row in found if not isinstance(row, MalformedLine)]
         again = [row for row in read_rows(samples, KNOWN) if isinstance(row, Completion)]
-        assert [row.key for row in again] == [row.key for row in found if not isinstance(row, BadLine)]
+        assert [row.key for row in again] == [row.key for row in found if not isinstance(row, MalformedLine)]

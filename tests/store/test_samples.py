@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from passcurve.errors import DataError
 from passcurve.store import lines, samples
-from passcurve.store.samples import BOM, MAX_DEPTH, MAX_TEXT_BYTES, BadLine, read_rows
+from passcurve.store.samples import BOM, MAX_DEPTH, MAX_TEXT_BYTES, MalformedLine, read_rows
 from passcurve.types import Completion, SampleKey
 
 KNOWN = ("T/0", "T/1")
 
 
-def read(path: Path, text: bytes, known: tuple[str, ...] = KNOWN) -> list[Completion | BadLine]:
+def read(path: Path, text: bytes, known: tuple[str, ...] = KNOWN) -> list[Completion | MalformedLine]:
     """Return what the reader makes of a file with this content."""
     path.write_bytes(text)
     return list(read_rows(path, known))
@@ -86,15 +86,17 @@ def odd_lines(draw: st.DrawFn) -> bytes:
 def test_the_quick_way_reads_as_the_thorough_one(text):
     """What is read in one go is what looking at every field would have made of it; all else is left to that."""
     known = dict.fromkeys(KNOWN, 0)
-    quick = samples._common(text, known)
+    quick = samples._read_common(text, known)
     if quick is not None:
-        assert samples._any(text, known, {}) == quick
+        assert samples._read_any(text, known, {}) == quick
 
 
 def test_most_rows_go_the_quick_way():
     """Rows as generators write them, with fields of their own, are read in one go."""
     text = row(completion="x = '\u00e9'\n", seed=[1, {"a": None}], passed=True).strip()
-    assert samples.Said("T/0", "completion", "x = '\u00e9'\n", "") == samples._common(text, dict.fromkeys(KNOWN, 0))
+    assert samples.RowContent("T/0", "completion", "x = '\u00e9'\n", "") == samples._read_common(
+        text, dict.fromkeys(KNOWN, 0)
+    )
 
 
 class TestRowsThatCount:
@@ -127,13 +129,13 @@ class TestRowsThatCount:
     @pytest.mark.parametrize(
         ("fields", "missing"),
         [
-            ({"completion": None}, "completion is null"),
-            ({"completion": 17}, "completion is a number (17)"),
-            ({"completion": float("nan")}, "completion is a number (nan)"),
-            ({"completion": True}, "completion is a boolean (true)"),
-            ({"completion": ["x"]}, "completion is a list"),
-            ({"completion": {}}, "completion is an object"),
-            ({"solution": None}, "solution is null"),
+            ({"completion": None}, "`completion` must be a string, got null"),
+            ({"completion": 17}, "`completion` must be a string, got a number (17)"),
+            ({"completion": float("nan")}, "`completion` must be a string, got a number (nan)"),
+            ({"completion": True}, "`completion` must be a string, got a boolean (true)"),
+            ({"completion": ["x"]}, "`completion` must be a string, got a list"),
+            ({"completion": {}}, "`completion` must be a string, got an object"),
+            ({"solution": None}, "`solution` must be a string, got null"),
             ({"text": "x"}, "the row has neither 'completion' nor 'solution'"),
         ],
     )
@@ -186,7 +188,7 @@ class TestRowsThatCount:
 
 
 class TestLinesThatDoNot:
-    """Lines that become BadLines."""
+    """Lines that become MalformedLines."""
 
     @pytest.mark.parametrize(
         ("text", "reason"),
@@ -194,17 +196,17 @@ class TestLinesThatDoNot:
             (b"{", "not JSON: Expecting property name enclosed in double quotes at column 2, before ''"),
             (b'{"a": 1} x', "not JSON: Extra data at column 10, before 'x'"),
             (b'{"a": "\xff"}', "not UTF-8: byte 0xff at column 8"),
-            (b"[1]", "a row is a JSON object; this line is a list"),
-            (b"null", "a row is a JSON object; this line is null"),
+            (b"[1]", "a row must be a JSON object, got a list"),
+            (b"null", "a row must be a JSON object, got null"),
             (b'{"completion": "x"}', "the row has no 'task_id'"),
-            (b'{"task_id": 7}', "task_id is a number (7); it should be a string"),
+            (b'{"task_id": 7}', "`task_id` must be a string, got a number (7)"),
             (b'{"task_id": "T/O"}', "unknown task 'T/O'; did you mean 'T/1'?"),
             (b'{"task_id": "zzzzzz"}', "unknown task 'zzzzzz'"),
         ],
     )
     def test_reasons(self, path, text, reason):
         """A line that is no row is listed with the reason."""
-        assert [BadLine(1, reason)] == read(path, text)
+        assert [MalformedLine(1, reason)] == read(path, text)
 
     @pytest.mark.parametrize("text", [b"x" * 10**6, b'{"task_id": "' + b"x" * 10**6 + b'"}', b"\xf0" * 1000])
     def test_reasons_are_bounded(self, path, text):
@@ -216,7 +218,7 @@ class TestLinesThatDoNot:
     def test_too_deep(self, path, depth):
         """A row nested too deep is listed, at the same depth for every caller."""
         text = b'{"task_id": "T/0", "completion": "x", "deep": ' + b"[" * depth + b"]" * depth + b"}\n"
-        assert [BadLine(1, f"the row is nested deeper than {MAX_DEPTH} levels")] == read(path, text)
+        assert [MalformedLine(1, f"the row is nested deeper than {MAX_DEPTH} levels")] == read(path, text)
 
     def test_deep_enough(self, path):
         """A row nested to the limit counts, whatever brackets its text has."""
@@ -235,7 +237,7 @@ class TestLinesThatDoNot:
         first, short, long, last = read(path, text)
         assert [(0, 1), (1, 4)] == [(item.row, item.line) for item in (first, last)]
         reason = "the line is longer than 100 bytes"
-        assert [BadLine(2, reason), BadLine(3, reason)] == [short, long]
+        assert [MalformedLine(2, reason), MalformedLine(3, reason)] == [short, long]
 
     def test_hints_are_bounded(self, path):
         """A file full of unknown names is listed without a hint for each."""
@@ -255,7 +257,7 @@ class TestFiles:
         rows = b"".join(row(completion=blake2b(b"%d" % number).hexdigest()) for number in range(2000))
         path.write_bytes(gzip.compress(rows)[:-100])
         count = 0
-        with pytest.raises(DataError, match="damaged or cut short"):  # noqa: PT012 - how far it comes is what is tested
+        with pytest.raises(DataError, match="damaged or truncated"):  # noqa: PT012 - how far it comes is what is tested
             for _ in read_rows(path, KNOWN):
                 count += 1
         assert 1990 < count < 2000
@@ -273,7 +275,7 @@ class TestFiles:
 
     def test_missing_folder(self, path):
         """A missing folder is named."""
-        with pytest.raises(DataError, match=r"no folder '.*nowhere' either"):
+        with pytest.raises(DataError, match=r"the folder '.*nowhere' does not exist"):
             list(read_rows(path.parent / "nowhere" / "x.jsonl", KNOWN))
 
     def test_directory(self, tmp_path):
@@ -346,12 +348,12 @@ class TestAnyBytes:
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
     @given(st.lists(ANYTHING | NEARLY_ROWS, max_size=6), st.booleans())
     def test_every_line_is_a_row_or_listed(self, path, texts, packed):
-        """Whatever a line holds, it is a Completion, a BadLine or blank; a row of a known task always counts."""
+        """Whatever a line holds, it is a Completion, a MalformedLine or blank; a row of a known task always counts."""
         whole = b"\n".join(texts)
         texts[:1] = [text.removeprefix(b"\xef\xbb\xbf") for text in texts[:1]]
         found = read(path, gzip.compress(whole) if packed or whole[:2] == b"\x1f\x8b" else whole)
         assert len(found) == sum(bool(text.strip()) for text in texts)
-        assert list(range(len(found) - sum(isinstance(item, BadLine) for item in found))) == [
+        assert list(range(len(found) - sum(isinstance(item, MalformedLine) for item in found))) == [
             item.row for item in found if isinstance(item, Completion)
         ]
         counted = {item.line for item in found if isinstance(item, Completion)}
@@ -360,13 +362,13 @@ class TestAnyBytes:
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
     @given(st.data())
     def test_rows_that_were_damaged(self, path, data):
-        """A row whose parts were changed is a Completion or a BadLine, and the rows around it are what they were."""
+        """A damaged row is a Completion or a MalformedLine, and the rows around it stay as they were."""
         damaged = data.draw(DAMAGED)
         first, *found, last = read(path, row(completion="a") + damaged + b"\n" + row(completion="b"))
         assert (1, "a", "b") == (first.line, first.text, last.text)
         assert len(found) == bool(damaged.strip())
         for item in found:
-            assert isinstance(item, Completion if _is_row(damaged) else BadLine), item
+            assert isinstance(item, Completion if _is_row(damaged) else MalformedLine), item
             str(item).encode("utf-8", "surrogatepass")
         assert last.key.sample_index == 1 + sum(
             isinstance(item, Completion) and item.key.problem_id == "T/0" for item in found
@@ -396,7 +398,7 @@ class TestAnyBytes:
         path.write_bytes(packed)
         with contextlib.suppress(DataError):
             for item in read_rows(path, KNOWN):
-                assert isinstance(item, (Completion, BadLine))
+                assert isinstance(item, (Completion, MalformedLine))
 
 
 def _is_row(text: bytes) -> bool:

@@ -24,7 +24,7 @@ from passcurve.judging import run as pipeline
 from passcurve.signature import signature
 from passcurve.store.completions import stored_completions
 from passcurve.store.rundir import RunDir
-from passcurve.store.samples import BadLine, read_rows
+from passcurve.store.samples import MalformedLine, read_rows
 from passcurve.store.verdicts import StoredVerdicts
 from passcurve.types import Completion, Counts, Estimate, Header, Problem, Program, Status
 
@@ -164,7 +164,7 @@ def _rows(request: pipeline.Request, problems: Sequence[Problem]) -> Iterator[Co
     """Yield the rows of these problems, and None for each line that is no row."""
     chosen = {problem.id for problem in problems}
     source = request.samples
-    rows: Iterable[Completion | BadLine] = (
+    rows: Iterable[Completion | MalformedLine] = (
         stored_completions(source)
         if source.is_dir()
         else read_rows(source, [problem.id for problem in request.benchmark.problems])

@@ -14,7 +14,7 @@ from passcurve.errors import DataError
 from passcurve.generation.engine import GenerationEngine
 from passcurve.store.completions import stored_rows
 from passcurve.store.lines import read_lines
-from passcurve.store.samples import BadLine, KnownRow, RawRow, Recognise, follow_rows, resume_rows, scan
+from passcurve.store.samples import FindTask, JudgedRow, MalformedLine, RawRow, follow_rows, resume_rows, scan_rows
 from passcurve.types import Completion, GenerationProgress
 
 MALFORMED = 1000
@@ -35,7 +35,7 @@ class Source(Protocol):
 
     seen: int
     """Rows so far."""
-    malformed: list[BadLine]
+    malformed: list[MalformedLine]
     """The first lines that were none."""
     malformed_lines: int
     """How many there were."""
@@ -54,7 +54,7 @@ class Source(Protocol):
         """Return about how many rows there will be, but no more than ``most``."""
         ...
 
-    def completions(self, recognise: Recognise) -> Iterator[Completion | KnownRow | None]:
+    def completions(self, find_task: FindTask) -> Iterator[Completion | JudgedRow | None]:
         """Yield each completion, in the order of the rows, and None whenever the next is not there yet.
 
         Of a row that is recognised nothing need be told but which it is.
@@ -65,7 +65,7 @@ class Source(Protocol):
         """Return how many samples of each problem are planned without having come."""
         ...
 
-    def rows(self, recognise: Recognise) -> Iterable[RawRow | BadLine]:
+    def rows(self, find_task: FindTask) -> Iterable[RawRow | MalformedLine]:
         """Yield the rows again, as they were written."""
         ...
 
@@ -95,7 +95,7 @@ class FileSource:
     ) -> None:
         self._path, self._known, self._strict, self._follow_s, self._ended = path, known, strict, follow_s, ended
         self.seen = 0
-        self.malformed: list[BadLine] = []
+        self.malformed: list[MalformedLine] = []
         self.malformed_lines = 0
 
     def ring(self, bell: Callable[[], None]) -> None:
@@ -109,16 +109,18 @@ class FileSource:
         """Return as Source says; nobody knows of a file that grows."""
         return most if self._follow_s is not None else sum(1 for _ in islice(read_lines(self._path), most))
 
-    def completions(self, recognise: Recognise) -> Iterator[Completion | KnownRow | None]:
+    def completions(self, find_task: FindTask) -> Iterator[Completion | JudgedRow | None]:
         """Yield as Source says; raises DataError for a line that is no row, where that is strict."""
         if self._follow_s is None:
-            rows: Iterable[Completion | KnownRow | BadLine | None] = resume_rows(self._path, self._known, recognise)
+            rows: Iterable[Completion | JudgedRow | MalformedLine | None] = resume_rows(
+                self._path, self._known, find_task
+            )
         else:
             rows = follow_rows(self._path, self._known, self._follow_s, self._ended)
         for row in rows:
             if row is None:
                 yield None
-            elif not isinstance(row, BadLine):
+            elif not isinstance(row, MalformedLine):
                 self.seen += 1
                 yield row
             elif self._strict:
@@ -132,9 +134,9 @@ class FileSource:
         """Return nothing: a file has what it has."""
         return {}
 
-    def rows(self, recognise: Recognise) -> Iterable[RawRow | BadLine]:
+    def rows(self, find_task: FindTask) -> Iterable[RawRow | MalformedLine]:
         """Yield as Source says."""
-        return scan(self._path, self._known, recognise)
+        return scan_rows(self._path, self._known, find_task)
 
     def generated(self) -> None:
         """Return None."""
@@ -203,7 +205,7 @@ class ModelSource:
         self._folder, self._generating = folder, generating
         generating.begin()
         self.seen = 0
-        self.malformed: list[BadLine] = []
+        self.malformed: list[MalformedLine] = []
         self.malformed_lines = 0
 
     def ring(self, bell: Callable[[], None]) -> None:
@@ -218,7 +220,7 @@ class ModelSource:
         """Return as Source says."""
         return min(most, self._generating.progress().planned)
 
-    def completions(self, _: Recognise) -> Iterator[Completion | None]:
+    def completions(self, _: FindTask) -> Iterator[Completion | None]:
         """Yield as Source says."""
         for completion in self._generating.completions():
             self.seen += completion is not None
@@ -228,7 +230,7 @@ class ModelSource:
         """Return what the back end did not give."""
         return self._generating.missing()
 
-    def rows(self, _: Recognise) -> Iterable[RawRow | BadLine]:
+    def rows(self, _: FindTask) -> Iterable[RawRow | MalformedLine]:
         """Yield as Source says."""
         return stored_rows(self._folder)
 

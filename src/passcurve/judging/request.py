@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from passcurve.extract import DEFAULT
-from passcurve.store.samples import BadLine
+from passcurve.store.samples import MalformedLine
 from passcurve.store.tally import Tally
 from passcurve.types import (
     Benchmark,
@@ -95,7 +95,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     attempted: int
     samples: int
     owed: int
-    malformed: tuple[BadLine, ...]
+    malformed: tuple[MalformedLine, ...]
     """The first lines that are no rows."""
     malformed_lines: int
     """How many such lines there are."""

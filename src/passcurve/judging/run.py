@@ -37,7 +37,7 @@ from passcurve.store.completions import Completions, SessionConfig
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.results import try_to_write, write_results
 from passcurve.store.rundir import JudgingSession, RunDir
-from passcurve.store.samples import KnownRow
+from passcurve.store.samples import JudgedRow
 from passcurve.store.tally import Tally, select_counts
 from passcurve.types import (
     Completion,
@@ -244,7 +244,7 @@ class JudgeRun:
                 lines, self._lines = self._lines, []
                 self._store.append(lines)
 
-    def _admit(self, row: Completion | KnownRow) -> None:
+    def _admit(self, row: Completion | JudgedRow) -> None:
         problem = self._problems[row.key.problem_id]
         self.tally.plan(problem.id)
         if isinstance(row, Completion):

@@ -22,7 +22,7 @@ from msgspec import UNSET, UnsetType
 
 from passcurve.errors import StoreError, UsageError
 from passcurve.store.parts import PartWriter, write_whole
-from passcurve.store.samples import RawRow, Said
+from passcurve.store.samples import RawRow, RowContent
 from passcurve.types import Completion, Generation, Reply, SampleKey
 
 FORMAT = "passcurve completions 1"
@@ -244,7 +244,7 @@ def stored_rows(folder: Path) -> Iterator[RawRow]:
     """Yield as stored_completions does, of each row what it was read from."""
     for row, line, raw in _read(_files(folder)[1]):
         made = _as_completion(line, raw, row)
-        yield RawRow(made.key, row, made.line, raw, Said(made.key.problem_id, made.form, made.text, made.missing))
+        yield RawRow(made.key, row, made.line, raw, RowContent(made.key.problem_id, made.form, made.text, made.missing))
 
 
 def is_generated(folder: Path) -> bool:

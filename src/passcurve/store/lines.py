@@ -1,4 +1,4 @@
-"""Lines of a plain or gzipped file, one at a time, none held that is longer than the cap."""
+"""Lines of a plain or gzipped file, one at a time; longer ones than the limit are skipped."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ BUFFER_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 
 
-class NotYet(enum.Enum):
-    """Stands for the next line of a file that grows, while it is not there."""
+class Pending(enum.Enum):
+    """Stands for the next line of a growing file while it is not whole."""
 
-    NOT_YET = 0
+    PENDING = 0
 
 
-NOT_YET: Final = NotYet.NOT_YET
+PENDING: Final = Pending.PENDING
 
 _Lines: TypeAlias = "io.BufferedReader[io.FileIO] | gzip.GzipFile"
 
 
 def read_lines(path: Path) -> Iterator[bytes | None]:
-    """Yield each line without its end of line; None stands for one longer than MAX_LINE_BYTES.
+    """Yield each line without its end; None stands for a line longer than MAX_LINE_BYTES.
 
-    Raises DataError when the file cannot be opened or read to its end, or when its compression is torn;
-    the lines before the tear have been yielded by then.
+    Raises DataError when the file cannot be opened or read to its end.  The lines before a damaged place of a gzip
+    file are yielded first.
     """
     with _reading(path) as file:
         while line := file.readline(MAX_LINE_BYTES + 2):
@@ -47,23 +47,25 @@ def read_lines(path: Path) -> Iterator[bytes | None]:
                 yield None
 
 
-def follow_lines(path: Path, idle_s: float, ended: Callable[[], bool] | None = None) -> Iterator[bytes | NotYet | None]:
-    """Yield as read_lines does, and NOT_YET whenever no whole line more is there; end after ``idle_s`` without more.
+def follow_lines(
+    path: Path, idle_s: float, ended: Callable[[], bool] | None = None
+) -> Iterator[bytes | Pending | None]:
+    """Yield as ``read_lines`` does, and PENDING while the next line is not whole; end after ``idle_s`` idle seconds.
 
-    Where it is known when the last byte was written, ``ended`` says so, and time does not count.
-    What stands behind the last end of line is a line once the end has come.
-    Raises DataError as read_lines does, for a compressed file, and for one that becomes shorter.
+    If the writer can tell that it has finished, ``ended`` does so, and ``idle_s`` does not matter.
+    The text after the last end of line counts as a line at the end of the file.
+    Raises DataError as ``read_lines`` does, for a compressed file, and for one that becomes shorter.
     """
     with _reading(path) as file:
         if isinstance(file, gzip.GzipFile):
             raise DataError(
-                f"{str(path)!r} is compressed; only plain rows can be followed, because compressed ones come in blocks "
-                "and long after they were written; write .jsonl, or judge the file once it is whole"
+                f"cannot follow {str(path)!r}: it is compressed, so its rows appear long after they were written; "
+                "write plain .jsonl, or judge the file once it is complete"
             )
         held, read = bytearray(), 0
         grown_at = time.monotonic()
         while True:
-            # Asked before: what is written in between is still to be read.
+            # Ask before reading: bytes written in between are still to be read.
             is_whole = ended is not None and ended()
             piece = file.readline(BUFFER_BYTES)
             read += len(piece)
@@ -77,10 +79,12 @@ def follow_lines(path: Path, idle_s: float, ended: Callable[[], bool] | None = N
                     yield line if len(line) <= MAX_LINE_BYTES else None
                 continue
             if os.stat(path).st_size < read:  # noqa: PTH116 - within what translates errors
-                raise DataError(f"{str(path)!r} has become shorter while it was followed; what was read is judged")
+                raise DataError(
+                    f"{str(path)!r} became shorter while it was followed; the rows read before that are judged"
+                )
             if is_whole or (ended is None and time.monotonic() - grown_at >= idle_s):
                 break
-            yield NOT_YET
+            yield PENDING
         if held:
             yield bytes(held) if len(held) <= MAX_LINE_BYTES else None
 
@@ -92,15 +96,15 @@ def _reading(path: Path) -> Iterator[_Lines]:
             if raw.peek(2)[:2] != GZIP_MAGIC:
                 yield raw
                 return
-            # Not wrapped in a reader with a larger buffer: filling that loses what stands before a tear.
+            # Do not wrap it in a larger buffer: filling that loses the lines before a damaged place.
             with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
                 yield unpacked
     except FileNotFoundError as error:
-        raise DataError(f"there is no file {str(path)!r}{_neighbour(path)}") from error
+        raise DataError(f"no file {str(path)!r}{_hint(path)}") from error
     except IsADirectoryError as error:
-        raise DataError(f"{str(path)!r} is a directory; a file of samples is needed (.jsonl or .jsonl.gz)") from error
+        raise DataError(f"{str(path)!r} is a directory; expected a samples file (.jsonl or .jsonl.gz)") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        reason = f"the gzip data of {str(path)!r} is damaged or cut short ({error}); copy or write the file again"
+        reason = f"the gzip file {str(path)!r} is damaged or truncated ({error}); copy or write it again"
         raise DataError(reason) from error
     except OSError as error:
         raise DataError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
@@ -111,8 +115,8 @@ def _skip_line(file: _Lines, piece: bytes) -> None:
         piece = file.readline(BUFFER_BYTES)
 
 
-def _neighbour(path: Path) -> str:
+def _hint(path: Path) -> str:
     try:
         return nearest(path.name, (entry.name for entry in path.parent.iterdir()))
     except OSError:
-        return f"; there is no folder {str(path.parent)!r} either"
+        return f"; the folder {str(path.parent)!r} does not exist"

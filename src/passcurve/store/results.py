@@ -18,7 +18,7 @@ import msgspec
 
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store.parts import sync_folder
-from passcurve.store.samples import RECOGNISED, BadLine, RawRow, scan
+from passcurve.store.samples import ALREADY_JUDGED, MalformedLine, RawRow, scan_rows
 from passcurve.types import Isolation, Verdict
 
 _ALWAYS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
@@ -61,13 +61,13 @@ def write_results(
     verdict_of: Callable[[int], Verdict | None],
     isolation: Isolation,
     only: Container[str] | None = None,
-    rows: Iterable[RawRow | BadLine] | None = None,
+    rows: Iterable[RawRow | MalformedLine] | None = None,
     line_of: Callable[[int], bytes | None] | None = None,
 ) -> int:
     """Write the rows of ``samples`` with their verdicts, in their order, and return how many there are.
 
     ``rows`` are what stands in ``samples``, where that is no file in the usual form.  ``line_of`` gives the line that
-    is stored of a row that is ``RECOGNISED``: what equal lines say is worked out once.
+    is stored of a row that is ``ALREADY_JUDGED``: what equal lines say is worked out once.
     ``only`` names the tasks that were asked for; rows of the others are left out.  A row keeps all its fields as
     they were written, except that those named as ours are replaced.  Lines that
     are no rows are left out.  A name that ends with .gz is written compressed.
@@ -79,10 +79,10 @@ def write_results(
     said: dict[bytes, str] = {}
     try:
         with _whole_file(destination) as file:
-            for row in scan(samples, known) if rows is None else rows:
+            for row in scan_rows(samples, known) if rows is None else rows:
                 if not isinstance(row, RawRow) or (only is not None and row.key.problem_id not in only):
                     continue
-                line = line_of(row.row) if line_of is not None and row.said is RECOGNISED else None
+                line = line_of(row.row) if line_of is not None and row.content is ALREADY_JUDGED else None
                 what = _what(line, row.row) if line is not None else b""
                 ours = said.get(what)
                 if ours is None:
