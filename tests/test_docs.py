@@ -105,7 +105,7 @@ def test_files_of_the_package_that_are_named_exist(page):
     assert [] == [name for name in named if not any((place / name).is_file() for place in places)]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_example_of_the_readme_runs(tmp_path):
     """The Python example in the README runs as it stands beside a file of samples."""
     code = re.search(r"^```python\n(.*?)^```$", read("README.md"), re.MULTILINE | re.DOTALL)

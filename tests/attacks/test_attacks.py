@@ -47,7 +47,7 @@ def test_programs_compile(sample: Attack | Control):
 
 def of(part: str, name: str, *more: Attack) -> object:
     """Return parameters of a test of a part of the attacks."""
-    return pytest.param(part, *more, id=name, marks=() if part == "a part" else pytest.mark.slow)
+    return pytest.param(part, *more, id=name, marks=() if part == "a part" else pytest.mark.ci)
 
 
 PART = pytest.mark.parametrize("part", [of(part, part) for part in PARTS])

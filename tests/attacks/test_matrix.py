@@ -1,4 +1,4 @@
-"""The whole corpus in both modes, at every level, with one worker and with four; run with ``pytest -m matrix``."""
+"""The whole corpus in both modes, at every level, with one worker and with four; run with ``pytest -m nightly``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from campaign import Campaign, campaign
 from corpus import ATTACKS, CONTROLS
 
-pytestmark = pytest.mark.matrix
+pytestmark = pytest.mark.nightly
 
 SHARED = {
     "helper of the prompt redefined": "the tests use the helpers that the program has",

@@ -39,7 +39,7 @@ def check(which, folder):
             assert words(passatk.PAGE.parent / f"{block.picture}.svg") == words(folder / f"{block.picture}.svg")
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_commands_that_need_little_print_what_the_page_says(tmp_path):
     """Each command prints what stands below it, and its picture has the words of the one on the page."""
     cheap = [at for at, block in enumerate(BLOCKS) if re.match(r"passcurve (lab urn|bench list)", block.command)]
@@ -48,13 +48,13 @@ def test_commands_that_need_little_print_what_the_page_says(tmp_path):
     check(cheap, tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_commands_that_need_no_data_print_what_the_page_says(tmp_path):
     """The same for all that need nothing but the package."""
     check([at for at in range(len(BLOCKS)) if at not in ON_DATA], tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_commands_on_published_samples_print_what_the_page_says(tmp_path, data):
     """The same for the commands that judge published completions, in the order of the page."""
     for name in passatk.DATA:

@@ -37,7 +37,7 @@ def part(text: str, name: str) -> str:
     return text.partition(f"<!-- measured: {name} -->")[2].partition(f"<!-- end: {name} -->")[0]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_start(harmless):
     """One run gives the start in its place of the page, and leaves the other parts alone."""
     text = measured(harmless, "--parts", "startup")
@@ -45,7 +45,7 @@ def test_the_start(harmless):
     assert part((ROOT / "docs" / "performance.md").read_text("utf-8"), "whole") == part(text, "whole")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_small_run(harmless):
     """One run gives the table of a set of rows, both judges' verdicts compared, the start, and a picture."""
     text = measured(harmless, "--parts", "whole,startup")
@@ -57,7 +57,7 @@ def test_a_small_run(harmless):
     assert (harmless / "page.svg").read_text("utf-8").startswith("<svg ")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_sizes_and_calls(harmless):
     """One run gives what grows with the number of rows, and what calls cost."""
     text = measured(harmless, "--parts", "calls,million", "--judged", "40", "--shared", "80")

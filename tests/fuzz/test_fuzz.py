@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_decoder():
     """Some hundred thousand inputs chosen by coverage are values or WireError, and values come back as they went."""
     pytest.importorskip("atheris")

@@ -15,7 +15,7 @@ from jailed import IS_ONE, LIMITS, MIB, ONE, Jailed, descendants, jail_at
 from passcurve.judging.plan import CheckPlan
 from passcurve.types import Verdict
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 
 HOSTILE = msgspec.structs.replace(LIMITS, timeout_s=1.0, memory_bytes=2048 * MIB, output_bytes=64 * MIB)
 WORST_S = 60.0

@@ -60,7 +60,7 @@ EXPECTED = [name.split()[0] for name in KINDS]
 @pytest.mark.parametrize(
     "workers",
     # The busy machine has eight too.
-    [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(8, marks=pytest.mark.long)],
+    [1, pytest.param(2, marks=pytest.mark.ci), pytest.param(8, marks=pytest.mark.nightly)],
 )
 def test_any_number_of_workers(run_of, rows, nothing_left, workers):
     """One worker, two or eight give the same statuses, those that the samples were written to get."""
@@ -74,14 +74,14 @@ def test_processes_that_are_not_reused(run_of, rows, nothing_left):
     nothing_left()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_twice(run_of, rows, nothing_left):
     """The same programs a second time, each run by itself, get the same statuses as those before them."""
     assert EXPECTED * 2 == statuses(run_of, rows * 2, 2, "--no-dedup")
     nothing_left()
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_busy_machine(run_of, rows, burning, nothing_left):
     """While both cores are burning, the statuses are the same."""
     assert EXPECTED * 2 == statuses(run_of, rows * 2, 8, "--no-dedup")

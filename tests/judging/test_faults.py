@@ -131,8 +131,8 @@ def fill_names(disk: Path, left: int) -> list[Path]:
     [
         (fill_room, 2),
         (fill_names, 2),
-        *(pytest.param(fill_room, pages, marks=pytest.mark.slow) for pages in (0, 1, 4, 6)),
-        *(pytest.param(fill_names, names, marks=pytest.mark.slow) for names in (0, 1, 3, 4)),
+        *(pytest.param(fill_room, pages, marks=pytest.mark.ci) for pages in (0, 1, 4, 6)),
+        *(pytest.param(fill_names, names, marks=pytest.mark.ci) for names in (0, 1, 3, 4)),
     ],
     ids=lambda value: value if isinstance(value, int) else value.__name__.partition("_")[2],
 )
@@ -166,7 +166,7 @@ def test_results_to_a_full_device(run_of, rows, nothing_left):
 # Limits of the supervisor.
 
 
-@pytest.mark.parametrize("workers", [2, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [2, pytest.param(8, marks=pytest.mark.ci)])
 def test_few_descriptors(run_of, rows, nothing_left, workers):
     """With room for 64 open files all workers do their work."""
     run = under(run_of(rows, "--workers", str(workers), "--memory", "256MiB"), 'ulimit -n 64; exec "$@"')
@@ -175,7 +175,7 @@ def test_few_descriptors(run_of, rows, nothing_left, workers):
     check_whole(run, done)
 
 
-@pytest.mark.parametrize("files", [16, pytest.param(24, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("files", [16, pytest.param(24, marks=pytest.mark.ci)])
 def test_too_few_descriptors(run_of, rows, nothing_left, files):
     """With room for too few open files one line says so, and with enough the same command goes on."""
     run = under(run_of(rows, "--workers", "8", "--memory", "256MiB"), f'ulimit -n {files}; exec "$@"')
@@ -220,7 +220,7 @@ def test_a_limit_of_memory_that_can_be_raised(run_of, nothing_left):
     check_whole(run, done, [("starter/0", "passed")] * 2)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_no_more_workers_than_rows(run_of, processes, nothing_left):
     """A run of few rows has only as many workers, however many were asked for: each takes memory."""
     code = "    import time\n    time.sleep(0.5)\n    return -(-eggs // size)\n"
@@ -282,7 +282,7 @@ def hold(chosen, seconds):
         time.sleep(later)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "seconds"), [("zygotes", 10), ("walled", 10), ("everything", 4), ("supervisor", 4)])
 def test_a_run_is_held(run_of, rows, processes, nothing_left, kind, seconds):
     """Whatever of a run is stopped in its midst and goes on later, every verdict is what it would have been."""
@@ -308,7 +308,7 @@ SLOW = """    import time
 """The 28 calls of its tests take more than a slice, so that it runs again at the end, and less than its limit."""
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "kind",
     [
@@ -365,17 +365,17 @@ def test_no_deadline_looks_at_the_wall_clock():
 @pytest.mark.parametrize(
     ("stream", "codes"),
     [
-        pytest.param('exec "$@" >&-', (0, 1), marks=pytest.mark.slow),
+        pytest.param('exec "$@" >&-', (0, 1), marks=pytest.mark.ci),
         ('exec "$@" >/dev/full', (1,)),
-        pytest.param('"$@" >/dev/null; exit $?', (0,), marks=pytest.mark.slow),
+        pytest.param('"$@" >/dev/null; exit $?', (0,), marks=pytest.mark.ci),
         ('{ "$@"; echo $? >code; } | head -1; exit $(cat code)', (0,)),
-        pytest.param('{ "$@"; echo $? >code; } | true; exit $(cat code)', (0,), marks=pytest.mark.slow),
-        pytest.param('exec "$@" <&-', (0,), marks=pytest.mark.slow),
-        pytest.param('exec "$@" 2>&-', (0,), marks=pytest.mark.slow),
+        pytest.param('{ "$@"; echo $? >code; } | true; exit $(cat code)', (0,), marks=pytest.mark.ci),
+        pytest.param('exec "$@" <&-', (0,), marks=pytest.mark.ci),
+        pytest.param('exec "$@" 2>&-', (0,), marks=pytest.mark.ci),
     ],
     ids=["closed", "full", "null", "head", "nobody", "no input", "no errors"],
 )
-@pytest.mark.parametrize("words", [(), pytest.param(("--json",), marks=pytest.mark.long)], ids=["text", "json"])
+@pytest.mark.parametrize("words", [(), pytest.param(("--json",), marks=pytest.mark.nightly)], ids=["text", "json"])
 def test_a_stream_that_takes_nothing(run_of, rows, nothing_left, stream, codes, words):
     """Where the score cannot be printed the verdicts are there all the same, and no more than one line complains."""
     run = under(run_of(rows), stream)
@@ -388,7 +388,7 @@ def test_a_stream_that_takes_nothing(run_of, rows, nothing_left, stream, codes, 
     check_whole(mended(run), run.end())
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_notes_that_cannot_be_written(run_of, rows, nothing_left):
     """A note that nobody can be told keeps no sample from being judged."""
     run = under(run_of(rows, "--workers", "100000"), 'exec "$@" 2>/dev/full')
@@ -400,7 +400,7 @@ def test_notes_that_cannot_be_written(run_of, rows, nothing_left):
 # Folders and names that are taken for granted.
 
 
-@pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.ci)])
 def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
     """A folder for temporary files that does not exist is done without."""
     run = run_of(rows, "--isolation", level)
@@ -412,7 +412,7 @@ def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
     check_whole(run, done)
 
 
-@pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.ci)])
 def test_no_folder_can_be_written(run_of, shell, rows, mounted, nothing_left, level):
     """Where no folder takes temporary files, full does without; a level that needs one says so in one line."""
     (shell.folder / "disk").mkdir()

@@ -53,8 +53,8 @@ def test_an_undisturbed_run(run_of, rows, nothing_left):
     ("seed", "kills"),
     [
         (0, 3),
-        pytest.param(1, KILLS // 2, marks=pytest.mark.slow),
-        pytest.param(2, KILLS // 2, marks=pytest.mark.long),
+        pytest.param(1, KILLS // 2, marks=pytest.mark.ci),
+        pytest.param(2, KILLS // 2, marks=pytest.mark.nightly),
     ],
 )
 def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed, kills):
@@ -92,7 +92,7 @@ def targets(kind, processes, supervisor):
     return [each.pid for each in every if each.parent in inner] if kind == "tests" else [*outer, *inner]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(("kind", "seed"), [("jail", 3), ("referee", 4), ("tests", 5), ("fork_server", 6)])
 def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left, kind, seed):
     """Fork servers, zygotes and referees that are killed at any moment cost no verdict."""
@@ -154,7 +154,7 @@ def test_samples_that_write_nonsense_hold_nobody_up(run_of, nothing_left):
     assert [("starter/0", "crash")] * 12 == run.found()
 
 
-@pytest.mark.parametrize("way", ["Ctrl-C", pytest.param("SIGINT", marks=pytest.mark.slow), "SIGTERM"])
+@pytest.mark.parametrize("way", ["Ctrl-C", pytest.param("SIGINT", marks=pytest.mark.ci), "SIGTERM"])
 def test_the_user_stops_it(run_of, rows, nothing_left, way):
     """Ctrl-C and SIGTERM end a run with 130 and one line, keep what was done, and the same command goes on."""
     run = run_of(rows)
@@ -195,8 +195,8 @@ def stopped(run, count=40):
     "change",
     [
         "another completion",
-        pytest.param("fewer rows", marks=pytest.mark.slow),
-        pytest.param("another order", marks=pytest.mark.slow),
+        pytest.param("fewer rows", marks=pytest.mark.ci),
+        pytest.param("another order", marks=pytest.mark.ci),
     ],
 )
 def test_a_changed_file_is_refused(run_of, rows, nothing_left, change):
@@ -278,7 +278,7 @@ def test_a_torn_line_is_owed_again(run_of, rows, nothing_left):
     assert EXPECTED == run.found()
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_restricted_runs_leave_no_folder(run_of, rows, nothing_left):
     """A run without namespaces that is killed leaves no scratch folder behind once the command has run again."""
     run = run_of(rows, "--isolation", "restricted")

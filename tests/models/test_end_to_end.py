@@ -14,7 +14,7 @@ import httpx
 import pytest
 from tiny_models import write_benchmark
 
-pytestmark = [pytest.mark.hf, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("default")]
 
 PROBLEMS, N = 8, 12
 PATIENCE_S = 120.0

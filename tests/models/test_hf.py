@@ -16,7 +16,7 @@ from passcurve.models.hf import HuggingFace
 from passcurve.models.sampling import continued
 from passcurve.types import Decoding, Message, Prompt, SampleRequest
 
-pytestmark = [pytest.mark.hf, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("default")]
 
 PROMPTS = [each.prompt for each in tiny_models.functions(4, seed=99)]
 

@@ -146,7 +146,7 @@ def test_a_conversation(shell, server, answers, words, starter):
     assert "|extract:auto|" in done.record["signature"]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_template_of_ones_own(shell, server, answers, words):
     """A template's fields are replaced, and braces in the problem are left alone."""
     (shell.folder / "t.txt").write_text("# {{ task_id }}: {{entry_point}}\n{{ prompt }}")
@@ -183,7 +183,7 @@ def test_a_gap_that_is_filled(shell, server):
     assert "|prompt:fim:starcoder@" in done.record["signature"]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_gap_in_the_reference(shell):
     """The reference fills the gap, so the benchmark can be checked, and its mutations differ between the two sides."""
     shell.write("gap.jsonl", [GAP])
@@ -192,7 +192,7 @@ def test_a_gap_in_the_reference(shell):
     assert 0 < found["passed"] < 20 == found["passed"] + found["failed"]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_faults_that_pass_leave_no_trace(shell, server, answers, words):
     """Whatever fails and passes, every sample is there once, and the verdicts are those of a quiet run."""
     faults = ["429", "500", "drop", "bad json", "no usage", "stop left in", *[""] * 14]
@@ -309,7 +309,7 @@ def test_a_run_that_is_killed(shell, server, answers, words):
     check_killed(shell, server, words, kills=2, seed=1, n=6)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", [2, 3])
 def test_a_run_that_is_killed_often(shell, server, answers, words, seed):
     """The same for twenty kills."""
@@ -327,7 +327,7 @@ def test_mutant_can_be_shown(shell):
     assert shown["program"].endswith(found["starter/4", 2])
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_recorded_samples_are_judged_as_the_file_is(shell, starter):
     """Samples that come from a file through ``run`` have the verdicts that ``judge`` gives them."""
     shell.write("s.jsonl", starter.mixed(TASKS, 3))
@@ -338,7 +338,7 @@ def test_recorded_samples_are_judged_as_the_file_is(shell, starter):
     assert judged["pass@1"] == ran.record["pass@1"]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_recorded_samples_that_are_missing(shell, starter):
     """Samples that the file does not have are owed, with the reason; the others are judged."""
     shell.write("s.jsonl", [starter.right("starter/0")] * 2 + [starter.right("starter/1")])
@@ -347,7 +347,7 @@ def test_recorded_samples_that_are_missing(shell, starter):
     assert "has 1 samples of 'starter/1', not 2" in done.err
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_program_as_model(shell, starter):
     """Any program that reads and writes lines of JSON can be the model."""
     rows = starter.problems.values()
@@ -365,7 +365,7 @@ def test_a_program_as_model(shell, starter):
     assert (0, 10) == (done.code, done.record["statuses"]["passed"]), done.err
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_sweep(shell, server, answers, words):
     """Several temperatures give a run each, and a table of them."""
     more = [each for each in words("--temperature", "0.2,0.8", n=2) if each not in ("--run", "r", "--json")]

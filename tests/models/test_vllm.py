@@ -7,7 +7,7 @@ import json
 import pytest
 from tiny_models import write_benchmark
 
-pytestmark = [pytest.mark.hf, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("default")]
 
 ENGINE = {
     "HF_HUB_OFFLINE": "1",

@@ -362,7 +362,7 @@ def can_look(what: str) -> bool:
     return os.geteuid() == 0 or not CASES[what].root
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("level", "layers"), plan(), ids=lambda value: value if isinstance(value, str) else "+".join(value)
 )

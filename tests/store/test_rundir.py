@@ -420,7 +420,7 @@ class TestPlace:
 class TestSuddenEnds:
     """Processes that are killed and disks that are full."""
 
-    @pytest.mark.slow
+    @pytest.mark.ci
     def test_killed_at_any_moment(self, rundir, header):
         """After each of ten kills, every line that was reported is there and the run goes on from it."""
         draw = random.Random(20)
