@@ -52,7 +52,7 @@ from passcurve.stats import (
 from passcurve.stats.dataset import bootstrap_counts
 from passcurve.stats.fit import fit_tails
 from passcurve.stats.fresh_samples import effective_limits
-from passcurve.stats.metrics import Asked, scores
+from passcurve.stats.metrics import ScoreRequest, score_counts
 from passcurve.stats.sampling import largest_variance, overlap
 from passcurve.types import Counts, Metric
 
@@ -273,10 +273,10 @@ def relatives_of(table: np.ndarray, law: Law, m: int, n: int, k: int) -> Iterato
 def check_relative(c: np.ndarray, cell: Cell, name: str, low: np.ndarray, high: np.ndarray) -> None:
     """Compare with what the library returns for the same counts."""
     label, _, share = name.partition(":")
-    asked = Asked(metrics=(Metric(name=label, share=share),), ks=(cell.k,))
+    asked = ScoreRequest(metrics=(Metric(name=label, share=share),), ks=(cell.k,))
     for i, row in enumerate(c):
         counts = [Counts(problem_id=str(j), n=cell.n, c=each) for j, each in enumerate(row.tolist())]
-        (found,) = scores(counts, asked).estimates
+        (found,) = score_counts(counts, asked).estimates
         ends = np.array([found.new_problems.low, found.new_problems.high])
         if name == "attempts@k":
             ends = (ends - 1) / (cell.k - 1)

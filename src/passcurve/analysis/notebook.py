@@ -235,10 +235,10 @@ def load(run: str | Path, k: int | Sequence[int] = config.DEFAULT_KS, *, metrics
     ``k`` are the k of the pass@k estimates; nothing is judged again.  Raises DataError when ``run`` is none of these,
     StoreError when it cannot be read.
     """
-    from passcurve.stats.metrics import Asked
+    from passcurve.stats.metrics import ScoreRequest
 
     ks = config.checked_ks(k) if not metrics else ()
-    request = Asked(ks=ks, metrics=tuple(metrics)) if metrics else Asked(ks=ks)
+    request = ScoreRequest(ks=ks, metrics=tuple(metrics)) if metrics else ScoreRequest(ks=ks)
     scored = score_run(Path(run), request, config.cache_dir())
     return Run(
         path=Path(scored.source),
@@ -270,9 +270,9 @@ def of_result(result: Result, notes: Sequence[str] = (), folder: TemporaryFolder
 
 def _curve(path: Path) -> Curve:
     """Return pass@k for every k up to the least n.  Raises DataError with the reason where pass@1 has no value."""
-    from passcurve.stats.metrics import Asked
+    from passcurve.stats.metrics import ScoreRequest
 
-    scored = score_run(path, Asked(ks=(1,), every_k=True), config.cache_dir())
+    scored = score_run(path, ScoreRequest(ks=(1,), every_k=True), config.cache_dir())
     first = scored.estimates[0]
     if first.value is None or first.new_problems is None:
         raise DataError(f"{str(path)!r} has no curve: {first.reason}")

@@ -16,7 +16,7 @@ from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Curve, Estimate, Header
 
 if TYPE_CHECKING:
-    from passcurve.stats.metrics import Asked
+    from passcurve.stats.metrics import ScoreRequest
 
 
 class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,13 +51,13 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
         return sum(count.n for count in self.counts)
 
 
-def score_run(path: Path, request: Asked, cache_dir: Path) -> ScoredRun:
+def score_run(path: Path, request: ScoreRequest, cache_dir: Path) -> ScoredRun:
     """Read stored verdicts and estimate the requested metrics.
 
     Problems without a sample count as well where the benchmark of the run is on this machine; else a note says that
     they are unknown.  Raises DataError and StoreError as ``read_scored`` does.
     """
-    from passcurve.stats.metrics import scores
+    from passcurve.stats.metrics import score_counts
 
     run = read_scored(path)
     notes = [run.note] if run.note else []
@@ -73,7 +73,7 @@ def score_run(path: Path, request: Asked, cache_dir: Path) -> ScoredRun:
             judged = [count.problem_id for count in run.counts]
             counts = select_counts(run.counts, dict.fromkeys([*judged, *(problem.id for problem in problems)]))
             groups = groups and groups + ((),) * (len(counts) - len(judged))
-    scored = scores(counts, request, 0 if run.finished else 1, groups=groups, alike=run.alike)
+    scored = score_counts(counts, request, 0 if run.finished else 1, groups=groups, uniform_problems=run.alike)
     estimates = scored.estimates
     if not run.finished:
         reason = f"the run is not finished: {sum(count.n for count in counts):,} verdicts so far; judge it to its end"

@@ -61,10 +61,10 @@ def _scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     wanted = config.parse_scores(k, metric)
     from passcurve.analysis import score
     from passcurve.report import methods, scores, terminal
-    from passcurve.stats.metrics import Asked, lacks_requested_value
+    from passcurve.stats.metrics import ScoreRequest, lacks_requested_value
 
     found = score.score_run(
-        run, Asked(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k), config.cache_dir()
+        run, ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k), config.cache_dir()
     )
     unmet = lacks_requested_value(found.estimates, wanted.metrics, ks_requested=wanted.ks_asked)
     code = 2 if unmet or not found.finished or found.attempted < found.problems else 0

@@ -359,7 +359,7 @@ class JudgeRun:
     def conclude(self, header: Header, found: isolation.Probe) -> Result:
         """Check that nothing was lost, write the results if nothing is owed, and estimate."""
         # Loaded here: numpy takes longer to load than many samples take to be judged.
-        from passcurve.stats.metrics import Asked, scores
+        from passcurve.stats.metrics import ScoreRequest, score_counts
 
         request, tally, source = self._request, self.tally, self._source
         if not tally.planned:
@@ -376,12 +376,12 @@ class JudgeRun:
         if any(metric.name == "distinct@k" for metric in request.metrics):
             stored = ((line.verdict.key.problem_id, line.program) for line in self._store.iter_lines())
             groups = group_sizes(stored, (count.problem_id for count in counts))
-        scored = scores(
+        scored = score_counts(
             counts,
-            Asked(metrics=request.metrics, ks=request.ks, every_k=request.every_k),
+            ScoreRequest(metrics=request.metrics, ks=request.ks, every_k=request.every_k),
             tally.owed,
             groups=groups,
-            alike=self._duplicates.count_uniform_problems(counts),
+            uniform_problems=self._duplicates.count_uniform_problems(counts),
         )
         results, generated = request.results, source.generated()
         if tally.owed == 0:

@@ -25,6 +25,8 @@ Target = Literal["new_problems", "these_problems"]
 
 LEAST_CLUSTERS, FEW_CLUSTERS = 5, 20
 
+ONE_PROBLEM = "one problem: it says next to nothing about other problems"
+
 
 class Clustered(NamedTuple):
     """A mean of scores and its standard error when problems come in clusters."""
@@ -240,7 +242,7 @@ def count_warnings(row: Row, k: int) -> tuple[str, ...]:
     said = []
     least = int(row.n.min())
     if row.n.size == 1:
-        said.append("one problem: what it says of others like it is next to nothing")
+        said.append(ONE_PROBLEM)
     if is_saturated(row):
         what = "failed" if not row.c.any() else "passed"
         said.append(f"saturated: every sample {what}; an interval without width would not be certainty")

@@ -1,4 +1,4 @@
-"""From the counts of each problem to pass@k of the data set, or to the reason why there is none."""
+"""pass@k of the data set from the counts of each problem, or the reason why it has no value."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from passcurve.stats.passk import pass_at_k
 from passcurve.types import Counts, Estimate, Interval
 
 LEVEL = 0.95
-"""Of every interval, where nothing else is asked for."""
+"""Default level of every interval."""
 
 _EXACT_N = 1000
 _EXACT_PAIRS = 4096
-"""Up to these the mean is a fraction of integers; beyond, it would take longer than it is worth."""
+"""Up to these sizes the mean is computed as an exact fraction; beyond, that takes too long."""
 
 _NAMED = 3
-"""Problems that a reason names before it breaks off."""
+"""Largest number of problems that a reason names."""
 
 
 def estimate(
@@ -36,24 +36,23 @@ def estimate(
     deterministic: bool = False,
     tuned: bool = False,
 ) -> tuple[Estimate, ...]:
-    """Return pass@k of the data set for each k, in the order asked.
+    """Return pass@k of the data set for each of ``ks``, in their order.
 
-    The value is the mean over problems of the unbiased estimate (Chen et al. 2021, arXiv:2107.03374, equation 1), every
-    problem with the same weight.  It is correctly rounded up to n = 1000 (and 4096 distinct counts), and for k = 1
-    whenever all problems have the same n; elsewhere it is within a few units in the last place.  ``new_problems`` is
-    the plus-two t interval of the per-problem estimates at ``level``; ``these_problems`` is what ``dataset_interval``
-    gives for fresh samples of the same problems, and its method says what it rests on.  ``between`` and ``within``
-    split the variance; ``warnings`` are those of ``dataset_interval``.
+    The value is the mean over problems, equally weighted, of the unbiased estimate (Chen et al. 2021, arXiv:2107.03374,
+    equation 1).  It is correctly rounded up to n = 1000 (and 4096 distinct counts), and for k = 1 whenever all problems
+    have the same n; elsewhere it is within a few units in the last place.  ``new_problems`` is the plus-two t interval
+    of the per-problem estimates at ``level``.  ``these_problems`` is the default ``dataset_interval`` for fresh samples
+    of the same problems.  ``between``, ``within`` and ``warnings`` are those of ``dataset_interval``.
 
-    ``deterministic`` says that the samples of a problem are copies of one (temperature 0): n is then 1 in effect, k > 1
-    has no value, and fresh samples would be the same.  ``tuned`` says that a setting such as the temperature was chosen
-    on these very data, and adds the warning.
+    ``deterministic``: the samples of a problem are copies of one (temperature 0).  Then n is 1 in effect, k > 1 has no
+    value, and fresh samples would be the same.  ``tuned``: a setting such as the temperature was chosen on these data;
+    this adds a warning.
 
-    The value is None, and ``reason`` says why, when ``owed`` samples have not been judged, when there are no problems,
-    when a problem has no sample, when some problem has fewer than k samples, and for k > 1 of copies.
+    The value is None, with a ``reason``, if ``owed`` samples have no verdict, if there are no problems, if a problem
+    has no sample or fewer than k, and for k > 1 of copies.
 
-    Raises ValueError for counts that cannot be (c > n, below 0, two for one problem), k < 1, owed < 0 and a level
-    outside (0, 1).
+    Raises ValueError for invalid counts (c > n, below 0, two for one problem), k < 1, owed < 0 and a level outside
+    (0, 1).
     """
     problems = tuple(counts)
     _check(problems, ks, level, owed)
@@ -72,42 +71,47 @@ def _estimate(
     deterministic: bool,
     tuned: bool,
 ) -> Estimate:
-    reason = obstacle(problems, k, owed)
+    reason = unavailable_reason(problems, k, owed)
     if not reason and deterministic and k > 1:
-        reason = f"k={k} of copies: the samples of a problem are one and the same, so n is 1 in effect"
+        reason = copies_reason(k)
     if reason:
         return Estimate(k=k, value=None, reason=reason)
     scores = pass_at_k(n, c, [k])
     low, high = plus_two_t(scores, level)
     fresh = dataset_interval(n, c, k, "these_problems", level)
-    said = list(fresh.warnings)
+    warnings = list(fresh.warnings)
     if deterministic:
-        said = [each for each in said if "duplicate samples" not in each]
-        said.append("copies (temperature 0): fresh samples of these problems would be the same, n is 1 in effect")
+        warnings = [warning for warning in warnings if "duplicate samples" not in warning]
+        warnings.append("copies (temperature 0): fresh samples of these problems would be the same, n is 1 in effect")
     if tuned:
-        said.append("a setting was chosen on these data: the value is too high by about the best of several tries")
+        warnings.append("a setting was chosen on these data: the value is too high, as the best of several tries is")
     return Estimate(
         k=k,
         value=_mean(n, c, scores, k),
         new_problems=Interval(low=low, high=high, level=level, method="plus-two t"),
         these_problems=None if deterministic else _interval(fresh),
-        between=None if deterministic else _number(fresh.between),
-        within=None if deterministic else _number(fresh.within),
+        between=None if deterministic else _number_or_none(fresh.between),
+        within=None if deterministic else _number_or_none(fresh.within),
         within_from="none" if deterministic else fresh.within_from,
-        warnings=tuple(said),
+        warnings=tuple(warnings),
     )
 
 
-def _interval(found: DatasetInterval) -> Interval:
-    return Interval(low=found.low, high=found.high, level=found.level, method=found.method)
+def _interval(interval: DatasetInterval) -> Interval:
+    return Interval(low=interval.low, high=interval.high, level=interval.level, method=interval.method)
 
 
-def _number(value: float) -> float | None:
+def _number_or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def obstacle(problems: Sequence[Counts], k: int, owed: int) -> str:
-    """Say what stands against an unbiased estimate; the empty string when nothing does."""
+def copies_reason(k: int) -> str:
+    """Return the reason why k > 1 has no value for copies."""
+    return f"k={k}: all samples of a problem are copies, so n is 1 in effect"
+
+
+def unavailable_reason(problems: Sequence[Counts], k: int, owed: int) -> str:
+    """Return the reason why no unbiased estimate exists; the empty string if one does."""
     if owed:
         return (
             f"{owed} {'sample is' if owed == 1 else 'samples are'} owed: "
@@ -133,7 +137,7 @@ def _problems(number: int) -> str:
 
 
 def _mean(n: IntArray, c: IntArray, scores: FloatArray, k: int) -> float:
-    """Return the mean over problems, without rounding before the end wherever that is cheap."""
+    """Return the mean over problems, rounded once at the end wherever that is cheap."""
     pairs = distinct_pairs(n, c)
     weights = np.bincount(pairs.which, minlength=pairs.n.size).tolist()
     sizes = set(pairs.n.tolist())
@@ -149,14 +153,14 @@ def _mean(n: IntArray, c: IntArray, scores: FloatArray, k: int) -> float:
 
 
 def _check(problems: Sequence[Counts], ks: Sequence[int], level: float, owed: int) -> None:
-    """Refuse what no estimate could be made of, before any is."""
+    """Raise ValueError for invalid arguments."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level={level} is not between 0 and 1")
     if owed < 0:
         raise ValueError(f"owed={owed} is negative")
     for k in ks:
         if isinstance(k, (bool, np.bool_)) or k != int(k) or k < 1:
-            raise ValueError(f"k={k!r} is not an integer of at least 1")
+            raise ValueError(f"k={k!r} must be a positive integer")
     seen: set[str] = set()
     for problem in problems:
         if not 0 <= problem.c <= problem.n:

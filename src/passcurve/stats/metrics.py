@@ -1,8 +1,8 @@
-"""From the counts of each problem to every metric that follows from verdicts alone, each with the intervals it has.
+"""Every metric that follows from verdicts alone, with its intervals, from the counts of each problem.
 
-pass@k is what ``estimate`` gives.  The others are means over problems of scores with known ends, so for new problems
-each gets the plus-two t interval of the scores brought to [0, 1].  For fresh samples of the same problems there is an
-interval for pass^k, the mirror image of pass@k, and for no other; ``cover`` is a model's word and has none at all.
+pass@k comes from ``estimate``.  The other metrics are means over problems of scores with known bounds.  For new
+problems each gets the plus-two t interval of the scores scaled to [0, 1].  For fresh samples of the same problems only
+pass^k has an interval, as the mirror image of pass@k.  ``cover`` is model-based and has no interval.
 """
 
 from __future__ import annotations
@@ -14,73 +14,82 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from passcurve.stats.dataset import count_warnings, dataset_interval, simultaneous_band
+from passcurve.stats.dataset import ONE_PROBLEM, count_warnings, dataset_interval, simultaneous_band
 from passcurve.stats.double_double import FloatArray
-from passcurve.stats.estimate import LEVEL, estimate, obstacle
+from passcurve.stats.estimate import LEVEL, copies_reason, estimate, unavailable_reason
 from passcurve.stats.intervals import plus_two_t
 from passcurve.stats.relatives import distinct_at_k, expected_attempts
-from passcurve.stats.rows import IntArray
-from passcurve.stats.rows import counts as row_of
+from passcurve.stats.rows import IntArray, Row
+from passcurve.stats.rows import counts as check_counts
 from passcurve.stats.thresholds import cover_at_tau, g_pass_at_k, mg_pass_at_k, pass_hat_k
 from passcurve.types import Counts, Curve, Estimate, Interval, Metric
 
 Groups = Sequence[Sequence[int]]
-"""For each problem how many of its samples share each distinct program."""
+"""For each problem, the number of samples of each distinct program."""
 
-_COPIED_PROBLEMS = 5
-"""From so many problems on, all of whose samples are the same program, chance is no explanation any more."""
+_UNIFORM_PROBLEMS = 5
+"""From this number of problems on, uniform samples are taken for copies (temperature 0)."""
 
 
-class Asked(NamedTuple):
-    """What is wanted of the counts."""
+class ScoreRequest(NamedTuple):
+    """Metrics to compute from the counts."""
 
     metrics: tuple[Metric, ...] = (Metric(),)
     ks: tuple[int, ...] = (1,)
     every_k: bool = False
-    """Every k from 1 to the least n as well."""
+    """Compute every k from 1 to the smallest n as well."""
     level: float = LEVEL
 
 
 class Scores(NamedTuple):
-    """What the counts give."""
+    """Metrics computed from the counts."""
 
     estimates: tuple[Estimate, ...]
     """In the order of the metrics, and of k within each."""
     curve: Curve | None
-    """Of pass@k, where every k was asked for and there are several."""
+    """Curve of pass@k, for a request of every k that gives several."""
     copies: bool
-    """Whether the samples of each problem are one program, so often that n is 1 in effect."""
+    """The samples of a problem are copies of one program: n is 1 in effect."""
 
 
-def scores(
-    counts: Sequence[Counts], asked: Asked, owed: int = 0, *, groups: Groups | None = None, alike: int = 0
+def score_counts(
+    counts: Sequence[Counts],
+    request: ScoreRequest,
+    owed: int = 0,
+    *,
+    groups: Groups | None = None,
+    uniform_problems: int = 0,
 ) -> Scores:
     """Return each metric at each k, from stored verdicts alone.
 
-    ``groups`` says for each problem, in the order of ``counts``, how many of its samples share each program, which is
-    what ``distinct@k`` is made of.  ``alike`` is the number of problems with several samples, if all samples of each of
-    those are one program, else 0: from 5 on they are copies (temperature 0), and k > 1 has no value.
-    Raises ValueError as ``estimate`` does, and for a metric that is not known here.
+    ``groups``, in the order of ``counts``, is the input of ``distinct@k``.  ``uniform_problems`` is the number of
+    problems with several samples if all samples of each such problem are one program, else 0.  From 5 on, the samples
+    are copies, and k > 1 has no value.  Raises ValueError as ``estimate`` does, and for an unknown metric.
     """
-    copies = alike >= _COPIED_PROBLEMS
-    ks = asked.ks
-    if asked.every_k:
-        least = 1 if owed or copies or not counts else max(1, min(each.n for each in counts))
+    copies = uniform_problems >= _UNIFORM_PROBLEMS
+    ks = request.ks
+    if request.every_k:
+        least = 1 if owed or copies or not counts else max(1, min(problem.n for problem in counts))
         ks = tuple(sorted({*range(1, least + 1), *ks}))
-    found: list[Estimate] = []
-    for metric in dict.fromkeys(asked.metrics):
-        own = ks if metric.k is None else (metric.k,)
+    estimates: list[Estimate] = []
+    for metric in dict.fromkeys(request.metrics):
+        metric_ks = ks if metric.k is None else (metric.k,)
         if metric.name == "pass@k":
-            found += estimate(counts, own, asked.level, owed, deterministic=copies)
+            estimates += estimate(counts, metric_ks, request.level, owed, deterministic=copies)
         elif metric.name == "cover":
-            found.append(_cover(counts, metric, owed))
+            estimates.append(_cover(counts, metric, owed))
         else:
-            found += [_relative(counts, metric, k, asked.level, owed, groups, copies=copies) for k in own]
-    if alike and not copies:
-        said = "all samples of each problem are one program: at temperature 0 n would be 1 in effect"
-        found = [replace(each, warnings=(*each.warnings, said)) if each.k > 1 else each for each in found]
-    unique = {each.name: each for each in found}
-    return Scores(tuple(unique.values()), _curve(counts, unique, asked) if asked.every_k else None, copies)
+            estimates += [_relative(counts, metric, k, request.level, owed, groups, copies=copies) for k in metric_ks]
+    if uniform_problems and not copies:
+        warning = "all samples of each problem are one program: at temperature 0 n would be 1 in effect"
+        estimates = [_with_warning(item, warning) if item.k > 1 else item for item in estimates]
+    by_name = {item.name: item for item in estimates}
+    curve = _curve(counts, list(by_name.values()), request.level) if request.every_k else None
+    return Scores(tuple(by_name.values()), curve, copies)
+
+
+def _with_warning(estimate: Estimate, warning: str) -> Estimate:
+    return replace(estimate, warnings=(*estimate.warnings, warning))
 
 
 def lacks_requested_value(estimates: Sequence[Estimate], metrics: Sequence[Metric], *, ks_requested: bool) -> bool:
@@ -95,31 +104,33 @@ def lacks_requested_value(estimates: Sequence[Estimate], metrics: Sequence[Metri
 # --- one metric -----------------------------------------------------------------------------------------------------
 
 
-class _Ends(NamedTuple):
+class _Range(NamedTuple):
     least: float
     most: float
 
 
 class _Rule(NamedTuple):
-    """How one metric is made: scores of shape (m,) from n, c, k and the share, and the ends between which they lie."""
+    """A metric that follows from n and c."""
 
-    of: Callable[[IntArray, IntArray, int, float], FloatArray]
-    ends: Callable[[int], _Ends]
+    scores: Callable[[IntArray, IntArray, int, float], FloatArray]
+    """Scores of shape (m,) from n, c, k and the share."""
+    range: Callable[[int], _Range]
+    """Range of the scores at k."""
     beyond: int = 0
-    """How far k may exceed n."""
+    """Largest allowed k - n."""
 
 
-def _whole(_: int) -> _Ends:
-    return _Ends(0.0, 1.0)
+def _unit_range(_: int) -> _Range:
+    return _Range(0.0, 1.0)
 
 
 RULES: dict[str, _Rule] = {
-    "pass^k": _Rule(lambda n, c, k, _: pass_hat_k(n, c, [k]), _whole),
-    "g-pass@k": _Rule(lambda n, c, k, tau: g_pass_at_k(n, c, [k], tau), _whole),
-    "mg-pass@k": _Rule(lambda n, c, k, _: mg_pass_at_k(n, c, [k], exact=True), _whole),
-    "attempts@k": _Rule(lambda n, c, k, _: expected_attempts(n, c, [k]), lambda k: _Ends(1.0, float(k)), beyond=1),
+    "pass^k": _Rule(lambda n, c, k, _: pass_hat_k(n, c, [k]), _unit_range),
+    "g-pass@k": _Rule(lambda n, c, k, tau: g_pass_at_k(n, c, [k], tau), _unit_range),
+    "mg-pass@k": _Rule(lambda n, c, k, _: mg_pass_at_k(n, c, [k], exact=True), _unit_range),
+    "attempts@k": _Rule(lambda n, c, k, _: expected_attempts(n, c, [k]), lambda k: _Range(1.0, float(k)), beyond=1),
 }
-"""Those that follow from n and c; ``pass@k``, ``cover`` and ``distinct@k`` are made elsewhere in this file."""
+"""``pass@k``, ``cover`` and ``distinct@k`` need more than n and c, or give more, and have functions of their own."""
 
 
 def _relative(
@@ -134,73 +145,84 @@ def _relative(
 ) -> Estimate:
     rule = RULES.get(metric.name)
     if rule is None and metric.name != "distinct@k":
-        raise ValueError(f"no metric {metric.name!r}")
-    reason = obstacle(counts, max(1, k - rule.beyond) if rule else k, owed)
+        raise ValueError(f"unknown metric {metric.name!r}")
+    reason = unavailable_reason(counts, max(1, k - rule.beyond) if rule else k, owed)
     if not reason and rule is None and groups is None:
-        reason = "it needs the programs, and what is stored there has none"
+        reason = "it needs the programs, and the stored run has none"
     if not reason and rule is not None and copies and k > 1:
-        reason = f"k={k} of copies: the samples of a problem are one and the same, so n is 1 in effect"
+        reason = copies_reason(k)
     if reason:
         return Estimate(k=k, metric=metric.label, value=None, reason=reason)
-    row = row_of([each.n for each in counts], [each.c for each in counts])
+    row = check_counts([problem.n for problem in counts], [problem.c for problem in counts])
     if rule is None:
-        values, ends = np.array([float(distinct_at_k(sizes, k)) for sizes in groups or ()]), _Ends(1.0, float(k))
+        values = np.array([float(distinct_at_k(sizes, k)) for sizes in groups or ()])
+        limits = _Range(1.0, float(k))
     else:
-        values, ends = rule.of(row.n, row.c, k, float(metric.share or "nan")), rule.ends(k)
-    said = list(count_warnings(row, k)) if metric.name == "pass^k" else _warnings(row.n)
-    fresh = None
-    if metric.name == "pass^k" and not copies:
-        mirrored = dataset_interval(row.n, row.n - row.c, k, "these_problems", level)
-        fresh = Interval(low=1.0 - mirrored.high, high=1.0 - mirrored.low, level=level, method=mirrored.method)
-    elif metric.name != "pass^k":
-        said.append(f"{metric.label}: no interval for fresh samples of these problems is defined")
-    new = None
-    if ends.most > ends.least:
-        size = ends.most - ends.least
-        low, high = plus_two_t(np.clip((values - ends.least) / size, 0.0, 1.0), level)
-        new = Interval(low=ends.least + size * low, high=ends.least + size * high, level=level, method="plus-two t")
+        values, limits = rule.scores(row.n, row.c, k, float(metric.share or "nan")), rule.range(k)
+    if metric.name == "pass^k":
+        fresh = None if copies else _mirrored_interval(row, k, level)
+        warnings = count_warnings(row, k)
+    else:
+        fresh = None
+        warnings = (*_warnings(row.n), f"{metric.label}: no interval for fresh samples of these problems is defined")
     return Estimate(
         k=k,
         metric=metric.label,
         value=math.fsum(values) / len(counts),
-        new_problems=new,
+        new_problems=_scaled_interval(values, limits, level),
         these_problems=fresh,
-        warnings=tuple(said),
+        warnings=warnings,
     )
 
 
+def _mirrored_interval(row: Row, k: int, level: float) -> Interval:
+    """Return the interval of pass^k for fresh samples: that of pass@k of the failures, mirrored."""
+    mirrored = dataset_interval(row.n, row.n - row.c, k, "these_problems", level)
+    return Interval(low=1.0 - mirrored.high, high=1.0 - mirrored.low, level=level, method=mirrored.method)
+
+
+def _scaled_interval(values: FloatArray, limits: _Range, level: float) -> Interval | None:
+    """Return the plus-two t interval of scores within the limits; None if these leave no room."""
+    size = limits.most - limits.least
+    if size <= 0.0:
+        return None
+    low, high = plus_two_t(np.clip((values - limits.least) / size, 0.0, 1.0), level)
+    return Interval(low=limits.least + size * low, high=limits.least + size * high, level=level, method="plus-two t")
+
+
 def _warnings(n: IntArray) -> list[str]:
-    said = ["one problem: what it says of others like it is next to nothing"] if n.size == 1 else []
+    warnings = [ONE_PROBLEM] if n.size == 1 else []
     if n.min() != n.max():
-        said.append(f"the numbers of samples differ between problems: {int(n.min())} to {int(n.max())}")
-    return said
+        warnings.append(f"the numbers of samples differ between problems: {int(n.min())} to {int(n.max())}")
+    return warnings
 
 
 def _cover(counts: Sequence[Counts], metric: Metric, owed: int) -> Estimate:
-    reason = obstacle(counts, 1, owed)
+    reason = unavailable_reason(counts, 1, owed)
     if not reason:
+        n, c = [problem.n for problem in counts], [problem.c for problem in counts]
         try:
-            value = cover_at_tau([each.n for each in counts], [each.c for each in counts], float(metric.share))
+            value = cover_at_tau(n, c, float(metric.share))
         except ValueError as error:
             reason = str(error)
         else:
-            said = f"{metric.label}: a model's word (beta-binomial), without an interval"
-            return Estimate(k=0, metric=metric.label, value=float(value), warnings=(said,))
+            warning = f"{metric.label}: model-based (beta-binomial), without an interval"
+            return Estimate(k=0, metric=metric.label, value=float(value), warnings=(warning,))
     return Estimate(k=0, metric=metric.label, value=None, reason=reason)
 
 
-def _curve(counts: Sequence[Counts], found: dict[str, Estimate], asked: Asked) -> Curve | None:
-    points = [each for each in found.values() if each.metric == "pass@k" and each.value is not None]
+def _curve(counts: Sequence[Counts], estimates: Sequence[Estimate], level: float) -> Curve | None:
+    points = [item for item in estimates if item.metric == "pass@k" and item.value is not None]
     if len(points) < 2:
         return None
-    n, c = [each.n for each in counts], [each.c for each in counts]
-    band = simultaneous_band(n, c, [each.k for each in points], asked.level)
+    n, c = [problem.n for problem in counts], [problem.c for problem in counts]
+    band = simultaneous_band(n, c, [point.k for point in points], level)
     return Curve(
-        k=tuple(each.k for each in points),
-        value=tuple(each.value or 0.0 for each in points),
+        k=tuple(point.k for point in points),
+        value=tuple(point.value or 0.0 for point in points),
         low=tuple(band.simultaneous.low.tolist()),
         high=tuple(band.simultaneous.high.tolist()),
-        level=asked.level,
+        level=level,
         method="sup-t",
         draws=band.draws,
         seed=band.seed,
