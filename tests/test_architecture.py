@@ -30,9 +30,6 @@ LONG_FUNCTIONS: dict[str, str] = {
     "api.py:judge": "a public signature with its manual",
     "api.py:generate": "a public signature with its manual",
     "api.py:evaluate": "a public signature with its manual",
-    "cli/autopsy.py:autopsy": "to be split",
-    "cli/judge.py:judge": "to be split",
-    "cli/run.py:run": "to be split",
     "judging/run.py:conclude": "to be split",
 }
 """``file:function`` of each function that may be longer, with the reason."""

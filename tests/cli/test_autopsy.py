@@ -190,22 +190,22 @@ def test_what_cannot_be(shell, words, code, said):
 
 
 def test_the_samples_have_gone(shell):
-    """A run whose samples are no longer there has no texts to take apart."""
+    """A run whose samples are gone has no texts to take apart."""
     shell.write("s.jsonl", rows(BODY))
     shell("judge", "s.jsonl", "--subset")
     (shell.folder / "s.jsonl").unlink()
     done = shell("autopsy", "s.jsonl.passcurve")
     assert (2, 1) == (done.code, done.err.count("\n"))
-    assert "are no longer there: an autopsy needs their texts" in done.err
+    assert "are gone: an autopsy needs their texts" in done.err
 
 
 def test_lines_that_are_no_rows(shell):
-    """Lines that are no rows are counted and make the exit code 2, after the table."""
+    """Lines that are not rows are counted and make the exit code 2, after the table."""
     path = shell.write("s.jsonl", rows(BODY))
     path.write_text(path.read_text() + "nonsense\n")
     done = shell("autopsy", "s.jsonl", "--subset", "--policies", "raw,auto", "--json")
     assert (2, 1, 1) == (done.code, done.record["malformed"], done.record["samples"])
-    assert "1 lines are no rows" in done.err
+    assert "1 lines are not rows" in done.err
 
 
 def test_problems_without_samples(shell):

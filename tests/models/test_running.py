@@ -116,7 +116,7 @@ def test_copies_at_temperature_0(shell, server, answers, words):
     """Samples that are one text are told as n of 1 in effect, and a k above 1 has no value."""
     server.text = lambda body, choice: answers[body["prompt"]]["canonical_solution"]
     done = shell(*[each for each in words("--temperature", 0, "--k", "1,2", n=2) if each != "--json"])
-    assert "at temperature 0 all samples of a problem are one and the same, so -n 1 says as much" in done.err
+    assert "at temperature 0 all samples of a problem are the same, so -n 1 says as much" in done.err
     assert "copies: all samples of 8 of 8 problems are one text, as they should be" in done.out
     assert re.search(r"pass@1 +1\.0000 ", done.out)
     assert re.search(r"pass@2 +- .* n is 1 in effect", done.out)
@@ -421,10 +421,10 @@ def test_a_file_of_options_that_is_none(typed, tmp_path, text, said):
     ("more", "said"),
     [
         (("--model", "opena:x"), "did you mean 'openai'"),
-        (("--model", "recorded:r.jsonl", "--temperature", "0.5"), "draws by no temperature"),
-        (("--model", "mutant:", "--top-p", "0.5"), "draws by no top-p"),
+        (("--model", "recorded:r.jsonl", "--temperature", "0.5"), "has no temperature or top-p"),
+        (("--model", "mutant:", "--top-p", "0.5"), "has no top-p"),
         (("--model", "mutant:", "--temperature", "hot"), "'hot' is no temperature"),
-        (("--model", "mutant:", "--rpm", "5", "--tpm", "9"), "asks no server; leave --rpm and --tpm out"),
+        (("--model", "mutant:", "--rpm", "5", "--tpm", "9"), "calls no server; leave --rpm and --tpm out"),
         (("--model", "openai:x", "--temperature", "hot"), "'hot' is no temperature"),
         (("--model", "openai:x", "--temperature", "0.1,0.2", "--run", "r"), "give a run each"),
         (("--model", "openai:x", "--extra-body", "[1]"), "is no JSON object"),
@@ -432,7 +432,7 @@ def test_a_file_of_options_that_is_none(typed, tmp_path, text, said):
         (("--model", "hf:x", "--model-option", "devic=cpu"), "hf: has no 'devic'; did you mean 'device'"),
         (("--model", "hf:x", "--model-option", "device"), "sets nothing; write it like --model-option NAME=VALUE"),
         (("--model", "openai:x", "--prompt", "bas"), "did you mean 'base'"),
-        (("--model", "openai:x", "--endpoint", "text"), "neither auto, completions nor chat"),
+        (("--model", "openai:x", "--endpoint", "text"), "is none of auto, completions, chat"),
         (
             (
                 "--model",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Optional
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import msgspec
 import typer
@@ -12,8 +13,12 @@ from passcurve import config
 from passcurve.bench import resolve
 from passcurve.bench.fetch import fetch as fetch_file
 from passcurve.cli.command import Commands
-from passcurve.cli.output import handle_errors, write, write_json
+from passcurve.cli.options import AsJson
+from passcurve.cli.output import write, write_json
 from passcurve.types import DEFAULT_TIMEOUT_S, Limits
+
+if TYPE_CHECKING:
+    from passcurve.analysis.bench_check import Checked
 
 app = Commands(
     help="List, fetch and check benchmarks.",
@@ -24,70 +29,74 @@ app = Commands(
 
 
 @app.command("list")
-def list_all(as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
+def list_all(as_json: AsJson = False) -> None:
     """List the benchmarks known by name, and where each would be read from."""
-    with handle_errors(as_json):
-        known = resolve.describe(config.cache_dir())
-        if as_json:
-            write_json({"benchmarks": [msgspec.to_builtins(each) for each in known]})
-            return
-        for each in known:
-            write(f"{each.name:<12} {each.problems:>5} problems  {each.licence:<12} {each.where}")
-            write(f"{'':<12} {each.title}; {each.how}")
+    benchmarks = resolve.describe(config.cache_dir())
+    if as_json:
+        write_json({"benchmarks": msgspec.to_builtins(benchmarks)})
+        return
+    for benchmark in benchmarks:
+        write(f"{benchmark.name:<12} {benchmark.problems:>5} problems  {benchmark.licence:<12} {benchmark.where}")
+        write(f"{'':<12} {benchmark.title}; {benchmark.how}")
 
 
 @app.command()
 def fetch(
-    name: str = typer.Argument(..., help="A name from `passcurve bench list`."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    name: Annotated[str, typer.Argument(help="A name from `passcurve bench list`.")],
+    as_json: AsJson = False,
 ) -> None:
     """Fetch a benchmark from its public address into the cache; its checksum must be right."""
-    with handle_errors(as_json):
-        path = fetch_file(name, config.cache_dir())
-        if as_json:
-            write_json({"name": name, "path": str(path)})
-        else:
-            write(f"{name}: {path}")
+    path = fetch_file(name, config.cache_dir())
+    if as_json:
+        write_json({"name": name, "path": str(path)})
+    else:
+        write(f"{name}: {path}")
 
 
 @app.command()
 def check(
-    name: str = typer.Argument(..., help="A known name or a file of problems."),
-    timeout: float = typer.Option(DEFAULT_TIMEOUT_S, min=0.01, help="Seconds of own time for each reference solution."),
-    workers: Optional[int] = typer.Option(None, min=1, help="Reference solutions judged at once."),
-    python: Optional[str] = typer.Option(None, help="Interpreter of the samples."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    name: Annotated[str, typer.Argument(help="A known name or a file of problems.")],
+    timeout: Annotated[
+        float, typer.Option(min=0.01, help="Seconds of own time for each reference solution.")
+    ] = DEFAULT_TIMEOUT_S,
+    workers: Annotated[Optional[int], typer.Option(min=1, help="Reference solutions judged at once.")] = None,
+    python: Annotated[Optional[str], typer.Option(help="Interpreter of the samples.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Run every reference solution: in which mode each problem is judged, and what is wrong with the benchmark."""
-    with handle_errors(as_json):
-        workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, None)
-        found = resolve.load(name, config.cache_dir())
-        from passcurve.analysis import bench_check
-        from passcurve.report.terminal import printable
+    workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, None)
+    benchmark = resolve.load(name, config.cache_dir())
+    from passcurve.analysis import bench_check
 
-        limits = Limits(timeout_s=timeout, memory_bytes=memory_bytes)
-        checked = bench_check.check(found, limits, workers_admitted, python=python)
-        faulty = sum(each.faulty for each in checked)
-        modes = Counter(each.mode for each in checked if not each.faulty)
-        if as_json:
-            write_json(
-                {
-                    "benchmark": found.name,
-                    "digest": found.digest,
-                    "problems": len(checked),
-                    "faulty": faulty,
-                    "modes": dict(modes),
-                    "checked": [msgspec.to_builtins(each) for each in checked],
-                }
-            )
-        else:
-            for each in checked:
-                if each.note:
-                    mark = "FAULT" if each.faulty else each.mode
-                    write(printable(f"{each.problem_id}: {mark}: {each.note}".replace("\n", " ")))
-            slowest = max(checked, key=lambda each: each.own_s)
-            kinds = ", ".join(f"{count} in {mode} mode" for mode, count in sorted(modes.items())) or "none judged"
-            write(f"{found.name}: {len(checked)} problems, {kinds}, {faulty} faulty")
-            write(f"  slowest reference solution: {slowest.own_s:.3f} s of {timeout:g} s ({slowest.problem_id})")
-            write(f"  digest: {found.digest}")
-        raise typer.Exit(2 if faulty else 0)
+    limits = Limits(timeout_s=timeout, memory_bytes=memory_bytes)
+    checked = bench_check.check(benchmark, limits, workers_admitted, python=python)
+    faulty = sum(problem.faulty for problem in checked)
+    modes = Counter(problem.mode for problem in checked if not problem.faulty)
+    if as_json:
+        write_json(
+            {
+                "benchmark": benchmark.name,
+                "digest": benchmark.digest,
+                "problems": len(checked),
+                "faulty": faulty,
+                "modes": dict(modes),
+                "checked": msgspec.to_builtins(checked),
+            }
+        )
+    else:
+        _write_notes(checked)
+        slowest = max(checked, key=lambda problem: problem.own_s)
+        kinds = ", ".join(f"{count} in {mode} mode" for mode, count in sorted(modes.items())) or "none judged"
+        write(f"{benchmark.name}: {len(checked)} problems, {kinds}, {faulty} faulty")
+        write(f"  slowest reference solution: {slowest.own_s:.3f} s of {timeout:g} s ({slowest.problem_id})")
+        write(f"  digest: {benchmark.digest}")
+    raise typer.Exit(2 if faulty else 0)
+
+
+def _write_notes(checked: Sequence[Checked]) -> None:
+    from passcurve.report.terminal import printable
+
+    for problem in checked:
+        if problem.note:
+            mark = "FAULT" if problem.faulty else problem.mode
+            write(printable(f"{problem.problem_id}: {mark}: {problem.note}".replace("\n", " ")))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import platform
-from typing import Any, Optional
+from typing import Any
 
 import msgspec
 import typer
 
 from passcurve import __version__, config
-from passcurve.cli.output import handle_errors, write, write_json
+from passcurve.cli.options import AsJson, Interpreter
+from passcurve.cli.output import write, write_json
 from passcurve.errors import IsolationError
 from passcurve.types import Limits
 
@@ -29,50 +30,47 @@ _REMEDIES = {
 
 
 def doctor(
-    python: Optional[str] = typer.Option(
-        None, help="Interpreter of the samples; default: the one that runs passcurve."
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    python: Interpreter = None,
+    as_json: AsJson = False,
 ) -> None:
     """Say which isolation this machine can give, found by building it, and what to do where a layer is missing."""
-    with handle_errors(as_json):
-        from passcurve.sandbox import probe, toolchain
+    from passcurve.sandbox import probe, toolchain
 
-        limits = Limits()
-        tools = toolchain.find(python, (), toolchain.OPTIONAL)
-        workers, memory_bytes, note = config.fit_to_machine(None, None)
-        record: dict[str, Any] = {
-            "passcurve": __version__,
-            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-            "python": {
-                "runs_passcurve": platform.python_version(),
-                "runs_samples": f"{tools.version} {tools.executable}",
-            },
-            "packages": list(tools.packages),
-            "workers": workers,
-            "memory_bytes": memory_bytes,
-            "cache": str(config.cache_dir()),
-        }
-        layers = probe.survey(tools, limits)
-        try:
-            found = probe.find("auto", tools, limits)
-            record["isolation"] = found.jail.isolation
-            record["jail"] = msgspec.to_builtins(found.jail)
-            record["own_clock"] = found.own_clock
-            record["weaknesses"] = list(probe.weaknesses(found.jail))
-            failure = None
-        except IsolationError as error:
-            record["isolation"] = "none"
-            failure = str(error)
-        record["layers"] = {name: reason or "works" for name, reason in layers.items()}
-        if as_json:
-            write_json(record)
-        else:
-            _print(record, layers, failure, note)
-        raise typer.Exit(0 if failure is None else 1)
+    limits = Limits()
+    tools = toolchain.find(python, (), toolchain.OPTIONAL)
+    workers, memory_bytes, note = config.fit_to_machine(None, None)
+    record: dict[str, Any] = {
+        "passcurve": __version__,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": {
+            "runs_passcurve": platform.python_version(),
+            "runs_samples": f"{tools.version} {tools.executable}",
+        },
+        "packages": list(tools.packages),
+        "workers": workers,
+        "memory_bytes": memory_bytes,
+        "cache": str(config.cache_dir()),
+    }
+    layers = probe.survey(tools, limits)
+    try:
+        strongest = probe.find("auto", tools, limits)
+        record["isolation"] = strongest.jail.isolation
+        record["jail"] = msgspec.to_builtins(strongest.jail)
+        record["own_clock"] = strongest.own_clock
+        record["weaknesses"] = list(probe.weaknesses(strongest.jail))
+        failure = None
+    except IsolationError as error:
+        record["isolation"] = "none"
+        failure = str(error)
+    record["layers"] = {name: reason or "works" for name, reason in layers.items()}
+    if as_json:
+        write_json(record)
+    else:
+        _write_report(record, layers, failure, note)
+    raise typer.Exit(0 if failure is None else 1)
 
 
-def _print(record: dict[str, Any], layers: dict[str, str], failure: str | None, note: str) -> None:
+def _write_report(record: dict[str, Any], layers: dict[str, str], failure: str | None, note: str) -> None:
     write(f"passcurve {record['passcurve']} on {record['system']}")
     write(f"  samples run under Python {record['python']['runs_samples']}")
     write(f"  they may import: the standard library{''.join(', ' + package for package in record['packages'])}")
@@ -88,7 +86,7 @@ def _print(record: dict[str, Any], layers: dict[str, str], failure: str | None, 
         )
         write(f"isolation: {record['isolation']}; limits count {clock}")
         if not record["jail"]["watched"]:
-            write("  what a sample tries and is refused cannot be handle_errors here; it is refused all the same")
+            write("  refused attempts of samples cannot be reported here; they are refused all the same")
         for weakness in record["weaknesses"]:
             write(f"  weaker than full: {weakness}")
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from passcurve import __version__
@@ -29,7 +31,7 @@ app.add_typer(bench.app, name="bench")
 app.command("doctor")(doctor.doctor)
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         write(f"passcurve {__version__}")
         raise typer.Exit
@@ -37,8 +39,8 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the version and leave."
-    ),
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
 ) -> None:
     """Judge model-written programs without harm or forgery, and estimate pass@k without bias."""

@@ -1,16 +1,15 @@
-"""What ``judge`` and ``run`` have in common: their choices, and how they say what was found."""
+"""Options that several commands take: each is declared once, with its help, its bounds and its choices."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Optional
 
 import msgspec
+import typer
 
-from passcurve.cli.output import terminal_width, warn
-from passcurve.errors import UsageError
+from passcurve.types import DEFAULT_TIMEOUT_S
 
 
 class VerdictMode(StrEnum):
@@ -22,7 +21,7 @@ class VerdictMode(StrEnum):
 
 
 class Reuse(StrEnum):
-    """What becomes of a process after a sample."""
+    """What happens to a process after a sample."""
 
     auto = "auto"
     rewind = "rewind"
@@ -30,7 +29,7 @@ class Reuse(StrEnum):
 
 
 class Isolation(StrEnum):
-    """How strong the walls must be."""
+    """How strong the isolation must be."""
 
     auto = "auto"
     full = "full"
@@ -45,113 +44,63 @@ class Clock(StrEnum):
     wall = "wall"
 
 
-class Gate(msgspec.Struct, frozen=True):
-    """One ``--fail-under``: pass@k must be at least this."""
+class Theme(StrEnum):
+    """Background of a picture."""
 
-    k: int
-    least: float
-
-
-def parse_gate(text: str) -> Gate:
-    """Return what ``--fail-under pass@1=0.5`` asks for.  Raises UsageError for what is no gate."""
-    match = re.fullmatch(r"pass@([1-9][0-9]*)=(0?\.[0-9]+|0|1(?:\.0*)?)", text.strip())
-    if match is None:
-        raise UsageError(f"--fail-under {text!r} is no gate; write it like pass@1=0.5")
-    return Gate(int(match[1]), float(match[2]))
+    light = "light"
+    dark = "dark"
 
 
-def exit_code(result: Any, gates: Sequence[Gate]) -> int:
-    """Return the exit code of a command that has this result, and say which gates were not met."""
-    unmet = [gate for gate in gates if not _met(gate, result)]
-    for gate in unmet:
-        warn(f"pass@{gate.k} is not {gate.least:g} or more")
-    return result.exit_code or (3 if unmet else 0)
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+BenchmarkName = Annotated[
+    Optional[str], typer.Option(help="A known name or a file of problems; default: by the task ids.")
+]
+Interpreter = Annotated[
+    Optional[str], typer.Option(help="Interpreter of the samples; default: the one that runs passcurve.")
+]
+Level = Annotated[float, typer.Option(help="Level of the intervals.", min=0.5, max=0.9999)]
+Metrics = Annotated[str, typer.Option(help="What to report, as in pass@k,pass^k,g-pass@k:0.5,attempts.")]
+Packages = Annotated[str, typer.Option(help="Installed packages that samples may import, comma-separated.")]
+Plots = Annotated[
+    list[Path], typer.Option("--plot", help="Draw it into a .svg, .png or .pdf file; may be given more than once.")
+]
+PlotTheme = Annotated[Theme, typer.Option(help="Background of the picture.")]
+Problems = Annotated[str, typer.Option(help="Only these problems: ids and wildcards, comma-separated.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")]
+Subset = Annotated[bool, typer.Option(help="Score the problems that have samples, and say so.")]
+Workers = Annotated[Optional[int], typer.Option(min=1, help="Samples judged at once; default: one per core.")]
 
 
-def _met(gate: Gate, result: Any) -> bool:
-    value = next((each.value for each in result.estimates if each.name == f"pass@{gate.k}"), None)
-    return value is not None and value >= gate.least
+class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Which scores are reported, and which are demanded."""
+
+    k: Annotated[Optional[str], typer.Option("--k", help="Values of k, as in 1,10,100 (the default), or all.")] = None
+    metric: Metrics = "pass@k"
+    fail_under: Annotated[
+        list[str], typer.Option("--fail-under", help="Exit with 3 when below, as in pass@1=0.5; repeatable.")
+    ] = []
 
 
-def write_warnings(result: Any, samples: str) -> None:
-    """Say beside the result what a reader must know of it."""
-    from passcurve.report import terminal
+class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How samples are run."""
 
-    for line in terminal.malformed_lines(
-        [(bad.line, bad.reason) for bad in result.malformed], samples, result.malformed_lines
-    ):
-        warn(f"{line}")
-    for line in terminal.note_lines(result.notes):
-        warn(f"{line}")
-    if result.jail.isolation != "full":
-        warn(f"isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
-    if result.jail.no_rewind:
-        warn(f"each sample gets new processes, which is slower: {result.jail.no_rewind}")
-    if not result.jail.fixed_addresses:
-        warn("addresses cannot be fixed here; verdicts of programs that depend on them may vary between runs")
-    if not result.own_clock:
-        warn("a sample's own time cannot be measured here, so its wall time counts; verdicts depend on load")
-    if result.owed:
-        why = "judging them failed; run the command again"
-        if result.generated is not None:
-            why = "they were not generated or not judged; the same command goes on"
-        warn(f"{result.owed} of {result.samples} samples are owed: {why}")
-
-
-def record(result: Any) -> dict[str, Any]:
-    """Return the result as one JSON object."""
-    from passcurve.report import generation, methods, scores
-
-    modes = {name: count for name, count in result.modes.items() if name != "none"}
-    return {
-        **scores.score_record(result.estimates, result.curve),
-        "methods": methods.judged(result.estimates, result.curve, result.counts, result.benchmark, result.header),
-        "benchmark": result.benchmark,
-        "problems": result.problems,
-        "attempted": result.attempted,
-        "samples": result.samples,
-        "owed": result.owed,
-        "malformed": result.malformed_lines,
-        "malformed_lines": [{"line": bad.line, "reason": bad.reason} for bad in result.malformed[:100]],
-        "suspicious": result.suspicious,
-        "suspicions": result.suspicions,
-        "statuses": result.statuses,
-        "isolation": result.jail.isolation,
-        "jail": msgspec.to_builtins(result.jail),
-        "modes": modes,
-        "notes": list(result.notes),
-        "slowest_pass": msgspec.to_builtins(result.slowest),
-        "resumed": result.resumed,
-        **({"generated": generation.generated_record(result.generated)} if result.generated is not None else {}),
-        "signature": result.signature,
-        "run": result.run,
-        "results": result.results,
-    }
-
-
-def lines(result: Any) -> Iterator[str]:
-    """Yield the result as lines of text."""
-    from passcurve.report import generation, methods, scores, terminal
-
-    attempted = (
-        f"{result.attempted} of {result.problems}" if result.attempted < result.problems else str(result.problems)
+    timeout: Annotated[float, typer.Option(min=0.01, help="Seconds of time for each sample.")] = DEFAULT_TIMEOUT_S
+    clock: Annotated[Clock, typer.Option(help="own: the sample's own time; wall: as classic harnesses count.")] = (
+        Clock.own
     )
-    samples = f"{result.samples:,} sample{'s' if result.samples != 1 else ''}"
-    yield f"{result.benchmark}: {samples} of {attempted} problem{'s' if result.problems != 1 else ''}"
-    yield from scores.score_lines(result.estimates, result.curve, terminal_width())
-    yield f"  {terminal.status_line(result.statuses)}"
-    if result.generated is not None:
-        yield from generation.final_lines(result.generated)
-    modes = ", ".join(f"{count:,} {name}" for name, count in result.modes.items() if count and name != "none")
-    yield f"  verdicts: {modes or 'none'}; {terminal.jail_line(result.jail)}"
-    if result.slowest is not None:
-        key = result.slowest.key
-        yield f"  slowest pass: {result.slowest.own_s:.3f} s ({key.problem_id} sample {key.sample_index})"
-    suspects = [(each.key, each.status, each.seen) for each in result.suspects]
-    yield from terminal.suspicion_lines(result.suspicious, suspects)
-    said = methods.judged(result.estimates, result.curve, result.counts, result.benchmark, result.header)
-    if said:
-        yield f"  for a paper: {said}"
-    if result.results is not None:
-        yield f"  results: {result.results}"
-    yield f"  signature: {result.signature}"
+    workers: Workers = None
+    memory: Annotated[Optional[str], typer.Option(help="Memory of each sample, as in 4GiB (the default).")] = None
+    problems: Problems = ""
+    verdict: Annotated[
+        VerdictMode,
+        typer.Option(help="Where tests run: in a process of their own (referee), or beside the sample (shared)."),
+    ] = VerdictMode.auto
+    isolation: Annotated[
+        Isolation, typer.Option(help="Require a level of isolation; none is used only when it is asked for.")
+    ] = Isolation.auto
+    packages: Packages = ""
+    python: Interpreter = None
+    dedup: Annotated[bool, typer.Option("--dedup/--no-dedup", help="Run identical programs of a problem once.")] = True
+    reuse: Annotated[
+        Reuse, typer.Option(help="rewind: processes are put back after each sample; fork: each sample gets new ones.")
+    ] = Reuse.auto

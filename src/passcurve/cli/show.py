@@ -2,116 +2,133 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.output import handle_errors, terminal_width, write, write_json, write_lines
+from passcurve.cli.options import AsJson, Metrics
+from passcurve.cli.output import terminal_width, write, write_json, write_lines
+from passcurve.cli.result import headline
 from passcurve.errors import DataError
 from passcurve.store.locate import find_run_dir
 
+if TYPE_CHECKING:
+    from passcurve.analysis.inspect import InspectedSample
+
 
 def show(
-    run: Path = typer.Argument(
-        ..., help="A run directory, the file of samples that was judged, or (for scores) a file of results."
-    ),
-    problem: Optional[str] = typer.Argument(
-        None, help="The problem's id; its last part will do: 32 for HumanEval/32; default: the scores of all."
-    ),
-    index: Optional[int] = typer.Argument(None, help="Which of its samples, from 0; default: all, in a line each."),
-    k: Optional[str] = typer.Option(None, "--k", help="Of the scores: 1,10,100 (the default) or any list, or all."),
-    metric: str = typer.Option("pass@k", help="What to report, as in pass@k,pass^k,g-pass@k:0.5,attempts."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    run: Annotated[
+        Path,
+        typer.Argument(help="A run directory, the file of samples that was judged, or (for scores) a file of results."),
+    ],
+    problem: Annotated[
+        Optional[str],
+        typer.Argument(
+            help="The problem's id; its last part will do: 32 for HumanEval/32; default: the scores of all."
+        ),
+    ] = None,
+    index: Annotated[
+        Optional[int], typer.Argument(help="Which of its samples, from 0; default: all, in a line each.")
+    ] = None,
+    k: Annotated[
+        Optional[str], typer.Option("--k", help="Of the scores: 1,10,100 (the default) or any list, or all.")
+    ] = None,
+    metric: Metrics = "pass@k",
+    as_json: AsJson = False,
 ) -> None:
     """Show what is stored: scores, or the verdicts on a problem with prompt, program, failing call, exception."""
-    with handle_errors(as_json):
-        if problem is None:
-            raise typer.Exit(_scores(run, k, metric, as_json))
-        from passcurve.analysis import inspect
-        from passcurve.report import terminal
+    if problem is None:
+        raise typer.Exit(_show_scores(run, k, metric, as_json))
+    from passcurve.analysis import inspect
 
-        looks = inspect.inspect_problem(find_run_dir(run), problem, config.cache_dir())
-        if index is not None:
-            chosen = [look for look in looks if look.verdict.key.sample_index == index]
-            if not chosen:
-                name = looks[0].problem.id
-                raise DataError(f"{name!r} has no judged sample {index}; it has {_ranges(looks)}")
-            looks = chosen
-        if as_json:
-            write_json({"verdicts": [_record(look) for look in looks]})
-        elif len(looks) == 1:
-            one = looks[0]
-            write(
-                terminal.verdict_text(
-                    one.problem, one.program, one.verdict, one.header.limits, one.header.jail, one.missing
-                ).rstrip("\n")
-            )
-        else:
-            for look in looks:
-                verdict = look.verdict
-                line = f"{verdict.key.problem_id} {verdict.key.sample_index:>3}  {verdict.status:<8} {verdict.message}"
-                write(terminal.printable(line.replace("\n", " ").rstrip()))
+    samples = inspect.inspect_problem(find_run_dir(run), problem, config.cache_dir())
+    if index is not None:
+        samples = _choose_sample(samples, index)
+    if as_json:
+        write_json({"verdicts": [_verdict_record(sample) for sample in samples]})
+    elif len(samples) == 1:
+        _write_verdict(samples[0])
+    else:
+        _write_verdict_lines(samples)
 
 
-def _scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
-    """Print the scores of stored verdicts and return the exit code."""
+def _choose_sample(samples: Sequence[InspectedSample], index: int) -> list[InspectedSample]:
+    indices = [sample.verdict.key.sample_index for sample in samples]
+    if index not in indices:
+        name = samples[0].problem.id
+        raise DataError(f"{name!r} has no judged sample {index}; it has {indices[0]} to {indices[-1]}")
+    return [sample for sample in samples if sample.verdict.key.sample_index == index]
+
+
+def _write_verdict(sample: InspectedSample) -> None:
+    from passcurve.report.terminal import verdict_text
+
+    header = sample.header
+    text = verdict_text(sample.problem, sample.program, sample.verdict, header.limits, header.jail, sample.missing)
+    write(text.rstrip("\n"))
+
+
+def _write_verdict_lines(samples: Iterable[InspectedSample]) -> None:
+    from passcurve.report.terminal import printable
+
+    for sample in samples:
+        verdict = sample.verdict
+        line = f"{verdict.key.problem_id} {verdict.key.sample_index:>3}  {verdict.status:<8} {verdict.message}"
+        write(printable(line.replace("\n", " ").rstrip()))
+
+
+def _verdict_record(sample: InspectedSample) -> dict[str, object]:
+    program = sample.program
+    return {
+        **msgspec.to_builtins(sample.verdict),
+        "prompt": sample.problem.prompt,
+        "program": program.text if program is not None else None,
+        "steps": list(program.steps) if program is not None else [],
+        "limits": msgspec.to_builtins(sample.header.limits),
+        "isolation": sample.header.jail.isolation,
+    }
+
+
+def _show_scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
+    """Write the scores of stored verdicts and return the exit code."""
     wanted = config.parse_scores(k, metric)
     from passcurve.analysis import score
     from passcurve.report import methods, scores, terminal
     from passcurve.stats.metrics import ScoreRequest, lacks_requested_value
 
-    found = score.score_run(
-        run, ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k), config.cache_dir()
-    )
-    unmet = lacks_requested_value(found.estimates, wanted.metrics, ks_requested=wanted.ks_asked)
-    code = 2 if unmet or not found.finished or found.attempted < found.problems else 0
-    benchmark = found.header.benchmark if found.header is not None else ""
-    said = methods.judged(found.estimates, found.curve, found.counts, benchmark, found.header)
+    request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k)
+    scored = score.score_run(run, request, config.cache_dir())
+    unmet = lacks_requested_value(scored.estimates, wanted.metrics, ks_requested=wanted.ks_asked)
+    code = 2 if unmet or not scored.finished or scored.attempted < scored.problems else 0
+    benchmark = scored.header.benchmark if scored.header is not None else ""
+    paragraph = methods.judged(scored.estimates, scored.curve, scored.counts, benchmark, scored.header)
     if as_json:
         write_json(
             {
-                **scores.score_record(found.estimates, found.curve),
-                "methods": said,
-                "source": found.source,
-                "kind": found.kind,
+                **scores.score_record(scored.estimates, scored.curve),
+                "methods": paragraph,
+                "source": scored.source,
+                "kind": scored.kind,
                 "benchmark": benchmark,
-                "problems": found.problems,
-                "attempted": found.attempted,
-                "samples": found.samples,
-                "finished": found.finished,
-                "notes": list(found.notes),
-                "signature": found.signature,
+                "problems": scored.problems,
+                "attempted": scored.attempted,
+                "samples": scored.samples,
+                "finished": scored.finished,
+                "notes": list(scored.notes),
+                "signature": scored.signature,
             }
         )
         return code
-    of = f"{found.attempted} of {found.problems}" if found.attempted < found.problems else str(found.problems)
     lines = [
-        f"{benchmark or found.source}: {found.samples:,} sample{'s' if found.samples != 1 else ''} "
-        f"of {of} problem{'s' if found.problems != 1 else ''}",
-        *scores.score_lines(found.estimates, found.curve, terminal_width()),
-        *(f"  note: {note}" for note in found.notes),
-        *([f"  for a paper: {said}"] if said else []),
-        *([f"  signature: {found.signature}"] if found.signature else []),
+        headline(benchmark or scored.source, scored.samples, scored.attempted, scored.problems),
+        *scores.score_lines(scored.estimates, scored.curve, terminal_width()),
+        *(f"  note: {note}" for note in scored.notes),
+        *([f"  for a paper: {paragraph}"] if paragraph else []),
+        *([f"  signature: {scored.signature}"] if scored.signature else []),
     ]
     write_lines(terminal.printable(line) for line in lines)
     return code
-
-
-def _ranges(looks: list) -> str:  # type: ignore[type-arg]
-    numbers = [look.verdict.key.sample_index for look in looks]
-    return f"{numbers[0]} to {numbers[-1]}"
-
-
-def _record(look) -> dict[str, object]:  # type: ignore[no-untyped-def]
-    program = look.program
-    return {
-        **msgspec.to_builtins(look.verdict),
-        "prompt": look.problem.prompt,
-        "program": program.text if program is not None else None,
-        "steps": list(program.steps) if program is not None else [],
-        "limits": msgspec.to_builtins(look.header.limits),
-        "isolation": look.header.jail.isolation,
-    }

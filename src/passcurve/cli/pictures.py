@@ -1,0 +1,37 @@
+"""Pictures that ``--plot`` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from passcurve.cli.options import Theme
+from passcurve.cli.output import warn
+from passcurve.errors import StoreError, UsageError, nearest
+
+
+def check_plots(paths: Sequence[Path]) -> None:
+    """Raise UsageError, before any work, for a picture that cannot be drawn."""
+    from passcurve.report import plots
+
+    for path in paths:
+        if path.suffix.lower() not in plots.FORMATS:
+            formats = ", ".join(plots.FORMATS)
+            raise UsageError(f"--plot {str(path)!r} ends in none of {formats}{nearest(path.suffix, plots.FORMATS)}")
+        if not path.absolute().parent.is_dir():
+            raise UsageError(f"--plot {str(path)!r}: there is no folder {str(path.absolute().parent)!r}")
+    if paths and not plots.is_ready():
+        raise UsageError(f"--plot needs matplotlib: {plots.INSTALL}; tables and --json do without it")
+
+
+def draw(picture: Callable[[Any, str], Any], numbers: Any, paths: Sequence[Path], theme: Theme) -> None:
+    """Draw a picture of some numbers into each file."""
+    from passcurve.report import plots
+
+    for path in paths:
+        try:
+            plots.save(picture(numbers, theme.value), path)
+        except OSError as error:
+            raise StoreError(f"--plot {str(path)!r} cannot be written: {error.strerror or error}") from error
+        warn(f"drawn {str(path)!r}")

@@ -1,0 +1,76 @@
+"""From the options that ``judge`` and ``run`` share to a request to the pipeline."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from passcurve import config
+from passcurve.cli.options import JudgingOptions, ScoreOptions
+from passcurve.errors import UsageError
+from passcurve.types import Benchmark, Limits
+
+if TYPE_CHECKING:
+    from passcurve.judging.run import Request
+
+
+class Gate(NamedTuple):
+    """One ``--fail-under``: pass@k must be at least ``minimum``."""
+
+    k: int
+    minimum: float
+
+
+class Setup(NamedTuple):
+    """Options of a command, checked and fitted to the machine."""
+
+    options: JudgingOptions
+    gates: tuple[Gate, ...]
+    scores: config.Scores
+    limits: Limits
+    workers: int
+    note: str
+    """What had to be reduced to fit the machine; empty when nothing had to be."""
+
+    def request(self, *, samples: Path, benchmark: Benchmark, run: Path, results: Path | None, extract: str) -> Request:
+        """Return the request to judge these samples."""
+        from passcurve.judging.run import Request
+
+        return Request(
+            samples=samples,
+            benchmark=benchmark,
+            run=run,
+            results=results,
+            limits=self.limits,
+            workers=self.workers,
+            ks=self.scores.ks,
+            ks_asked=self.scores.ks_asked,
+            every_k=self.scores.every_k,
+            metrics=self.scores.metrics,
+            verdict=self.options.verdict.value,
+            isolation=self.options.isolation.value,
+            packages=config.parse_names(self.options.packages),
+            python=self.options.python,
+            problems=self.options.problems,
+            dedup=self.options.dedup,
+            reuse=self.options.reuse.value,
+            extract=extract,
+        )
+
+
+def check_options(score: ScoreOptions, judging: JudgingOptions) -> Setup:
+    """Return the options, checked and fitted to the machine.  Raises UsageError for what cannot be."""
+    gates = tuple(_parse_gate(text) for text in score.fail_under)
+    scores = config.parse_scores(score.k, score.metric, [gate.k for gate in gates])
+    memory = config.parse_size(judging.memory) if judging.memory else None
+    workers, memory_bytes, note = config.fit_to_machine(judging.workers, memory)
+    limits = Limits(timeout_s=judging.timeout, clock=judging.clock.value, memory_bytes=memory_bytes)
+    return Setup(judging, gates, scores, limits, workers, note)
+
+
+def _parse_gate(text: str) -> Gate:
+    match = re.fullmatch(r"pass@([1-9][0-9]*)=(0?\.[0-9]+|0|1(?:\.0*)?)", text.strip())
+    if match is None:
+        raise UsageError(f"--fail-under {text!r} is not a gate; write it like pass@1=0.5")
+    return Gate(int(match[1]), float(match[2]))

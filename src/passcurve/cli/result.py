@@ -1,0 +1,115 @@
+"""Result of ``judge`` and ``run``: exit code, warnings, text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from passcurve.cli.output import terminal_width, warn
+
+if TYPE_CHECKING:
+    from passcurve.cli.request import Gate
+    from passcurve.judging.run import Result
+
+_LISTED_LINES = 100
+"""Malformed lines in the JSON object."""
+
+
+def exit_code(result: Result, gates: Sequence[Gate]) -> int:
+    """Return the exit code of a command with this result, and warn of each gate that is not met."""
+    unmet = [gate for gate in gates if not _is_met(gate, result)]
+    for gate in unmet:
+        warn(f"pass@{gate.k} is not {gate.minimum:g} or more")
+    return result.exit_code or (3 if unmet else 0)
+
+
+def _is_met(gate: Gate, result: Result) -> bool:
+    estimates = {estimate.name: estimate.value for estimate in result.estimates}
+    value = estimates.get(f"pass@{gate.k}")
+    return value is not None and value >= gate.minimum
+
+
+def write_warnings(result: Result, samples: str) -> None:
+    """Warn of everything that limits what the result means."""
+    from passcurve.report import terminal
+
+    malformed = [(bad.line, bad.reason) for bad in result.malformed]
+    for line in terminal.malformed_lines(malformed, samples, result.malformed_lines):
+        warn(line)
+    for line in terminal.note_lines(result.notes):
+        warn(line)
+    if result.jail.isolation != "full":
+        warn(f"isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
+    if result.jail.no_rewind:
+        warn(f"each sample gets new processes, which is slower: {result.jail.no_rewind}")
+    if not result.jail.fixed_addresses:
+        warn("addresses cannot be fixed here; verdicts of programs that depend on them may vary between runs")
+    if not result.own_clock:
+        warn("a sample's own time cannot be measured here, so its wall time counts; verdicts depend on load")
+    if result.owed:
+        reason = "judging them failed; run the command again"
+        if result.generated is not None:
+            reason = "they were not generated or not judged; run the same command to resume"
+        warn(f"{result.owed} of {result.samples} samples are owed: {reason}")
+
+
+def result_record(result: Result) -> dict[str, Any]:
+    """Return the JSON object of a result."""
+    from passcurve.report import generation, methods, scores
+
+    return {
+        **scores.score_record(result.estimates, result.curve),
+        "methods": methods.judged(result.estimates, result.curve, result.counts, result.benchmark, result.header),
+        "benchmark": result.benchmark,
+        "problems": result.problems,
+        "attempted": result.attempted,
+        "samples": result.samples,
+        "owed": result.owed,
+        "malformed": result.malformed_lines,
+        "malformed_lines": [{"line": bad.line, "reason": bad.reason} for bad in result.malformed[:_LISTED_LINES]],
+        "suspicious": result.suspicious,
+        "suspicions": result.suspicions,
+        "statuses": result.statuses,
+        "isolation": result.jail.isolation,
+        "jail": msgspec.to_builtins(result.jail),
+        "modes": {name: count for name, count in result.modes.items() if name != "none"},
+        "notes": list(result.notes),
+        "slowest_pass": msgspec.to_builtins(result.slowest),
+        "resumed": result.resumed,
+        **({"generated": generation.generated_record(result.generated)} if result.generated is not None else {}),
+        "signature": result.signature,
+        "run": result.run,
+        "results": result.results,
+    }
+
+
+def result_lines(result: Result) -> Iterator[str]:
+    """Yield the lines of text of a result."""
+    from passcurve.report import generation, methods, scores, terminal
+
+    yield headline(result.benchmark, result.samples, result.attempted, result.problems)
+    yield from scores.score_lines(result.estimates, result.curve, terminal_width())
+    yield f"  {terminal.status_line(result.statuses)}"
+    if result.generated is not None:
+        yield from generation.final_lines(result.generated)
+    modes = ", ".join(f"{count:,} {name}" for name, count in result.modes.items() if count and name != "none")
+    yield f"  verdicts: {modes or 'none'}; {terminal.jail_line(result.jail)}"
+    if result.slowest is not None:
+        key = result.slowest.key
+        yield f"  slowest pass: {result.slowest.own_s:.3f} s ({key.problem_id} sample {key.sample_index})"
+    suspects = [(suspect.key, suspect.status, suspect.seen) for suspect in result.suspects]
+    yield from terminal.suspicion_lines(result.suspicious, suspects)
+    paragraph = methods.judged(result.estimates, result.curve, result.counts, result.benchmark, result.header)
+    if paragraph:
+        yield f"  for a paper: {paragraph}"
+    if result.results is not None:
+        yield f"  results: {result.results}"
+    yield f"  signature: {result.signature}"
+
+
+def headline(source: str, samples: int, attempted: int, problems: int) -> str:
+    """Return the first line of scores: how many samples, of how many problems."""
+    part = f"{attempted} of {problems}" if attempted < problems else str(problems)
+    return f"{source}: {samples:,} sample{'s' * (samples != 1)} of {part} problem{'s' * (problems != 1)}"
