@@ -50,10 +50,8 @@ LARGE_CLASSES: dict[str, str] = {
     "models/vllm.py:Vllm": "to be split",
     "sandbox/job.py:Outcome": "to be split",
     "sandbox/lanes.py:Lane": "to be split",
-    "sandbox/rewind.py:Rewinder": "to be split",
     "sandbox/running_job.py:Running": "to be split",
     "sandbox/worker.py:Worker": "to be split",
-    "sandbox/zygote.py:Zygote": "to be split",
     "stats/compare.py:Paired": "a public result: each field is a figure of the comparison",
     "stats/planning.py:Plan": "a public result: each field is a figure of the plan",
     "store/completions.py:CompletionLine": "a line of completions-*.jsonl, whose format is fixed",
@@ -71,8 +69,9 @@ SAMPLES_INTERPRETER = (
     *(
         f"sandbox/{name}.py"
         for name in (
-            "copy_stub exit_status forkserver forkserver_boot interpreter_facts kept kernel memory rewind template "
-            "wall_checks zygote"
+            "confinement copy_stub dirty_pages exit_status forkserver forkserver_boot interpreter_facts "
+            "job_process kept_process kept_slot kernel kernel_state launcher memory rewind snapshot template "
+            "tracing wall_checks zygote"
         ).split()
     ),
 )

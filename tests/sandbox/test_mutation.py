@@ -38,6 +38,7 @@ from passcurve.sandbox.pool import Pool
 SOURCES = Path(passcurve.__file__).parent
 NAMESPACES, RLIMITS = "sandbox/layers/namespaces.py", "sandbox/layers/rlimits.py"
 ZYGOTE, MOUNTS = "sandbox/zygote.py", "sandbox/layers/mounts.py"
+CONFINEMENT, KERNEL = "sandbox/confinement.py", "sandbox/kernel.py"
 WATCH, LANDLOCK = "sandbox/layers/watch.py", "sandbox/layers/landlock.py"
 
 Edit = tuple[str, str, str]
@@ -73,13 +74,15 @@ LAYERS: dict[str, list[Edit]] = {
     "noexec scratch": [(MOUNTS, "MS_NODEV | MS_NOEXEC | MS_NOATIME", "MS_NODEV | MS_NOATIME")],
     "landlock": [(LANDLOCK, "_RESTRICT_SELF, rules, 0)", "_RESTRICT_SELF, rules, 0) if False else None")],
     "broad": [(WATCH, "if _can_answer():", "if False:"), (WATCH, "seccomp.install_broad()", "pass")],
-    "narrow": [(ZYGOTE, "else (self._narrow, pid)", "else (None, pid)")],
+    "narrow": [(CONFINEMENT, "else (self._narrow, pid)", "else (None, pid)")],
     "watcher": [(WATCH, "by_zygote = pid ==", "by_zygote = True or pid ==")],
-    "capabilities": [(ZYGOTE, "kernel.drop_capabilities()", "pass")],
-    "no new privileges": [(ZYGOTE, "kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)", "pass")],
+    "capabilities": [(CONFINEMENT, "kernel.drop_capabilities()", "pass")],
+    "no new privileges": [(CONFINEMENT, "kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)", "pass")],
     # A change of identity makes a process undumpable as well.
-    "not dumpable": [(ZYGOTE, "kernel.prctl(kernel.PR_SET_DUMPABLE, 0)", "kernel.prctl(kernel.PR_SET_DUMPABLE, 1)")],
-    "death with the parent": [(ZYGOTE, "kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)", "pass")],
+    "not dumpable": [
+        (CONFINEMENT, "kernel.prctl(kernel.PR_SET_DUMPABLE, 0)", "kernel.prctl(kernel.PR_SET_DUMPABLE, 1)")
+    ],
+    "death with the parent": [(KERNEL, "prctl(PR_SET_PDEATHSIG, signal.SIGKILL)", "pass")],
     "address space": unlimited("AS", "memory_bytes"),
     "core": unlimited("CORE", "0"),
     "descriptors": unlimited("NOFILE", "OPEN_FILES"),
@@ -327,7 +330,7 @@ def weaken(folder: Path, layers: tuple[str, ...]) -> Path:
     shutil.copytree(SOURCES, folder / "passcurve", ignore=shutil.ignore_patterns("__pycache__", "starter"))
     # What finds the walls broken is taken away as well: it would not go on.
     for name, old, new in [
-        (ZYGOTE, "broken = self._self_test()", "broken = []"),
+        (ZYGOTE, "broken = launcher.test_walls(config)", "broken = []"),
         *(e for x in layers for e in LAYERS[x]),
     ]:
         path = folder / "passcurve" / name

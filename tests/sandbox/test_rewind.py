@@ -345,6 +345,7 @@ def test_a_thousand_jobs_are_verified():
 
 SOURCES = Path(passcurve.__file__).parent
 REWIND, STRICT = "sandbox/rewind.py", "sandbox/layers/seccomp_strict.py"
+TRACING, KERNEL_STATE = "sandbox/tracing.py", "sandbox/kernel_state.py"
 
 Edit = tuple[str, str, str]
 
@@ -354,12 +355,12 @@ def allowing(name: str) -> Edit:
     return STRICT, "    read write futex", f"    {name} read write futex"
 
 
-SIGNALS, FILES = (REWIND, "fields[28:32], ", ""), (REWIND, ", os.fstat(self._folder).st_size)", ")")
+SIGNALS, FILES = (KERNEL_STATE, "fields[28:32], ", ""), (KERNEL_STATE, ", os.fstat(self._descriptors).st_size)", ")")
 """What is looked at besides: a wall behind the filter."""
 
 MUTANTS: dict[str, tuple[list[Edit], tuple[str, str]]] = {
-    "copying": ([(REWIND, "self._stub.copy(rare)", "self._stub.copy([])")], MEMORY["modules"]),
-    "registers": ([(REWIND, "        self._extended.set(self._pid)\n", "")], MEMORY["the rounding mode"]),
+    "copying": ([(REWIND, "self._stub.copy(dirty)", "self._stub.copy([])")], MEMORY["modules"]),
+    "registers": ([(TRACING, "        self._extended.set(self._pid)\n", "")], MEMORY["the rounding mode"]),
     "the filter: signals": ([allowing("rt_sigprocmask"), SIGNALS], KERNEL["a blocked signal"]),
     "the filter: umask": ([allowing("umask")], KERNEL["the mask of new files"]),
     "the filter: chdir": ([allowing("chdir")], KERNEL["the working folder"]),

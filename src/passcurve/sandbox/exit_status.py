@@ -1,49 +1,68 @@
-"""How a child ended, as a zygote tells it: packed, because this is said once for every sample."""
+"""The end of a child as a zygote reports it: packed, because there is one for every sample."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 _FORM = struct.Struct("<cqqqqqqqdq???")
 _MARK = b"x"
-"""No value on the wire begins so."""
+"""No value on the wire begins with it."""
 
 
-def pack(
-    status: int,
-    tag: int,
-    since: int,
-    at: int,
-    clock: tuple[int, int] | None,
-    cpu_s: float,
-    memory_bytes: int,
-    overfull: bool,
-    refused: Sequence[int],
-    *,
-    kept: bool = False,
-    clean: bool = False,
-) -> bytes:
-    """Return the facts as bytes: wait status, tag of the order, start and end (ns, monotonic), clocks (ns), ...
+class ProcessExit(NamedTuple):
+    """The facts of one end.  Times are in ns of the monotonic clock."""
 
-    ``refused``: numbers of the telling system calls that it tried.  ``kept``: of the process that is kept.
-    ``clean``: that one was put back, or has made room for another, as it was ordered.
-    """
-    cpu_ns, longest_ns = clock or (-1, -1)
+    tag: int
+    """Number of the job; 0 for a process that had none."""
+    at: int
+    status: int = 0
+    """Wait status."""
+    since: int = 0
+    clock: tuple[int, int] | None = None
+    """CPU time of all threads, and the longest CPU + waiting of one thread, in ns."""
+    cpu_s: float = 0.0
+    memory_bytes: int = 0
+    overfull: bool = False
+    """Whether its scratch held more than it may."""
+    refused: Sequence[int] = ()
+    """Numbers of the suspicious system calls that it tried."""
+    kept: bool = False
+    """Whether this is the process that is kept."""
+    clean: bool = False
+    """Whether that one was rewound, or has made room for another, as requested."""
+
+
+def pack(end: ProcessExit) -> bytes:
+    """Return the facts as bytes."""
+    cpu_ns, longest_ns = end.clock or (-1, -1)
+    refused = end.refused
     data = _FORM.pack(
-        _MARK, status, tag, since, at, cpu_ns, longest_ns, len(refused), cpu_s, memory_bytes, overfull, kept, clean
+        _MARK,
+        end.status,
+        end.tag,
+        end.since,
+        end.at,
+        cpu_ns,
+        longest_ns,
+        len(refused),
+        end.cpu_s,
+        end.memory_bytes,
+        end.overfull,
+        end.kept,
+        end.clean,
     )
     return data + struct.pack("<%dI" % len(refused), *refused) if refused else data
 
 
 def is_packed(data: bytes) -> bool:
-    """Say whether a frame tells of an exit."""
+    """Tell whether a frame reports an end."""
     return data[:1] == _MARK
 
 
 def unpack(data: bytes) -> dict[str, Any]:
-    """Return the facts by name.  Raises struct.error for what was not packed here."""
+    """Return the facts by name.  Raises struct.error for bytes that ``pack`` did not make."""
     _, status, tag, since, at, cpu_ns, longest_ns, count, cpu_s, memory_bytes, overfull, kept, clean = (
         _FORM.unpack_from(data)
     )

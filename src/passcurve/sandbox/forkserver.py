@@ -36,9 +36,7 @@ def serve(line: socket.socket, config: dict[str, Any]) -> NoReturn:
         roles = load(config["preimport"], config["roles"])
         forget_ours(config["root"])
         if sys.platform.startswith("linux"):
-            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != config["supervisor"]:
-                os._exit(1)
+            kernel.die_with_parent(config["supervisor"])
             memory.prepare()
         gc.collect()
         gc.freeze()

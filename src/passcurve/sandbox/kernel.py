@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import signal
 from typing import Any
 
 CLONE_NEWNS = 0x00020000
@@ -67,6 +68,13 @@ def prctl(option: int, second: int = 0, third: int = 0) -> int:
     none = ctypes.c_ulong(0)
     result = _libc.prctl(option, ctypes.c_ulong(second), ctypes.c_ulong(third), none, none)
     return check(result, "prctl(%d)" % option)
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent ends; end it now if ``parent`` has ended already."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def unshare(flags: int) -> None:

@@ -13,6 +13,7 @@ import os
 import resource
 import struct
 import sys
+from typing import NamedTuple
 
 from passcurve.sandbox import kernel
 
@@ -31,14 +32,29 @@ _UFFDIO_API, _UFFDIO_REGISTER, _UFFDIO_UNREGISTER = 0xC018AA3F, 0xC020AA00, 0x80
 _API, _WP_ASYNC, _WP_UNPOPULATED, _MODE_WP = 0xAA, 1 << 15, 1 << 13, 2
 _USER_MODE_ONLY = 1
 _USERFAULTFD = {"x86_64": 323, "aarch64": 282}
-_BELOW = 256 << 10
-"""How far above its limit the stack is left."""
+_STACK_MARGIN = 256 << 10
+"""Distance of the grown stack from its limit."""
 
 _BLOCK_STEP, _LARGEST_BLOCK, _POOL_HEAD, _MOST_BLOCKS = 16, 512, 48, 20_000
 _POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
 """Of CPython's allocator: sizes of blocks, and of the pools that hold blocks of one size."""
 
 _held: list[object] = []
+"""Blocks that are never given back."""
+
+Run = tuple[int, int, int]
+"""A run of pages: its address, its offset in the snapshot, its size in bytes."""
+
+PRESENT = 0xC0
+"""Bits in the last byte of an entry of ``pagemap``: the page is in memory or swapped out."""
+
+
+class Area(NamedTuple):
+    """A writable area of a process's memory."""
+
+    start: int
+    end: int
+    name: str
 
 
 def prepare() -> None:
@@ -67,15 +83,13 @@ def _grow_stack() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     size = STACK_BYTES if soft == resource.RLIM_INFINITY else min(soft, STACK_BYTES)
     fd = os.open("/proc/self/maps", os.O_RDONLY)
-    stack = [area for area in areas(fd) if area[2] == "[stack]"]
+    end = next((area.end for area in areas(fd) if area.name == "[stack]"), 0)
     os.close(fd)
-    if stack:
-        _, end, _ = stack[0]
-        ctypes.memset(end - size + _BELOW, 0, 1)
+    if end:
+        ctypes.memset(end - size + _STACK_MARGIN, 0, 1)
         small = 1 << 20
-        resource.setrlimit(
-            resource.RLIMIT_STACK, (small, small if hard == resource.RLIM_INFINITY else min(small, hard))
-        )
+        hard = small if hard == resource.RLIM_INFINITY else min(small, hard)
+        resource.setrlimit(resource.RLIMIT_STACK, (small, hard))
 
 
 def settle() -> None:
@@ -98,23 +112,23 @@ def settle() -> None:
             last = id(block)
 
 
-def areas(maps: int) -> list[tuple[int, int, str]]:
-    """Return (start, end, name) of each writable area; ``maps`` is the descriptor of a process's ``maps`` in /proc.
+def areas(maps: int) -> list[Area]:
+    """Return the writable areas of a process; ``maps`` is the descriptor of its ``maps`` in /proc.
 
-    Raises OSError for one that is shared.
+    Raises OSError for an area that is shared.
     """
     text = b""
     while part := os.pread(maps, 1 << 16, len(text)):
         text += part
-    found = []
+    writable = []
     for line in text.decode("utf-8", "surrogateescape").splitlines():
         fields = line.split(None, 5)
         if fields[1][1] == "w":
             if fields[1][3] != "p":
                 raise OSError("memory that is shared: %s" % line)
             start, _, end = fields[0].partition("-")
-            found.append((int(start, 16), int(end, 16), fields[5] if len(fields) > 5 else ""))
-    return found
+            writable.append(Area(int(start, 16), int(end, 16), fields[5] if len(fields) > 5 else ""))
+    return writable
 
 
 def track() -> int:

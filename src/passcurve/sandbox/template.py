@@ -1,10 +1,10 @@
-"""The template: a process that stands still between two forks, so that all children begin in one and the same state.
+"""The template: a process that stands still between two forks, so that all children start in the same state.
 
-The zygote works all the while, and what it has done shows in its memory: at which addresses the next objects come to
-lie, and with them the hash of NaN and the order of a set.  So it forks this process once, before it has served anybody,
-and has it fork all others.  They are children of the zygote all the same.
+The zygote works all the time, and its work shows in its memory: in the addresses of the next objects, and with them in
+the hash of NaN and the order of a set.  So it forks this process once, before it has served anybody, and this process
+forks all others.  They are children of the zygote all the same.
 
-The child reads what it is to be from a line of its own, puts up its walls, and runs its role.
+The child reads its spec from a line of its own, puts up its walls, and runs its role.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import marshal
 import os
 import resource
 import select
-import signal
 import socket
 import time
 from collections.abc import Callable
@@ -24,109 +23,115 @@ from passcurve.harness import framing
 from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox import kernel, memory
 
-ORDER_BYTES = 1 << 16
+SPEC_BYTES = 1 << 16
+"""Largest spec of a child."""
+
 FIRST = 3
-"""The first descriptor of a role; those below it lead nowhere."""
+"""First descriptor of a role; the standard streams below it lead to /dev/null."""
 
 DEEP_WORDS = (1 << 16) + 1000
-"""A little over half of a block of 1 MiB: the rest is for more than 1,000 frames."""
+"""Stack of one frame, in words: a little over half of a block of 1 MiB leaves room for more than 1,000 frames."""
 
 REHEARSALS = 40
+"""Rounds of the loop after which its memory no longer changes."""
 
-PATIENCE_MS = 20
-"""How often a child that does not answer is looked at: it may have died."""
+DEATH_POLL_MS = 20
+"""Time between two looks at a child that does not answer: it may have died."""
 
-MOMENT_S = 0.0005
-"""How often it is looked whether a child has read what was meant for it: nobody is told when a line has been read."""
+READ_POLL_S = 0.0005
+"""Time between two looks whether a child has read its spec: no event tells that a line was read."""
 
 GO = b"g"
+"""Message that lets a child go on."""
 
 _HIGH = 32
-"""Above all that a child inherits."""
+"""Descriptors from here on are above all that a child inherits."""
 
 Role = Callable[[list[int]], None]
-Walls = Callable[[dict[str, Any], int], None]
+Spec = dict[str, Any]
+"""What a child is to be: role, scratch, kept, lowest (first descriptor that it may close), ruled (has rules)."""
+
+Enter = Callable[[Spec, int], None]
+"""Puts up the walls of a child: its spec, and the descriptor of its Landlock rules or -1."""
 
 
 class Template:
     """The zygote's side: forks children, one at a time."""
 
-    def __init__(self, roles: dict[str, Role], walls: Walls, forget: Callable[[], None], *, track: bool) -> None:
-        """``forget`` lets go, in the template, of what no child may have; ``track``: children may be traced."""
+    def __init__(self, roles: dict[str, Role], enter: Enter, close_private: Callable[[], None], *, track: bool) -> None:
+        """``close_private`` closes, in the template, what no child may have; ``track``: children may be traced."""
         self._commands, commands = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.setup, setup = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._line, line = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._track = track
         zygote = os.getpid()
         if os.fork() == 0:
             try:
-                kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-                if os.getppid() != zygote:
-                    os._exit(1)
-                forget()
-                _close_all_but(commands.fileno(), setup.fileno())
+                kernel.die_with_parent(zygote)
+                close_private()
+                _close_all_but(commands.fileno(), line.fileno())
                 os.chdir("/")
                 memory.settle()
-                _rehearse(setup, roles, walls)
+                _rehearse(line, roles, enter)
                 kernel.prepare_clone()
-                _with_deep_stack(_serve)(commands.fileno(), setup, roles, walls)
+                _with_deep_stack(_serve)(commands.fileno(), line, roles, enter)
             except BaseException:
                 os._exit(1)
         commands.close()
-        self._theirs = setup
-        """Where the children read, one after another."""
-        self._last = 0
+        self._child_line = line
+        """The other end of the line, from which the children read one after another."""
+        self._last_pid = 0
         self._unread = select.poll()
-        self._unread.register(setup.fileno(), select.POLLIN)
-        self._poll = select.poll()
-        self._poll.register(self.setup.fileno(), select.POLLIN)
+        self._unread.register(line.fileno(), select.POLLIN)
+        self._answers = select.poll()
+        self._answers.register(self._line.fileno(), select.POLLIN)
 
     def fork(self) -> int:
-        """Return the pid of a new child, which waits for its order on ``setup``.  Raises OSError when there is none."""
+        """Return the pid of a new child, which waits for its spec.  Raises OSError when there is none."""
         self._await_last()
         os.write(self._commands.fileno(), b"f")
         pid = int.from_bytes(os.read(self._commands.fileno(), 4), "little", signed=True)
         if pid <= 0:
             raise OSError("no process can be forked")
-        self._last = pid
+        self._last_pid = pid
         return pid
 
     def _await_last(self) -> None:
-        """Wait until the child before has read all that was meant for it; take away what one has left that died."""
-        while not self._track and self._poll.poll(0):
-            # What a child has to say is for whoever traces it.
-            for tracker in socket.recv_fds(self.setup, 1, 1)[1]:
+        """Wait until the child before has read all that it was sent; discard what one that died has not read."""
+        while not self._track and self._answers.poll(0):
+            # Only a tracer has a use for what a child sends.
+            for tracker in socket.recv_fds(self._line, 1, 1)[1]:
                 os.close(tracker)
         while self._unread.poll(0):
             try:
-                is_alive = os.waitid(os.P_PID, self._last, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+                is_alive = os.waitid(os.P_PID, self._last_pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
             except ChildProcessError:
                 is_alive = False
             if is_alive:
-                time.sleep(MOMENT_S)
+                time.sleep(READ_POLL_S)
             else:
-                self._theirs.recv(ORDER_BYTES, socket.MSG_DONTWAIT)
+                self._child_line.recv(SPEC_BYTES, socket.MSG_DONTWAIT)
 
-    def order(self, pid: int, order: dict[str, Any], descriptors: list[int]) -> int:
-        """Tell the new child what it is to be; return the descriptor by which its writes can be noted, or -1."""
-        payload = marshal.dumps(order, MARSHAL_VERSION)
+    def send_spec(self, pid: int, spec: Spec, descriptors: list[int]) -> int:
+        """Send the new child its spec; return its userfaultfd, or -1 when it has none."""
+        payload = marshal.dumps(spec, MARSHAL_VERSION)
         data = [len(payload).to_bytes(4, "little") + payload]
         if not self._track:
-            socket.send_fds(self.setup, [*data, GO], descriptors)
+            socket.send_fds(self._line, [*data, GO], descriptors)
             return -1
-        socket.send_fds(self.setup, data, descriptors)
-        while not self._poll.poll(PATIENCE_MS):
-            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) and not self._poll.poll(0):
+        socket.send_fds(self._line, data, descriptors)
+        while not self._answers.poll(DEATH_POLL_MS):
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) and not self._answers.poll(0):
                 return -1
         try:
-            _, trackers, _, _ = socket.recv_fds(self.setup, 1, 1)
+            _, trackers, _, _ = socket.recv_fds(self._line, 1, 1)
         except OSError:
             return -1
         return trackers[0] if trackers else -1
 
     def release(self) -> None:
-        """Let the new child go on, once whoever is to trace it does."""
+        """Let the new child go on, once it is traced."""
         if self._track:
-            self.setup.send(GO)
+            self._line.send(GO)
 
 
 def _with_deep_stack(function: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
@@ -140,69 +145,69 @@ def _with_deep_stack(function: Callable[..., NoReturn]) -> Callable[..., NoRetur
     return function
 
 
-def _close_all_but(*kept: int) -> None:
+def _close_all_but(*descriptors: int) -> None:
     low = FIRST
-    for fd in sorted(kept):
+    for fd in sorted(descriptors):
         os.closerange(low, fd)
         low = fd + 1
     os.closerange(low, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
-def _rehearse(setup: socket.socket, roles: dict[str, Role], walls: Walls) -> None:
-    """Go through the loop as often as it takes to change nothing more in memory: the first child is as the second."""
+def _rehearse(line: socket.socket, roles: dict[str, Role], enter: Enter) -> None:
+    """Repeat the loop until it changes nothing more in memory, so that the first child is like the second."""
     kernel.rehearse_clone()
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.send(bytes(REHEARSALS))
         ours.shutdown(socket.SHUT_WR)
-        _fork_each(theirs.fileno(), setup, roles, walls)
+        _fork_children(theirs.fileno(), line, roles, enter)
 
 
-def _serve(commands: int, setup: socket.socket, roles: dict[str, Role], walls: Walls) -> NoReturn:
-    _fork_each(commands, setup, roles, walls)
+def _serve(commands: int, line: socket.socket, roles: dict[str, Role], enter: Enter) -> NoReturn:
+    _fork_children(commands, line, roles, enter)
     os._exit(0)
 
 
-def _fork_each(commands: int, setup: socket.socket, roles: dict[str, Role], walls: Walls) -> None:
-    """Fork a child for each byte that comes.  Whatever this makes it gives back before the next byte."""
+def _fork_children(commands: int, line: socket.socket, roles: dict[str, Role], enter: Enter) -> None:
+    """Fork a child for each byte that arrives.  The loop frees all that it has made before the next byte."""
     while os.read(commands, 1):
         pid = kernel.clone_sibling()
         if pid == 0:
             try:
                 os.close(commands)
-                _become(setup, roles, walls)
+                _run_child(line, roles, enter)
             except BaseException:
                 os._exit(99)
             os._exit(0)
         os.write(commands, pid.to_bytes(4, "little", signed=True))
 
 
-def _become(setup: socket.socket, roles: dict[str, Role], walls: Walls) -> None:
-    data, descriptors = framing.receive_frame_and_descriptors(setup, ORDER_BYTES)
-    order = marshal.loads(data)
+def _run_child(line: socket.socket, roles: dict[str, Role], enter: Enter) -> None:
+    data, descriptors = framing.receive_frame_and_descriptors(line, SPEC_BYTES)
+    spec = marshal.loads(data)
     tracker = -1
     try:
         # Else the zygote could not trace it.  The others make the same calls, to find the same memory after them.
-        kernel.prctl(kernel.PR_SET_DUMPABLE, int(order["kept"]))
+        kernel.prctl(kernel.PR_SET_DUMPABLE, int(spec["kept"]))
         tracker = memory.track()
-        socket.send_fds(setup, [b"t"], [tracker])
+        socket.send_fds(line, [b"t"], [tracker])
     except OSError:
-        setup.send(b"n")
+        line.send(b"n")
     if tracker >= 0:
         os.close(tracker)
-    setup.recv(1)
+    line.recv(1)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-    setup.close()
-    begin(order, descriptors, roles, walls)
+    line.close()
+    run_role(spec, descriptors, roles, enter)
 
 
-def begin(order: dict[str, Any], descriptors: list[int], roles: dict[str, Role], walls: Walls) -> None:
-    """Run the role of an order behind the walls, with its descriptors in places that are the same for every child."""
-    os.chdir(order["scratch"])
+def run_role(spec: Spec, descriptors: list[int], roles: dict[str, Role], enter: Enter) -> None:
+    """Run the role of a child behind its walls, with its descriptors at numbers that are the same for every child."""
+    os.chdir(spec["scratch"])
     high = [os.dup2(fd, _HIGH + place) for place, fd in enumerate(descriptors)]
     os.closerange(FIRST, _HIGH)
-    rules = high.pop(0) if order["ruled"] else -1
+    rules = high.pop(0) if spec["ruled"] else -1
     places = [os.dup2(fd, FIRST + place) for place, fd in enumerate(high)]
-    os.closerange(_HIGH + order["ruled"], _HIGH + len(descriptors))
-    walls(order, rules)
-    roles[order["role"]](places)
+    os.closerange(_HIGH + spec["ruled"], _HIGH + len(descriptors))
+    enter(spec, rules)
+    roles[spec["role"]](places)

@@ -1,0 +1,115 @@
+"""The walls of a zygote and of its children: built once around the zygote, completed in each child."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+from passcurve.sandbox import kernel
+from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp, seccomp_strict, watch
+from passcurve.sandbox.template import Spec
+
+IS_LINUX = sys.platform.startswith("linux")
+
+
+class Confinement:
+    """The walls that the supervisor asked for.  ``config``: as the supervisor sends it."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._config = config
+        self.has_namespaces = bool(config["namespaces"])
+        self.is_watched = False
+        """Whether a watcher notes the suspicious calls that are refused."""
+        self.rules = -1
+        """Descriptor of the Landlock rules, which each child applies to itself."""
+        self._narrow: seccomp.NarrowFilter | None = None
+        self._strict: seccomp_strict.StrictFilter | None = None
+        self._zygote = os.getpid()
+        self.scratch: scratch.Mounted | scratch.Folder
+
+    @property
+    def allows_kept(self) -> bool:
+        """Whether a process can be kept for many jobs: the strict filter must hold it."""
+        return self._strict is not None
+
+    def build(self, kind: str, watcher: socket.socket) -> None:
+        """Build the zygote's own walls and prepare those of its children.
+
+        ``kind``: as ``namespaces.enter`` returned it; ``watcher``: the line to the watcher, closed here.
+        """
+        config = self._config
+        if self.has_namespaces:
+            sources = mounts.Sources(config["binds"])
+            namespaces.become(kind, config["host_id"])
+            mounts.enter(sources, config["links"], config["masks"], config["scratch"])
+            self.scratch = scratch.Mounted(config["scratch"])
+        else:
+            if config["own_id"] is not None:
+                namespaces.drop_to(config["own_id"])
+            self.scratch = scratch.Folder(config["scratch_dir"], *config["scratch_limits"])
+        if config["packages_path"]:
+            sys.path.append(config["packages_path"])
+        rlimits.apply_to_zygote(config["file_bytes"], config["memory"])
+        has_own_id = self.has_namespaces or config["own_id"] is not None
+        rlimits.limit_processes(0 if has_own_id else rlimits.processes_of_user())
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        if config["landlock"]:
+            self._write_rules()
+        if IS_LINUX:
+            kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        if config["seccomp"]:
+            self.is_watched = watch.begin(watcher)
+            self._narrow = seccomp.NarrowFilter(own_files=self.has_namespaces, watched=self.is_watched)
+            self._strict = seccomp_strict.StrictFilter()
+        watcher.close()
+        if IS_LINUX:
+            # A change of identity has cleared it.
+            kernel.die_with_parent(os.getppid())
+
+    def facts(self, kind: str) -> dict[str, Any]:
+        """Return what the zygote reports of its walls."""
+        config = self._config
+        return {
+            "kind": kind,
+            "landlock": landlock.abi() if config["landlock"] else 0,
+            "clock": os.path.exists("/proc/self/schedstat"),
+            "watched": self.is_watched,
+            "dropped": (config["host_id"] if self.has_namespaces else config["own_id"]) is not None,
+        }
+
+    def enter(self, spec: Spec, rules: int) -> None:
+        """Complete the walls in a child: some must be its own, so that it can reach nothing of its parent.
+
+        ``rules``: its copy of the descriptor of the Landlock rules, closed here.
+        """
+        if IS_LINUX and not self.has_namespaces:
+            # Without a process namespace nobody else would end it when its zygote is killed.
+            kernel.die_with_parent(self._zygote)
+        if rules >= 0:
+            landlock.restrict(rules)
+            os.close(rules)
+        if self.has_namespaces or self._narrow is not None:
+            kernel.drop_capabilities()
+        pid = os.getpid()
+        layer, number = (self._strict, spec["lowest"]) if spec["kept"] else (self._narrow, pid)
+        if layer is not None:
+            layer.install(number)
+
+    def clean_scratch(self) -> bool:
+        """Empty the scratch; return whether it is a new folder, which children from before cannot use."""
+        if not self.scratch.clean():
+            return False
+        if self.rules >= 0:
+            # A rule belongs to the folder that it was made for, and that one is gone.
+            os.close(self.rules)
+            self._write_rules()
+        return True
+
+    def _write_rules(self) -> None:
+        config = self._config
+        self.rules = landlock.ruleset(landlock.abi(), config["readable"], config["listable"], self.scratch.path)

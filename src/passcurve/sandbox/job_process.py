@@ -1,0 +1,82 @@
+"""A new process that runs one job: its clocks and its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from passcurve.sandbox.exit_status import ProcessExit
+from passcurve.sandbox.kept_process import cpu_clock_id
+
+UNTIMED_NS = 20_000_000
+"""A child that ended sooner is not timed: the difference between the clocks is smaller than anybody's limit."""
+
+HAS_PIDFD = hasattr(os, "pidfd_open")
+
+_MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024
+"""The unit of ``ru_maxrss``."""
+
+
+class JobProcess:
+    """A child from its fork until it is reaped.
+
+    ``pipe``: where there are no pidfds, the reading end of a pipe that closes with the child.
+    """
+
+    def __init__(self, pid: int, tag: int, since_ns: int, pipe: int = -1) -> None:
+        self.pid = pid
+        self.tag = tag
+        """Number of its job."""
+        self.since_ns = since_ns
+        self.overfull = False
+        """Whether its scratch holds more than it may."""
+        self.end_descriptor = os.pidfd_open(pid) if HAS_PIDFD else pipe
+        """Readable when the child has ended."""
+
+    def kill(self) -> None:
+        """Kill the child, in the one way that needs no answer from the watcher."""
+        if HAS_PIDFD:
+            signal.pidfd_send_signal(self.end_descriptor, signal.SIGKILL)
+        else:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def clock(self) -> tuple[int, int] | None:
+        """Return CPU time of all threads, and the longest CPU + waiting of one thread, in ns.
+
+        None where that cannot be read.
+        """
+        longest = 0
+        folder = "/proc/%d/task" % self.pid
+        try:
+            # The clock of the process also holds the time of threads that have ended.
+            total = time.clock_gettime_ns(cpu_clock_id(self.pid))
+            for thread in os.listdir(folder):
+                with open("%s/%s/schedstat" % (folder, thread), encoding="ascii") as file:
+                    ran, waited, _ = map(int, file.read().split())
+                longest = max(longest, ran + waited)
+        except OSError:
+            return None
+        return total, longest
+
+    def reap(self) -> ProcessExit:
+        """Wait for the end of the child and return how it ended."""
+        if not HAS_PIDFD:
+            # It may have closed its end of the pipe and live on.
+            self.kill()
+        os.close(self.end_descriptor)
+        at = time.monotonic_ns()
+        # A child that has ended and is not reaped still has its clocks.
+        clock = self.clock() if at - self.since_ns > UNTIMED_NS else None
+        _, status, usage = os.wait4(self.pid, 0)
+        return ProcessExit(
+            tag=self.tag,
+            at=at,
+            status=status,
+            since=self.since_ns,
+            clock=clock,
+            cpu_s=usage.ru_utime + usage.ru_stime,
+            memory_bytes=usage.ru_maxrss * _MAXRSS_BYTES,
+            overfull=self.overfull,
+        )

@@ -1,0 +1,93 @@
+"""Forks the children of a zygote, and has one of them test the walls."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from passcurve.sandbox import copy_stub, wall_checks
+from passcurve.sandbox.confinement import IS_LINUX, Confinement
+from passcurve.sandbox.copy_stub import Stub
+from passcurve.sandbox.layers import watch
+from passcurve.sandbox.template import Role, Spec, Template, run_role
+
+
+class Launcher:
+    """Forks children from a template, or from the zygote itself where there is none."""
+
+    def __init__(self, roles: dict[str, Role], confinement: Confinement, page: watch.Page, stub: Stub | None) -> None:
+        """``stub``: made before any wall stands, for processes that are rewound."""
+        self._roles = roles
+        self._confinement = confinement
+        self._page = page
+        self.stub = stub
+        self._template: Template | None = None
+
+    def start_template(self, *, track: bool) -> None:
+        """Fork the template; ``track``: its children's writes can be tracked."""
+        if IS_LINUX:
+            self._template = Template(self._roles, self._confinement.enter, self._close_private, track=track)
+
+    @property
+    def allows_kept(self) -> bool:
+        """Whether a process can be kept for many jobs."""
+        return self._template is not None and self._confinement.allows_kept
+
+    def _close_private(self) -> None:
+        """Close what no sample may have, in a process that forks samples."""
+        self._page.close()
+        self._confinement.scratch.leave()
+        if self.stub is not None:
+            copy_stub.attach(self.stub.readable)
+
+    def fork(self, spec: Spec, descriptors: list[int]) -> tuple[int, int]:
+        """Fork a child that waits for ``release``; without a template it goes on at once.
+
+        Return its pid and its userfaultfd, which is -1 where its writes cannot be tracked.
+        """
+        rules = self._confinement.rules
+        spec = {**spec, "scratch": self._confinement.scratch.path, "ruled": rules >= 0}
+        descriptors = [rules, *descriptors] if rules >= 0 else descriptors
+        if self._template is not None:
+            pid = self._template.fork()
+            if not spec["kept"]:
+                # One that is kept may be made while a job runs; its filter ends it at any call that would be noted.
+                self._page.enter(pid)
+            return pid, self._template.send_spec(pid, spec, descriptors)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._close_private()
+                run_role(spec, descriptors, self._roles, self._confinement.enter)
+            except BaseException:
+                os._exit(99)
+            os._exit(0)
+        return pid, -1
+
+    def release(self) -> None:
+        """Let the new child go on."""
+        if self._template is not None:
+            self._template.release()
+
+    def test_walls(self, config: dict[str, Any]) -> list[str]:
+        """Have a child try what must fail; return the names of the attempts that worked."""
+        read, write = os.pipe()
+        self._page.begin()
+        pid = os.fork()
+        if pid == 0:
+            broken = ["self-test"]
+            try:
+                self._page.enter(os.getpid())
+                self._close_private()
+                self._confinement.enter({"kept": False, "lowest": 0}, self._confinement.rules)
+                broken = wall_checks.broken(config)
+            finally:
+                os.write(write, json.dumps(broken).encode())
+                os._exit(0)
+        os.close(write)
+        with open(read, "rb") as pipe:
+            answer = pipe.read()
+        os.waitpid(pid, 0)
+        self._confinement.clean_scratch()
+        return json.loads(answer)  # type: ignore[no-any-return]
