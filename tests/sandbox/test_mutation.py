@@ -63,7 +63,7 @@ LAYERS: dict[str, list[Edit]] = {
         without(NAMESPACES, '    socket.sethostname("sandbox")\n'),
     ],
     "cgroup": [without(NAMESPACES, "    | kernel.CLONE_NEWCGROUP\n")],
-    "user": [(NAMESPACES, "kernel.unshare(kernel.CLONE_NEWUSER | _APART)", "raise OSError")],
+    "user": [(NAMESPACES, "kernel.unshare(kernel.CLONE_NEWUSER | _NAMESPACES)", "raise OSError")],
     "own root": [
         (MOUNTS, 'kernel.pivot_root(".", ".")', 'os.mkdir("old"), kernel.pivot_root(".", "old")'),
         without(MOUNTS, '    kernel.unmount(".", MNT_DETACH)\n    os.chdir("/")\n'),

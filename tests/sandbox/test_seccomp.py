@@ -91,7 +91,7 @@ class Filters:
         """Say what the zygote's filter does with a call."""
         answer = said(run(self._broad, self.number(call), self.machine, arguments, **options))
         if answer == ASKED:
-            return ALLOWED if call in watch.ZYGOTE else "EPERM"
+            return ALLOWED if call in watch.ZYGOTE_CALLS else "EPERM"
         return answer
 
     def sample(self, call: str | int, *arguments: int, **options: Any) -> str:

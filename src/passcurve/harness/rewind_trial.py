@@ -1,6 +1,6 @@
-"""The trial of rewinding: a program that corrupts its own interpreter, and tells whether it finds it corrupted.
+"""The trial of rewinding: a program that corrupts its own interpreter, after it has reported the state it started in.
 
-Bytes in: anything, for one round.  Bytes out: ``CLEAN``, or what else it found.
+Bytes in: one, for one round.  Bytes out: ``CLEAN``, or a name of the corruption.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _DIGIT = 24
 
 
 def main(descriptors: list[int]) -> None:
-    """Look at the interpreter, corrupt it, and say what was found, round after round."""
+    """Inspect the interpreter, corrupt it, and report its state before, round after round."""
     line = descriptors[0]
     while os.read(line, 1):
-        found = _find()
+        state = _inspect()
         vars(builtins)["len"] = lambda _: 42
         vars(math)["pi"] = 3.0
         ctypes.c_uint32.from_address(id(200) + _DIGIT).value = 7
-        os.write(line, found)
+        os.write(line, state)
 
 
-def _find() -> bytes:
+def _inspect() -> bytes:
     if len([1, 2]) != 2 or math.pi < 3.1:
         return b"changed"
     return CLEAN if str(int("200")) == "200" else b"a changed number"

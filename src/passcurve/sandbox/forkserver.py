@@ -1,11 +1,11 @@
 """A clean interpreter that has loaded what its zygotes need, and forks them.
 
-Starting an interpreter and loading takes several times as long as all the walls do.  No sample and no test is ever in
-this process or in a parent of a zygote that has them; it does what is written here and nothing else.
+Starting an interpreter and loading takes several times as long as building all the walls.  No sample and no test ever
+enters this process or the parent of any zygote; it runs this code and nothing else.
 
 Frames in:  {'do': 'fork'} with the line of the new zygote, {'do': 'reap', 'pid': ..., 'within_s': ...}.
-Frames out: {'failed': ...} once when it cannot serve; else {'pid': ...} and {'status': ...}, one for each order,
-with its number.
+Frames out: {'failed': ...} once when it cannot serve; else {'pid': ...} or {'status': ...}, one for each request,
+            with its number.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from typing import Any, NoReturn
 from passcurve.harness import framing, wire
 from passcurve.sandbox import kernel, memory, zygote
 
-ORDER_BYTES = 1 << 16
+REQUEST_BYTES = 1 << 16
 CONFIG_BYTES = 1 << 20
-PAUSE_S = 0.001
+REAP_POLL_S = 0.001
 
 Role = Callable[[list[int]], None]
 
 
 def serve(line: socket.socket, config: dict[str, Any]) -> NoReturn:
-    """Load the roles, then fork a zygote for each order until the line is closed."""
+    """Load the roles, then answer requests until the line is closed."""
     try:
         roles = load(config["preimport"], config["roles"])
-        forget_ours(config["root"])
+        hide_package(config["root"])
         if sys.platform.startswith("linux"):
             kernel.die_with_parent(config["supervisor"])
             memory.prepare()
@@ -46,24 +46,27 @@ def serve(line: socket.socket, config: dict[str, Any]) -> NoReturn:
         os._exit(1)
     try:
         while True:
-            data, passed = framing.receive_frame_and_descriptors(line, ORDER_BYTES)
+            data, descriptors = framing.receive_frame_and_descriptors(line, REQUEST_BYTES)
             # From the supervisor alone, so the interpreter's own format will do.
-            order = marshal.loads(data)
-            answer = fork(line, passed[0], roles) if order["do"] == "fork" else reap(order["pid"], order["within_s"])
-            framing.send_frame(line.fileno(), wire.encode({**answer, "number": order["number"]}))
+            request = marshal.loads(data)
+            if request["do"] == "fork":
+                answer = fork(line, descriptors[0], roles)
+            else:
+                answer = reap(request["pid"], request["within_s"])
+            framing.send_frame(line.fileno(), wire.encode({**answer, "number": request["number"]}))
     except framing.ConnectionClosed:
         os._exit(0)
 
 
 def load(preimport: list[str], roles: list[str]) -> dict[str, Role]:
-    """Load what most samples import, and the roles; without anybody's hook, which would cost at every fork."""
+    """Load what most samples import, and the roles, but register no hooks: they would run at every fork."""
     register = os.register_at_fork
     os.register_at_fork = lambda **_: None
     for name in preimport:
         try:
             __import__(name)
         except ImportError:
-            pass  # an older or newer interpreter may lack one; the sample would be told
+            pass  # this interpreter may lack one; a sample that imports it sees the error
     modules = {name: __import__(name, fromlist=["main"]) for name in roles}
     os.register_at_fork = register
     for module in modules.values():
@@ -72,8 +75,8 @@ def load(preimport: list[str], roles: list[str]) -> dict[str, Role]:
     return {name: module.main for name, module in modules.items()}
 
 
-def forget_ours(root: str) -> None:
-    """Leave no trace of our own package where a sample could import it."""
+def hide_package(root: str) -> None:
+    """Remove our own package from where a sample could import it."""
     sys.path.remove(root)
     for name in [name for name in sys.modules if name.partition(".")[0] == "passcurve"]:
         del sys.modules[name]
@@ -81,7 +84,7 @@ def forget_ours(root: str) -> None:
 
 
 def fork(line: socket.socket, descriptor: int, roles: dict[str, Role]) -> dict[str, Any]:
-    """Fork a zygote, which reads what it is to be from its own line."""
+    """Fork a zygote, which reads its configuration from its own line."""
     parent = os.getpid()
     pid = os.fork()
     if pid:
@@ -92,14 +95,14 @@ def fork(line: socket.socket, descriptor: int, roles: dict[str, Role]) -> dict[s
         os.setsid()
         config = marshal.loads(framing.receive_frame(descriptor, CONFIG_BYTES))
     except BaseException:
-        # The supervisor has gone, or has changed its mind.
+        # The supervisor has ended, or has closed the line.
         os._exit(1)
     zygote.start(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor), config, parent, roles)
     os._exit(0)
 
 
 def reap(pid: int, within_s: float) -> dict[str, Any]:
-    """Wait for the end of a zygote, kill it if that does not come within so many seconds; say how it ended."""
+    """Wait for the end of a zygote, and kill it after ``within_s`` seconds; return its exit status."""
     until = time.monotonic() + within_s
     while True:
         try:
@@ -111,5 +114,5 @@ def reap(pid: int, within_s: float) -> dict[str, Any]:
             return {"status": 0}
         if ended:
             return {"status": os.waitstatus_to_exitcode(status)}
-        # There is no waiting for a process with a limit of time that every system has; this one ends in a moment.
-        time.sleep(PAUSE_S)
+        # No call that every system has waits for a process with a time limit; this one ends in a moment.
+        time.sleep(REAP_POLL_S)

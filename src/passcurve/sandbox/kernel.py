@@ -1,4 +1,4 @@
-"""The few kernel calls that Python does not offer, through libc, with errors raised as OSError."""
+"""Kernel calls that Python does not offer, through the C library, with errors raised as OSError."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ CLONE_CHILD_CLEARTID = 0x00200000
 CLONE_CHILD_SETTID = 0x01000000
 
 ZYGOTE_MARK = 0x70617373 << 32
-"""In the upper half of an argument of which the kernel reads the lower half only: a call that the zygote or the
-template makes.  The filter of a sample refuses such a call, whatever the one below it says."""
+"""Mark of a call by the zygote or the template, in the high half of an argument of which the kernel reads the low half.
+
+The filter of a sample refuses a call with this mark, whatever the broad filter says.
+"""
 
 ADDR_NO_RANDOMIZE = 0x0040000
 
@@ -44,27 +46,27 @@ _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
 
 
-def check(result: int, what: str) -> int:
+def check(result: int, name: str) -> int:
     """Return ``result``, or raise OSError with the name of the call."""
     if result == -1:
         number = ctypes.get_errno()
-        raise OSError(number, "%s: %s" % (what, os.strerror(number)))
+        raise OSError(number, "%s: %s" % (name, os.strerror(number)))
     return result
 
 
-def syscall(what: str, number: int, *arguments: Any) -> int:
-    """Call by number; integers travel as long, everything else as it is."""
+def syscall(name: str, number: int, *arguments: Any) -> int:
+    """Make a system call by number; integers are passed as long, all else as it is."""
     boxed = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return check(_syscall(ctypes.c_long(number), *boxed), what)
+    return check(_syscall(ctypes.c_long(number), *boxed), name)
 
 
 def raw_calls() -> tuple[Any, Any]:
-    """Return the C library's ``syscall`` and ``ioctl``: they take prepared ctypes values and give -1 for an error."""
+    """Return the C library's ``syscall`` and ``ioctl``, which take ctypes values and return -1 for an error."""
     return _syscall, _libc.ioctl
 
 
 def prctl(option: int, second: int = 0, third: int = 0) -> int:
-    """Call prctl(2) with the unused arguments zero."""
+    """Call prctl(2); unused arguments are zero."""
     none = ctypes.c_ulong(0)
     result = _libc.prctl(option, ctypes.c_ulong(second), ctypes.c_ulong(third), none, none)
     return check(result, "prctl(%d)" % option)
@@ -103,9 +105,9 @@ def pivot_root(new: str, old: str) -> None:
 
 
 def fix_addresses() -> int | None:
-    """Have the next program that this thread starts laid out at fixed addresses; return what ``personality`` undoes.
+    """Switch off address randomisation for programs that this thread starts; return the value to restore.
 
-    None where the kernel refuses, as some containers do.
+    Pass that value to ``personality``.  None where the kernel refuses, as in some containers.
     """
     number = {"x86_64": 135, "aarch64": 92}.get(MACHINE)
     if number is None:
@@ -129,16 +131,16 @@ def clone_sibling() -> int:
 
 
 def rehearse_clone() -> None:
-    """Have ``clone_sibling`` ask for the pid instead, until ``prepare_clone``."""
+    """Let ``clone_sibling`` only ask for the pid, until ``prepare_clone`` is called."""
     _CLONE[:] = [ctypes.c_long({"x86_64": 39, "aarch64": 172}[MACHINE])]
 
 
 def prepare_clone() -> None:
-    """Make ready what ``clone_sibling`` calls: it makes no object itself, so each child finds the same memory."""
+    """Prepare the arguments of ``clone_sibling``: it makes no object itself, so each child finds the same memory."""
     address = ctypes.c_void_p()
     flags = CLONE_PARENT | 17 | ZYGOTE_MARK
     if _libc.prctl(PR_GET_TID_ADDRESS, ctypes.byref(address), 0, 0, 0) == 0 and address.value:
-        # The C library keeps the thread's number there, and signals itself by it.
+        # The C library keeps the id of the thread there, and signals itself by it.
         flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID
     number, long = {"x86_64": 56, "aarch64": 220}[MACHINE], ctypes.c_long
     tid = long(address.value or 0)
@@ -165,7 +167,7 @@ _NO_CAPABILITIES = (_CapabilitySet * 2)()
 
 
 def keep_capabilities(*numbers: int) -> None:
-    """Keep the capabilities named (none: none at all) as permitted and effective; give up all others for good."""
+    """Keep some capabilities as permitted and effective; give up all others for good."""
     wanted = (_CapabilitySet * 2)()
     for number in numbers:
         wanted[number // 32].effective |= 1 << (number % 32)
@@ -175,17 +177,17 @@ def keep_capabilities(*numbers: int) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability: the fast form for one sample."""
+    """Give up every capability; this is fast, because it is done for each sample."""
     check(_libc.capset(ctypes.byref(_CAPABILITY_HEADER), _NO_CAPABILITIES), "capset")
 
 
 def empty_bounding_set() -> None:
-    """Make sure that no later exec could bring a capability back."""
+    """Ensure that no later exec can bring a capability back."""
     for number in range(64):
         if _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0) == -1:
             break
 
 
 def seccomp_filter(header: Any) -> int:
-    """Load a seccomp filter; -1 and errno where the kernel refuses."""
+    """Load a seccomp filter; return -1 and set errno where the kernel refuses."""
     return int(_libc.prctl(PR_SET_SECCOMP, ctypes.c_ulong(2), header, ctypes.c_ulong(0), ctypes.c_ulong(0)))

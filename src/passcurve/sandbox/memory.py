@@ -1,7 +1,7 @@
-"""The memory of a process that is to be rewound: laid out before the fork, registered in the process itself.
+"""The memory of a process that is to be rewound: its layout before the fork, and the tracking of its writes.
 
-A program that asks the kernel for memory changes the address space, which costs its process.  So the interpreter gets
-enough beforehand: blocks of its own allocator, room at the top of the heap, and a stack that has grown already.
+A program that asks the kernel for memory changes the address space, and its process cannot be rewound then.  So the
+interpreter gets enough beforehand: blocks of its own allocator, room at the top of the heap, and a full-size stack.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ HEAP_BYTES = 8 << 20
 """Room at the top of the C library's heap."""
 
 BLOCK_BYTES, BLOCKS = 480, 8_000
-"""Of CPython's allocator: one arena is kept for each that these fill."""
+"""Blocks of CPython's allocator that are made at first; each arena that they fill is kept."""
 
 MAPPED_BYTES = 16 << 20
-"""A block of this size gets a mapping of its own, as by default."""
+"""Blocks of the C library from this size on get a mapping of their own."""
 
 _M_MMAP_THRESHOLD, _M_TOP_PAD, _M_TRIM_THRESHOLD = -3, -2, -1
 _UFFDIO_API, _UFFDIO_REGISTER, _UFFDIO_UNREGISTER = 0xC018AA3F, 0xC020AA00, 0x8010AA01
@@ -37,7 +37,7 @@ _STACK_MARGIN = 256 << 10
 
 _BLOCK_STEP, _LARGEST_BLOCK, _POOL_HEAD, _MOST_BLOCKS = 16, 512, 48, 20_000
 _POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
-"""Of CPython's allocator: sizes of blocks, and of the pools that hold blocks of one size."""
+"""Sizes in CPython's allocator: blocks, and the pools that hold blocks of one size."""
 
 _held: list[object] = []
 """Blocks that are never given back."""
@@ -58,7 +58,7 @@ class Area(NamedTuple):
 
 
 def prepare() -> None:
-    """Lay out this process's memory so that its children seldom need more.  Call it once, before any fork."""
+    """Lay out the memory of this process so that its children seldom need more.  Call it once, before any fork."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
@@ -79,7 +79,7 @@ def prepare() -> None:
 
 
 def _grow_stack() -> None:
-    """Grow the stack to its limit now: it grows without any system call, and would stay so large."""
+    """Grow the stack to its limit now: a sample would grow it without a system call, and it would stay so large."""
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     size = STACK_BYTES if soft == resource.RLIM_INFINITY else min(soft, STACK_BYTES)
     fd = os.open("/proc/self/maps", os.O_RDONLY)
@@ -93,10 +93,10 @@ def _grow_stack() -> None:
 
 
 def settle() -> None:
-    """Take all blocks that lie free among used ones, for good: what is made from now on comes to lie in fresh memory.
+    """Take all free blocks between used ones, for good, so that later objects lie in fresh memory.
 
-    Which of them are free, and in what order they would be given out, depends on all that this process and its parents
-    have done; where fresh memory begins does not.
+    Which blocks are free, and in what order they would be given out, depends on all that this process and its parents
+    have done; the start of fresh memory does not.
     """
     gc.collect()
     for size in range(_BLOCK_STEP, _LARGEST_BLOCK + 1, _BLOCK_STEP):
@@ -106,7 +106,7 @@ def settle() -> None:
                 object() if size == _BLOCK_STEP else number + 1000 if size == 2 * _BLOCK_STEP else bytes(size - 33)
             )
             _held.append(block)
-            # A fresh pool gives its blocks out one after the other.
+            # A fresh pool gives out its blocks one after the other.
             if id(block) - last == size and last % _POOL_BYTES == _POOL_HEAD:
                 break
             last = id(block)
@@ -132,9 +132,9 @@ def areas(maps: int) -> list[Area]:
 
 
 def track() -> int:
-    """Return a descriptor with which another process can have the pages noted that this one writes.
+    """Return a userfaultfd, with which another process can track the pages that this one writes.
 
-    Raises OSError where the kernel cannot or may not.
+    Raises OSError where the kernel refuses.
     """
     return kernel.syscall(
         "userfaultfd", _USERFAULTFD[kernel.MACHINE], os.O_CLOEXEC | _USER_MODE_ONLY | kernel.ZYGOTE_MARK
@@ -142,15 +142,15 @@ def track() -> int:
 
 
 def register(fd: int, start: int, end: int) -> None:
-    """Note which pages between two addresses are written once they are protected.  ``begin`` comes first."""
+    """Track the writes to the pages between two addresses.  Call ``begin`` first."""
     fcntl.ioctl(fd, _UFFDIO_REGISTER, bytearray(struct.pack("<QQQQ", start, end - start, _MODE_WP, 0)))
 
 
 def unregister(fd: int, start: int, end: int) -> None:
-    """Note no more which pages between two addresses are written."""
+    """Stop tracking the writes to the pages between two addresses."""
     fcntl.ioctl(fd, _UFFDIO_UNREGISTER, bytearray(struct.pack("<QQ", start, end - start)))
 
 
 def begin(fd: int) -> None:
-    """Agree with the kernel on how writes are noted.  Raises OSError before Linux 6.7."""
+    """Agree with the kernel on how writes are tracked.  Raises OSError before Linux 6.7."""
     fcntl.ioctl(fd, _UFFDIO_API, bytearray(struct.pack("<QQQ", _API, _WP_ASYNC | _WP_UNPOPULATED, 0)))

@@ -1,4 +1,4 @@
-"""What a zygote has a child try behind the walls, to prove that they stand."""
+"""The self-test of the walls: a child of the zygote tries each forbidden thing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from passcurve.sandbox import kernel
 
 
 def broken(config: dict[str, Any]) -> list[str]:
-    """Try each forbidden thing by doing it; a name is returned for each that worked."""
+    """Try each forbidden thing by doing it; return the names of those that worked."""
     walls = [wall for wall in ("namespaces", "landlock", "seccomp") if config[wall]]
 
     def read_the_host() -> None:
@@ -52,16 +52,16 @@ def broken(config: dict[str, Any]) -> list[str]:
         forbidden += [read_the_host, write_outside, write_to_the_zygote]
     if "seccomp" in walls:
         forbidden += [open_a_socket, start_a_process, signal_the_zygote, become_dumpable]
-    found = []
+    worked = []
     for attempt in forbidden:
         try:
             attempt()
         except OSError:
             continue
-        found.append(attempt.__name__)
+        worked.append(attempt.__name__)
     try:
         with open("self-test", "w") as file:
             file.write("x")
     except OSError:
-        found.append("use_the_scratch")
-    return found
+        worked.append("use_the_scratch")
+    return worked

@@ -1,4 +1,4 @@
-"""Landlock: what a process may do with files, sockets and other processes, whatever its mounts and its uid."""
+"""Landlock: the rights of a process on files, sockets and other processes, whatever its mounts and its uid."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def handled(version: int) -> int:
 
 
 def ruleset(version: int, readable: list[str], listable: list[str], scratch: str) -> int:
-    """Prepare the rules: read ``readable``, list ``listable``, use ``scratch``.  Returns their descriptor."""
-    known = handled(version)
-    attributes = struct.pack("<Q", known)
+    """Prepare the rules and return their descriptor: read ``readable``, list ``listable``, use ``scratch``."""
+    rights = handled(version)
+    attributes = struct.pack("<Q", rights)
     if version >= 4:
         attributes += struct.pack("<Q", 3)  # bind and connect of TCP: handled, and allowed nowhere
     if version >= 6:
         attributes += struct.pack("<Q", 3)  # abstract unix sockets and signals stay inside
     rules = kernel.syscall("landlock_create_ruleset", _CREATE, attributes, len(attributes), 0)
     for path in readable:
-        _allow(rules, path, _READ & known)
+        _allow(rules, path, _READ & rights)
     for path in listable:
         _allow(rules, path, READ_DIR)
-    for device, rights in (("/dev/null", READ_FILE | WRITE_FILE | TRUNCATE), ("/dev/zero", READ_FILE)):
-        _allow(rules, device, rights & known)
-    _allow(rules, "/dev/urandom", READ_FILE)
-    _allow(rules, scratch, _SCRATCH & known)
+    _allow(rules, "/dev/null", (READ_FILE | WRITE_FILE | TRUNCATE) & rights)
+    for device in ("/dev/zero", "/dev/urandom"):
+        _allow(rules, device, READ_FILE)
+    _allow(rules, scratch, _SCRATCH & rights)
     return rules
 
 
@@ -74,5 +74,5 @@ def _allow(rules: int, path: str, rights: int) -> None:
 
 
 def restrict(rules: int) -> None:
-    """Put this process under the rules, for good; it also leaves the domain of its parent."""
+    """Put this process under the rules for good, in a domain of its own."""
     kernel.syscall("landlock_restrict_self", _RESTRICT_SELF, rules, 0)

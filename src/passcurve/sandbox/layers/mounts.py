@@ -10,7 +10,7 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_NOATIME = 1, 2, 4, 8, 
 MS_BIND, MS_REC, MS_PRIVATE, MS_RELATIME = 4096, 16384, 1 << 18, 1 << 21
 MNT_DETACH = 2
 _O_PATH = 0o10000000
-_KEPT = {1: MS_RDONLY, 2: MS_NOSUID, 4: MS_NODEV, 8: MS_NOEXEC, 1024: MS_NOATIME, 2048: 2048, 4096: MS_RELATIME}
+_INHERITED = {1: MS_RDONLY, 2: MS_NOSUID, 4: MS_NODEV, 8: MS_NOEXEC, 1024: MS_NOATIME, 2048: 2048, 4096: MS_RELATIME}
 """statvfs flag -> mount flag: a user namespace may add restrictions to a mount but never clear one."""
 
 SCRATCH = "/tmp"
@@ -39,7 +39,7 @@ def enter(sources: Sources, links: list[list[str]], masks: list[str], scratch: s
         os.makedirs(os.path.dirname(new + target), exist_ok=True)
         os.symlink(text, new + target)
     for fd, target in sources.opened:
-        # A device is written to all the same; what is its own, times for instance, belongs to the host.
+        # A read-only device still takes data; its own attributes, such as times, belong to the host.
         _bind(fd, new + target, MS_RDONLY)
         os.close(fd)
     for target in masks:
@@ -60,14 +60,14 @@ def enter(sources: Sources, links: list[list[str]], masks: list[str], scratch: s
 
 
 def mount_scratch(options: str) -> None:
-    """Mount a clean scratch and go there."""
-    # When it was last read is nothing that the next sample shall know.
+    """Mount a clean scratch and make it the working folder."""
+    # Without times of reading, which would tell the next sample something.
     kernel.mount("tmpfs", SCRATCH, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME, options)
     os.chdir(SCRATCH)
 
 
 def renew_scratch(options: str) -> None:
-    """Throw the scratch away with all that is in it and mount a clean one."""
+    """Unmount the scratch with all its files and mount a clean one."""
     os.chdir("/")
     kernel.unmount(SCRATCH, MNT_DETACH)
     mount_scratch(options)
@@ -83,8 +83,8 @@ def _bind(fd: int, target: str, extra: int) -> None:
     kernel.mount(source, target, None, MS_BIND)
     present = os.statvfs(target).f_flag
     flags = MS_NOSUID | extra
-    for seen, flag in _KEPT.items():
-        if present & seen:
+    for status_flag, flag in _INHERITED.items():
+        if present & status_flag:
             flags |= flag
     if target.endswith(DEVICES):
         flags &= ~MS_NODEV

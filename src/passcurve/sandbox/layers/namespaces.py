@@ -1,4 +1,4 @@
-"""Namespaces: no other process, no network, no System V objects, no name of the host."""
+"""Namespaces: without the processes, network, System V objects and names of the host."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import socket
 from passcurve.sandbox import kernel
 
 INSIDE_ID = 1000
-"""The uid and gid that a sample sees as its own; never 0, so that nothing believes it is root."""
+"""The uid and gid that a sample sees as its own; never 0, so that no program takes itself for root."""
 
-_APART = (
+_NAMESPACES = (
     kernel.CLONE_NEWNS
     | kernel.CLONE_NEWPID
     | kernel.CLONE_NEWNET
@@ -32,13 +32,13 @@ def enter(host_id: int | None) -> str:
     outside_group = os.getgid() if host_id is None else host_id
     mapper = _Mapper(os.getpid(), outside, outside_group) if host_id is not None else None
     try:
-        kernel.unshare(kernel.CLONE_NEWUSER | _APART)
+        kernel.unshare(kernel.CLONE_NEWUSER | _NAMESPACES)
     except OSError:
         if mapper is not None:
-            mapper.give_up()
+            mapper.end()
         if os.geteuid() != 0 or host_id is None:
             raise
-        kernel.unshare(_APART)
+        kernel.unshare(_NAMESPACES)
         return "root"
     if mapper is not None:
         mapper.write()
@@ -48,7 +48,7 @@ def enter(host_id: int | None) -> str:
 
 
 def become(kind: str, host_id: int | None) -> None:
-    """Take the unprivileged identity for good; keep what is needed to mount a clean scratch."""
+    """Take the unprivileged identity for good; keep the capability to mount a clean scratch."""
     target = INSIDE_ID if kind == "user" else host_id
     if target is None:
         raise OSError(errno.EINVAL, "no unprivileged identity was chosen")
@@ -90,7 +90,7 @@ class _Mapper:
 
     def __init__(self, pid: int, uid: int, gid: int) -> None:
         wait, self._go = os.pipe()
-        self._done, tell = os.pipe()
+        self._done, report = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
             os.close(self._go)
@@ -100,20 +100,20 @@ class _Mapper:
                     write_maps(str(pid), uid, gid)
                     answer = b"1"
             finally:
-                os.write(tell, answer)
+                os.write(report, answer)
                 os._exit(0)
         os.close(wait)
-        os.close(tell)
+        os.close(report)
 
     def write(self) -> None:
         """Have the maps written; raises OSError where that is refused."""
         os.write(self._go, b"1")
         answer = os.read(self._done, 1)
-        self.give_up()
+        self.end()
         if answer != b"1":
             raise OSError(errno.EPERM, "uid_map: refused")
 
-    def give_up(self) -> None:
+    def end(self) -> None:
         """End the helper."""
         os.close(self._go)
         os.close(self._done)

@@ -1,4 +1,4 @@
-"""Resource limits: the layer that every POSIX system has."""
+"""Resource limits: the wall that every POSIX system has."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import resource
 
 OPEN_FILES = 64
 PROCESSES = 64
-"""Threads, in truth: no process can be started.  Counted per user by the kernel."""
+"""Most threads of a sample, which can start no process.  The kernel counts them per user."""
 
 
 def apply_to_zygote(file_bytes: int, memory_bytes: int) -> None:
-    """Set the limits that are the same for every order; its children inherit them, which costs them nothing."""
+    """Set the limits that are the same for every child; inheriting them costs the children nothing."""
     _set(resource.RLIMIT_AS, memory_bytes)
     _set(resource.RLIMIT_CORE, 0)
     _set(resource.RLIMIT_NOFILE, OPEN_FILES)
@@ -22,7 +22,7 @@ def apply_to_zygote(file_bytes: int, memory_bytes: int) -> None:
 
 
 def limit_cpu(pid: int, cpu_s: int) -> None:
-    """Set a backstop far above the clock that decides, from outside the child: nothing in it is touched."""
+    """Set a backstop far above the time limit, from outside: nothing in the child changes."""
     try:
         resource.prlimit(pid, resource.RLIMIT_CPU, (cpu_s, cpu_s))
     except (OSError, AttributeError):
@@ -30,12 +30,12 @@ def limit_cpu(pid: int, cpu_s: int) -> None:
 
 
 def limit_processes(others: int) -> None:
-    """Bound the threads of one order; ``others`` are what the same user runs besides, which the kernel counts too."""
+    """Bound the threads of one child; ``others``: threads of the same user, which the kernel counts too."""
     _set(resource.RLIMIT_NPROC, PROCESSES + others)
 
 
 def processes_of_user() -> int:
-    """Return how many threads run under our uid, as far as that can be seen."""
+    """Return how many threads run under our uid, as far as /proc shows them."""
     count, uid = 0, os.getuid()
     try:
         for entry in os.scandir("/proc"):

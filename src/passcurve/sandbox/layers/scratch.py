@@ -1,7 +1,7 @@
-"""The scratch: the one place where a sample may write, clean for each of them.
+"""The scratch: the only place where a sample may write, clean for each sample.
 
-With mounts of our own it is a bounded tmpfs that is thrown away whole as soon as it was touched.  Without, it is a
-folder that is emptied, however deep and unreadable it was left.
+With mounts of our own it is a bounded tmpfs, which is replaced as soon as it was touched.  Without them it is a folder
+that is emptied, however deep and unreadable it was left.
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from passcurve.sandbox.layers import mounts
 
 
 class Mounted:
-    """A tmpfs of our own at ``mounts.SCRATCH``, where we stand already."""
+    """A tmpfs of our own at ``mounts.SCRATCH``, the present working folder."""
 
     def __init__(self, options: str) -> None:
         self._options = options
         self.path = mounts.SCRATCH
         self._fd = -1
-        self._note()
+        self._remember()
 
     def clean(self) -> bool:
-        """Make it clean; return whether it is a new folder.  What is untouched is left as it is."""
-        if self._state() == self._clean:
+        """Replace it if it was touched; return whether it is a new folder."""
+        if self._read_state() == self._clean_state:
             return False
         os.close(self._fd)
         mounts.renew_scratch(self._options)
-        self._note()
+        self._remember()
         return True
 
     def leave(self) -> None:
-        """Close what a child has no use for."""
+        """Close the descriptor that a child has no use for."""
         os.close(self._fd)
 
     def is_over(self) -> bool:
-        """Say whether it holds more than it may: never, the mount is bounded."""
+        """Tell whether it holds more than it may: never, because the mount is bounded."""
         return False
 
-    def _note(self) -> None:
-        # By descriptor: a sample may take every right on the folder away.
+    def _remember(self) -> None:
+        # By descriptor: a sample may remove every right on the folder.
         self._fd = os.open(".", 0o10000000)
-        self._clean = self._state()
+        self._clean_state = self._read_state()
 
-    def _state(self) -> tuple[object, ...]:
-        # The size of a folder of tmpfs counts what is in it, also where two changes share a time.
+    def _read_state(self) -> tuple[object, ...]:
+        # The size of a tmpfs folder counts its entries, and so shows two changes at one time.
         folder = os.fstat(self._fd)
         return (folder.st_size, folder.st_nlink, folder.st_mtime_ns, folder.st_ctime_ns, folder.st_mode)
 
 
 class Folder:
-    """A folder of the host's inside ``parent``; where one cannot be emptied the next sample gets another."""
+    """A folder of the host inside ``parent``; the next sample gets another one when it cannot be emptied."""
 
     def __init__(self, parent: str, size: int, files: int) -> None:
         self._parent, self._size, self._files = parent, size, files
@@ -68,10 +68,10 @@ class Folder:
         return True
 
     def leave(self) -> None:
-        """Close what a child has no use for: nothing."""
+        """Close nothing: it holds no descriptor."""
 
     def is_over(self) -> bool:
-        """Say whether it holds more than it may: no quota of the host's sees to that."""
+        """Tell whether it holds more than it may: the host sets no quota."""
         waiting, used, number = [self.path], 0, 0
         while waiting:
             folder = waiting.pop()
@@ -79,17 +79,17 @@ class Folder:
                 with os.scandir(folder) as entries:
                     for entry in entries:
                         number += 1
-                        found = entry.stat(follow_symlinks=False)
-                        used += found.st_blocks * 512
+                        status = entry.stat(follow_symlinks=False)
+                        used += status.st_blocks * 512
                         if used > self._size or number > self._files:
                             return True
-                        if stat.S_ISDIR(found.st_mode):
+                        if stat.S_ISDIR(status.st_mode):
                             waiting.append(entry.path)
             except PermissionError:
                 os.chmod(folder, 0o700)
                 waiting.append(folder)
             except OSError:
-                pass  # it has gone, or lies deeper than a path can say
+                pass  # it was removed, or lies deeper than a path can name
         return False
 
     def _renew(self) -> None:
@@ -100,16 +100,16 @@ class Folder:
 
 
 def empty(folder: str) -> bool:
-    """Remove all that is in a folder, without recursion and without following links; return whether that worked."""
+    """Remove everything in a folder, without recursion and without following links; return whether that worked."""
     number = 0
     try:
         os.chmod(folder, 0o700)
         while True:
             with os.scandir(folder) as entries:
-                found = list(entries)
-            if not found:
+                content = list(entries)
+            if not content:
                 return True
-            for entry in found:
+            for entry in content:
                 if not entry.is_dir(follow_symlinks=False):
                     os.unlink(entry.path)
                     continue
@@ -118,10 +118,10 @@ def empty(folder: str) -> bool:
                     children = list(inner)
                 for child in children:
                     if child.is_dir(follow_symlinks=False):
-                        # Lifted to the top: a path never grows, however deep the folders were.
+                        # Moved to the top, so that no path grows, however deep the folders are.
                         os.chmod(child.path, 0o700)
                         number += 1
-                        os.rename(child.path, "%s/.lifted-%d-%d" % (folder, os.getpid(), number))
+                        os.rename(child.path, "%s/.moved-%d-%d" % (folder, os.getpid(), number))
                     else:
                         os.unlink(child.path)
                 os.rmdir(entry.path)

@@ -1,6 +1,6 @@
-"""Numbers of the system calls on the two architectures we know: ``name x86-64 aarch64``, '-' where there is none.
+"""Numbers of the system calls on the two known architectures: ``name x86-64 aarch64``, '-' where there is none.
 
-From the kernel's own headers (asm/unistd_64.h and asm-generic/unistd.h of Linux 6.1); the newer calls that we name
+Source: the kernel's own headers (asm/unistd_64.h and asm-generic/unistd.h of Linux 6.1); the newer calls that we name
 have the same number on both.
 """
 
@@ -75,7 +75,7 @@ _COLUMNS = {"x86_64": 1, "aarch64": 2}
 
 
 def numbers(machine: str) -> dict[str, int]:
-    """Return name -> number for ``machine``.  Raises KeyError for an architecture that we do not know."""
+    """Return name -> number for ``machine``.  Raises KeyError for an unknown architecture."""
     column = _COLUMNS[machine]
     table = dict(_NEWER)
     for row in _TABLE.replace("\n", " ").split(";"):
@@ -85,7 +85,7 @@ def numbers(machine: str) -> dict[str, int]:
     return table
 
 
-def names(found: list[int]) -> tuple[str, ...]:
+def names(calls: list[int]) -> tuple[str, ...]:
     """Return the names of system calls of this machine, in the order of their numbers."""
     by_number = {number: name for name, number in numbers(platform.machine()).items()}
-    return tuple(by_number.get(number, str(number)) for number in sorted(found))
+    return tuple(by_number.get(number, str(number)) for number in sorted(calls))

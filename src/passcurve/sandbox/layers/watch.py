@@ -1,7 +1,7 @@
-"""What was refused: a watcher outside the jail answers each telling system call and notes which sample made it.
+"""The watcher: a process outside the jail that answers each suspicious system call and notes it for its sample.
 
 The zygote's filter hands such a call to the watcher instead of refusing it by itself, and the caller waits for the
-answer.  The zygote needs some of these calls too; the kernel tells who asks, and the zygote's own go through.
+answer.  The zygote needs some of these calls too; the kernel gives the caller's pid, and the zygote's own go through.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from passcurve.sandbox import kernel
 from passcurve.sandbox.layers import seccomp, syscalls
 
 ENTRIES = 32
-"""Different calls that are noted of one sample; more would tell nothing new."""
+"""Most different calls that are noted for one sample; more would add no information."""
 
-ZYGOTE = ("clone", "kill", "mount", "umount2")
-"""Of the telling calls, those that the zygote needs itself."""
+ZYGOTE_CALLS = ("clone", "kill", "mount", "umount2")
+"""Suspicious calls that the zygote needs itself."""
 
 _HEAD = struct.Struct("=II")
 _ENTRY = struct.Struct("=II")
@@ -37,8 +37,8 @@ _CONTINUE = 1
 class Page:
     """Memory that the watcher writes and the zygote reads; no sample ever sees it.
 
-    It begins with the number of the run and the pid of its child; then come entries of (number of the run, system
-    call).  An entry is only ever read as part of its own run, so a late one is nobody's.
+    It begins with the number of the run and the pid of its child; entries of (number of the run, system call) follow.
+    An entry is read as part of its own run only, so a late one is ignored.
     """
 
     def __init__(self) -> None:
@@ -46,20 +46,20 @@ class Page:
         self._run = 0
 
     def begin(self) -> None:
-        """Start a new run; nothing has been noted of it."""
+        """Start a new run without entries."""
         self._run += 1
         _HEAD.pack_into(self._map, 0, self._run, 0)
 
     def enter(self, pid: int) -> None:
-        """Say who the child of this run is."""
+        """Set the pid of the child of this run."""
         _HEAD.pack_into(self._map, 0, self._run, pid)
 
     def close(self) -> None:
-        """Lose sight of the page."""
+        """Unmap the page."""
         self._map.close()
 
     def head(self) -> tuple[int, int]:
-        """Return the number of the run and the pid of its child, as the child sees it."""
+        """Return the number of the run and the pid of its child, as its own namespace counts it."""
         return _HEAD.unpack_from(self._map, 0)
 
     def note(self, place: int, run: int, number: int) -> None:
@@ -67,21 +67,21 @@ class Page:
         _ENTRY.pack_into(self._map, _HEAD.size + place % ENTRIES * _ENTRY.size, run, number)
 
     def noted(self) -> list[int]:
-        """Return the system calls noted of this run."""
+        """Return the numbers of the system calls noted for this run."""
         if _ENTRY.unpack_from(self._map, _HEAD.size)[0] != self._run:
             return []  # each run writes from the first place on
-        found = (_ENTRY.unpack_from(self._map, _HEAD.size + place * _ENTRY.size) for place in range(ENTRIES))
-        return sorted(number for run, number in found if run == self._run)
+        entries = (_ENTRY.unpack_from(self._map, _HEAD.size + place * _ENTRY.size) for place in range(ENTRIES))
+        return sorted(number for run, number in entries if run == self._run)
 
 
 def begin(line: socket.socket) -> bool:
-    """Lay the zygote's filter and give the watcher its listener; return whether anybody watches."""
+    """Load the zygote's filter and send the watcher its listener; return whether there is a listener."""
     listener = -1
     if _can_answer():
         try:
             listener = seccomp.install_watched()
         except OSError:
-            pass  # somebody outside listens already, as in some containers
+            pass  # there is a listener already, as in some containers
     if listener < 0:
         seccomp.install_broad()
         return False
@@ -91,20 +91,20 @@ def begin(line: socket.socket) -> bool:
 
 
 def _can_answer() -> bool:
-    """Say whether this kernel lets a call go through; nothing can be tried before the filter is there to stay."""
+    """Tell whether a watcher can let a call through on this kernel; a trial would leave a filter for good."""
     major, minor = os.uname().release.split(".")[:2]
     return hasattr(os, "pidfd_open") and (int(major), int(re.sub(r"\D.*", "", minor))) >= (5, 5)
 
 
 def serve(line: socket.socket, page: Page, zygote: int) -> NoReturn:
-    """Answer every telling call until the zygote has ended; then end the same way."""
+    """Answer every suspicious call until the zygote has ended; then end the same way."""
     try:
         _, descriptors, _, _ = socket.recv_fds(line, 1, 1)
         line.close()
         if descriptors:
             _Watcher(descriptors[0], page, zygote).serve()
     except BaseException:
-        # Nobody would answer it any more.
+        # Nobody would answer its calls any more.
         os.kill(zygote, signal.SIGKILL)
     finally:
         _, status = os.waitpid(zygote, 0)
@@ -118,9 +118,9 @@ class _Watcher:
         self._listener, self._page, self._zygote = listener, page, zygote
         table = syscalls.numbers(kernel.MACHINE)
         self._signals = frozenset((table["kill"], table["tgkill"]))
-        self._needed = frozenset(table[name] for name in ZYGOTE)
+        self._zygote_calls = frozenset(table[name] for name in ZYGOTE_CALLS)
         self._run = 0
-        self._seen: set[int] = set()
+        self._noted: set[int] = set()
         self._place = 0
 
     def serve(self) -> None:
@@ -139,12 +139,12 @@ class _Watcher:
         try:
             fcntl.ioctl(self._listener, _RECEIVE, note)
         except OSError as error:
-            # The caller was killed before it could be heard.
+            # The caller was killed before its call was received.
             if error.errno in (errno.ENOENT, errno.EINTR):
                 return
             raise
         identity, pid, _, number, _, _, first, *_ = _NOTE.unpack(note)
-        by_zygote = pid == self._zygote and number in self._needed
+        by_zygote = pid == self._zygote and number in self._zygote_calls
         if by_zygote or (number in self._signals and self._is_own(identity, first)):
             answer = _ANSWER.pack(identity, 0, 0, _CONTINUE)
         else:
@@ -157,22 +157,22 @@ class _Watcher:
                 raise
 
     def _is_own(self, identity: int, pid: int) -> bool:
-        """Say whether a sample signals itself."""
-        return pid == self._page.head()[1] and self._still(identity)
+        """Tell whether a sample signals itself."""
+        return pid == self._page.head()[1] and self._is_waiting(identity)
 
     def _note(self, identity: int, number: int) -> None:
         run, _ = self._page.head()
         # A caller that still waits for its answer belongs to the run that is under way.
-        if not self._still(identity):
+        if not self._is_waiting(identity):
             return
         if run != self._run:
-            self._run, self._seen, self._place = run, set(), 0
-        if number not in self._seen and len(self._seen) < ENTRIES:
-            self._seen.add(number)
+            self._run, self._noted, self._place = run, set(), 0
+        if number not in self._noted and len(self._noted) < ENTRIES:
+            self._noted.add(number)
             self._page.note(self._place, run, number)
             self._place += 1
 
-    def _still(self, identity: int) -> bool:
+    def _is_waiting(self, identity: int) -> bool:
         try:
             fcntl.ioctl(self._listener, _IS_VALID, struct.pack("=Q", identity))
         except OSError:
