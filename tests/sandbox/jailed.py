@@ -86,7 +86,7 @@ class Jailed:
                 if zygote._folder and Path(zygote._folder).exists():
                     subprocess.run(["rm", "-rf", zygote._folder], check=False)
 
-    def make_job(
+    def job(
         self,
         program: str,
         test: str = SHOW,

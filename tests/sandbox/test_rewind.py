@@ -52,7 +52,7 @@ class Rewound:
         self.pool.close()
         self.fork_servers.close()
 
-    def make_job(self, program: str, test: str) -> Job:
+    def job(self, program: str, test: str) -> Job:
         """Return a job that a pair takes."""
         self._tag += 1
         problem = Problem(id=f"T/{test}", prompt="", entry_point="f", test=test)
