@@ -213,7 +213,7 @@ class TestHardData:
         shell.write("r.jsonl", [])
         done = shell("show", "r.jsonl")
         assert (2, "") == (done.code, done.out)
-        assert "passcurve: 'r.jsonl' has no rows: there is nothing to score\n" == done.err
+        assert "passcurve: 'r.jsonl' has no rows to score\n" == done.err
 
     def test_copies(self, shell):
         """Samples that are copies have pass@1, no interval for fresh samples, and no k > 1."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from passcurve.store.programs import Programs, _tag
+from passcurve.store.programs import ProgramTable, _tag
 
 
-def filled(count: int) -> Programs:
+def filled(count: int) -> ProgramTable:
     """Return a table of so many programs of three problems; the row of each is its number."""
-    table = Programs()
+    table = ProgramTable()
     for number in range(count):
         table.add(f"T/{number % 3}", f"{number:024x}", number)
     return table
@@ -25,7 +25,7 @@ def test_every_program_is_found():
 
 def test_the_first_row_stays():
     """A program keeps the row on which it was judged first; the same text for another problem is another program."""
-    table = Programs()
+    table = ProgramTable()
     table.add("T/0", "aa", 5)
     table.add("T/0", "aa", 9)
     table.add("T/1", "aa", 0)
@@ -40,7 +40,7 @@ def test_programs_that_agree_in_the_tag():
         for digest in map("{:024x}".format, range(1 << 22))
         if seen.setdefault(tag := _tag("T/0", digest), digest) != digest
     )
-    table = Programs()
+    table = ProgramTable()
     table.add("T/0", other, 5)
     table.add("T/0", digest, 9)
     assert (5, 5, 1) == (table.row_of("T/0", other), table.row_of("T/0", digest), len(table))

@@ -19,7 +19,7 @@ from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store import codec
 from passcurve.store.parts import LOCK, part_path
 from passcurve.store.rundir import RunDir
-from passcurve.store.stage import Change, changes, stage_digest
+from passcurve.store.settings_digest import SettingChange, changed_settings, settings_digest
 from passcurve.store.verdicts import StoredVerdicts
 from passcurve.types import Header, Jail, Limits
 
@@ -232,7 +232,7 @@ class TestResuming:
             run.append([line(17, digest="a" * 16)])
             run.check_row(completion(17, digest="a" * 16))
             run.check_row(completion(16, digest="b" * 16))
-            expected = r"row 17 of 'samples.jsonl' \(line 18\) is not what it was when the run began; use another --run"
+            expected = r"row 17 of 'samples.jsonl' \(line 18\) has changed since the run began; use another --run"
             with pytest.raises(DataError, match=expected):
                 run.check_row(completion(17, digest="b" * 16))
 
@@ -271,7 +271,7 @@ class TestAttempts:
         with rundir.open_session(header) as run:
             run.append([line(0)])
         with rundir.open_session(with_timeout(header, 5.0)) as run:
-            assert (Change(field="limits.timeout_s", was="3.0", now="5.0"),) == run.abandoned
+            assert (SettingChange(field="limits.timeout_s", was="3.0", now="5.0"),) == run.abandoned
             assert (False, 0) == (run.resumed, len(run))
             run.append([line(0, "timeout")])
         assert ["passed", "timeout"] == [StoredVerdicts(each).status_at(0) for each in rundir.attempts()]
@@ -315,7 +315,7 @@ class TestAttempts:
         """The header that an attempt was begun with is read back."""
         rundir.open_session(header).close()
         (attempt,) = rundir.attempts()
-        assert (header, stage_digest(header), False) == (attempt.header, attempt.digest, attempt.finished)
+        assert (header, settings_digest(header), False) == (attempt.header, attempt.digest, attempt.finished)
 
 
 class TestStage:
@@ -336,14 +336,14 @@ class TestStage:
     def test_what_could_change_a_verdict(self, header, fields):
         """Whatever could change a verdict changes the digest and is named."""
         other = msgspec.structs.replace(header, **fields)
-        assert stage_digest(header) != stage_digest(other)
-        assert {change.field.split(".")[0] for change in changes(header, other)} == set(fields)
+        assert settings_digest(header) != settings_digest(other)
+        assert {change.field.split(".")[0] for change in changed_settings(header, other)} == set(fields)
 
     @pytest.mark.parametrize("fields", [{"samples": "elsewhere.jsonl"}, {"dedup": False}, {"benchmark": "other name"}])
     def test_what_could_not(self, header, fields):
         """What could change no verdict leaves the digest alone."""
         other = msgspec.structs.replace(header, **fields)
-        assert (stage_digest(header), ()) == (stage_digest(other), changes(header, other))
+        assert (settings_digest(header), ()) == (settings_digest(other), changed_settings(header, other))
 
 
 class TestPlace:

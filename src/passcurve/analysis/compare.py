@@ -12,7 +12,7 @@ import msgspec
 
 from passcurve.errors import DataError, UsageError
 from passcurve.signature import signature
-from passcurve.store.scored import Scored, read_scored
+from passcurve.store.run_counts import RunCounts, read_counts
 from passcurve.store.tally import select_counts
 from passcurve.store.verdicts import require_finished
 from passcurve.types import Counts, Header, Interval
@@ -104,7 +104,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(comparison_lines(self))
 
 
-def compare(runs: Sequence[Scored], ks: Sequence[int], *, level: float = 0.95, seed: int = 0) -> Comparison:
+def compare(runs: Sequence[RunCounts], ks: Sequence[int], *, level: float = 0.95, seed: int = 0) -> Comparison:
     """Compare every pair of runs for each k.
 
     Raises UsageError for fewer than two runs, DataError when they are not about the same problems, when samples are
@@ -144,16 +144,16 @@ def compare(runs: Sequence[Scored], ks: Sequence[int], *, level: float = 0.95, s
     )
 
 
-def steps(runs: Sequence[Scored]) -> tuple[int, ...]:
+def steps(runs: Sequence[RunCounts]) -> tuple[int, ...]:
     """Return 1, 2, 5, 10, 20, ... and the least number of samples that any problem has in any run."""
     least = max(1, min((each.n for run in runs for each in run.counts), default=1))
     wanted = (digit * 10**power for power in range(len(str(least))) for digit in (1, 2, 5))
     return (*(k for k in wanted if k < least), least)
 
 
-def read(path: Path) -> Scored:
-    """Read one scored run; see ``store.scored.read_scored``."""
-    return read_scored(path)
+def read(path: Path) -> RunCounts:
+    """Read one scored run; see ``store.run_counts.read_counts``."""
+    return read_counts(path)
 
 
 def whole(path: Path) -> tuple[list[int], list[int]]:
@@ -207,7 +207,7 @@ def sweep(paths: Sequence[Path], temperatures: Sequence[float] = ()) -> Sweep:
 
 
 def plan_from(
-    runs: Sequence[Scored],
+    runs: Sequence[RunCounts],
     k: int,
     *,
     difference: float | None,
@@ -242,7 +242,7 @@ def plan_from(
         raise DataError(f"no plan from {names[0]!r}: {error}") from None
 
 
-def _names(runs: Sequence[Scored]) -> tuple[str, ...]:
+def _names(runs: Sequence[RunCounts]) -> tuple[str, ...]:
     seen: dict[str, int] = {}
     names = []
     for run in runs:
@@ -251,7 +251,7 @@ def _names(runs: Sequence[Scored]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _same_problems(runs: Sequence[Scored], names: Sequence[str]) -> list[str]:
+def _same_problems(runs: Sequence[RunCounts], names: Sequence[str]) -> list[str]:
     ids = [each.problem_id for each in runs[0].counts]
     digests = {run.header.benchmark_digest: name for run, name in zip(runs, names, strict=True) if run.header}
     if len(digests) > 1:
@@ -273,7 +273,7 @@ def _same_problems(runs: Sequence[Scored], names: Sequence[str]) -> list[str]:
     return ids
 
 
-def _table(run: Scored, ids: Sequence[str]) -> list[Counts]:
+def _table(run: RunCounts, ids: Sequence[str]) -> list[Counts]:
     return list(select_counts(run.counts, ids))
 
 

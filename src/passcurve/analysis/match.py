@@ -22,7 +22,7 @@ from passcurve.signature import signature
 from passcurve.stats.estimate import estimate
 from passcurve.store.completions import stored_completions
 from passcurve.store.locate import find_run_dir
-from passcurve.store.parts import write_whole
+from passcurve.store.parts import write_atomically
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
 from passcurve.store.verdicts import require_finished
@@ -267,7 +267,7 @@ def _keep(
             )
         )
     try:
-        write_whole(path, b"\n".join(lines) + b"\n")
+        write_atomically(path, b"\n".join(lines) + b"\n")
     except OSError as error:
         raise StoreError(f"cannot keep the values in {str(path)!r}: {error.strerror or error}") from error
 

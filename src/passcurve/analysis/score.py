@@ -11,7 +11,7 @@ from passcurve.bench import resolve
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import DataError
 from passcurve.signature import signature
-from passcurve.store.scored import read_scored
+from passcurve.store.run_counts import read_counts
 from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Curve, Estimate, Header
 
@@ -55,11 +55,11 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path) -> ScoredRun:
     """Read stored verdicts and estimate the requested metrics.
 
     Problems without a sample count as well where the benchmark of the run is on this machine; else a note says that
-    they are unknown.  Raises DataError and StoreError as ``read_scored`` does.
+    they are unknown.  Raises DataError and StoreError as ``read_counts`` does.
     """
     from passcurve.stats.metrics import score_counts
 
-    run = read_scored(path)
+    run = read_counts(path)
     notes = [run.note] if run.note else []
     counts, groups = run.counts, run.groups
     if run.header is None:
@@ -73,7 +73,8 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path) -> ScoredRun:
             judged = [count.problem_id for count in run.counts]
             counts = select_counts(run.counts, dict.fromkeys([*judged, *(problem.id for problem in problems)]))
             groups = groups and groups + ((),) * (len(counts) - len(judged))
-    scored = score_counts(counts, request, 0 if run.finished else 1, groups=groups, uniform_problems=run.alike)
+    owed = 0 if run.finished else 1
+    scored = score_counts(counts, request, owed, groups=groups, uniform_problems=run.uniform_problems)
     estimates = scored.estimates
     if not run.finished:
         reason = f"the run is not finished: {sum(count.n for count in counts):,} verdicts so far; judge it to its end"

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from passcurve.errors import StoreError, UsageError
-from passcurve.store.parts import PartWriter, write_whole
+from passcurve.store.parts import PartWriter, write_atomically
 from passcurve.store.samples import RawRow, RowContent
 from passcurve.types import Completion, Generation, Reply, SampleKey
 
@@ -167,7 +167,9 @@ class Completions:
         dated = msgspec.structs.replace(config, started_at=_now())
         session = 1 + max((_session(path) for path in (*configs, *self._parts)), default=0)
         try:
-            write_whole(folder / f"config-{session:03d}.json", msgspec.json.format(msgspec.json.encode(dated)) + b"\n")
+            write_atomically(
+                folder / f"config-{session:03d}.json", msgspec.json.format(msgspec.json.encode(dated)) + b"\n"
+            )
         except OSError as error:
             raise StoreError(f"cannot write into {str(folder)!r}: {error.strerror or error}") from error
         self._writer = PartWriter(folder / f"completions-{session:03d}.jsonl", b"")

@@ -13,31 +13,31 @@ import msgspec
 from passcurve.errors import StoreError
 
 LOCK = "passcurve.lock"
-"""Also the mark by which a run directory is known; it is never removed."""
+"""Also marks a folder as a run directory; it is never removed."""
 SYNC_EVERY_S = 1.0
 _NAMES = re.compile(r"verdicts-(\d{4,})-(\d{3,})\.jsonl|finished-(\d{4,})\.json")
 
 
 class PartName(msgspec.Struct, frozen=True, kw_only=True):
-    """What the name of one of our files says."""
+    """The numbers in the name of one of our files."""
 
     attempt: int
     session: int | None
-    """None for the file that says that the attempt is finished."""
+    """None for the footer of the attempt."""
 
 
 def part_path(folder: Path, attempt: int, session: int) -> Path:
-    """Return where the verdicts of one session of an attempt are kept."""
+    """Return the path of the verdicts of one session of an attempt."""
     return folder / f"verdicts-{attempt:04d}-{session:03d}.jsonl"
 
 
 def footer_path(folder: Path, attempt: int) -> Path:
-    """Return where it is written that an attempt is finished."""
+    """Return the path of the footer, which exists once the attempt is finished."""
     return folder / f"finished-{attempt:04d}.json"
 
 
 def parse_name(name: str) -> PartName | None:
-    """Return what a name says, or None when it is not one of ours."""
+    """Return the numbers in a file name, or None when it is not one of ours."""
     match = _NAMES.fullmatch(name)
     if match is None:
         return None
@@ -45,8 +45,8 @@ def parse_name(name: str) -> PartName | None:
     return PartName(attempt=int(part or footer), session=int(session) if session else None)
 
 
-class Lock:
-    """Holds a run directory for this process; it falls with the process, however that ends."""
+class RunLock:
+    """An exclusive lock on a run directory; the kernel releases it when the process ends."""
 
     def __init__(self, folder: Path) -> None:
         self._fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
@@ -57,26 +57,25 @@ class Lock:
         except BlockingIOError as error:
             holder = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip()
             os.close(self._fd)
-            who = f"process {holder}" if holder else "another process"
+            owner = f"process {holder}" if holder else "another process"
             raise StoreError(
-                f"{str(folder)!r} is in use by {who}; wait for it to end, or choose another place with --run DIR"
+                f"{str(folder)!r} is in use by {owner}; wait for it to end, or choose another place with --run DIR"
             ) from error
         except BaseException:
             os.close(self._fd)
             raise
 
     def release(self) -> None:
-        """Let others have the directory; a second call does nothing."""
+        """Release the directory; a second call does nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 class PartWriter:
-    """Appends whole lines to one new part, of which it is the only writer.
+    """The only writer of one new part, to which it appends whole lines.
 
-    What ``append`` has returned from survives the end of this process, and the end of the host when it is
-    older than SYNC_EVERY_S.
+    Lines survive the end of this process once ``append`` returns, and a crash of the host after SYNC_EVERY_S.
     """
 
     def __init__(self, path: Path, header: bytes) -> None:
@@ -89,7 +88,7 @@ class PartWriter:
         try:
             self.append(header)
             self.sync()
-            sync_folder(path.parent)
+            fsync_folder(path.parent)
         except BaseException:
             os.close(self.fd)
             raise
@@ -99,7 +98,7 @@ class PartWriter:
         try:
             start = os.fstat(self.fd).st_size
             if self._torn:
-                # An append that failed or was interrupted may have left half a line; it must not spoil this one.
+                # A failed append may have left half a line: end it first.
                 lines = b"\n" + lines
                 start += 1
             self._torn = True
@@ -114,7 +113,7 @@ class PartWriter:
         return start
 
     def sync(self) -> None:
-        """Wait until all lines are on the disk; raise StoreError when they cannot be written."""
+        """Flush all lines to the disk; raise StoreError when they cannot be written."""
         try:
             os.fsync(self.fd)
         except OSError as error:
@@ -136,12 +135,12 @@ class PartWriter:
     def _failure(self, error: OSError) -> StoreError:
         return StoreError(
             f"cannot write to {str(self.path)!r}: {error.strerror or error}; "
-            "the verdicts stored so far are kept, and the same command resumes once this is mended"
+            "the verdicts stored so far are kept; run the same command again once this is fixed"
         )
 
 
-def write_whole(path: Path, text: bytes) -> None:
-    """Write a file so that it is there whole or not at all; raise OSError when it cannot be written."""
+def write_atomically(path: Path, text: bytes) -> None:
+    """Write a file that appears whole or not at all; raise OSError when it cannot be written."""
     draft = path.with_name(f".{path.name}.tmp")
     try:
         with draft.open("wb") as file:
@@ -149,13 +148,13 @@ def write_whole(path: Path, text: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-        sync_folder(path.parent)
+        fsync_folder(path.parent)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk; raise OSError when that fails."""
+def fsync_folder(folder: Path) -> None:
+    """Flush the names in a folder to the disk; raise OSError when that fails."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)

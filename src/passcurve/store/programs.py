@@ -1,4 +1,4 @@
-"""On which row each program was judged, in twelve to twenty-four bytes for each program."""
+"""The row on which each program was judged, in twelve to twenty-four bytes per program."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _TAG = (1 << 32) - 1
 _FIRST_SLOTS = 1 << 10
 
 
-class Programs:
-    """A table of rows by program, without the programs: what it finds must be compared with what is stored.
+class ProgramTable:
+    """A hash table of rows by program, without the programs: compare each hit with the stored line.
 
-    Open addressing, at most two thirds full.  A slot holds 32 bits of the program's hash, whose low bits also say where
-    a search begins, and the row.  Of programs that agree in those bits only the first is known.
+    Open addressing, at most two thirds full.  A slot holds the row and 32 bits of the program's hash, whose low bits
+    also say where a search begins.  Of programs that agree in those bits it holds only the first.
     """
 
     def __init__(self) -> None:
@@ -20,11 +20,11 @@ class Programs:
         self._taken = 0
 
     def __len__(self) -> int:
-        """Return how many programs are known."""
+        """Return the number of programs in the table."""
         return self._taken
 
     def add(self, problem_id: str, digest: str, row: int) -> None:
-        """Note the row, less than 2**32 - 1, on which a program was judged, unless one is known."""
+        """Add the row, below 2**32 - 1, on which a program was judged, unless the table has one."""
         tag = _tag(problem_id, digest)
         at = _search(self._slots, tag)
         if self._slots[at]:
@@ -35,20 +35,20 @@ class Programs:
             self._grow()
 
     def row_of(self, problem_id: str, digest: str) -> int | None:
-        """Return the row on which the program was judged, if it was: rarely that of another program."""
-        held = self._slots[_search(self._slots, _tag(problem_id, digest))]
-        return (held & _TAG) - 1 if held else None
+        """Return the row on which the program was judged, if any; rarely that of another program."""
+        slot = self._slots[_search(self._slots, _tag(problem_id, digest))]
+        return (slot & _TAG) - 1 if slot else None
 
     def _grow(self) -> None:
         slots = _empty(2 * len(self._slots))
-        for held in self._slots:
-            if held:
-                slots[_search(slots, held >> 32)] = held
+        for slot in self._slots:
+            if slot:
+                slots[_search(slots, slot >> 32)] = slot
         self._slots = slots
 
 
 def _tag(problem_id: str, digest: str) -> int:
-    # Python keys its hashes anew in each process, so nobody can write programs that crowd one place.
+    # Python seeds its hashes anew in each process, so nobody can write programs that collide.
     return hash((problem_id, digest)) & _TAG
 
 
@@ -57,9 +57,9 @@ def _empty(size: int) -> array[int]:
 
 
 def _search(slots: array[int], tag: int) -> int:
-    """Return the place of a tag, or the free one where it belongs."""
+    """Return the slot of a tag, or the free slot where it belongs."""
     mask = len(slots) - 1
     at = tag & mask
-    while (held := slots[at]) and held >> 32 != tag:
+    while (slot := slots[at]) and slot >> 32 != tag:
         at = (at + 1) & mask
     return at

@@ -17,7 +17,7 @@ from typing import BinaryIO, cast
 import msgspec
 
 from passcurve.errors import DataError, StoreError, UsageError
-from passcurve.store.parts import sync_folder
+from passcurve.store.parts import fsync_folder
 from passcurve.store.samples import ALREADY_JUDGED, MalformedLine, RawRow, scan_rows
 from passcurve.types import Isolation, Verdict
 
@@ -125,7 +125,7 @@ def _whole_file(destination: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(target)
-        sync_folder(target.parent)
+        fsync_folder(target.parent)
     finally:
         draft.unlink(missing_ok=True)
 

@@ -1,10 +1,10 @@
-"""The run directory: attempts at judging a file of samples, kept so that any interruption can be resumed.
+"""The run directory: attempts at judging a file of samples, which can be resumed after any interruption.
 
 Theory of operation.  An attempt is one judging of one file of samples under one header.  Each process that
-works on it writes a part of its own, ``verdicts-<attempt>-<session>.jsonl``, to which it only appends; parts
-are never rewritten, so a process that dies leaves at worst a torn last line, whose row is owed again.  When
-every row has its verdict, ``finished-<attempt>.json`` appears at once and whole, and only then are the files
-of other attempts removed.  Whoever judges holds the lock; whoever reads needs none.
+works on it appends to a part of its own, ``verdicts-<attempt>-<session>.jsonl``.  No part is ever rewritten, so a
+process that dies leaves at worst a torn last line, whose row is owed again.  Once every row has its verdict,
+``finished-<attempt>.json`` appears whole, and the files of other attempts are removed.  A process that judges holds
+the lock; a reader needs none.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ import msgspec
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store import codec
 from passcurve.store.codec import Footer, IndexedLine, PartHeader, VerdictLine
-from passcurve.store.parts import LOCK, Lock, PartWriter, footer_path, parse_name, part_path, write_whole
-from passcurve.store.programs import Programs
-from passcurve.store.stage import Change, changes, stage_digest
+from passcurve.store.parts import LOCK, PartWriter, RunLock, footer_path, parse_name, part_path, write_atomically
+from passcurve.store.programs import ProgramTable
+from passcurve.store.settings_digest import SettingChange, changed_settings, settings_digest
 from passcurve.store.verdicts import Attempt, StoredVerdicts
 from passcurve.types import Completion, Header, Verdict
 
-_LATEST = 1000
-"""Verdicts kept in memory because equal programs often follow one another."""
+_CACHED_LINES = 1000
+"""Verdicts kept in memory: equal programs often follow one another."""
 _REMEDY = "choose another place with --run DIR"
 
 
 class RunDir:
-    """A folder of attempts; nothing is touched until it is judged in."""
+    """A folder of attempts; it is created by the first session."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,11 +45,11 @@ class RunDir:
             name = parse_name(path.name)
             if name and name.session is not None:
                 parts.setdefault(name.attempt, []).append((name.session, path))
-        found = (self._attempt(number, [path for _, path in sorted(parts[number])]) for number in sorted(parts))
-        return tuple(attempt for attempt in found if attempt)
+        attempts = (self._attempt(number, [path for _, path in sorted(parts[number])]) for number in sorted(parts))
+        return tuple(attempt for attempt in attempts if attempt)
 
     def footer(self, attempt: Attempt) -> Footer | None:
-        """Return what was written when an attempt was finished, or None when it is not."""
+        """Return the footer of an attempt, or None when it is not finished."""
         try:
             return codec.decode_footer(footer_path(self.path, attempt.number).read_bytes())
         except FileNotFoundError:
@@ -60,7 +60,7 @@ class RunDir:
     def read(self) -> StoredVerdicts:
         """Return the verdicts of the newest finished attempt, or of the newest when none is finished.
 
-        Raises StoreError when there is none or when it cannot be read.  Close what is returned.
+        Raises StoreError when there is none or when it cannot be read.  Close the result.
         """
         attempts = self.attempts()
         if not attempts:
@@ -71,14 +71,14 @@ class RunDir:
     def open_session(self, header: Header, *, reopen: bool = False) -> JudgingSession:
         """Lock the folder and open the attempt that this header resumes, or a new one.
 
-        The newest attempt whose verdicts could stand beside new ones is resumed unless it is finished; with ``reopen``
-        also then, and it is no longer finished: more rows may come.
-        Raises UsageError when the folder is somebody else's, StoreError when it is in use or cannot be written.
-        Close what is returned.
+        The newest attempt with the same settings is resumed unless it is finished.  With ``reopen`` a finished one is
+        resumed too, and becomes unfinished: more rows may come.
+        Raises UsageError when the folder has files of others, StoreError when it is in use or cannot be written.
+        Close the result.
         """
-        lock = self._claim()
+        lock = self._lock_folder()
         try:
-            digest = stage_digest(header)
+            digest = settings_digest(header)
             attempts = self.attempts()
             same = [attempt for attempt in attempts if attempt.digest == digest]
             if same and same[-1].finished and reopen:
@@ -88,14 +88,14 @@ class RunDir:
                 return JudgingSession(self, lock, header, same[-1])
             number = max(self._numbers(), default=0) + 1
             fresh = Attempt(number=number, digest=digest, header=header, started_at=_now(), parts=(), finished=False)
-            abandoned = changes(attempts[-1].header, header) if attempts and not attempts[-1].finished else ()
+            abandoned = changed_settings(attempts[-1].header, header) if attempts and not attempts[-1].finished else ()
             return JudgingSession(self, lock, header, fresh, abandoned)
         except BaseException:
             lock.release()
             raise
 
     def next_part(self, attempt: int) -> Path:
-        """Return the name of the part that a new session of an attempt writes."""
+        """Return the path of the part that a new session of an attempt writes."""
         names = (parse_name(path.name) for path in self._files())
         sessions = (name.session for name in names if name and name.attempt == attempt and name.session)
         return part_path(self.path, attempt, max(sessions, default=0) + 1)
@@ -105,7 +105,7 @@ class RunDir:
         for path in self._files():
             name = parse_name(path.name)
             if name and name.attempt != attempt:
-                # What stays behind is passed over by every reader, and the next finished attempt tries again.
+                # Readers skip a file that stays behind; the next finished attempt tries again.
                 with contextlib.suppress(OSError):
                     path.unlink()
 
@@ -135,7 +135,7 @@ class RunDir:
             with path.open("rb") as file:
                 return codec.decode_part(file.readline())
         except FileNotFoundError:
-            # Another process has just finished a newer attempt.
+            # Another process may just have finished a newer attempt.
             return None
         except OSError as error:
             raise self._unreadable(error) from error
@@ -152,15 +152,15 @@ class RunDir:
             raise StoreError(f"{str(self.path)!r} is not a run directory: it has no file {LOCK!r}")
         return files
 
-    def _claim(self) -> Lock:
+    def _lock_folder(self) -> RunLock:
         try:
             self.path.mkdir(exist_ok=True)
-            found = sorted(path.name for path in self.path.iterdir())
-            if found and LOCK not in found:
+            names = sorted(path.name for path in self.path.iterdir())
+            if names and LOCK not in names:
                 raise UsageError(
-                    f"{str(self.path)!r} is not a run directory: it holds {found[0]!r}, which is not ours; {_REMEDY}"
+                    f"{str(self.path)!r} is not a run directory: it holds {names[0]!r}, which is not ours; {_REMEDY}"
                 )
-            return Lock(self.path)
+            return RunLock(self.path)
         except FileExistsError as error:
             raise UsageError(f"{str(self.path)!r} is not a folder; {_REMEDY}") from error
         except OSError as error:
@@ -174,19 +174,19 @@ class RunDir:
 
 
 class JudgingSession(StoredVerdicts):
-    """An attempt that is being judged by this process: what is stored of it, and a part to append to."""
+    """An attempt that this process judges: its stored verdicts, and a part to append to."""
 
     def __init__(
-        self, rundir: RunDir, lock: Lock, header: Header, attempt: Attempt, abandoned: tuple[Change, ...] = ()
+        self, rundir: RunDir, lock: RunLock, header: Header, attempt: Attempt, abandoned: tuple[SettingChange, ...] = ()
     ) -> None:
-        # Made first, because reading what is stored fills it.
-        self._programs = Programs() if header.dedup else None
-        self._latest: dict[int, VerdictLine] = {}
+        # Before super().__init__(), which fills it.
+        self._programs = ProgramTable() if header.dedup else None
+        self._cached_lines: dict[int, VerdictLine] = {}
         super().__init__(attempt)
         self.resumed = bool(attempt.parts)
         """Whether an earlier session of this attempt was interrupted."""
         self.abandoned = abandoned
-        """What differs from an unfinished attempt that could not be resumed; empty when there was none."""
+        """The settings that differ from an unfinished attempt, which is therefore not resumed."""
         self._rundir = rundir
         self._lock = lock
         self._samples = header.samples
@@ -207,11 +207,11 @@ class JudgingSession(StoredVerdicts):
             raise
 
     def check_row(self, completion: Completion) -> None:
-        """Raise DataError when a verdict is stored for this row that was reached on another text."""
+        """Raise DataError when the stored verdict of this row was reached on another text."""
         digest = self.digest_at(completion.row)
         if digest is not None and digest != completion.digest:
             raise DataError(
-                f"row {completion.row} of {self._samples!r} (line {completion.line}) is not what it was when "
+                f"row {completion.row} of {self._samples!r} (line {completion.line}) has changed since "
                 f"the run began; {self._start_over()}"
             )
 
@@ -219,31 +219,31 @@ class JudgingSession(StoredVerdicts):
         """Raise DataError when verdicts are stored for rows beyond the last one of the file."""
         if rows < self.bound:
             raise DataError(
-                f"{self._samples!r} has {rows} rows, but there are verdicts up to row {self.bound - 1}: it is not "
-                f"what it was when the run began; {self._start_over()}"
+                f"{self._samples!r} has {rows} rows, but there are verdicts up to row {self.bound - 1}: it has "
+                f"changed since the run began; {self._start_over()}"
             )
 
     def find_verdict(self, problem_id: str, program: str) -> Verdict | None:
-        """Return the stored verdict on a program of this digest, or None when none is known.
+        """Return the stored verdict on a program of this digest, or None when there is none.
 
-        Nothing is known where equal programs do not share a judgement.  Raises what line_at raises.
+        Always None where equal programs do not share a judgement.  Raises what ``line_at`` raises.
         """
         row = self._programs.row_of(problem_id, program) if self._programs is not None else None
         if row is None:
             return None
-        line = self._latest.get(row) or self.line_at(row)
+        line = self._cached_lines.get(row) or self.line_at(row)
         if line is None or line.program != program or line.verdict.key.problem_id != problem_id:
             return None
-        if row not in self._latest:
-            self._latest[row] = line
-            if len(self._latest) > _LATEST:
-                del self._latest[next(iter(self._latest))]
+        if row not in self._cached_lines:
+            self._cached_lines[row] = line
+            if len(self._cached_lines) > _CACHED_LINES:
+                del self._cached_lines[next(iter(self._cached_lines))]
         return line.verdict
 
     def append(self, lines: Iterable[VerdictLine]) -> None:
-        """Store a batch of verdicts; all are safe from the end of this process once this returns.
+        """Store a batch of verdicts, which survive the end of this process once this returns.
 
-        Raises StoreError when they cannot be written; those rows are then owed.
+        Raises StoreError when they cannot be written; their rows are then owed.
         """
         batch = list(lines)
         if not batch:
@@ -255,10 +255,10 @@ class JudgingSession(StoredVerdicts):
             offset += len(text)
 
     def finish(self, *, planned: int, malformed: int = 0, rows: int | None = None) -> Footer:
-        """Say that every planned row has its verdict, and remove the other attempts.
+        """Write the footer of the attempt, and remove the other attempts.
 
-        ``rows`` is how many the file has, where only some of them are planned.  Raises StoreError when rows are
-        owed or the disk cannot be written, DataError as ``check_row_count`` does.
+        ``rows`` is the number of rows of the file, where only some of them are planned.  Raises StoreError when rows
+        are owed or the disk cannot be written, DataError as ``check_row_count`` does.
         """
         self.check_row_count(planned if rows is None else rows)
         if owed := planned - len(self):
@@ -274,14 +274,14 @@ class JudgingSession(StoredVerdicts):
         )
         path = footer_path(self._rundir.path, self.attempt.number)
         try:
-            write_whole(path, codec.encode(footer))
+            write_atomically(path, codec.encode(footer))
         except OSError as error:
             raise StoreError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
         self._rundir.remove_all_but(self.attempt.number)
         return footer
 
     def close(self) -> None:
-        """Bring all lines to the disk, close the files and release the lock; a second call does nothing.
+        """Flush all lines to the disk, close the files and release the lock; a second call does nothing.
 
         Raises StoreError when the lines cannot be written.
         """

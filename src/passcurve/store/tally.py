@@ -1,4 +1,4 @@
-"""Verdicts as they arrive, counted per problem and per status; and the one check that none was lost."""
+"""Counts of verdicts per problem and per status, and the check that no row was lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from passcurve.errors import StoreError
 from passcurve.types import SCORED, STATUSES, Counts, Mode, Status, Verdict
 
-_KINDS = 200
+_MAX_SUSPICIONS = 200
+"""In shared mode a sample can claim any number of suspicions of itself."""
 
 
 def select_counts(counts: Iterable[Counts], ids: Iterable[str]) -> tuple[Counts, ...]:
@@ -18,7 +19,7 @@ def select_counts(counts: Iterable[Counts], ids: Iterable[str]) -> tuple[Counts,
 
 
 class Tally:
-    """Counts what is planned and what is judged; void verdicts are seen, but their rows stay owed."""
+    """Counts of planned and of judged rows; the row of a void verdict stays owed."""
 
     def __init__(self) -> None:
         self._planned: dict[str, int] = {}
@@ -30,7 +31,7 @@ class Tally:
         self._suspicions: Counter[str] = Counter()
 
     def plan(self, problem_id: str) -> None:
-        """Count one row that is to be judged."""
+        """Count one row to judge."""
         self._planned[problem_id] = self._planned.get(problem_id, 0) + 1
 
     def add(self, verdict: Verdict) -> None:
@@ -43,47 +44,46 @@ class Tally:
         self._passed[problem_id] = self._passed.get(problem_id, 0) + verdict.passed
         self._modes[verdict.mode] += 1
         self._suspicious += bool(verdict.suspicious)
-        if len(self._suspicions) < _KINDS:
-            # In shared mode a sample can say what it likes of itself.
+        if len(self._suspicions) < _MAX_SUSPICIONS:
             self._suspicions.update(verdict.suspicious)
 
     @property
     def planned(self) -> int:
-        """How many rows are to be judged."""
+        """Return the number of rows to judge."""
         return sum(self._planned.values())
 
     @property
     def scored(self) -> int:
-        """How many rows have a verdict that counts."""
+        """Return the number of rows that have a verdict that counts."""
         return sum(self._statuses[status] for status in SCORED)
 
     @property
     def owed(self) -> int:
-        """How many rows have no verdict yet."""
+        """Return the number of rows without a verdict."""
         return self.planned - self.scored
 
     @property
     def statuses(self) -> dict[Status, int]:
-        """How many verdicts have each status; ``void`` counts failures of ours, not rows."""
+        """Return the number of verdicts of each status; ``void`` counts failures of ours, not rows."""
         return dict(self._statuses)
 
     @property
     def modes(self) -> dict[Mode, int]:
-        """How many scored verdicts were reached in each mode."""
+        """Return the number of scored verdicts of each mode."""
         return dict(self._modes)
 
     @property
     def suspicious(self) -> int:
-        """How many scored samples were seen to try what no honest program needs."""
+        """Return the number of scored samples that tried what no honest program needs."""
         return self._suspicious
 
     @property
     def suspicions(self) -> dict[str, int]:
-        """What they were seen to try, each with the number of samples, the commonest first."""
+        """Return the suspicious actions with their numbers of samples, the commonest first."""
         return dict(sorted(self._suspicions.items(), key=lambda item: (-item[1], item[0])))
 
     def counts(self) -> tuple[Counts, ...]:
-        """Return n and c of each planned problem, in the order in which they were planned first."""
+        """Return n and c of each planned problem, in the order of their first rows."""
         return tuple(
             Counts(problem_id=problem_id, n=self._judged.get(problem_id, 0), c=self._passed.get(problem_id, 0))
             for problem_id in self._planned
@@ -102,5 +102,5 @@ class Tally:
         passed = sum(count.c for count in counts)
         failed = sum(count.n - count.c for count in counts)
         if passed != self._statuses["passed"] or passed + failed + self.owed != self.planned:
-            found = f"{passed} passed + {failed} failed + {self.owed} owed, {self.planned} planned"
-            raise StoreError(f"the counts do not add up ({found}); this is a bug in passcurve")
+            sums = f"{passed} passed + {failed} failed + {self.owed} owed, {self.planned} planned"
+            raise StoreError(f"the counts do not add up ({sums}); this is a bug in passcurve")

