@@ -30,7 +30,6 @@ LONG_FUNCTIONS: dict[str, str] = {
     "api.py:judge": "a public signature with its manual",
     "api.py:generate": "a public signature with its manual",
     "api.py:evaluate": "a public signature with its manual",
-    "judging/run.py:conclude": "to be split",
 }
 """``file:function`` of each function that may be longer, with the reason."""
 
@@ -39,11 +38,9 @@ LARGE_CLASSES: dict[str, str] = {
     "analysis/compare.py:Difference": "an object that `compare --json` prints",
     "analysis/match.py:Matched": "an object that `match --json` prints",
     "generation/setup.py:ModelSettings": "one field for each option of a model",
-    "generation/engine.py:GenerationEngine": "to be split",
     "harness/check.py:Check": "to be split",
     "judging/request.py:Request": "to be split",
     "judging/request.py:Result": "to be split",
-    "judging/run.py:JudgeRun": "to be split",
     "models/backend.py:Settings": "to be split",
     "models/hf.py:HuggingFace": "to be split",
     "models/program.py:Program": "to be split",
@@ -55,10 +52,10 @@ LARGE_CLASSES: dict[str, str] = {
     "stats/compare.py:Paired": "a public result: each field is a figure of the comparison",
     "stats/planning.py:Plan": "a public result: each field is a figure of the plan",
     "store/completions.py:CompletionLine": "a line of completions-*.jsonl, whose format is fixed",
-    "types.py:Reply": "to be split",
-    "types.py:GenerationProgress": "to be split",
-    "types.py:Verdict": "to be split",
-    "types.py:Header": "to be split",
+    "types.py:Reply": "one field for each fact that a back end can report",
+    "types.py:GenerationProgress": "an object that `run --json` prints",
+    "types.py:Verdict": "a stored line of verdicts",
+    "types.py:Header": "stored with each attempt: every setting that could change a score",
 }
 """``file:Class`` of each class that may have more attributes, with the reason."""
 

@@ -196,7 +196,7 @@ def test_nothing_but_bad_lines(judge):
     """A file in which no line is a row is an error that shows the first one, and there are no results."""
     done, rows = judge(b"oops", b"null")
     assert (2, []) == (done.code, rows)
-    assert "no row to judge: 2 lines are none; line 1: not JSON" in done.record["error"]
+    assert "no row to judge: 2 malformed lines; line 1: not JSON" in done.record["error"]
 
 
 def test_a_torn_gzip_is_an_error(shell):

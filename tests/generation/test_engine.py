@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from passcurve.generation.engine import FAILURES, QUEUE, GenerationEngine, GenerationRequest
+from passcurve.generation.engine import MAX_FAILURES_IN_A_ROW, MAX_READY, GenerationEngine, GenerationRequest
 from passcurve.models.backend import Settings
 from passcurve.models.command import Command
 from passcurve.models.function import Function
@@ -89,7 +89,7 @@ def had(generating):
 @pytest.mark.parametrize(
     ("answer", "fails", "said"),
     [
-        ("{'error': f'no memory {at}'} if at < 3 else {'completion': 'x'}", FAILURES, "no memory 2"),
+        ("{'error': f'no memory {at}'} if at < 3 else {'completion': 'x'}", MAX_FAILURES_IN_A_ROW, "no memory 2"),
         ("{'completion': None if at == 1 else 'x'}", 1, "neither 'completion' nor 'solution'"),
     ],
 )
@@ -143,12 +143,12 @@ def test_a_judge_that_is_behind(generating, program, kind, per_request):
         backend = Function(lambda prompt: prompt)
     run = generating(backend, 100, concurrency, per_request=per_request)
     until = time.monotonic() + LONG_S
-    while run.progress().fresh < QUEUE:
+    while run.progress().fresh < MAX_READY:
         assert time.monotonic() < until
         time.sleep(0.01)
     # Time to ask for more, if it did.
     time.sleep(0.3)
-    assert QUEUE <= run.progress().fresh <= QUEUE + concurrency * per_request
+    assert MAX_READY <= run.progress().fresh <= MAX_READY + concurrency * per_request
     found = had(run)
     assert (400, 400, 0) == (len(found), len(set(found)), sum(run.missing().values()))
 

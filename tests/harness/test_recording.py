@@ -15,7 +15,7 @@ from passcurve.judging.attempts import is_conclusive, without_replay
 from passcurve.judging.calibration import Calibrations
 from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.judging.scheduler import Scheduler
-from passcurve.judging.verdict import judge
+from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Problem, SampleKey
 
@@ -151,7 +151,7 @@ def test_the_same_verdict_one_by_one(jail: Jailed, what: str):
         outcome = jail.run(each)
         if each is wanted:
             assert settled == is_conclusive(outcome), outcome
-        verdicts.append(judge(key, each, outcome, "referee"))
+        verdicts.append(reach_verdict(key, each, outcome))
     at_once, one_by_one = verdicts
     assert status == one_by_one.status
     if settled:
@@ -167,7 +167,7 @@ def test_a_call_that_was_not_recorded(jail: Jailed):
     wanted = make_job(asked, "def f(x):\n    return 10 * x\n", plan, LIMITS, 0, 1)
     outcome = jail.run(wanted)
     assert ("diverged", False) == (outcome.report["status"], is_conclusive(outcome))
-    verdict = judge(SampleKey(problem_id="R", sample_index=0), wanted, jail.run(without_replay(wanted)), "referee")
+    verdict = reach_verdict(SampleKey(problem_id="R", sample_index=0), wanted, jail.run(without_replay(wanted)))
     assert ("failed", "AssertionError: 90") == (verdict.status, verdict.message)
 
 

@@ -10,7 +10,7 @@ from jailed import ONE, Jailed
 
 from passcurve.harness.wire import encode
 from passcurve.judging.plan import CheckPlan
-from passcurve.judging.verdict import judge
+from passcurve.judging.verdict import reach_verdict
 from passcurve.types import SampleKey, Verdict
 
 SHARED = CheckPlan(mode="shared")
@@ -143,7 +143,7 @@ def test_reports_that_are_slow_to_read(jail: Jailed, what: str):
     assert len(report) < 1 << 20
     wanted = jail.job(forger(report), IS_ONE, plan=SHARED)
     before = time.process_time()
-    assert not judge(SampleKey(problem_id="T", sample_index=0), wanted, jail.run(wanted), "shared").passed
+    assert not reach_verdict(SampleKey(problem_id="T", sample_index=0), wanted, jail.run(wanted)).passed
     assert time.process_time() - before < 1.0
 
 
@@ -382,7 +382,7 @@ def test_forgeries_that_remain(jail: Jailed, what: str):
     program, test, seen = FORGERIES[what]
     wanted = jail.job(program, test, plan=SHARED)
     outcome = jail.run(wanted)
-    verdict = judge(SampleKey(problem_id="T", sample_index=0), wanted, outcome, "shared")
+    verdict = reach_verdict(SampleKey(problem_id="T", sample_index=0), wanted, outcome)
     assert verdict.passed, verdict
     assert seen is None or list(seen) == outcome.report["seen"]
     assert "failed" == check(jail, TWO, test).status

@@ -170,7 +170,7 @@ def test_the_user_stops_it(run_of, rows, nothing_left, way):
     assert 130 == json.loads(out)["exit_code"]
     said = re.fullmatch(
         rb"passcurve: (\d+) of (\d+) rows read are judged and stored in '.*s\.jsonl\.passcurve'; "
-        rb"the same command goes on from there\n",
+        rb"run the same command again to resume\n",
         err,
     )
     assert said, err

@@ -9,7 +9,7 @@ import pytest
 
 from passcurve.judging.attempts import needs_retry
 from passcurve.judging.plan import CheckPlan, make_job
-from passcurve.judging.verdict import MESSAGE_CHARACTERS, judge
+from passcurve.judging.verdict import MESSAGE_CHARACTERS, reach_verdict
 from passcurve.sandbox.job import Outcome
 from passcurve.types import Call, Limits, Problem, SampleKey
 
@@ -40,9 +40,9 @@ TABLE = {
     "benchmark": (reported("benchmark", message="no check"), "failed", "benchmark: no check"),
     "tests": (reported("tests", message="an object"), "failed", "benchmark: an object"),
     "protocol": (reported("protocol", message="?"), "crash", "wrote nonsense on the line to the tests: ?"),
-    "unknown status": (reported("wonderful"), "crash", "a report that is none"),
-    "status of another kind": (reported(["passed"]), "crash", "a report that is none"),
-    "true is no status": (reported(True), "crash", "a report that is none"),
+    "unknown status": (reported("wonderful"), "crash", "malformed report"),
+    "status of another kind": (reported(["passed"]), "crash", "malformed report"),
+    "true is no status": (reported(True), "crash", "malformed report"),
     "gone by exit": (
         outcome("exit", GONE, exit_code=3),
         "crash",
@@ -81,7 +81,7 @@ TABLE = {
         "crash",
         "the interpreter ended with exit code 0 before the tests did",
     ),
-    "an empty report": (outcome("report", {}), "crash", "a report that is none"),
+    "an empty report": (outcome("report", {}), "crash", "malformed report"),
     "timeout": (outcome("timeout", GONE), "timeout", "over 3 s of own time"),
     "timeout after a pass": (outcome("timeout", {"status": "passed"}), "timeout", "over 3 s of own time"),
     "slice": (outcome("slice", None), "timeout", "over 3 s of own time"),
@@ -98,7 +98,7 @@ TABLE = {
 def test_every_end(what: str):
     """Every way to end has its status and its reason, and none but a report that says so is passed."""
     facts, status, message = TABLE[what]
-    verdict = judge(KEY, APART, facts, "referee")
+    verdict = reach_verdict(KEY, APART, facts)
     assert (status, message) == (verdict.status, verdict.message)
     assert (status == "passed") == verdict.passed
     assert (KEY, "referee") == (verdict.key, verdict.mode)
@@ -107,14 +107,14 @@ def test_every_end(what: str):
 def test_the_default_is_not_passed():
     """No facts at all pass nobody, however the job is said to have ended."""
     for ended in msgspec.inspect.type_info(Outcome).fields[1].type.values:
-        assert not judge(KEY, APART, outcome(ended), "referee").passed
-        assert not judge(KEY, SHARED, outcome(ended), "shared").passed
+        assert not reach_verdict(KEY, APART, outcome(ended)).passed
+        assert not reach_verdict(KEY, SHARED, outcome(ended)).passed
 
 
 @pytest.mark.parametrize("status", ["Passed", "passed ", "PASSED", b"passed", 1, None, ["passed"], ("passed",)])
 def test_nearly_passed(status: object):
     """Only the very word is a pass."""
-    assert not judge(KEY, APART, reported(status), "referee").passed
+    assert not reach_verdict(KEY, APART, reported(status)).passed
 
 
 @pytest.mark.parametrize("token", [None, "", "x" * 32, 0, True, b""])
@@ -122,12 +122,12 @@ def test_a_pass_without_the_token(token: object):
     """In shared mode a pass without the token of this very job is a crash."""
     assert "token" not in APART.setup
     other = make_job(PROBLEM, "", CheckPlan(mode="shared"), LIMITS, 0, 1).setup["token"]
-    for said in (reported("passed"), reported("passed", token=token), reported("passed", token=other)):
-        verdict = judge(KEY, SHARED, said, "shared")
+    for facts in (reported("passed"), reported("passed", token=token), reported("passed", token=other)):
+        verdict = reach_verdict(KEY, SHARED, facts)
         assert "crash" == verdict.status
-        assert verdict.message in ("a report without the job's token", "a report that is none")
+        assert verdict.message in ("a report without the job's token", "malformed report")
     right = reported("passed", token=SHARED.setup["token"])
-    assert judge(KEY, SHARED, right, "shared").passed
+    assert reach_verdict(KEY, SHARED, right).passed
 
 
 def test_what_a_verdict_rests_on():
@@ -147,7 +147,7 @@ def test_what_a_verdict_rests_on():
         cpu_s=0.1,
         memory_bytes=5000,
     )
-    verdict = judge(KEY, APART, facts, "referee")
+    verdict = reach_verdict(KEY, APART, facts)
     assert Call(index=2, arguments="f(1)", outcome="returned 2") == verdict.call
     assert ("AssertionError", "assert f(1) == 1", 2, ("Counter",)) == (
         verdict.exception,
@@ -162,7 +162,7 @@ def test_everything_is_bounded():
     """Whatever a report says at length is cut, and shows that it was."""
     long = "x" * 6_000
     facts = reported("failed", message=long, exception=long, call=(long, long), test_line=long, flattened=(long,))
-    verdict = judge(KEY, SHARED, facts, "shared")
+    verdict = reach_verdict(KEY, SHARED, facts)
     for text in (verdict.message, verdict.exception, verdict.test_line, verdict.flattened[0]):
         assert len(text) <= MESSAGE_CHARACTERS
         assert text.endswith("…")
@@ -194,12 +194,12 @@ def test_strange_reports(part: str, status: str):
     """A report is data from the sample in shared mode: nothing in it can raise, and nothing in it is a pass."""
     for value in [*STRANGE, (10**5000, 10**5000), [[10**5000] * 2]]:
         facts = outcome(report={"status": status, part: value})
-        assert not judge(KEY, SHARED, facts, "shared").passed
+        assert not reach_verdict(KEY, SHARED, facts).passed
         needs_retry(facts)
 
 
 @pytest.mark.parametrize(
-    ("facts", "again"),
+    ("facts", "retried"),
     [
         (outcome("fault", fault="x"), True),
         (outcome("wall"), True),
@@ -213,6 +213,6 @@ def test_strange_reports(part: str, status: str):
         (outcome("exit", GONE, signal=11), False),
     ],
 )
-def test_who_deserves_another_run(facts: Outcome, again: bool):
+def test_who_deserves_another_run(facts: Outcome, retried: bool):
     """What could be our doing is run once more; what a sample did is not."""
-    assert again == needs_retry(facts)
+    assert retried == needs_retry(facts)

@@ -16,7 +16,7 @@ import pytest
 
 from passcurve.errors import IsolationError
 from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
-from passcurve.judging.verdict import judge
+from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.forkserver_client import ForkServers
@@ -122,8 +122,7 @@ class Jailed:
     def check(self, program: str, test: str, **options: Any) -> Verdict:
         """Return the verdict on a program."""
         wanted = self.job(program, test, **options)
-        mode = options.get("plan", CheckPlan()).mode
-        return judge(SampleKey(problem_id="T", sample_index=0), wanted, self.run(wanted), mode)
+        return reach_verdict(SampleKey(problem_id="T", sample_index=0), wanted, self.run(wanted))
 
     def value(self, program: str, **options: Any) -> Any:
         """Return what ``f()`` of a program returns; the answer is given as its repr, which must be short."""

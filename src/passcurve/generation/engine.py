@@ -1,9 +1,9 @@
-"""From prompts to stored completions: orders go to a back end, replies are stored and handed on, both bounded.
+"""From prompts to stored completions: requests go to a back end, replies are stored and handed on, both bounded.
 
-Theory of operation.  As many threads as requests may be open take orders in turn, or one thread where the back end
-keeps them open: some samples of each problem, then as many again of each.  A thread stores each reply before it does
-anything else with it, then hands it on; when the judge is behind, the queue is full and no new request is sent.  What
-is stored is never asked for again; what is lost when this process dies is at most the requests that are open.
+Theory of operation.  The requests go from problem to problem: some samples of each, then as many again of each.  As
+many threads as requests may be open take them in turn, or one thread where the back end keeps requests open itself.  A
+thread stores each reply first and then hands it on.  While the judge is behind, the queue is full and no new request
+is sent.  Stored samples are not requested again; when this process dies, at most the open requests are lost.
 """
 
 from __future__ import annotations
@@ -18,105 +18,187 @@ import msgspec
 from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongError
 from passcurve.models.backend import Backend, Conversing
 from passcurve.models.stops import cut
-from passcurve.store.completions import Completions
+from passcurve.store.completions import Completions, Totals
 from passcurve.types import Completion, Decoding, GenerationProgress, Prompt, Reply, SampleRequest
 
-QUEUE = 256
-"""Stored completions that wait for the judge when no more are asked for."""
+MAX_READY = 256
+"""Completions that wait for the judge when no more requests are sent."""
 
-PASSES = 2
-"""So often at least all problems are gone through, where n allows: what is known on the way is of all of them, and
-those that take long to judge are not all left for the end."""
+MIN_PASSES = 2
+"""Least number of passes over all problems, where n allows.
 
-FIRST = 16
-"""At most so many samples of a problem are asked for in the first pass, and in each later one as many as in all before:
-from then on no problem has more than twice the samples of another, and the judge goes from problem to problem as seldom
-as that allows."""
+An unfinished run then knows something of each problem, and problems that take long to judge do not all come last.
+"""
 
-FAILURES = 3
-"""So many failures in a row end a run: it is not the prompt."""
+FIRST_PASS_SAMPLES = 16
+"""Most samples of a problem in the first pass; each later pass requests as many as all passes before it.
 
-_PATIENCE_S = 0.02
-"""Between two looks whether the judge has made room."""
+After the first pass no problem has more than twice the samples of another, and the judge changes problems seldom.
+"""
+
+MAX_FAILURES_IN_A_ROW = 3
+"""Failed requests in a row that end a run: the prompt is not the reason."""
+
+_POLL_S = 0.02
+"""Pause before checking again whether the judge has made room."""
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be generated."""
+    """The samples to generate."""
 
     prompts: tuple[Prompt, ...]
     n: int
-    """Samples of each problem, stored ones among them."""
+    """Samples of each problem, including stored ones."""
     decoding: Decoding
     concurrency: int = 8
     per_request: int = 1
-    """Samples that one request asks for."""
+    """Samples in one request."""
+
+
+class _RequestQueue:
+    """The requests that are not sent yet, shared by all threads."""
+
+    def __init__(self, request: GenerationRequest, store: Completions, batch: int) -> None:
+        self._request, self._store, self._batch = request, store, batch
+        self._requests = self._plan()
+        self._skipped: set[str] = set()
+        self._lock = threading.Lock()
+
+    def take(self) -> SampleRequest | None:
+        """Return the next request, or None when none is left."""
+        with self._lock:
+            for sample_request in self._requests:
+                if sample_request.prompt.problem_id not in self._skipped:
+                    return sample_request
+            return None
+
+    def skip(self, problem_id: str) -> None:
+        """Send no more requests of a problem."""
+        self._skipped.add(problem_id)
+
+    def missing(self) -> Mapping[str, int]:
+        """Return the number of samples that are not stored, of each problem that lacks some."""
+        missing = {}
+        for prompt in self._request.prompts:
+            count = len(self._missing_indices(prompt, range(self._request.n)))
+            if count:
+                missing[prompt.problem_id] = count
+        return missing
+
+    def _plan(self) -> Iterator[SampleRequest]:
+        n, batch = self._request.n, self._batch
+        # A multiple of the size of one request.
+        first = batch * -(-min(FIRST_PASS_SAMPLES, -(-n // MIN_PASSES)) // batch)
+        start, end = 0, first
+        while start < n:
+            for prompt in self._request.prompts:
+                missing = self._missing_indices(prompt, range(start, min(end, n)))
+                for at in range(0, len(missing), batch):
+                    indices = tuple(missing[at : at + batch])
+                    yield SampleRequest(prompt=prompt, decoding=self._request.decoding, indices=indices)
+            start, end = end, 2 * end
+
+    def _missing_indices(self, prompt: Prompt, indices: range) -> list[int]:
+        return [index for index in indices if not self._store.has(prompt.problem_id, index)]
+
+
+class _Failures:
+    """The failed requests of a run."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, None] = {}
+        """Each reason once, in the order in which they came."""
+        self._in_a_row = 0
+        self._lock = threading.Lock()
+
+    def add(self, error: ModelError) -> bool:
+        """Note a failed request; return whether too many have failed in a row."""
+        self.reasons[str(error)] = None
+        with self._lock:
+            self._in_a_row += 1
+            return self._in_a_row >= MAX_FAILURES_IN_A_ROW
+
+    def note_success(self) -> None:
+        """Note a reply: the failures before it end nothing."""
+        self._in_a_row = 0
+
+
+class _Session:
+    """The time and the tokens of this session."""
+
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
+        self._tokens_before = totals.completion_tokens
+        self._began = self._latest = time.monotonic()
+
+    def note_reply(self) -> None:
+        """Note that a reply has come."""
+        self._latest = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds until the latest reply."""
+        return self._latest - self._began
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the completions of this session."""
+        return self._totals.completion_tokens - self._tokens_before
 
 
 class GenerationEngine:
-    """The completions of a run: first those that are stored, then new ones as they come.  Begin it, and close it."""
+    """The completions of a run: the stored ones first, then new ones as they come.  Begin it, and close it."""
 
-    def __init__(self, asked: GenerationRequest, store: Completions, backend: Backend) -> None:
-        self._asked, self._store, self._backend = asked, store, backend
-        self._converses = isinstance(backend, Conversing)
+    def __init__(self, request: GenerationRequest, store: Completions, backend: Backend) -> None:
+        self._request, self._store, self._backend = request, store, backend
+        self._queue = _RequestQueue(request, store, 1 if isinstance(backend, Conversing) else request.per_request)
+        self._failures = _Failures()
+        self._session = _Session(store.totals)
         self._ready: queue.SimpleQueue[Completion] = queue.SimpleQueue()
-        self._orders = self._planned()
-        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._closed = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._bell: Callable[[], None] = _silent
-        self._working = 0
+        self._notify: Callable[[], None] = _do_nothing
+        self._threads: set[threading.Thread] = set()
         """Threads that have not ended."""
-        self._in_a_row = 0
-        self._given_up: set[str] = set()
-        self._failures: dict[str, None] = {}
         self.error: PasscurveError | None = None
-        """What ended it before all was there."""
-        self._tokens_before = store.totals.completion_tokens
-        self._began = self._last = time.monotonic()
+        """The error that ended the generation before all samples were there."""
 
     def begin(self) -> None:
-        """Send the first requests; what builds the jail has time until the first answers come."""
-        self._began = self._last = time.monotonic()
-        count = 1 if self._converses else self._asked.concurrency
-        self._threads = [
+        """Send the first requests: the jail is built while the first replies are on their way."""
+        self._session = _Session(self._store.totals)
+        count = 1 if isinstance(self._backend, Conversing) else self._request.concurrency
+        self._threads = {
             threading.Thread(target=self._work, name=f"passcurve-generate-{number}", daemon=True)
             for number in range(count)
-        ]
-        self._working = len(self._threads)
-        for thread in self._threads:
+        }
+        for thread in tuple(self._threads):
             thread.start()
 
-    def ring(self, bell: Callable[[], None]) -> None:
-        """Call ``bell``, from any thread, whenever a completion has come or none will."""
-        self._bell = bell
+    def notify(self, callback: Callable[[], None]) -> None:
+        """Call ``callback``, from any thread, whenever a completion has come or none will."""
+        self._notify = callback
 
     def completions(self) -> Iterator[Completion | None]:
-        """Yield each completion, and None whenever there is none yet."""
+        """Yield each completion, and None whenever the next is not there yet."""
         yield from self._store.before()
         while True:
-            working = self._working
+            is_working = bool(self._threads)
             try:
                 yield self._ready.get_nowait()
             except queue.Empty:
-                if not working:
+                if not is_working:
                     return
                 yield None
 
     def missing(self) -> Mapping[str, int]:
-        """Return how many samples of each problem are planned but were not had."""
-        lacking = {}
-        for prompt in self._asked.prompts:
-            left = sum(not self._store.has(prompt.problem_id, index) for index in range(self._asked.n))
-            if left:
-                lacking[prompt.problem_id] = left
-        return lacking
+        """Return the number of samples that are planned but not stored, of each problem that lacks some."""
+        return self._queue.missing()
 
     def progress(self) -> GenerationProgress:
-        """Return how far it is."""
+        """Return how far the generation is."""
         totals = self._store.totals
         return GenerationProgress(
-            planned=self._asked.n * len(self._asked.prompts),
+            planned=self._request.n * len(self._request.prompts),
             stored=totals.samples,
             fresh=totals.samples - self._store.stored,
             truncated=totals.truncated,
@@ -127,92 +209,67 @@ class GenerationEngine:
             cached_tokens=totals.cached_tokens,
             uncounted=totals.uncounted,
             latency_s=totals.latency_s,
-            seconds=self._last - self._began,
-            fresh_tokens=totals.completion_tokens - self._tokens_before,
-            temperature=self._asked.decoding.temperature,
+            seconds=self._session.seconds,
+            fresh_tokens=self._session.tokens,
+            temperature=self._request.decoding.temperature,
             several=totals.several,
             alike=totals.alike,
-            failures=tuple(self._failures),
+            failures=tuple(self._failures.reasons),
             ended_by=str(self.error) if self.error is not None else "",
             exit_code=self.error.exit_code if self.error is not None else 0,
         )
 
     def close(self) -> None:
-        """Send no more requests; those that are under way are let go."""
+        """Send no more requests, and drop the open ones."""
         self._stop.set()
         self._closed.set()
         self._backend.close()
         self._store.close()
-
-    def _planned(self) -> Iterator[SampleRequest]:
-        each = 1 if self._converses else self._asked.per_request
-        # A multiple of what one request asks for.
-        first = each * -(-min(FIRST, -(-self._asked.n // PASSES)) // each)
-        start, end = 0, first
-        while start < self._asked.n:
-            for prompt in self._asked.prompts:
-                indices = range(start, min(end, self._asked.n))
-                lacking = [index for index in indices if not self._store.has(prompt.problem_id, index)]
-                for at in range(0, len(lacking), each):
-                    wanted = tuple(lacking[at : at + each])
-                    yield SampleRequest(prompt=prompt, decoding=self._asked.decoding, indices=wanted)
-            start, end = end, 2 * end
-
-    def _next(self) -> SampleRequest | None:
-        with self._lock:
-            for order in self._orders:
-                if order.prompt.problem_id not in self._given_up:
-                    return order
-            return None
-
-    def _offered(self) -> Iterator[SampleRequest | None]:
-        """Yield what is to be asked for next, and None while the judge is behind."""
-        while not self._stop.is_set():
-            if self._ready.qsize() >= QUEUE:
-                yield None
-            elif (order := self._next()) is not None:
-                yield order
-            else:
-                return
 
     def _work(self) -> None:
         try:
             if isinstance(self._backend, Conversing):
                 self._converse(self._backend)
             else:
-                self._generate()
+                self._generate(self._backend)
         finally:
-            with self._lock:
-                self._working -= 1
-            self._bell()
+            self._threads.discard(threading.current_thread())
+            self._notify()
 
     def _converse(self, backend: Conversing) -> None:
-        orders = self._offered()
-        # Also when it is over, and no orders come: what is open was asked for, and may be had.
-        while not self._closed.is_set() and self._take(backend.converse(orders)):
+        requests = self._requests()
+        # Even when the run is over and sends no more requests: the open ones were paid for, and may have replies.
+        while not self._closed.is_set() and self._take(backend.converse(requests)):
             pass
 
-    def _generate(self) -> None:
-        for order in self._offered():
-            if order is None:
-                self._closed.wait(_PATIENCE_S)
+    def _generate(self, backend: Backend) -> None:
+        for sample_request in self._requests():
+            if sample_request is None:
+                self._closed.wait(_POLL_S)
             else:
-                self._take(self._backend.generate(order), order.prompt.problem_id)
+                self._take(backend.generate(sample_request), sample_request.prompt.problem_id)
+
+    def _requests(self) -> Iterator[SampleRequest | None]:
+        """Yield the requests to send, and None while the judge is behind."""
+        while not self._stop.is_set():
+            if self._ready.qsize() >= MAX_READY:
+                yield None
+            elif (sample_request := self._queue.take()) is not None:
+                yield sample_request
+            else:
+                return
 
     def _take(self, replies: Iterator[Reply], problem_id: str = "") -> bool:
-        """Store replies and hand them on; say whether one failed, so that there may be others.
-
-        What failed is noted, and may end the run.
-        """
+        """Store replies and hand them on; return whether a request failed, so that there may be others."""
         try:
             for reply in replies:
                 completion = self._store.append(reply, self._cut(reply))
-                self._in_a_row = 0
-                self._last = time.monotonic()
+                self._failures.note_success()
+                self._session.note_reply()
                 self._ready.put(completion)
-                self._bell()
+                self._notify()
         except ModelError as error:
-            self._note(error, problem_id)
+            self._take_failure(error, problem_id)
             return True
         except PasscurveError as error:
             self._end(error)
@@ -220,28 +277,24 @@ class GenerationEngine:
             self._end(ModelError(f"the back end failed: {type(error).__name__}: {error}"))
         return False
 
-    def _note(self, error: ModelError, problem_id: str) -> None:
+    def _take_failure(self, error: ModelError, problem_id: str) -> None:
         if isinstance(error, RefusedError):
             self._end(error)
-            return
-        self._failures[str(error)] = None
-        if isinstance(error, TooLongError):
-            self._given_up.add(problem_id)
-            return
-        with self._lock:
-            self._in_a_row += 1
-        if self._in_a_row >= FAILURES:
+        elif isinstance(error, TooLongError):
+            self._failures.reasons[str(error)] = None
+            self._queue.skip(problem_id)
+        elif self._failures.add(error):
             self._end(error)
 
     def _cut(self, reply: Reply) -> str:
-        return cut(reply.text, self._asked.decoding.stop) if reply.form == "completion" else reply.text
+        return cut(reply.text, self._request.decoding.stop) if reply.form == "completion" else reply.text
 
     def _end(self, error: PasscurveError) -> None:
-        # What fails because the run is over is no reason why it is over.
+        # Requests that fail because the run is over are not the reason for its end.
         if not self._stop.is_set():
             self.error = error
             self._stop.set()
 
 
-def _silent() -> None:
+def _do_nothing() -> None:
     pass

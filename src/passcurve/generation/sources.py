@@ -1,4 +1,4 @@
-"""Where the road's completions come from: a file, a file that still grows, a model."""
+"""Sources of completions for the judge: a file, a file that still grows, a model."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from passcurve.store.lines import read_lines
 from passcurve.store.samples import FindTask, JudgedRow, MalformedLine, RawRow, follow_rows, resume_rows, scan_rows
 from passcurve.types import Completion, GenerationProgress
 
-MALFORMED = 1000
-"""Lines that are no rows of which the reasons are kept."""
+MAX_MALFORMED = 1000
+"""Malformed lines whose reasons are kept."""
 
 
 class End(enum.Enum):
-    """Says that nothing more will come."""
+    """A mark after the last completion of a source."""
 
     END = 0
 
@@ -31,115 +31,115 @@ END: Final = End.END
 
 
 class Source(Protocol):
-    """Gives completions one by one, and all of them again as rows once they are judged."""
+    """Gives completions one by one, and all of them once more as rows when they are judged."""
 
-    seen: int
-    """Rows so far."""
+    rows_read: int
     malformed: list[MalformedLine]
-    """The first lines that were none."""
+    """The first malformed lines."""
     malformed_lines: int
-    """How many there were."""
-    pause_s: float
-    """How long may be waited after a None before more is asked for."""
+    """Number of all malformed lines."""
+    poll_s: float
+    """Longest pause after a None before the next completion is asked for."""
 
-    def ring(self, bell: Callable[[], None]) -> None:
-        """Call ``bell`` from now on whenever something has come; nothing where nobody can know."""
+    def notify(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` from now on whenever a completion has come, where the source can know."""
         ...
 
-    def ahead(self) -> Iterator[str]:
+    def upcoming_problems(self) -> Iterator[str]:
         """Yield the problems whose completions are to come, in their order, as far as that is known."""
         ...
 
-    def up_to(self, most: int) -> int:
-        """Return about how many rows there will be, but no more than ``most``."""
+    def count_rows(self, at_most: int) -> int:
+        """Return about how many rows there will be, or ``at_most`` where there are more."""
         ...
 
     def completions(self, find_task: FindTask) -> Iterator[Completion | JudgedRow | None]:
         """Yield each completion, in the order of the rows, and None whenever the next is not there yet.
 
-        Of a row that is recognised nothing need be told but which it is.
+        For a row that ``find_task`` accepts, its number and key are enough.
         """
         ...
 
     def missing(self) -> Mapping[str, int]:
-        """Return how many samples of each problem are planned without having come."""
+        """Return the number of samples that are planned but did not come, of each problem that lacks some."""
         ...
 
-    def rows(self, find_task: FindTask) -> Iterable[RawRow | MalformedLine]:
+    def raw_rows(self, find_task: FindTask) -> Iterable[RawRow | MalformedLine]:
         """Yield the rows again, as they were written."""
         ...
 
-    def generated(self) -> GenerationProgress | None:
+    def progress(self) -> GenerationProgress | None:
         """Return how far the generation is; None where nothing is generated."""
         ...
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release what the source holds."""
         ...
 
 
 class FileSource:
-    """A file of samples; with ``follow_s`` one that grows, until it rests for so many seconds or ``ended`` says so."""
+    """A file of samples; with ``follow_s`` a file that grows, until it rests so many seconds or ``ended`` is true."""
 
-    pause_s = 0.005
-    """No bell says when a file has grown."""
+    poll_s = 0.005
+    """Short, because nothing notifies us when a file grows."""
 
     def __init__(
         self,
         path: Path,
-        known: Sequence[str],
+        problem_ids: Sequence[str],
         *,
         strict: bool,
         follow_s: float | None = None,
         ended: Callable[[], bool] | None = None,
     ) -> None:
-        self._path, self._known, self._strict, self._follow_s, self._ended = path, known, strict, follow_s, ended
-        self.seen = 0
+        self._path, self._problem_ids, self._strict = path, problem_ids, strict
+        self._follow_s, self._ended = follow_s, ended
+        self.rows_read = 0
         self.malformed: list[MalformedLine] = []
         self.malformed_lines = 0
 
-    def ring(self, bell: Callable[[], None]) -> None:
-        """Do nothing: who writes the file does not tell us."""
+    def notify(self, callback: Callable[[], None]) -> None:
+        """Do nothing: the writer of a file does not notify us."""
 
-    def ahead(self) -> Iterator[str]:
-        """Yield nothing: a file is read far ahead of the judge, and of one that grows nobody knows."""
+    def upcoming_problems(self) -> Iterator[str]:
+        """Yield nothing: a file is read far ahead of the judge, and the rows of a growing file are not known."""
         return iter(())
 
-    def up_to(self, most: int) -> int:
-        """Return as Source says; nobody knows of a file that grows."""
-        return most if self._follow_s is not None else sum(1 for _ in islice(read_lines(self._path), most))
+    def count_rows(self, at_most: int) -> int:
+        """Return the number of rows, or ``at_most`` where the file grows."""
+        return at_most if self._follow_s is not None else sum(1 for _ in islice(read_lines(self._path), at_most))
 
     def completions(self, find_task: FindTask) -> Iterator[Completion | JudgedRow | None]:
-        """Yield as Source says; raises DataError for a line that is no row, where that is strict."""
+        """Yield each completion; raises DataError for a malformed line when the source is strict."""
         if self._follow_s is None:
             rows: Iterable[Completion | JudgedRow | MalformedLine | None] = resume_rows(
-                self._path, self._known, find_task
+                self._path, self._problem_ids, find_task
             )
         else:
-            rows = follow_rows(self._path, self._known, self._follow_s, self._ended)
+            rows = follow_rows(self._path, self._problem_ids, self._follow_s, self._ended)
         for row in rows:
             if row is None:
                 yield None
             elif not isinstance(row, MalformedLine):
-                self.seen += 1
+                self.rows_read += 1
                 yield row
             elif self._strict:
                 raise DataError(f"{str(self._path)!r}, line {row.line}: {row.reason}")
             else:
                 self.malformed_lines += 1
-                if self.malformed_lines <= MALFORMED:
+                if self.malformed_lines <= MAX_MALFORMED:
                     self.malformed.append(row)
 
     def missing(self) -> Mapping[str, int]:
-        """Return nothing: a file has what it has."""
+        """Return nothing: no samples are planned beside those of the file."""
         return {}
 
-    def rows(self, find_task: FindTask) -> Iterable[RawRow | MalformedLine]:
-        """Yield as Source says."""
-        return scan_rows(self._path, self._known, find_task)
+    def raw_rows(self, find_task: FindTask) -> Iterable[RawRow | MalformedLine]:
+        """Yield the rows again, as they stand in the file."""
+        return scan_rows(self._path, self._problem_ids, find_task)
 
-    def generated(self) -> None:
-        """Return None."""
+    def progress(self) -> None:
+        """Return None: nothing is generated."""
 
     def close(self) -> None:
         """Do nothing."""
@@ -154,7 +154,7 @@ class Spool:
         self._error: BaseException | None = None
         self._ended = threading.Event()
         try:
-            # Unbuffered: what a generator has written is judged, not kept until there is more.
+            # Unbuffered: a sample is judged as soon as it is written.
             self._file = path.open("wb", buffering=0)
         except OSError as error:
             raise self._failure(error) from None
@@ -192,64 +192,63 @@ class Spool:
             raise self._failure(error) from None
 
     def _failure(self, error: OSError) -> DataError:
-        return DataError(f"cannot keep the samples in {str(self._path)!r}: {error.strerror or error}")
+        return DataError(f"cannot write the samples to {str(self._path)!r}: {error.strerror or error}")
 
 
 class ModelSource:
     """A back end whose replies are stored in the run directory."""
 
-    pause_s = 0.1
-    """The bell ends it when something has come; this often is shown how the model gets on."""
+    poll_s = 0.1
+    """Long, because the engine notifies us; the progress of the model is shown this often."""
 
-    def __init__(self, folder: Path, generating: GenerationEngine) -> None:
-        self._folder, self._generating = folder, generating
-        generating.begin()
-        self.seen = 0
+    def __init__(self, folder: Path, engine: GenerationEngine) -> None:
+        self._folder, self._engine = folder, engine
+        engine.begin()
+        self.rows_read = 0
         self.malformed: list[MalformedLine] = []
         self.malformed_lines = 0
 
-    def ring(self, bell: Callable[[], None]) -> None:
-        """Call as Source says."""
-        self._generating.ring(bell)
+    def notify(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` from now on whenever a completion has come."""
+        self._engine.notify(callback)
 
-    def ahead(self) -> Iterator[str]:
-        """Yield as Source says."""
-        return iter(self._generating.missing())
+    def upcoming_problems(self) -> Iterator[str]:
+        """Yield the problems that lack samples."""
+        return iter(self._engine.missing())
 
-    def up_to(self, most: int) -> int:
-        """Return as Source says."""
-        return min(most, self._generating.progress().planned)
+    def count_rows(self, at_most: int) -> int:
+        """Return the number of planned samples, or ``at_most`` where there are more."""
+        return min(at_most, self._engine.progress().planned)
 
     def completions(self, _: FindTask) -> Iterator[Completion | None]:
-        """Yield as Source says."""
-        for completion in self._generating.completions():
-            self.seen += completion is not None
+        """Yield each completion, and None whenever the next is not there yet."""
+        for completion in self._engine.completions():
+            self.rows_read += completion is not None
             yield completion
 
     def missing(self) -> Mapping[str, int]:
-        """Return what the back end did not give."""
-        return self._generating.missing()
+        """Return the number of samples that did not come, of each problem that lacks some."""
+        return self._engine.missing()
 
-    def rows(self, _: FindTask) -> Iterable[RawRow | MalformedLine]:
-        """Yield as Source says."""
+    def raw_rows(self, _: FindTask) -> Iterable[RawRow | MalformedLine]:
+        """Yield the rows again, as they were stored."""
         return stored_rows(self._folder)
 
-    def generated(self) -> GenerationProgress:
+    def progress(self) -> GenerationProgress:
         """Return how far the generation is."""
-        return self._generating.progress()
+        return self._engine.progress()
 
     def close(self) -> None:
         """Send no more requests and close the store."""
-        self._generating.close()
+        self._engine.close()
 
 
-def nothing(path: Path, source: Source) -> str:
+def explain_no_rows(path: Path, source: Source) -> str:
     """Return why there is nothing to judge."""
-    generated = source.generated()
-    if generated is not None:
-        return generated.ended_by or "; ".join(generated.failures) or f"{str(path)!r} holds no sample of these problems"
+    progress = source.progress()
+    if progress is not None:
+        return progress.ended_by or "; ".join(progress.failures) or f"{str(path)!r} holds no sample of these problems"
     if source.malformed:
-        first = source.malformed[0]
-        count = source.malformed_lines
-        return f"{str(path)!r} has no row to judge: {count} lines are none; line {first.line}: {first.reason}"
+        first, count = source.malformed[0], source.malformed_lines
+        return f"{str(path)!r} has no row to judge: {count} malformed lines; line {first.line}: {first.reason}"
     return f"{str(path)!r} has no row to judge"

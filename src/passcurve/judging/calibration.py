@@ -9,7 +9,7 @@ import msgspec
 
 from passcurve.judging.attempts import next_attempt
 from passcurve.judging.plan import CheckPlan, make_job, reference_program
-from passcurve.judging.verdict import VACUOUS, judge
+from passcurve.judging.verdict import VACUOUS, reach_verdict
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Limits, Problem, SampleKey, Verdict
 
@@ -132,7 +132,7 @@ class Calibrations:
             self._queue.put(retry.job, at_end=retry.at_end)
             return None
         key = SampleKey(problem_id=trials.problem.id, sample_index=0)
-        calibration = trials.take(judge(key, job, outcome, trials.plan.mode))
+        calibration = trials.take(reach_verdict(key, job, outcome))
         if calibration is None:
             self._try_next(trials)
         elif job.record:

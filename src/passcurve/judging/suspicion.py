@@ -1,11 +1,11 @@
-"""What a sample was seen to try that no honest program needs: told with its verdict, and never a reason for it."""
+"""Suspicious acts of a sample, which no honest program needs: shown with its verdict, never a reason for it."""
 
 from __future__ import annotations
 
 from passcurve.sandbox.job import Outcome
 from passcurve.types import Status
 
-SEEN_ITEMS = 16
+MAX_ACTS = 16
 
 _GROUPS = {
     "start a process": "fork vfork clone",
@@ -30,17 +30,19 @@ _GROUPS = {
 _TRIED = {name: f"tried to {what} ({name})" for what, names in _GROUPS.items() for name in names.split()}
 
 
-def seen(outcome: Outcome, status: Status, said: str, exception: str, noticed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what was seen of one sample.
+def list_suspicious_acts(
+    outcome: Outcome, status: Status, report_status: str, exception: str, reported: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the suspicious acts of one sample.
 
-    ``status`` is its verdict's, ``said`` the report's, ``exception`` the type that ended the check, ``noticed`` what
-    the harness saw in its own process, in shared mode.
+    ``status`` is that of its verdict and ``report_status`` that of the report.  ``exception`` is the type that ended
+    the check, and ``reported`` are the acts that the harness saw in its own process, in shared mode.
     """
-    found = [_TRIED.get(name, f"tried a refused system call ({name})") for name in outcome.refused]
+    acts = [_TRIED.get(name, f"tried a refused system call ({name})") for name in outcome.refused]
     if exception == "SystemExit":
-        found.append("left by SystemExit before the tests ended")
-    elif status == "crash" and outcome.exit_code is not None and said in ("", "gone"):
-        found.append(f"ended its process before the tests ended (exit code {outcome.exit_code})")
-    if said == "protocol" or outcome.garbage:
-        found.append("wrote on the line to the tests")
-    return (*found, *noticed)[:SEEN_ITEMS]
+        acts.append("left by SystemExit before the tests ended")
+    elif status == "crash" and outcome.exit_code is not None and report_status in ("", "gone"):
+        acts.append(f"ended its process before the tests ended (exit code {outcome.exit_code})")
+    if report_status == "protocol" or outcome.garbage:
+        acts.append("wrote on the line to the tests")
+    return (*acts, *reported)[:MAX_ACTS]

@@ -1,4 +1,4 @@
-"""Outcome -> Verdict: the one place where facts become a judgement."""
+"""From outcome to verdict: the one place where facts become a judgement."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Annotated
 
 import msgspec
 
-from passcurve.judging.suspicion import seen
+from passcurve.judging.suspicion import list_suspicious_acts
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Call, Mode, SampleKey, Status, Verdict
+from passcurve.types import Call, SampleKey, Status, Verdict
 
 MESSAGE_CHARACTERS = 500
 VACUOUS = "the tests pass whatever the function does: they never need it"
 _FAILURES: dict[str, Status] = {"failed": "failed", "memory": "memory", "output": "output", "compile": "compile"}
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _MEMORY_SHARE = 0.9
-"""A process killed from outside while it held this share of its limit died of it."""
+"""A process that was killed from outside while it held this share of its limit died of the limit."""
 
 
 _Text = Annotated[str, msgspec.Meta(max_length=8000)]
 
 
 class _Report(msgspec.Struct, frozen=True):
-    """What a report must look like: in shared mode the sample could have written it."""
+    """The form of a report; it is checked because in shared mode the sample could have written it."""
 
     status: _Text
     message: _Text = ""
@@ -38,7 +38,7 @@ class _Report(msgspec.Struct, frozen=True):
 
 
 _NO_REPORT = _Report(status="")
-_BAD_REPORT = _Report(status="a report that is none")
+_MALFORMED_REPORT = _Report(status="malformed")
 
 
 def _read(outcome: Outcome) -> _Report:
@@ -47,10 +47,10 @@ def _read(outcome: Outcome) -> _Report:
     try:
         return msgspec.convert(outcome.report, _Report)
     except (msgspec.ValidationError, UnicodeError):
-        return _BAD_REPORT
+        return _MALFORMED_REPORT
 
 
-def judge(key: SampleKey, job: Job, outcome: Outcome, mode: Mode) -> Verdict:
+def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
     """Return the verdict on one sample.
 
     The default is "not passed": a pass needs a report that says so, from the referee or, in shared mode, with the
@@ -65,7 +65,7 @@ def judge(key: SampleKey, job: Job, outcome: Outcome, mode: Mode) -> Verdict:
     return Verdict(
         key=key,
         status=status,
-        mode=mode,
+        mode="shared" if job.referee is None else "referee",
         message=_bounded(message),
         exception=_bounded(report.exception) if status not in ("passed", "void", "timeout") else "",
         call=call,
@@ -81,17 +81,17 @@ def judge(key: SampleKey, job: Job, outcome: Outcome, mode: Mode) -> Verdict:
 
 
 def _suspicious(job: Job, outcome: Outcome, report: _Report, status: Status) -> tuple[str, ...]:
-    noticed = tuple(_bounded(each, 120) for each in report.seen)
+    reported = tuple(_bounded(act, 120) for act in report.seen)
     if job.referee is None and report.status == "passed" and report.token != job.setup["token"]:
-        noticed = ("sent a report without the job's token", *noticed)
-    elif report is _BAD_REPORT:
-        noticed = ("sent a report that is none", *noticed)
-    return seen(outcome, status, report.status, report.exception, noticed)
+        reported = ("sent a report without the job's token", *reported)
+    elif report is _MALFORMED_REPORT:
+        reported = ("sent a malformed report", *reported)
+    return list_suspicious_acts(outcome, status, report.status, report.exception, reported)
 
 
 def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
     limit = job.limits
-    said = report.status
+    status = report.status
     if outcome.ended == "fault":
         return "void", outcome.fault
     if outcome.ended == "wall":
@@ -104,19 +104,19 @@ def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
         return "memory", "killed at the limit of memory"
     if outcome.overfull:
         return "failed", "more files or bytes than its scratch may hold"
-    if outcome.doubt or said == "protocol":
+    if outcome.doubt or status == "protocol":
         return "crash", outcome.doubt or f"wrote nonsense on the line to the tests: {report.message}"
-    if said == "gone" or (said == "" and outcome.ended in ("report", "exit")):
+    if status == "gone" or (status == "" and outcome.ended in ("report", "exit")):
         return _died(outcome)
-    if said == "benchmark" or said == "tests":
+    if status in ("benchmark", "tests"):
         return "failed", f"benchmark: {report.message}"
-    if said == "passed":
+    if status == "passed":
         if job.referee is None and report.token != job.setup["token"]:
             return "crash", "a report without the job's token"
         return "passed", ""
-    if said in _FAILURES:
-        return _FAILURES[said], report.message
-    return "crash", "a report that is none"
+    if status in _FAILURES:
+        return _FAILURES[status], report.message
+    return "crash", "malformed report"
 
 
 def _died(outcome: Outcome) -> tuple[Status, str]:
@@ -134,6 +134,6 @@ def _died(outcome: Outcome) -> tuple[Status, str]:
 
 
 def _bounded(text: str, characters: int = MESSAGE_CHARACTERS) -> str:
-    """Return the beginning of a text, with the addresses of objects masked: they say nothing of the program."""
+    """Return the beginning of a text, with the addresses of objects masked: they change from run to run."""
     text = _ADDRESS.sub(" at 0x...", text)
     return text if len(text) <= characters else text[: characters - 1] + "…"

@@ -1,0 +1,137 @@
+"""The end of a run: check that no verdict is lost, estimate, and write the results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from passcurve.errors import DataError
+from passcurve.generation.sources import Source, explain_no_rows
+from passcurve.judging.collector import VerdictCollector
+from passcurve.judging.plan import CheckPlan
+from passcurve.judging.request import Request, Result
+from passcurve.sandbox.probe import Probe
+from passcurve.signature import signature
+from passcurve.store.duplicates import group_sizes
+from passcurve.store.results import write_results
+from passcurve.store.rundir import JudgingSession
+from passcurve.store.tally import select_counts
+from passcurve.types import Counts, Estimate, Header, Problem
+
+if TYPE_CHECKING:
+    from passcurve.stats.metrics import Scores
+
+
+class FinishedRun(NamedTuple):
+    """A run in which every row that was read has been judged, or is owed."""
+
+    request: Request
+    problems: Mapping[str, Problem]
+    source: Source
+    store: JudgingSession
+    collector: VerdictCollector
+    plans: Mapping[str, CheckPlan]
+
+
+def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
+    """Check that nothing is lost, write the results if nothing is owed, and estimate."""
+    request, source, tally = run.request, run.source, run.collector.tally
+    if not tally.planned:
+        raise DataError(explain_no_rows(request.samples, source))
+    for problem_id, count in source.missing().items():
+        for _ in range(count):
+            tally.plan(problem_id)
+    tally.check()
+    counts = tally.counts()
+    attempted = len(counts)
+    if not request.subset:
+        counts = select_counts(counts, run.problems)
+    scored = _estimate(run, counts)
+    generated = source.progress()
+    if not tally.owed:
+        _write(run, probe)
+    return Result(
+        estimates=scored.estimates,
+        curve=scored.curve,
+        counts=counts,
+        benchmark=request.benchmark.name,
+        problems=len(run.problems),
+        attempted=attempted,
+        samples=tally.planned,
+        owed=tally.owed,
+        malformed=tuple(source.malformed),
+        malformed_lines=source.malformed_lines,
+        suspicious=tally.suspicious,
+        suspicions=tally.suspicions,
+        suspects=run.collector.suspects,
+        statuses=tally.statuses,
+        modes=tally.modes,
+        header=header,
+        jail=probe.jail,
+        own_clock=probe.own_clock,
+        notes=_notes(run),
+        slowest=run.collector.slowest,
+        resumed=run.collector.resumed,
+        signature=signature(header),
+        run=str(request.run),
+        results=str(request.results) if request.results is not None and not tally.owed else None,
+        generated=generated,
+        exit_code=_exit_code(run, scored.estimates, attempted),
+    )
+
+
+def _estimate(run: FinishedRun, counts: tuple[Counts, ...]) -> Scores:
+    # Loaded here: numpy takes longer to load than many samples take to be judged.
+    from passcurve.stats.metrics import ScoreRequest, score_counts
+
+    request = run.request
+    groups = None
+    if any(metric.name == "distinct@k" for metric in request.metrics):
+        programs = ((line.verdict.key.problem_id, line.program) for line in run.store.iter_lines())
+        groups = group_sizes(programs, (count.problem_id for count in counts))
+    return score_counts(
+        counts,
+        ScoreRequest(metrics=request.metrics, ks=request.ks, every_k=request.every_k),
+        run.collector.tally.owed,
+        groups=groups,
+        uniform_problems=run.collector.duplicates.count_uniform_problems(counts),
+    )
+
+
+def _write(run: FinishedRun, probe: Probe) -> None:
+    request, source, store = run.request, run.source, run.store
+    store.check_row_count(source.rows_read)
+    if request.results is not None:
+        write_results(
+            request.samples,
+            [problem.id for problem in request.benchmark.problems],
+            request.results,
+            store.verdict_at,
+            probe.jail.isolation,
+            only=run.problems.keys(),
+            rows=source.raw_rows(store.task_of),
+            line_of=store.bytes_at,
+        )
+    store.finish(planned=run.collector.tally.planned, malformed=source.malformed_lines, rows=source.rows_read)
+
+
+def _notes(run: FinishedRun) -> tuple[str, ...]:
+    notes = [f"{problem_id}: {plan.note}" for problem_id, plan in run.plans.items() if plan.note]
+    if run.store.abandoned:
+        changes = "; ".join(f"{change.field} was {change.was}, is {change.now}" for change in run.store.abandoned)
+        folder = str(run.request.run)
+        notes.insert(
+            0, f"judged all samples again: the settings of the interrupted run in {folder!r} differ: {changes}"
+        )
+    return tuple(notes)
+
+
+def _exit_code(run: FinishedRun, estimates: tuple[Estimate, ...], attempted: int) -> int:
+    request, generated = run.request, run.source.progress()
+    if run.collector.tally.owed:
+        return generated.exit_code or 1 if generated is not None else 1
+    from passcurve.stats.metrics import lacks_requested_value
+
+    lacks_samples = attempted < len(run.problems) and not request.subset
+    lacks_value = lacks_requested_value(estimates, request.metrics, ks_requested=request.ks_asked)
+    return 2 if run.source.malformed or lacks_samples or lacks_value else 0

@@ -1,0 +1,192 @@
+"""One run: samples become programs, programs become jobs, and the outcomes of jobs become verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from passcurve.extract import DEFAULT as DEFAULT_POLICY
+from passcurve.extract import extract
+from passcurve.generation.sources import END, Source
+from passcurve.interruption import deferred
+from passcurve.judging.attempts import first_attempt, next_attempt
+from passcurve.judging.calibration import Calibration, Calibrations
+from passcurve.judging.collector import VerdictCollector
+from passcurve.judging.conclusion import FinishedRun
+from passcurve.judging.pending import PendingProgram, PendingPrograms, Row
+from passcurve.judging.plan import CheckPlan, make_job
+from passcurve.judging.request import Progress, Request
+from passcurve.judging.scheduler import Scheduler
+from passcurve.judging.verdict import reach_verdict
+from passcurve.sandbox.job import Job, Outcome
+from passcurve.sandbox.pool import Pool
+from passcurve.store.rundir import JudgingSession
+from passcurve.store.samples import JudgedRow
+from passcurve.types import Completion, Problem, Verdict
+
+BATCH_ROWS = 1000
+"""Rows that are read before outcomes are taken again."""
+
+_TICK_S = 0.1
+_MOMENT_S = 0.001
+
+
+class _Batch(NamedTuple):
+    """The rows that were read at once, and why no more."""
+
+    rows: int = 0
+    is_last: bool = False
+    """The source is exhausted."""
+    is_waiting: bool = False
+    """The next row is not there yet."""
+
+
+class JudgeRun:
+    """Reads samples, has their programs judged, and collects the verdicts."""
+
+    def __init__(
+        self,
+        request: Request,
+        problems: tuple[Problem, ...],
+        source: Source,
+        store: JudgingSession,
+        pool: Pool,
+        watch: Callable[[Progress], None],
+    ) -> None:
+        self._request = request
+        self._problems = {problem.id: problem for problem in problems}
+        self._source = source
+        self._store = store
+        self._pool = pool
+        self._watch = watch
+        self._scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
+        self._calibrations = Calibrations(request.verdict, request.limits, request.seed, self._scheduler)
+        self._plans: dict[str, CheckPlan | None] = {}
+        """None while a problem is under calibration."""
+        self._pending = PendingPrograms()
+        self._running: dict[int, tuple[PendingProgram, Job]] = {}
+        self.collector = VerdictCollector(store)
+
+    def run(self) -> FinishedRun:
+        """Read, judge and store until every row has its verdict or is owed."""
+        completions = self._source.completions(self._store.task_of)
+        upcoming = self._source.upcoming_problems()
+        self._source.notify(self._pool.wakeup.set)
+        read_all = False
+        while not (read_all and self._scheduler.is_empty):
+            batch = _Batch() if read_all else self._read(completions)
+            read_all = read_all or batch.is_last
+            if batch.is_waiting:
+                self._calibrate_ahead(upcoming)
+                if self._scheduler.is_empty:
+                    self._pool.rest(self._source.poll_s)
+            for_s = _TICK_S if batch.rows < BATCH_ROWS else _MOMENT_S
+            outcomes = self._scheduler.run(self._source.poll_s if batch.is_waiting else for_s)
+            # What is counted is stored: the line that ends an interrupted run says so.
+            with deferred():
+                for outcome in outcomes:
+                    self._take(outcome)
+                # Before more is read: an equal program is looked for among the pending ones and in the store.
+                self.collector.flush()
+            self._watch(self._progress(read_all=read_all))
+        plans = {problem_id: plan for problem_id, plan in self._plans.items() if plan is not None}
+        return FinishedRun(self._request, self._problems, self._source, self._store, self.collector, plans)
+
+    def _read(self, completions: Iterator[Completion | JudgedRow | None]) -> _Batch:
+        rows = 0
+        while rows < BATCH_ROWS and not self._pending.is_full:
+            completion = next(completions, END)
+            rows += 1
+            if completion is END:
+                return _Batch(rows, is_last=True)
+            if completion is None:
+                return _Batch(rows, is_waiting=True)
+            if completion.key.problem_id in self._problems:
+                self._admit(completion)
+        return _Batch(rows)
+
+    def _progress(self, *, read_all: bool) -> Progress:
+        tally = self.collector.tally
+        return Progress(
+            judged=tally.scored,
+            planned=tally.planned,
+            read_all=read_all,
+            passed=tally.statuses["passed"],
+            tally=tally,
+            generated=self._source.progress(),
+        )
+
+    def _admit(self, row: Completion | JudgedRow) -> None:
+        problem = self._problems[row.key.problem_id]
+        self.collector.tally.plan(problem.id)
+        if isinstance(row, Completion):
+            self._store.check_row(row)
+        stored = self._store.countable_at(row.row, row.key) if self._store.resumed else None
+        if stored is not None:
+            self.collector.add_stored(row.row, stored)
+        elif isinstance(row, Completion):
+            self._judge_completion(problem, row)
+
+    def _judge_completion(self, problem: Problem, completion: Completion) -> None:
+        program = extract(problem, completion, self._request.extract)
+        # The default policy has one step, the same for all samples: results do not show it.
+        steps = program.steps if self._request.extract != DEFAULT_POLICY else ()
+        row = Row(completion.row, completion.digest, completion.key, steps)
+        if program.text is None:
+            verdict = Verdict(key=row.key, status="no_code", mode="none", message=program.steps[-1])
+            self.collector.add(row, "", verdict)
+            return
+        digest = hashlib.blake2b(program.text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        if self._request.dedup:
+            if pending := self._pending.find(problem.id, digest):
+                pending.add(row)
+                return
+            if stored := self._store.find_verdict(problem.id, digest):
+                self.collector.add(row, digest, stored)
+                return
+        pending = self._pending.add(problem, program.text, digest)
+        pending.add(row)
+        if problem.id not in self._plans:
+            self._calibrate(problem)
+        if (plan := self._plans[problem.id]) is not None:
+            self._submit(pending, plan)
+        else:
+            self._pending.wait_for_plan(pending)
+
+    def _calibrate_ahead(self, upcoming: Iterator[str]) -> None:
+        """Calibrate problems whose samples are yet to come, while there is nothing else to do."""
+        while self._scheduler.waiting < self._pool.size and (problem_id := next(upcoming, None)) is not None:
+            if problem_id in self._problems and problem_id not in self._plans:
+                self._calibrate(self._problems[problem_id])
+
+    def _calibrate(self, problem: Problem) -> None:
+        self._plans[problem.id] = None
+        if calibration := self._calibrations.begin(problem):
+            self._use(calibration)
+
+    def _use(self, calibration: Calibration) -> None:
+        self._plans[calibration.problem.id] = calibration.plan
+        for pending in self._pending.pop_waiting_for_plan(calibration.problem.id):
+            self._submit(pending, calibration.plan)
+
+    def _submit(self, pending: PendingProgram, plan: CheckPlan) -> None:
+        limits, seed = self._request.limits, self._request.seed
+        job = first_attempt(make_job(pending.problem, pending.text, plan, limits, seed, pending.tag))
+        self._running[job.tag] = (pending, job)
+        self._scheduler.put(job)
+
+    def _take(self, outcome: Outcome) -> None:
+        if self._calibrations.owns(outcome):
+            if calibration := self._calibrations.take(outcome):
+                self._use(calibration)
+            return
+        pending, job = self._running.pop(outcome.tag)
+        if retry := next_attempt(job, outcome):
+            self._running[job.tag] = (pending, retry.job)
+            self._scheduler.put(retry.job, at_end=retry.at_end)
+            return
+        self._pending.remove(pending)
+        verdict = reach_verdict(next(pending.rows()).key, job, outcome)
+        for row in pending.rows():
+            self.collector.add(row, pending.digest, verdict)
