@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from passcurve.report.terminal import number, printable
+from passcurve.report.records import Autopsy, Flip, Side
+from passcurve.report.terminal import number, number_or_dash, printable
 
 _LINES = 40
 """Of one program that are shown."""
@@ -14,7 +15,7 @@ _NAMED = 4
 """More policies that agree are the others."""
 
 
-def autopsy_lines(autopsy, shown: int, width: int) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def autopsy_lines(autopsy: Autopsy, shown: int, width: int) -> Iterator[str]:
     """Return an autopsy: the table, the rate up to formatting, the problems that flip, and programs side by side."""
     of = f"{autopsy.attempted} of {autopsy.problems}" if autopsy.attempted < autopsy.problems else autopsy.problems
     yield f"{autopsy.benchmark}: {autopsy.samples:,} samples of {of} problems, {autopsy.programs:,} distinct programs"
@@ -37,18 +38,18 @@ def autopsy_lines(autopsy, shown: int, width: int) -> Iterator[str]:  # type: ig
         yield printable(f"    {flip.problem_id} (of {flip.n}): {counts}")
     for flip in autopsy.flips[:shown]:
         yield ""
-        yield from _beside(flip, max(width, _NARROW))
+        yield from _side_by_side(flip, max(width, _NARROW))
     if len(autopsy.flips) > shown:
         yield ""
         yield f"  ... and {len(autopsy.flips) - shown} more problems (--flips N shows more, --json has all)"
 
 
-def _table(autopsy) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def _table(autopsy: Autopsy) -> Iterator[str]:
     wide = max(len(each.policy) for each in autopsy.rulings)
     heads = "".join(f"{f'pass@{each.k}':>10}" for each in autopsy.rulings[0].estimates)
     yield f"  {'policy':<{wide}}{heads}   passed   no code   gained   lost"
     for each in autopsy.rulings:
-        values = "".join(f"{number(one.value) if one.value is not None else '-':>10}" for one in each.estimates)
+        values = "".join(f"{number_or_dash(one.value):>10}" for one in each.estimates)
         yield f"  {each.policy:<{wide}}{values}{each.passed:>9,}{each.no_code:>10,}{each.rescued:>9,}{each.spoiled:>7,}"
     yield f"  gained and lost are against {autopsy.rulings[0].policy}"
     reasons = {each.reason: each.k for each in autopsy.rulings[0].estimates if each.value is None}
@@ -67,7 +68,7 @@ def _grouped(passed: dict[str, int]) -> str:
     return "; ".join(f"{count} {named[count]}" for count in sorted(named, reverse=True))
 
 
-def _beside(flip, width: int) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def _side_by_side(flip: Flip, width: int) -> Iterator[str]:
     column = (width - 7) // 2
     yield printable(f"  {flip.problem_id} sample {flip.sample_index}")
     sides = (flip.wrong, flip.right)
@@ -82,7 +83,7 @@ def _beside(flip, width: int) -> Iterator[str]:  # type: ignore[no-untyped-def]
         yield f"  ... and {len(pairs) - _LINES} more lines"
 
 
-def _head(side) -> list[str]:  # type: ignore[no-untyped-def]
+def _head(side: Side) -> list[str]:
     said = f"{side.policy}: {side.status}" + (f" - {side.message}" if side.message else "")
     return [said, "; ".join(side.steps)]
 

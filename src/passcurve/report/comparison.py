@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from passcurve.report import methods
+from passcurve.report.records import Comparison, Difference, Pair
 from passcurve.report.terminal import number, printable
 from passcurve.types import Counts, Interval
+
+if TYPE_CHECKING:
+    from passcurve.stats import Plan
 
 _DECIDERS = 5
 
@@ -31,7 +36,7 @@ def count(counts: Counts) -> str:
     return f"{counts.c}/{counts.n}"
 
 
-def comparison_lines(comparison) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
     """Return a comparison, a block for each pair."""
     name = f"{comparison.benchmark}: " if comparison.benchmark else ""
     yield f"{name}{len(comparison.runs)} runs on the same {comparison.problems} problems"
@@ -50,7 +55,7 @@ def comparison_lines(comparison) -> Iterator[str]:  # type: ignore[no-untyped-de
     yield printable(f"  for a paper: {methods.compared(comparison)}")
 
 
-def _difference(each) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def _difference(each: Difference) -> Iterator[str]:
     yield (
         f"  pass@{each.k:<4} A {number(each.a)}, B {number(each.b)}, A - B {signed(each.difference)}; "
         f"A is ahead on {each.wins} problems, B on {each.losses}, even on {each.ties}"
@@ -72,7 +77,7 @@ def _difference(each) -> Iterator[str]:  # type: ignore[no-untyped-def]
         yield f"    warning: {warning}"
 
 
-def _deciders(pair) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def _deciders(pair: Pair) -> Iterator[str]:
     if not pair.deciders:
         yield "  no problem decides: every one is even"
         return
@@ -81,7 +86,7 @@ def _deciders(pair) -> Iterator[str]:  # type: ignore[no-untyped-def]
         yield printable(f"    {each.problem_id}: A {count(each.a)}, B {count(each.b)}")
 
 
-def plan_lines(plan) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def plan_lines(plan: Plan) -> Iterator[str]:
     """Return a plan: what the pilot can find, and what a wanted difference takes."""
     yield f"pass@{plan.k}, level {plan.level:g}, power {plan.power:g}, a pilot of {plan.m} problems"
     yield f"  the pilot itself finds a true difference of {number(plan.minimum_detectable)}"

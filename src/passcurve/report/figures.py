@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from passcurve.report.plots import Sheet, counted, sheet, warmth
+
+if TYPE_CHECKING:
+    from passcurve.lab.budget import Budget
+    from passcurve.lab.estimators import Estimators
+    from passcurve.lab.mixture import Mixture
+    from passcurve.lab.temperature import Temperature
+    from passcurve.lab.urn import Urn
 
 _FEW = 25
 """Up to so many points each gets a dot."""
@@ -15,46 +22,46 @@ _TICKS_COUNTED = [digit * 10**power for power in range(9) for digit in (1, 2, 5)
 _TICKS = [digit * 10.0**power for power in range(-6, 1) for digit in (1, 2, 5)]
 
 
-def urn_picture(urn: Any, theme: str) -> Sheet:
+def urn_picture(lesson: Urn, theme: str) -> Sheet:
     """Draw how the chance of nothing but wrong balls shrinks, and pass@k against c with and without putting back."""
-    rows = sorted(urn.table, key=lambda each: each.c)
-    draws = [0, *(step.draw for step in urn.steps)]
-    with sheet(theme, columns=2) as made:
-        left, right = made.panels
-        blue, orange, *_ = made.theme.series
+    rows = sorted(lesson.table, key=lambda each: each.c)
+    draws = [0, *(step.draw for step in lesson.steps)]
+    with sheet(theme, columns=2) as canvas:
+        left, right = canvas.panels
+        blue, orange, *_ = canvas.theme.series
         back = {"color": orange, "linestyle": "--", "label": "put back: 1 - (1 - c/n)^k, biased"}
         kept = {"color": blue, "label": "not put back: pass@k"}
-        left.plot(draws, [(1.0 - urn.c / urn.n) ** draw for draw in draws], **back, **_dots(draws, "s"))
-        left.plot(draws, [1.0, *(step.all_wrong.value for step in urn.steps)], **kept, **_dots(draws, "o"))
-        left.set_title(f"All wrong so far: n = {urn.n}, c = {urn.c}")
+        left.plot(draws, [(1.0 - lesson.c / lesson.n) ** draw for draw in draws], **back, **_dots(draws, "s"))
+        left.plot(draws, [1.0, *(step.all_wrong.value for step in lesson.steps)], **kept, **_dots(draws, "o"))
+        left.set_title(f"All wrong so far: n = {lesson.n}, c = {lesson.c}")
         left.set_xlabel("samples drawn")
         left.set_ylabel("chance")
         if len(draws) <= _FEW:
             left.set_xticks(draws)
         right.plot([each.c for each in rows], [each.replaced.value for each in rows], **back, **_dots(rows, "s"))
         right.plot([each.c for each in rows], [each.passes.value for each in rows], **kept, **_dots(rows, "o"))
-        right.set_title(f"One of {urn.k} right, of n = {urn.n} samples")
+        right.set_title(f"One of {lesson.k} right, of n = {lesson.n} samples")
         right.set_xlabel("right samples c")
         right.legend(loc="lower right")
-        for panel in made.panels:
+        for panel in canvas.panels:
             panel.set_ylim(0.0, 1.05)
-    return made
+    return canvas
 
 
-def estimators_picture(found: Any, theme: str) -> Sheet:
+def estimators_picture(lesson: Estimators, theme: str) -> Sheet:
     """Draw what each estimator gives on average and how far it strays, against n; dots are simulated."""
-    ns = [row.n for row in found.rows]
+    ns = [row.n for row in lesson.rows]
     shown = (
-        ("first_k", f"first {found.k} samples", "v", ":"),
-        ("repeated", f"batches of {found.k}", "s", "-."),
+        ("first_k", f"first {lesson.k} samples", "v", ":"),
+        ("repeated", f"batches of {lesson.k}", "s", "-."),
         ("plug_in", "plug-in", "D", "--"),
         ("unbiased", "unbiased", "o", "-"),
     )
-    with sheet(theme, columns=2, size=(7.2, 3.6)) as made:
-        left, right = made.panels
-        colours = (made.theme.series[4], made.theme.series[2], made.theme.series[1], made.theme.series[0])
+    with sheet(theme, columns=2, size=(7.2, 3.6)) as canvas:
+        left, right = canvas.panels
+        colours = (canvas.theme.series[4], canvas.theme.series[2], canvas.theme.series[1], canvas.theme.series[0])
         for at, ((name, said, marker, style), colour) in enumerate(zip(shown, colours, strict=True)):
-            each = [getattr(row, name) for row in found.rows]
+            each = [getattr(row, name) for row in lesson.rows]
             if name == "plug_in":
                 left.plot(ns, [one.expectation for one in each], color=colour, linestyle=style)
             left.errorbar(
@@ -68,34 +75,34 @@ def estimators_picture(found: Any, theme: str) -> Sheet:
                 elinewidth=1,
             )
             right.plot(ns, [one.sd for one in each], color=colour, linestyle=style, marker=marker, label=said)
-        left.axhline(found.truth, color=made.theme.ink, linestyle=(0, (6, 4)), linewidth=1.2, label="true pass@k")
-        left.set_title(f"On average: p = {found.p:g}, k = {found.k}")
-        left.set_ylabel(f"estimate of pass@{found.k}")
+        left.axhline(lesson.truth, color=canvas.theme.ink, linestyle=(0, (6, 4)), linewidth=1.2, label="true pass@k")
+        left.set_title(f"On average: p = {lesson.p:g}, k = {lesson.k}")
+        left.set_ylabel(f"estimate of pass@{lesson.k}")
         right.set_title("Straying: standard deviation")
-        deviations = [one.sd for row in found.rows for one in (row.first_k, row.plug_in, row.unbiased) if one.variance]
+        deviations = [one.sd for row in lesson.rows for one in (row.first_k, row.plug_in, row.unbiased) if one.variance]
         if deviations:
             right.set_yscale("log")
             counted(right.yaxis, [at for at in _TICKS if min(deviations) / 1.5 <= at <= 1.5 * max(deviations)])
         left.legend(loc="lower right")
         right.legend(loc="lower left")
-        for panel in made.panels:
+        for panel in canvas.panels:
             panel.set_xscale("log")
             counted(panel.xaxis, ns)
             panel.set_xlabel("samples n")
-    return made
+    return canvas
 
 
-def budget_picture(found: Any, theme: str) -> Sheet:
+def budget_picture(lesson: Budget, theme: str) -> Sheet:
     """Draw the width of both intervals against the cost, a line for each number of problems."""
-    problems = list(dict.fromkeys(size.m for size in found.sizes))
+    problems = list(dict.fromkeys(size.m for size in lesson.sizes))
     markers = ("o", "s", "D", "v", "^", "P", "X")
-    with sheet(theme, columns=2, size=(7.2, 3.6), sharex=True) as made:
-        left, right = made.panels
-        costs = sorted({size.cost for size in found.sizes})
+    with sheet(theme, columns=2, size=(7.2, 3.6), sharex=True) as canvas:
+        left, right = canvas.panels
+        costs = sorted({size.cost for size in lesson.sizes})
         for at, m in enumerate(problems):
-            sizes = [size for size in found.sizes if size.m == m]
+            sizes = [size for size in lesson.sizes if size.m == m]
             style = {
-                "color": made.theme.series[at % len(made.theme.series)],
+                "color": canvas.theme.series[at % len(canvas.theme.series)],
                 "marker": markers[at % len(markers)],
                 "label": f"{m} problems",
             }
@@ -103,41 +110,41 @@ def budget_picture(found: Any, theme: str) -> Sheet:
             right.plot([size.cost for size in sizes], [size.these_problems for size in sizes], **style)
         left.set_title("New problems like these")
         right.set_title("These problems, fresh samples")
-        left.set_ylabel(f"width of the {found.level:.0%} interval, pass@{found.k}")
-        for panel in made.panels:
+        left.set_ylabel(f"width of the {lesson.level:.0%} interval, pass@{lesson.k}")
+        for panel in canvas.panels:
             panel.set_xlabel("samples in all")
             panel.set_ylim(bottom=0.0)
             if costs[-1] > 4 * costs[0]:
                 panel.set_xscale("log")
                 counted(panel.xaxis, [each for each in _TICKS_COUNTED if costs[0] <= each <= costs[-1]] or costs)
         right.legend(loc="upper right")
-    return made
+    return canvas
 
 
-def temperature_picture(found: Any, theme: str) -> Sheet:
+def temperature_picture(lesson: Temperature, theme: str) -> Sheet:
     """Draw a curve for each temperature from cold to hot, the truth where it is known, and the hull both ways."""
-    with sheet(theme, columns=2, size=(7.2, 3.6), sharey=True) as made:
-        left, right = made.panels
-        for at, curve in enumerate(found.curves):
-            colour = warmth(made.theme, at / max(1, len(found.curves) - 1))
+    with sheet(theme, columns=2, size=(7.2, 3.6), sharey=True) as canvas:
+        left, right = canvas.panels
+        for at, curve in enumerate(lesson.curves):
+            colour = warmth(canvas.theme, at / max(1, len(lesson.curves) - 1))
             name = f"T = {curve.temperature:g}"
             if curve.truth:
-                left.plot(found.k, curve.truth, color=colour, label=name)
-                left.plot(found.k, curve.value, color=colour, marker="o", linestyle="", markersize=3.5)
+                left.plot(lesson.k, curve.truth, color=colour, label=name)
+                left.plot(lesson.k, curve.value, color=colour, marker="o", linestyle="", markersize=3.5)
             else:
-                left.plot(found.k, curve.value, color=colour, marker="o", label=name)
-        left.set_title("Each temperature" + (" (dots: samples)" if found.simulated else ""))
+                left.plot(lesson.k, curve.value, color=colour, marker="o", label=name)
+        left.set_title("Each temperature" + (" (dots: samples)" if lesson.simulated else ""))
         left.set_ylabel("pass@k")
-        ks = [each.k for each in found.choices]
-        blue, orange, green, *_ = made.theme.series
+        ks = [each.k for each in lesson.choices]
+        blue, orange, green, *_ = canvas.theme.series
         if ks:
-            upper, honest = [each.upper for each in found.choices], [each.honest for each in found.choices]
+            upper, honest = [each.upper for each in lesson.choices], [each.honest for each in lesson.choices]
             right.plot(ks, upper, color=orange, marker="^", linestyle="--", label="best, on the same samples")
             right.plot(ks, honest, color=blue, marker="o", label="chosen on one half, read off the other")
-            if found.simulated:
-                true = [each.true_upper for each in found.choices]
+            if lesson.simulated:
+                true = [each.true_upper for each in lesson.choices]
                 right.plot(ks, true, color=green, linestyle=":", linewidth=2.4, label="true hull")
-            for each in found.choices:
+            for each in lesson.choices:
                 right.annotate(
                     f"{each.best:g}",
                     (each.k, each.upper),
@@ -145,48 +152,48 @@ def temperature_picture(found: Any, theme: str) -> Sheet:
                     textcoords="offset points",
                     ha="center",
                     fontsize=8,
-                    color=made.theme.muted,
+                    color=canvas.theme.muted,
                 )
             right.legend(loc="lower right")
         right.set_title("The best at each k (its T above it)")
         left.legend(loc="lower right")
-        for panel in made.panels:
+        for panel in canvas.panels:
             panel.set_xscale("log")
-            counted(panel.xaxis, found.k)
+            counted(panel.xaxis, lesson.k)
             panel.set_xlabel("k")
             panel.margins(y=0.08)
-    return made
+    return canvas
 
 
-def mixture_picture(found: Any, theme: str) -> Sheet:
+def mixture_picture(lesson: Mixture, theme: str) -> Sheet:
     """Draw pass@k of each model, simulated dots on it, and the curve that pass@1 alone would give."""
-    with sheet(theme, size=(5.4, 3.6)) as made:
-        (panel,) = made.panels
+    with sheet(theme, size=(5.4, 3.6)) as canvas:
+        (panel,) = canvas.panels
         markers = ("o", "s", "D", "v", "^")
-        wrong = {tuple(round(each, 12) for each in model.wrong): model for model in found.models}
+        wrong = {tuple(round(each, 12) for each in model.wrong): model for model in lesson.models}
         for model in wrong.values():
             several = f" of {model.name}" if len(wrong) > 1 else ""
             label = f"1 - (1 - pass@1)^k{several}"
-            style = {"color": made.theme.ink, "linestyle": (0, (6, 4)), "linewidth": 1.2, "zorder": 3}
-            panel.plot(found.k, model.wrong, label=label, **style)
-        for at, model in enumerate(found.models):
-            colour, marker = made.theme.series[at % len(made.theme.series)], markers[at % len(markers)]
+            style = {"color": canvas.theme.ink, "linestyle": (0, (6, 4)), "linewidth": 1.2, "zorder": 3}
+            panel.plot(lesson.k, model.wrong, label=label, **style)
+        for at, model in enumerate(lesson.models):
+            colour, marker = canvas.theme.series[at % len(canvas.theme.series)], markers[at % len(markers)]
             name = f"{model.name}: pass@k" if model.chances else "pass@k, measured"
             if model.simulated:
-                panel.plot(found.k, model.value, color=colour)
+                panel.plot(lesson.k, model.value, color=colour)
                 spread = [2.0 * each for each in model.simulated_se]
                 dots = {"color": colour, "marker": marker, "elinewidth": 1, "linestyle": ""}
-                panel.errorbar(found.k, model.simulated, yerr=spread, label=name, **dots)
+                panel.errorbar(lesson.k, model.simulated, yerr=spread, label=name, **dots)
             else:
-                panel.plot(found.k, model.value, color=colour, marker=marker, label=name)
+                panel.plot(lesson.k, model.value, color=colour, marker=marker, label=name)
         panel.set_xscale("log")
-        counted(panel.xaxis, found.k)
+        counted(panel.xaxis, lesson.k)
         panel.set_ylim(0.0, 1.05)
         panel.set_xlabel("k")
         panel.set_ylabel("chance that one of k is right")
         panel.set_title("pass@k, and what pass@1 alone would make of it")
         panel.legend(loc="lower right", ncols=2)
-    return made
+    return canvas
 
 
 def _dots(points: Sequence[object], marker: str) -> dict[str, str]:

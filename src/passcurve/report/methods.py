@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from passcurve.report.records import Comparison
 from passcurve.types import Counts, Curve, Estimate, Header
 
 _CHEN = "Chen et al. (2021, arXiv:2107.03374)"
@@ -60,7 +61,7 @@ def judged(
     return f"{text}{_judging(header)}."
 
 
-def compared(comparison) -> str:  # type: ignore[no-untyped-def]
+def compared(comparison: Comparison) -> str:
     """Return the sentence for a comparison of runs."""
     differences = [each for pair in comparison.pairs for each in pair.differences]
     first = differences[0]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from passcurve.report.terminal import number, printable
+from passcurve.report.terminal import number, number_or_dash, printable
 from passcurve.types import Curve, Estimate, Interval
 
 _STEPS = (1, 2, 5)
@@ -87,7 +87,7 @@ def _row(each: Estimate, band: dict[int, tuple[float, float]]) -> _Row:
         ends = band.get(each.k) if each.metric == "pass@k" else None
         cells.append("-" if ends is None else f"{number(ends[0])} to {number(ends[1])}")
     else:
-        cells += ["-" if part is None else number(part) for part in (each.between, each.within)]
+        cells += [number_or_dash(part) for part in (each.between, each.within)]
     return _Row(each.name, number(each.value), cells)
 
 

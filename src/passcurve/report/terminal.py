@@ -21,6 +21,11 @@ def number(value: float) -> str:
     return f"{'-' if value < 0 else ''}{f'{abs(value):.4f}'.removeprefix('0')}"
 
 
+def number_or_dash(value: float | None) -> str:
+    """Return a score as ``number`` does; a dash for None."""
+    return "-" if value is None else number(value)
+
+
 def status_line(statuses: dict[Status, int]) -> str:
     """Return the statuses that occur, the most telling first."""
     names = {"no_code": "no code"}
