@@ -46,7 +46,7 @@ def check(jail: Jailed, program: str, test: str = IS_ONE, **options: object) -> 
 
 def memory_of_referees(jail: Jailed) -> int:
     """Return the memory in bytes that the tests' process holds now."""
-    zygote = jail.pool._workers[0]._zygotes["referee"].pid
+    zygote = jail.pool._workers[0]._zygotes.clients["referee"].pid
     sizes = [0]
     for process in descendants(zygote):
         lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()

@@ -59,7 +59,7 @@ def test_flattened(jail: Jailed, name: str):
 )
 def test_numpy_values(jail: Jailed, source: str, plain: str):
     """Values of numpy arrive as Python's own."""
-    if not any(name.startswith("numpy==") for name in jail.toolchain.packages):
+    if not any(name.startswith("numpy==") for name in jail.sandbox.toolchain.packages):
         pytest.skip("numpy is not installed here")
     test = f"assert type({plain}) is type(candidate()) and {plain} == candidate()"
     verdict = returns(jail, f"import numpy as np; {source}", test)

@@ -449,7 +449,7 @@ HONEST = {
 def test_honest_programs_show_nothing(jail: Jailed, what: str):
     """Nothing is seen of an ordinary program, whatever it and the tests import."""
     test = "import math, random, unittest, collections, sys, os, time, json, warnings, logging\n" + TWO_LINES
-    if any(name.startswith("numpy==") for name in jail.toolchain.packages):
+    if any(name.startswith("numpy==") for name in jail.sandbox.toolchain.packages):
         test = "import numpy as np\n" + test
     elif what == "numpy":
         pytest.skip("numpy is not installed here")

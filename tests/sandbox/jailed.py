@@ -22,6 +22,7 @@ from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.startup import Sandbox
 from passcurve.types import Limits, Problem, SampleKey, Verdict
 
 MIB = 1 << 20
@@ -41,7 +42,7 @@ IS_ONE = "def check(candidate):\n    assert candidate() == 1\n"
 
 
 @functools.cache
-def found(
+def find_isolation(
     level: str,
     limits: Limits = LIMITS,
     packages: tuple[str, ...] = ("numpy",),
@@ -67,21 +68,29 @@ class Jailed:
         """``reuse``: 'rewind' demands that processes can be put back after each job, 'fork' makes new ones for each."""
         self.level = level
         self.limits = limits
-        self.toolchain, self.probe = found(level, limits, packages, python, reuse)
-        self.fork_servers = ForkServers(self.toolchain, REFEREE_ROLE)
-        self.pool = Pool(1, self.probe, self.toolchain, limits, self.fork_servers)
+        toolchain, self.probe = find_isolation(level, limits, packages, python, reuse)
+        self._open_pool(toolchain)
+
+    def _open_pool(self, toolchain: tools.Toolchain) -> None:
+        self.sandbox = Sandbox(
+            toolchain=toolchain,
+            fork_servers=ForkServers(toolchain, REFEREE_ROLE),
+            probe=self.probe,
+            limits=self.limits,
+        )
+        self.pool = Pool(1, self.sandbox)
         self._tags = itertools.count(1)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        zygotes = [each for worker in self.pool._workers for each in worker._zygotes.values()]
+        zygotes = [client for worker in self.pool._workers for client in worker._zygotes.clients.values()]
         try:
             self.pool.close()
         finally:
             # When closing itself is what breaks, the other tests shall not see what it left.
-            self.fork_servers.close()
+            self.sandbox.fork_servers.close()
             for zygote in zygotes:
                 if zygote._folder and Path(zygote._folder).exists():
                     subprocess.run(["rm", "-rf", zygote._folder], check=False)
@@ -144,7 +153,7 @@ def jail_at(level: str, **options: Any) -> Jailed:
 def need(level: str) -> None:
     """Skip with the reason why this machine has no jail at that level, where it has none."""
     try:
-        found(level)
+        find_isolation(level)
     except IsolationError as error:
         pytest.skip(str(error))
 

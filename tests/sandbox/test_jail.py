@@ -760,7 +760,7 @@ def test_honest_programs(jail: Jailed, what: str):
 
 def test_numpy(jail: Jailed):
     """A program may use numpy when it is installed beside its interpreter."""
-    if not any(name.startswith("numpy==") for name in jail.toolchain.packages):
+    if not any(name.startswith("numpy==") for name in jail.sandbox.toolchain.packages):
         pytest.skip("numpy is not installed here")
     source = (
         "import numpy as np\n"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import itertools
 import os
 import platform
 import resource
@@ -25,15 +24,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from jailed import IS_ONE, LIMITS, Jailed, descendants, found, need, read_process, until
+from jailed import IS_ONE, LIMITS, Jailed, descendants, find_isolation, need, read_process, until
 from test_jail import ATTEMPTS, TRIED
 
 import passcurve
-from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.sandbox import forkserver_client
-from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.layers.syscalls import numbers
-from passcurve.sandbox.pool import Pool
 
 SOURCES = Path(passcurve.__file__).parent
 NAMESPACES, RLIMITS = "sandbox/layers/namespaces.py", "sandbox/layers/rlimits.py"
@@ -161,7 +157,7 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
 def samples(jail: Jailed) -> list[int]:
     """Return the sample of a jail, told by the bound on its CPU time."""
     there = []
-    zygote = jail.pool._workers[0]._zygotes.get("jail")
+    zygote = jail.pool._workers[0]._zygotes.clients.get("jail")
     # Between two of them there is none.
     for each in descendants(zygote.pid) if zygote is not None else ():
         with contextlib.suppress(OSError):
@@ -195,7 +191,7 @@ def outlive(victim: str) -> Callable[[Jailed], str]:
     def attempt(jail: Jailed) -> str:
         jail.pool.start(0, jail.job("import time\ndef f():\n    time.sleep(3)\n    return 1\n", IS_ONE, reuse=False))
         sample = until(lambda: jail.pool.wait(0.01) or samples(jail), "the sample")[0]
-        outer = jail.pool._workers[0]._zygotes["jail"].pid
+        outer = jail.pool._workers[0]._zygotes.clients["jail"].pid
         time.sleep(0.1)
         os.kill(outer if victim == "outer" else read_process(sample).parent, signal.SIGKILL)
         time.sleep(0.5)
@@ -318,11 +314,8 @@ class Weakened(Jailed):
     def __init__(self, level: str, bound: str) -> None:
         # Not that of its parent, which would start zygotes for nothing.
         self.level, self.limits = level, LIMITS
-        toolchain, self.probe = found(level)
-        self.toolchain = msgspec.structs.replace(toolchain, folders=(*toolchain.folders, bound))
-        self.fork_servers = ForkServers(self.toolchain, REFEREE_ROLE)
-        self.pool = Pool(1, self.probe, self.toolchain, LIMITS, self.fork_servers)
-        self._tags = itertools.count(1)
+        toolchain, self.probe = find_isolation(level)
+        self._open_pool(msgspec.structs.replace(toolchain, folders=(*toolchain.folders, bound)))
 
 
 def weaken(folder: Path, layers: tuple[str, ...]) -> Path:

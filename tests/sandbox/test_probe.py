@@ -286,14 +286,12 @@ def test_an_unbroken_copy_stands(commons: Path):
 
 KILL = """
 import json, os, sys
-from contextlib import closing
 from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
 from passcurve.sandbox import probe, toolchain
 from passcurve.sandbox.pool import Pool
-from passcurve.sandbox.forkserver_client import ForkServers
+from passcurve.sandbox.startup import start_sandbox
 from passcurve.types import Limits, Problem
 limits = Limits(memory_bytes=1 << 30)
-tools = toolchain.find(None, ())
 program = f'''
 import fcntl, os, socket
 def f():
@@ -305,8 +303,7 @@ def f():
     return 1
 '''
 problem = Problem(id="T", prompt="", entry_point="f", test="def check(candidate): assert candidate() == 1")
-found = probe.find("restricted", tools, limits)
-with closing(ForkServers(tools, REFEREE_ROLE)) as fork_servers, Pool(1, found, tools, limits, fork_servers) as pool:
+with start_sandbox(limits, REFEREE_ROLE, level="restricted") as sandbox, Pool(1, sandbox) as pool:
     pool.start(0, make_job(problem, program, CheckPlan(), limits, 0, 1))
     while not pool.wait(1):
         pass

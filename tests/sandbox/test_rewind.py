@@ -20,11 +20,9 @@ import passcurve
 from passcurve.errors import IsolationError
 from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
 from passcurve.sandbox import forkserver_client
-from passcurve.sandbox import probe as isolation
-from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.job import Job
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.startup import start_sandbox
 from passcurve.types import Problem
 
 LEVELS = ("full", "restricted")
@@ -35,14 +33,12 @@ class Rewound:
     """A pool of one worker whose processes are put back; a context manager."""
 
     def __init__(self, level: str = "full", reuse: str = "rewind") -> None:
-        self.toolchain = tools.find(None, (), ("numpy",))
-        self.fork_servers = ForkServers(self.toolchain, REFEREE_ROLE)
+        self._context = start_sandbox(LIMITS, REFEREE_ROLE, level=level, reuse=reuse)
         try:
-            self.probe = isolation.find(level, self.toolchain, LIMITS, self.fork_servers.samples, reuse)
+            self.sandbox = self._context.__enter__()
         except IsolationError as error:
-            self.fork_servers.close()
             pytest.skip(str(error))
-        self.pool = Pool(1, self.probe, self.toolchain, LIMITS, self.fork_servers)
+        self.pool = Pool(1, self.sandbox)
         self._tag = 0
 
     def __enter__(self) -> Self:
@@ -50,7 +46,7 @@ class Rewound:
 
     def __exit__(self, *_: object) -> None:
         self.pool.close()
-        self.fork_servers.close()
+        self._context.__exit__(None, None, None)
 
     def job(self, program: str, test: str) -> Job:
         """Return a job that a pair takes."""
@@ -69,7 +65,7 @@ class Rewound:
     def kept(self) -> list[int]:
         """Return the processes that are traced: those that are put back."""
         (worker,) = self.pool._workers
-        below = [each.pid for zygote in worker._zygotes.values() for each in descendants(zygote.pid)]
+        below = [each.pid for zygote in worker._zygotes.clients.values() for each in descendants(zygote.pid)]
         return sorted(pid for pid in below if _traced(pid))
 
 
@@ -383,8 +379,8 @@ def test_each_measure_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     monkeypatch.setattr(forkserver_client, "_ROOT", str(tmp_path))
     monkeypatch.setattr(forkserver_client, "_BOOT", str(copy / "sandbox" / "forkserver_boot.py"))
     with Rewound(reuse="auto") as rewound:
-        if rewound.probe.reuse == "fork":
-            assert "changed" in rewound.probe.jail.no_rewind
+        if rewound.sandbox.probe.reuse == "fork":
+            assert "changed" in rewound.sandbox.probe.jail.no_rewind
             return
         assert "passed: " == rewound.status(probe)
         rewound.status(attack)

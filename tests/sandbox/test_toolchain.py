@@ -108,7 +108,7 @@ def test_names_of_packages():
 def test_what_the_root_holds():
     """The jail's root holds system folders, the standard library and the packages asked for, each once and absolute."""
     found = tools.find(None, ("msgspec",))
-    folders, links, masks = tools.binds(found)
+    folders, links, masks = tools.root_layout(found)
     targets = [target for _, target in folders]
     assert len(targets) == len(set(targets))
     assert all(Path(path).is_absolute() for pair in folders for path in pair)

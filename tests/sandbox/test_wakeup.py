@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from jailed import LIMITS, Jailed, jail_at
+from jailed import Jailed, jail_at
 
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.wakeup import Wakeup
@@ -67,7 +67,7 @@ def jail():
 @pytest.fixture
 def pool(jail: Jailed):
     """Return two workers."""
-    with Pool(2, jail.probe, jail.toolchain, LIMITS, jail.fork_servers) as pool:
+    with Pool(2, jail.sandbox) as pool:
         yield pool
 
 

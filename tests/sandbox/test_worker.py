@@ -20,7 +20,7 @@ from jailed import IS_ONE, LIMITS, ONE, Jailed, Process, census, descendants, ja
 from passcurve.judging.attempts import needs_retry
 from passcurve.sandbox import exit_status
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, KilledError
-from passcurve.sandbox.worker import DEATH_S
+from passcurve.sandbox.oneshot_runner import DEATH_S
 from passcurve.sandbox.zygote_client import ZygoteClient
 
 SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"
@@ -45,7 +45,7 @@ def family(pid: int) -> list[Process]:
 def zygote(jail: Jailed, name: str) -> tuple[Process, Process]:
     """Return the process that was started for a zygote, and the zygote."""
     (worker,) = jail.pool._workers
-    members = family(worker._zygotes[name].pid)
+    members = family(worker._zygotes.clients[name].pid)
     return members[0], members[1]
 
 
@@ -241,7 +241,7 @@ def test_nothing_stays_behind(jail: Jailed):
     # For each zygote: what waits for it, itself, the template, the one that waits for the next job, and the job's.
     assert len(mine) == 10
     (worker,) = jail.pool._workers
-    folders = [each._folder for each in worker._zygotes.values()]
+    folders = [each._folder for each in worker._zygotes.clients.values()]
     jail.pool.close()
     until(lambda: not [each for each in mine if each.alive], "the end of everything")
     assert [] == [folder for folder in folders if folder and Path(folder).exists()]
@@ -389,12 +389,16 @@ def test_tests_that_write_reports_of_their_own(jail: Jailed, name: str):
     assert jail.check(ONE, IS_ONE).passed
 
 
+def new_zygote(jail: Jailed) -> ZygoteClient:
+    """Start a zygote for samples whose kept processes are rewound."""
+    settings = msgspec.structs.replace(jail.sandbox.zygote_settings, rewinds=True)
+    return ZygoteClient("jail", jail.sandbox.fork_servers.samples, settings, None)
+
+
 def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
     """Whenever the process that a fork server forked is killed, that is what is told, not what came of it."""
     for number in range(30):
-        zygote = ZygoteClient(
-            jail.fork_servers.samples, jail.probe.walls, jail.toolchain, jail.limits, None, rewinds=True
-        )
+        zygote = new_zygote(jail)
         time.sleep(number * 0.001)
         os.kill(zygote.pid, signal.SIGKILL)
         try:
@@ -408,20 +412,22 @@ def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
 def test_children_that_are_killed_at_once(jail: Jailed):
     """A child that is killed before it has read what it is to be leaves nothing to the next one: each ends as told."""
     jail.pool.close()
-    zygote = ZygoteClient(jail.fork_servers.samples, jail.probe.walls, jail.toolchain, jail.limits, None, rewinds=True)
+    zygote = new_zygote(jail)
     tags = list(range(1, 201))
     ended: list[int] = []
     try:
         zygote.wait_ready()
-        zygote.line.settimeout(10.0)
+        zygote.connection.settimeout(10.0)
         with Path("/dev/null").open("rb") as nothing:
             for tag in tags:
                 order = {"do": "run", "role": SAMPLE_ROLES[0], "tag": tag, "cpu": 0}
-                assert zygote.send(order, [nothing.fileno(), nothing.fileno()])
+                zygote.send(order, [nothing.fileno(), nothing.fileno()])
                 time.sleep(tag % 20 * 0.0001)
-                assert zygote.send({"do": "end"})
+                zygote.send({"do": "end"})
                 while len(ended) < tag:
-                    ended += [exit_status.unpack(each)["tag"] for each in zygote.frames.feed(zygote.line.recv(1 << 16))]
+                    ended += [
+                        exit_status.unpack(each)["tag"] for each in zygote.frames.feed(zygote.connection.recv(1 << 16))
+                    ]
     finally:
         zygote.close()
     assert tags == ended
@@ -429,7 +435,7 @@ def test_children_that_are_killed_at_once(jail: Jailed):
 
 def test_a_fork_server_is_interrupted(jail: Jailed):
     """An answer that an interruption did not wait for is not taken for the next one."""
-    fork_server = jail.fork_servers.samples
+    fork_server = jail.sandbox.fork_servers.samples
     ours, theirs = socket.socketpair()
     first = fork_server.fork(theirs)
 
@@ -454,7 +460,7 @@ def test_a_fork_server_is_interrupted(jail: Jailed):
 
 def test_a_fork_server_is_killed(jail: Jailed):
     """With a fork server its zygotes are killed, and the next fork server is not asked about them."""
-    fork_server = jail.fork_servers.samples
+    fork_server = jail.sandbox.fork_servers.samples
     ours, theirs = socket.socketpair()
     first = fork_server.fork(theirs)
     assert fork_server._process is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Literal
 
 import msgspec
@@ -10,11 +9,9 @@ import msgspec
 from passcurve.judging.calibration import Calibration, Calibrations
 from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.judging.scheduler import Scheduler
-from passcurve.sandbox import probe as isolation
-from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.startup import start_sandbox
 from passcurve.types import Benchmark, Limits, Mode, Status
 
 _TICK_S = 0.1
@@ -43,20 +40,22 @@ def check(
     packages: tuple[str, ...] = (),
 ) -> tuple[Checked, ...]:
     """Run every reference solution; say in which mode each problem is judged and what is wrong with it."""
-    toolchain = tools.find(python, packages, (*tools.OPTIONAL, *benchmark.packages))
     settled: dict[str, Calibration] = {}
-    with closing(ForkServers(toolchain, REFEREE_ROLE)) as fork_servers:
-        found = isolation.find(level, toolchain, limits, fork_servers.samples)
-        with Pool(workers, found, toolchain, limits, fork_servers) as pool:
-            scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
-            calibrations = Calibrations(wanted, limits, 0, scheduler)
-            for problem in benchmark.problems:
-                if at_once := calibrations.begin(problem):
-                    settled[problem.id] = at_once
-            while not scheduler.is_empty:
-                for outcome in scheduler.run(_TICK_S):
-                    if one := calibrations.take(outcome):
-                        settled[one.problem.id] = one
+    with (
+        start_sandbox(
+            limits, REFEREE_ROLE, python=python, packages=packages, optional=benchmark.packages, level=level
+        ) as sandbox,
+        Pool(workers, sandbox) as pool,
+    ):
+        scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
+        calibrations = Calibrations(wanted, limits, 0, scheduler)
+        for problem in benchmark.problems:
+            if at_once := calibrations.begin(problem):
+                settled[problem.id] = at_once
+        while not scheduler.is_empty:
+            for outcome in scheduler.run(_TICK_S):
+                if one := calibrations.take(outcome):
+                    settled[one.problem.id] = one
     return tuple(_checked(settled[problem.id]) for problem in benchmark.problems)
 
 

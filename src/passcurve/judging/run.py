@@ -17,9 +17,8 @@ from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.judging.request import Progress, Request, Result
 from passcurve.models.backend import Backend
 from passcurve.sandbox import probe as isolation
-from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.startup import start_sandbox
 from passcurve.store.completions import Completions, SessionConfig
 from passcurve.store.results import try_to_write
 from passcurve.store.rundir import RunDir
@@ -71,18 +70,23 @@ def _judge(
     # The run directory is made when it is locked.
     if request.results is not None and request.results.parent != request.run:
         try_to_write(request.results.absolute().parent)
-    optional = tuple(dict.fromkeys([*tools.OPTIONAL, *request.benchmark.packages]))
-    toolchain = tools.find(request.python, request.packages, optional)
-    with contextlib.closing(ForkServers(toolchain, REFEREE_ROLE)) as fork_servers:
-        probe = isolation.find(request.isolation, toolchain, request.limits, fork_servers.samples, request.reuse)
-        header = _header(request, probe, generation)
+    with start_sandbox(
+        request.limits,
+        REFEREE_ROLE,
+        python=request.python,
+        packages=request.packages,
+        optional=request.benchmark.packages,
+        level=request.isolation,
+        reuse=request.reuse,
+    ) as sandbox:
+        header = _header(request, sandbox.probe, generation)
         with (
             RunDir(request.run).open_session(header, reopen=generation is not None) as store,
             contextlib.closing(begin()) as source,
         ):
             # No more workers than there are rows: each holds interpreters in memory.
             workers = max(1, source.count_rows(request.workers))
-            with Pool(workers, probe, toolchain, request.limits, fork_servers) as pool:
+            with Pool(workers, sandbox) as pool:
                 judge_run = JudgeRun(request, problems, source, store, pool, watch)
                 try:
                     finished = judge_run.run()
@@ -93,7 +97,7 @@ def _judge(
                         f"{tally.scored} of {tally.planned} rows read are judged and stored in "
                         f"{str(request.run)!r}; run the same command again to resume"
                     ) from None
-            return conclude(finished, header, probe)
+            return conclude(finished, header, sandbox.probe)
 
 
 def _header(request: Request, probe: isolation.Probe, generation: Generation | None) -> Header:

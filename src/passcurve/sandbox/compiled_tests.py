@@ -1,23 +1,23 @@
-"""The compiled tests of problems, as referees sent them: the next referee need not compile them again."""
+"""Compiled tests of problems, as referees sent them, so that the next referee need not compile them again."""
 
 from __future__ import annotations
 
 import base64
 
 CODE_BYTES = 64 << 20
-"""Limit on the size of all that are kept; beyond it they are dropped, and compiled again when needed."""
+"""Limit on the size of all code that is kept; beyond it all is dropped, and compiled again when needed."""
 
 
 class CompiledTests:
     """Compiled tests, by the keys of their referees."""
 
     def __init__(self) -> None:
-        self._codes: dict[str, bytes] = {}
+        self._code: dict[str, bytes] = {}
         self._size = 0
 
     def get(self, key: str) -> bytes:
-        """Return the code, or nothing when it is not known."""
-        return self._codes.get(key, b"")
+        """Return the code, or no bytes when there is none."""
+        return self._code.get(key, b"")
 
     def put(self, key: str, text: str) -> None:
         """Keep what a referee has sent.  Raises ValueError for what is not code in base64."""
@@ -25,7 +25,7 @@ class CompiledTests:
         if not code:
             raise ValueError("no code")
         if self._size + len(code) > CODE_BYTES:
-            self._codes.clear()
+            self._code.clear()
             self._size = 0
-        self._size += len(code) - len(self._codes.get(key, b""))
-        self._codes[key] = code
+        self._size += len(code) - len(self._code.get(key, b""))
+        self._code[key] = code

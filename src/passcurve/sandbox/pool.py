@@ -4,52 +4,43 @@ from __future__ import annotations
 
 import os
 import selectors
-import socket
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.sandbox.probe import Probe
-from passcurve.sandbox.referee_reports import Shared
-from passcurve.sandbox.toolchain import Toolchain
+from passcurve.sandbox.pool_cache import PoolCache
+from passcurve.sandbox.startup import Sandbox
 from passcurve.sandbox.wakeup import Wakeup
 from passcurve.sandbox.worker import Worker
-from passcurve.types import Limits
 
-MOMENT_S = 0.02
-"""What ends within so long is handed on together, if all workers have something to do."""
+BATCH_S = 0.02
+"""Outcomes that come within this time are returned together, if all workers are busy."""
 
 TICK_S = 0.2
-"""How often every worker looks at its clocks, besides when it wants to."""
+"""Longest time between two ticks of a worker."""
 
 
 class Pool:
     """A bounded number of workers.  Use it as a context manager: leaving it leaves no process behind.
 
-    Must be used from the thread that made it, which must live as long as the pool: the kernel ends a zygote when the
-    thread that started it ends.
+    Use it from the thread that made it, which must live as long as the pool: the kernel ends a zygote when the thread
+    that started it ends.
     """
 
-    def __init__(
-        self, workers: int, probe: Probe, toolchain: Toolchain, limits: Limits, fork_servers: ForkServers
-    ) -> None:
+    def __init__(self, workers: int, sandbox: Sandbox) -> None:
         self._selector = selectors.DefaultSelector()
         self.wakeup = Wakeup()
-        """Ends a wait while a worker is idle: whoever has something to judge rings it."""
-        self._selector.register(self.wakeup, selectors.EVENT_READ)
+        """Ends a wait while a worker is idle: set it when there is something to judge."""
+        self._selector.register(self.wakeup, selectors.EVENT_READ, self._take_wakeup)
+        self._is_woken = False
+        """Whether the wake-up came; until it is cleared nobody watches it, so it wakes nobody twice."""
         self._tick_at = 0.0
-        self._heard = False
-        """It was rung; until that is answered nobody listens for it, so a second ring wakes nobody."""
         cores: list[int | None] = [*sorted(os.sched_getaffinity(0))] if hasattr(os, "sched_getaffinity") else [None]
         self.cores = len(cores)
-        shared = Shared()
-        self._workers = [
-            Worker(self._selector, probe, toolchain, limits, fork_servers, shared, cores[i % len(cores)])
-            for i in range(workers)
-        ]
+        cache = PoolCache()
+        self._workers = [Worker(self._selector, sandbox, cache, cores[i % len(cores)]) for i in range(workers)]
         for worker in self._workers:
             worker.start_zygotes()
 
@@ -63,7 +54,7 @@ class Pool:
 
     @property
     def size(self) -> int:
-        """How many jobs can run at once."""
+        """Number of jobs that can run at once."""
         return len(self._workers)
 
     def idle(self, *, quiet: bool = False) -> Sequence[int]:
@@ -71,7 +62,7 @@ class Pool:
 
         ``quiet``: only of those that have nothing left to clean up, as a fresh job needs.
         """
-        return [i for i, worker in enumerate(self._workers) if worker.idle and not (quiet and worker.busy)]
+        return [i for i, worker in enumerate(self._workers) if worker.is_idle and not (quiet and worker.is_busy)]
 
     def start(self, slot: int, /, *jobs: Job) -> None:
         """Start jobs on an idle slot, which runs them one after another.
@@ -81,56 +72,55 @@ class Pool:
         self._workers[slot].start(*jobs)
 
     def wait(self, at_most_s: float) -> list[Outcome]:
-        """Wait until something ends, or that long, or the wakeup calls for an idle worker; return what has ended."""
+        """Wait until a job ends, for that time at most, or until the wake-up calls an idle worker; return outcomes."""
         now = time.monotonic()
         until = now + at_most_s
         while True:
-            idle = busy = finished = False
-            look = until
+            is_idle = is_busy = has_finished = False
+            tick_at = until
             for worker in self._workers:
-                has_finished, is_idle = worker.has_finished, worker.idle
-                finished |= has_finished
-                busy |= worker.busy
-                idle |= is_idle and (has_finished or self._heard)
-                if (wanted := worker.next_look) is not None and wanted < look:
-                    look = wanted
-            if finished:
-                # What ends within a moment is handed on together.
-                until = min(until, now + MOMENT_S)
-            if idle or not busy or now >= until:
+                has_outcome = worker.has_finished
+                has_finished |= has_outcome
+                is_busy |= worker.is_busy
+                is_idle |= worker.is_idle and (has_outcome or self._is_woken)
+                if (wanted := worker.next_tick) is not None and wanted < tick_at:
+                    tick_at = wanted
+            if has_finished:
+                until = min(until, now + BATCH_S)
+            if is_idle or not is_busy or now >= until:
                 break
-            self._listen(max(0.0, min(until, look) - now))
+            self._handle_events(max(0.0, min(until, tick_at) - now))
             now = time.monotonic()
-            if now >= look or now >= self._tick_at:
+            if now >= tick_at or now >= self._tick_at:
                 self._tick_at = now + TICK_S
                 for worker in self._workers:
                     worker.tick(now)
-        self._answer()
+        self._clear_wakeup()
         return [outcome for worker in self._workers for outcome in worker.collect()]
 
     def rest(self, at_most_s: float) -> None:
-        """Wait for the wakeup with nothing under way, at most that long."""
-        if not self._heard:
-            self._listen(at_most_s)
-        self._answer()
+        """Wait for the wake-up with nothing under way, for that time at most."""
+        if not self._is_woken:
+            self._handle_events(at_most_s)
+        self._clear_wakeup()
 
-    def _answer(self) -> None:
-        """Listen for the wakeup again, if it was heard."""
-        if self._heard:
-            self._heard = False
+    def _take_wakeup(self, _: int) -> None:
+        self._selector.unregister(self.wakeup)
+        self._is_woken = True
+
+    def _clear_wakeup(self) -> None:
+        """Watch the wake-up again, if it came."""
+        if self._is_woken:
+            self._is_woken = False
             self.wakeup.clear()
-            self._selector.register(self.wakeup, selectors.EVENT_READ)
+            self._selector.register(self.wakeup, selectors.EVENT_READ, self._take_wakeup)
 
-    def _listen(self, at_most_s: float) -> None:
-        for key, mask in self._selector.select(at_most_s):
-            if key.data is None:
-                self._selector.unregister(self.wakeup)
-                self._heard = True
-                continue
-            (worker, source), line = key.data, key.fileobj
-            # A line may have been closed by what an earlier one of the same round said.
-            if isinstance(line, socket.socket) and line.fileno() == key.fd >= 0:
-                worker.hear(source, line, mask)
+    def _handle_events(self, at_most_s: float) -> None:
+        for key, events in self._selector.select(at_most_s):
+            source: Any = key.fileobj
+            # An earlier event of the same round may have closed a socket.
+            if source.fileno() == key.fd >= 0:
+                key.data(events)
 
     def close(self) -> None:
         """End every process of the pool."""

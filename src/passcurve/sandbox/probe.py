@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import socket
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import msgspec
 
@@ -14,7 +14,7 @@ from passcurve.harness.rewind_trial import CLEAN
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, TRIAL_ROLE, ForkServerClient, KilledError
 from passcurve.sandbox.layers import landlock
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.zygote_client import Ready, Walls, ZygoteClient
+from passcurve.sandbox.zygote_client import Ready, Walls, ZygoteClient, ZygoteSettings
 from passcurve.types import Isolation, Jail, Limits, Reuse
 
 REMEDY = "use a Linux machine or a Linux container or VM; --isolation none runs samples with no wall at all"
@@ -106,32 +106,26 @@ def try_walls(
 ) -> Ready:
     """Build these walls once and test them from inside.  Raises SandboxError when one fails or does not hold.
 
-    ``rewind``: try whether a process behind them can be put back.
+    ``rewind``: try whether a process behind them can be rewound.
     """
-    try:
-        ready = _build(walls, toolchain, limits, fork_server, rewind=rewind)
-    except KilledError:
-        ready = _build(walls, toolchain, limits, fork_server, rewind=rewind)
+    settings = ZygoteSettings(walls=walls, toolchain=toolchain, limits=limits, rewinds=rewind)
+    own = nullcontext(fork_server) if fork_server else closing(ForkServerClient(toolchain.executable, SAMPLE_ROLES))
+    with own as server:
+        try:
+            ready = _build(server, settings)
+        except KilledError:
+            ready = _build(server, settings)
     if ready.broken:
         raise SandboxError("the walls do not hold: a sample could " + ", ".join(ready.broken).replace("_", " "))
     return ready
 
 
-def _build(
-    walls: Walls, toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None, *, rewind: bool
-) -> Ready:
-    if fork_server is None:
-        with closing(ForkServerClient(toolchain.executable, SAMPLE_ROLES)) as own:
-            return _build(walls, toolchain, limits, own, rewind=rewind)
-    zygote = ZygoteClient(fork_server, walls, toolchain, limits, None, rewinds=rewind)
+def _build(fork_server: ForkServerClient, settings: ZygoteSettings) -> Ready:
+    zygote = ZygoteClient("jail", fork_server, settings, None)
     try:
         ready = zygote.wait_ready()
-        return msgspec.structs.replace(
-            ready,
-            no_rewind=try_to_rewind(zygote) if rewind else "",
-            rewinds=rewind,
-            fixed=fork_server.fixed,
-        )
+        no_rewind = try_to_rewind(zygote) if settings.rewinds else ""
+        return msgspec.structs.replace(ready, no_rewind=no_rewind, rewinds=settings.rewinds, fixed=fork_server.fixed)
     finally:
         zygote.close()
 

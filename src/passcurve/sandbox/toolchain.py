@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -146,23 +146,33 @@ def _top_level(distribution: importlib.metadata.Distribution) -> dict[str, str]:
     return paths
 
 
-def binds(toolchain: Toolchain) -> tuple[list[list[str]], list[list[str]], list[str]]:
-    """Return what the jail's root holds: (source, target) folders, (place, text) links, and folders to hide."""
-    folders, links = [], []
+class RootLayout(NamedTuple):
+    """What the jail's root holds; plain lists, as they are sent to a zygote."""
+
+    binds: list[list[str]]
+    """Source and target of each folder or file."""
+    links: list[list[str]]
+    """Place and text of each symbolic link."""
+    hidden: list[str]
+    """Folders to hide."""
+
+
+def root_layout(toolchain: Toolchain) -> RootLayout:
+    """Return what the jail's root holds: system folders, the standard library, and the packages."""
+    binds, links = [], []
     for path in _SYSTEM:
         if os.path.islink(path):
             links.append([path, os.readlink(path)])
         elif os.path.isdir(path):
-            folders.append([path, path])
+            binds.append([path, path])
     for path in ("/etc/ld.so.cache", *toolchain.folders):
-        covered = any(path.startswith(target + "/") for _, target in folders)
-        if not covered and Path(path).exists():
-            folders.append([path, path])
+        is_covered = any(path.startswith(target + "/") for _, target in binds)
+        if not is_covered and Path(path).exists():
+            binds.append([path, path])
     hidden = ["/usr/lib/python3/dist-packages", "/usr/local/lib/python3/dist-packages"]
     hidden += [f"{folder}/site-packages" for folder in toolchain.folders]
-    for name, path in toolchain.package_paths:
-        folders.append([path, f"{PACKAGES}/{name}"])
-    return folders, links, hidden
+    binds += [[path, f"{PACKAGES}/{name}"] for name, path in toolchain.package_paths]
+    return RootLayout(binds, links, hidden)
 
 
 def without_environments(folders: list[str]) -> tuple[list[str], list[str]]:
@@ -178,7 +188,7 @@ def without_environments(folders: list[str]) -> tuple[list[str], list[str]]:
     return readable, listable
 
 
-def open_to_all(paths: list[str]) -> bool:
+def is_readable_by_all(paths: list[str]) -> bool:
     """Say whether every user of the host could read these paths: else only their owner can run the samples."""
     for path in paths:
         here = Path(path)

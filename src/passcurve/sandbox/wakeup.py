@@ -1,4 +1,4 @@
-"""A wakeup: other threads ring it, and who waits on descriptors hears it among them."""
+"""A wake-up: any thread sets it, and whoever waits on descriptors waits for it among them."""
 
 from __future__ import annotations
 
@@ -6,46 +6,46 @@ import os
 import sys
 import threading
 
-_PULL = (1).to_bytes(8, sys.byteorder)
+_ONE = (1).to_bytes(8, sys.byteorder)
 
 
 class Wakeup:
-    """A line to ourselves.  Rung any number of times before it is heard, it is heard once.  Close it."""
+    """A flag with a descriptor that is readable while it is set.  Close it after use."""
 
     def __init__(self) -> None:
         if hasattr(os, "eventfd"):
-            self._heard = self._pulled = os.eventfd(0)
+            self._read_end = self._write_end = os.eventfd(0)
         else:
-            self._heard, self._pulled = os.pipe()
-        # Who rings does not know whether anybody listens still, and a closed descriptor may soon be another's.
+            self._read_end, self._write_end = os.pipe()
+        # Who sets it does not know whether it is closed, and a closed descriptor may soon belong to somebody else.
         self._lock = threading.Lock()
-        self._closed = False
-        self._rung = False
-        """And not hushed yet: to ring again would only cost time, and one ring is all that is ever there to be read."""
+        self._is_closed = False
+        self._is_set = False
+        """Setting it twice would only cost time, and there is never more than one number to read."""
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable once it was rung."""
-        return self._heard
+        """Return the descriptor that is readable while the flag is set."""
+        return self._read_end
 
     def set(self) -> None:
-        """Wake who waits; nothing happens once it is closed."""
+        """Wake whoever waits; do nothing after ``close``."""
         with self._lock:
-            if not self._closed and not self._rung:
-                os.write(self._pulled, _PULL)
-                self._rung = True
+            if not self._is_closed and not self._is_set:
+                os.write(self._write_end, _ONE)
+                self._is_set = True
 
     def clear(self) -> None:
-        """Forget that it was rung."""
+        """Clear the flag."""
         with self._lock:
-            if not self._closed and self._rung:
-                # In this order: an interruption between the two must not leave us waiting for what was read.
-                self._rung = False
-                os.read(self._heard, len(_PULL))
+            if not self._is_closed and self._is_set:
+                # In this order: an interruption between the two must not leave a set flag without its number.
+                self._is_set = False
+                os.read(self._read_end, len(_ONE))
 
     def close(self) -> None:
-        """Let go of the pipe; a second call does nothing."""
+        """Close the descriptors; a second call does nothing."""
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                for end in {self._heard, self._pulled}:
-                    os.close(end)
+            if not self._is_closed:
+                self._is_closed = True
+                for descriptor in {self._read_end, self._write_end}:
+                    os.close(descriptor)

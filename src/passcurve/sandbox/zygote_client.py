@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -23,9 +23,11 @@ from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox import exit_status
 from passcurve.sandbox import toolchain as tools
+from passcurve.sandbox.connection import RECEIVE_BYTES
 from passcurve.sandbox.forkserver_client import ForkServerClient, KilledError
 from passcurve.sandbox.layers import namespaces
 from passcurve.sandbox.layers.scratch import empty
+from passcurve.sandbox.toolchain import Toolchain
 from passcurve.types import Limits
 
 READY_S = 60.0
@@ -34,47 +36,67 @@ READY_S = 60.0
 FAIL_S = 5.0
 """How long one that gave up gets to end by itself."""
 
+Side = Literal["jail", "referee"]
+SIDES: tuple[Side, Side] = ("jail", "referee")
+
 _FOLDER = "passcurve-"
 FIRST_UID = 1_500_000_000
 """Root's samples run under this uid plus the pid of their zygote: far above what systems hand out."""
 
-LINE_BYTES = 64 << 10
-"""Of a job that is sent on a new line, which takes so much before anybody reads."""
+SETUP_BYTES = 64 << 10
+"""Largest setup that is sent on a new socket, which takes so much before anybody reads."""
+
+ANSWER_S = 60.0
+"""A zygote answers within milliseconds, however busy the machine; one that takes this long never will."""
 
 _FRAME_BYTES = 64 << 20
 
 
 class Walls(msgspec.Struct, frozen=True, kw_only=True):
-    """Which layers a zygote is told to apply."""
+    """The layers that a zygote is told to apply."""
 
     namespaces: bool
     landlock: bool
     seccomp: bool
 
 
+class ZygoteSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What both zygotes of a worker are started with."""
+
+    walls: Walls
+    toolchain: Toolchain
+    limits: Limits
+    rewinds: bool
+    """Whether kept processes are rewound after each job; otherwise they are replaced."""
+
+
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """What a zygote says of itself when its walls stand."""
+    """What a zygote reports when its walls stand."""
 
     kind: str
     landlock: int
     clock: bool
     watched: bool
-    """Whether what is refused is told."""
+    """Whether refused system calls are reported."""
     dropped: bool
     """Whether it gave up root's uid for one of its own."""
     broken: tuple[str, ...]
     python: str
     rewinds: bool = False
-    """Whether it was tried to put a process back."""
+    """Whether rewinding a process was tried."""
     no_rewind: str = ""
     """Why that did not work."""
     fixed: bool = False
     """Whether addresses are the same in every run."""
 
 
+class ZygoteLostError(SandboxError):
+    """A zygote is gone, does not answer, or answers what it was not asked."""
+
+
 @contextmanager
-def translated() -> Iterator[None]:
-    """Turn what the system refuses us into an error that says what to do."""
+def translate_os_errors() -> Iterator[None]:
+    """Turn an error of the system into one that says what to do."""
     try:
         yield
     except OSError as error:
@@ -83,36 +105,27 @@ def translated() -> Iterator[None]:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             reason, remedy = "too many open files", "; allow more (ulimit -n) or ask for fewer --workers"
         elif error.errno in (errno.ENOENT, errno.EROFS, errno.EACCES, errno.ENOSPC):
-            remedy = "; name a folder that can be written in TMPDIR"
-        raise SandboxError(f"a sandbox cannot be built: {reason}{remedy}") from None
+            remedy = "; name a writable folder in TMPDIR"
+        raise SandboxError(f"cannot build a sandbox: {reason}{remedy}") from None
 
 
 class ZygoteClient:
-    """One zygote process and the line to it."""
+    """One zygote process and the connection to it."""
 
-    def __init__(
-        self,
-        fork_server: ForkServerClient,
-        walls: Walls,
-        toolchain: tools.Toolchain,
-        limits: Limits,
-        cpu: int | None,
-        *,
-        rewinds: bool,
-    ) -> None:
+    def __init__(self, side: Side, fork_server: ForkServerClient, settings: ZygoteSettings, cpu: int | None) -> None:
+        self.side = side
         self._fork_server = fork_server
-        self._rewinds = rewinds
         self._folder: str | None = None
         self.frames = FrameBuffer(_FRAME_BYTES)
-        with translated():
-            self._start(walls, toolchain, limits, cpu)
+        with translate_os_errors():
+            self._start(settings, cpu)
 
-    def _start(self, walls: Walls, toolchain: tools.Toolchain, limits: Limits, cpu: int | None) -> None:
-        self.line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    def _start(self, settings: ZygoteSettings, cpu: int | None) -> None:
+        self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self.pid = self._fork_server.fork(theirs)
         except BaseException:
-            self.line.close()
+            self.connection.close()
             raise
         finally:
             theirs.close()
@@ -121,13 +134,14 @@ class ZygoteClient:
                 os.sched_setaffinity(self.pid, {cpu})
             except OSError:
                 pass  # only speed depends on it
-        config = marshal.dumps(self._config(walls, toolchain, limits), MARSHAL_VERSION)
+        config = marshal.dumps(self._config(settings), MARSHAL_VERSION)
         # If somebody has killed it, whoever waits for it will see that.
         with suppress(OSError):
-            self.line.sendall(framing.make_frame(config))
+            self.connection.sendall(framing.make_frame(config))
 
-    def _config(self, walls: Walls, toolchain: tools.Toolchain, limits: Limits) -> dict[str, Any]:
-        binds, links, masks = tools.binds(toolchain)
+    def _config(self, settings: ZygoteSettings) -> dict[str, Any]:
+        walls, toolchain, limits = settings.walls, settings.toolchain, settings.limits
+        layout = tools.root_layout(toolchain)
         # One per zygote: threads are counted per id.
         host_id = namespaces.choose_host_id(FIRST_UID + self.pid)
         config = {
@@ -135,13 +149,13 @@ class ZygoteClient:
             "namespaces": walls.namespaces,
             "landlock": walls.landlock,
             "seccomp": walls.seccomp,
-            "rewinds": self._rewinds,
+            "rewinds": settings.rewinds,
             "host_id": host_id,
             "own_id": None,
-            "binds": binds,
-            "links": links,
-            "masks": masks,
-            "readable": [target for _, target in binds],
+            "binds": layout.binds,
+            "links": layout.links,
+            "masks": layout.hidden,
+            "readable": [target for _, target in layout.binds],
             # Packages lie in it, and an import lists it.
             "listable": [tools.PACKAGES],
             "canary": __file__,
@@ -152,12 +166,10 @@ class ZygoteClient:
             "memory": limits.memory_bytes,
         }
         if not walls.namespaces:
-            config.update(self._on_the_host(walls, toolchain, [source for source, _ in binds], host_id))
+            config.update(self._host_folders(settings, [source for source, _ in layout.binds], host_id))
         return config
 
-    def _on_the_host(
-        self, walls: Walls, toolchain: tools.Toolchain, sources: list[str], host_id: int | None
-    ) -> dict[str, Any]:
+    def _host_folders(self, settings: ZygoteSettings, sources: list[str], host_id: int | None) -> dict[str, Any]:
         """Return what differs where there are no mounts of our own: the host's own folders, as few as will do."""
         _remove_orphans()
         self._folder = tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-")
@@ -165,10 +177,11 @@ class ZygoteClient:
         scratch.mkdir()
         packages = Path(self._folder, "packages")
         packages.mkdir()
-        for name, path in toolchain.package_paths:
+        for name, path in settings.toolchain.package_paths:
             (packages / name).symlink_to(path)
         readable, listable = tools.without_environments(sources)
-        own_id = host_id if walls.seccomp and tools.open_to_all([*readable, *listable]) else None
+        has_own_id = settings.walls.seccomp and tools.is_readable_by_all([*readable, *listable])
+        own_id = host_id if has_own_id else None
         if own_id is not None:
             Path(self._folder).chmod(0o711)
             os.chown(scratch, own_id, own_id)
@@ -185,12 +198,12 @@ class ZygoteClient:
 
         The error is a KilledError when somebody else ended the zygote before.
         """
-        self.line.settimeout(READY_S)
+        self.connection.settimeout(READY_S)
         deadline = time.monotonic() + READY_S
         answer: dict[str, Any] = {}
         while not answer and time.monotonic() < deadline:
             try:
-                data = self.line.recv(1 << 16)
+                data = self.connection.recv(1 << 16)
             except TimeoutError:
                 break
             except OSError:
@@ -200,18 +213,18 @@ class ZygoteClient:
             if not data:
                 break
         if not answer:
-            self.leave()
+            self.request_exit()
             code = self._fork_server.reap(self.pid)
             if code == -signal.SIGKILL:
                 raise KilledError("a zygote was killed before its walls stood")
             raise SandboxError(f"a zygote did not start (exit status {code})")
         if "failed" in answer:
-            self.leave()
+            self.request_exit()
             # One whose watcher was killed fails at what that does not answer.
             if self._fork_server.reap(self.pid, FAIL_S) == -signal.SIGKILL:
                 raise KilledError("a zygote's watcher was killed before its walls stood")
             raise SandboxError(answer["failed"])
-        self.line.settimeout(None)
+        self.connection.settimeout(None)
         return Ready(
             kind=answer["kind"],
             landlock=answer["landlock"],
@@ -222,58 +235,66 @@ class ZygoteClient:
             python=answer["python"],
         )
 
-    def run(self, order: dict[str, Any], to_it: socket.socket, lines: list[socket.socket], job: bytes) -> bool:
-        """Have a process forked that has some lines; it finds its job on the first, or in a file if it is large.
+    def run(self, order: dict[str, Any], ours: socket.socket, theirs: list[socket.socket], setup: bytes) -> None:
+        """Have a process forked that gets some sockets; raises ZygoteLostError when the zygote is gone.
 
-        False when the zygote is gone.
+        The process finds its setup on the first socket, whose other end is ``ours``, or in a file if it is large.
         """
-        descriptors = [line.fileno() for line in lines]
-        if len(job) <= LINE_BYTES:
-            to_it.sendall(job)
-            return self.send(order, descriptors)
-        file = framing.create_memory_file(job)
+        descriptors = [sock.fileno() for sock in theirs]
+        if len(setup) <= SETUP_BYTES:
+            ours.sendall(setup)
+            self.send(order, descriptors)
+            return
+        file = framing.create_memory_file(setup)
         try:
-            return self.send(order, [*descriptors, file])
+            self.send(order, [*descriptors, file])
         finally:
             os.close(file)
 
-    def send(self, order: dict[str, Any], descriptors: Sequence[int] = ()) -> bool:
-        """Send an order; False when the zygote is gone."""
+    def send(self, order: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+        """Send an order; raises ZygoteLostError when the zygote is gone."""
         payload = marshal.dumps(order, MARSHAL_VERSION)
         data = len(payload).to_bytes(4, "little") + payload
         try:
-            sent = socket.send_fds(self.line, [data], descriptors) if descriptors else self.line.send(data)
+            sent = socket.send_fds(self.connection, [data], descriptors) if descriptors else self.connection.send(data)
             if sent < len(data):
-                self.line.sendall(data[sent:])
+                self.connection.sendall(data[sent:])
         except OSError:
-            return False
-        return True
+            raise ZygoteLostError(f"the {self.side}'s zygote ended") from None
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return the records that have come; raises ZygoteLostError when the zygote is gone."""
+        try:
+            data = self.connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            raise ZygoteLostError(f"the {self.side}'s zygote ended")
+        return [_decode(frame) for frame in self.frames.feed(data)]
 
     def ask(self, order: dict[str, Any], descriptors: Sequence[int], within_s: float) -> dict[str, Any] | None:
-        """Send an order and wait for what is said of it; None when nothing is."""
-        if not self.send(order, descriptors):
-            return None
-        self.line.settimeout(within_s)
+        """Send an order and return the next record; None when there is none within that time."""
         try:
-            while data := self.line.recv(1 << 16):
+            self.send(order, descriptors)
+            self.connection.settimeout(within_s)
+            while data := self.connection.recv(1 << 16):
                 for frame in self.frames.feed(data):
-                    answer: dict[str, Any] = (
-                        exit_status.unpack(frame) if exit_status.is_packed(frame) else wire.decode(frame)
-                    )
-                    return answer
-        except OSError:
+                    return _decode(frame)
+        except (OSError, ZygoteLostError):
             pass
         finally:
-            self.line.settimeout(None)
+            self.connection.settimeout(None)
         return None
 
-    def leave(self) -> None:
+    def request_exit(self) -> None:
         """Tell the zygote to end, with everything in it, without waiting for it."""
-        self.line.close()
+        self.connection.close()
 
     def close(self) -> None:
         """End the zygote and everything in it."""
-        self.leave()
+        self.request_exit()
         # Left to itself it reaps its children, so that the time they used is known to whoever waits for us.
         self._fork_server.reap(self.pid)
         if self._folder is not None:
@@ -281,6 +302,12 @@ class ZygoteClient:
             for left in Path(self._folder, "scratch").iterdir():
                 empty(str(left))
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _decode(frame: bytes) -> dict[str, Any]:
+    """Return a record of a zygote; those of processes that ended have the key ``exit``."""
+    record: dict[str, Any] = exit_status.unpack(frame) if exit_status.is_packed(frame) else wire.decode(frame)
+    return record
 
 
 def _remove_orphans() -> None:

@@ -1,0 +1,100 @@
+"""A non-blocking connection to another process, which a selector watches."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+from collections.abc import Callable
+
+RECEIVE_BYTES = 1 << 18
+
+
+class Connection:
+    """At most one socket at a time, and the bytes that it has not taken yet.
+
+    ``callback`` is called with the events of the socket: the selector holds it as the data of its key.
+    """
+
+    def __init__(self, selector: selectors.BaseSelector, callback: Callable[[int], None]) -> None:
+        self._selector, self._callback = selector, callback
+        self._socket: socket.socket | None = None
+        self._is_watched = False
+        self._unsent = b""
+
+    def open(self, sock: socket.socket) -> None:
+        """Use this socket from now on; an earlier one is closed."""
+        self.close()
+        self._socket = sock
+        self._selector.register(sock, selectors.EVENT_READ, self._callback)
+        self._is_watched = True
+
+    def send(self, data: bytes) -> None:
+        """Send bytes, now or when the socket takes them; nothing happens without a socket."""
+        if self._unsent:
+            self._unsent += data
+            return
+        if self._socket is None:
+            return
+        sent = 0
+        try:
+            sent = self._socket.send(data, socket.MSG_DONTWAIT)
+        except OSError:
+            pass
+        if sent < len(data):
+            self._unsent = data[sent:]
+            if self._is_watched:
+                self._selector.modify(self._socket, selectors.EVENT_READ | selectors.EVENT_WRITE, self._callback)
+
+    def send_rest(self) -> None:
+        """Send what the socket did not take before."""
+        data, self._unsent = self._unsent, b""
+        if self._socket is not None and self._is_watched:
+            self._selector.modify(self._socket, selectors.EVENT_READ, self._callback)
+            if data:
+                self.send(data)
+
+    def drop_rest(self) -> None:
+        """Forget what the socket did not take before."""
+        if self._unsent:
+            self._unsent = b""
+            self.send_rest()
+
+    def read(self) -> bytes | None:
+        """Return what has come; None if nothing has, no bytes if the other end is closed."""
+        if self._socket is None:
+            return None
+        try:
+            data = self._socket.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
+        except OSError:
+            data = b""
+        if not data:
+            self._unwatch()
+        return data
+
+    def close(self) -> None:
+        """Close the socket, if there is one, with all that is left on it."""
+        self._unsent = b""
+        if self._socket is not None:
+            self._unwatch()
+            self._socket.close()
+            self._socket = None
+
+    def _unwatch(self) -> None:
+        if self._is_watched and self._socket is not None:
+            unwatch(self._selector, self._socket)
+        self._is_watched = False
+
+
+Connect = Callable[[Callable[[int], None]], Connection]
+"""Makes a connection, without a socket yet, that calls a function with its events."""
+
+
+def unwatch(selector: selectors.BaseSelector, sock: socket.socket) -> None:
+    """Stop watching a socket, if it is watched."""
+    # An interruption may have come during an earlier call, or before the socket was watched at all.
+    try:
+        selector.unregister(sock)
+    except (KeyError, ValueError):
+        pass

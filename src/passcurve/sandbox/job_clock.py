@@ -1,0 +1,99 @@
+"""The clock of a running job: how much time the sample itself has used, as its zygote reads it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+FIRST_CHECK_S = 0.05
+"""A job that runs longer is timed by its own clock from here on; most end before."""
+
+SECOND_NS = 1e-9
+
+
+class ClockQuery:
+    """A request to both zygotes for the clocks of their children, and the answers so far."""
+
+    def __init__(self, *, has_referee: bool) -> None:
+        self.jail: tuple[list[int] | None, int, int] | None = None
+        """The sample's clock, the time at which it was read, and the time at which the sample started."""
+        self.referee: list[int] | None = None
+        self.missing = 2 if has_referee else 1
+        self.awaits_referee = has_referee
+        self.was_suspended = False
+
+
+class JobClock:
+    """Start and end of a job, and the times of its sample and its tests."""
+
+    def __init__(self, slice_s: float) -> None:
+        self.started_ns = time.monotonic_ns()
+        self.started = self.started_ns * SECOND_NS
+        self.stopped = 0.0
+        self.check_at = self.started + min(FIRST_CHECK_S, slice_s)
+        """When to look at the job again."""
+        self.query: ClockQuery | None = None
+        self.own_s = -1.0
+        """The sample's own time; negative until it is known."""
+        self.tests_s = 0.0
+        self.was_suspended = False
+        """Whether the sample, its tests or the supervisor was stopped by somebody while the time ran."""
+        self._overlap_s = -1.0
+        """Time for which both were ready at once, while they started; later one waits for the other."""
+
+    @property
+    def wall_s(self) -> float:
+        """Wall time so far, or until the job was stopped."""
+        return (self.stopped or time.monotonic()) - self.started
+
+    def stop(self) -> None:
+        """Stop the clock, unless it stands already."""
+        self.stopped = self.stopped or time.monotonic()
+
+    def read(
+        self, query: ClockQuery, sample_exit: dict[str, Any] | None, tests_exit: dict[str, Any] | None, *, by_wall: bool
+    ) -> float:
+        """Work out the sample's own time from the answers to a query; return the wall time that it took.
+
+        ``sample_exit``, ``tests_exit``: how the processes ended, for those that ended before they were timed.
+        ``by_wall``: the wall time is the sample's own time.
+        """
+        tests = query.referee
+        if tests is None and tests_exit is not None:
+            tests = tests_exit["clock"]
+        ready_s = 0.0
+        if tests is not None:
+            ready_s = tests[1] * SECOND_NS
+            self.tests_s = tests[0] * SECOND_NS
+        clock, at_ns, since_ns = query.jail or (None, time.monotonic_ns(), self.started_ns)
+        if clock is None and sample_exit is not None:
+            clock, at_ns, since_ns = sample_exit["clock"], sample_exit["at"], sample_exit["since"]
+        # An order may wait for a while before it is obeyed.
+        wall_s = (at_ns - max(since_ns, self.started_ns)) * SECOND_NS
+        if by_wall:
+            self.own_s = wall_s
+        elif clock is not None:
+            cpu_s, longest_s = clock[0] * SECOND_NS, clock[1] * SECOND_NS
+            if self._overlap_s < 0:
+                self._overlap_s = min(longest_s, ready_s, FIRST_CHECK_S)
+            # Only the CPU time includes threads that have ended; on one core they cannot have run at the same time.
+            self.own_s = cpu_s + max(0.0, wall_s - max(cpu_s, longest_s) - (ready_s - self._overlap_s))
+        elif self.own_s < 0:
+            # It ended before it could be timed.
+            self.own_s = wall_s if sample_exit is None else -1.0
+        return wall_s
+
+    def final_own_s(
+        self, wall_s: float, cpu_s: float, sample_exit: dict[str, Any] | None, *, has_report: bool
+    ) -> float:
+        """Return the sample's own time once the job has ended, given its wall time and the CPU time of its process."""
+        if self.was_suspended and has_report:
+            # Nobody can tell how much of the waiting was ours.
+            return min(cpu_s, wall_s)
+        if self.own_s >= 0:
+            return self.own_s
+        if sample_exit is not None and sample_exit["clock"] is None:
+            # It was too short to be timed; only its end was reported late.
+            wall_s = min(wall_s, (sample_exit["at"] - sample_exit["since"]) * SECOND_NS)
+        # Before the first check the clocks differ by less than anybody's limit.
+        return min(cpu_s, wall_s) if wall_s < FIRST_CHECK_S else wall_s

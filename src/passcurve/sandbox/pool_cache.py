@@ -1,0 +1,82 @@
+"""What the workers of a pool learn and share: it saves time and changes no verdict."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import insort
+from typing import Any
+
+from passcurve.sandbox.compiled_tests import CompiledTests
+from passcurve.sandbox.running_job import KeptJob
+
+UNFIT_JOBS = 3
+"""After so many jobs of a problem in a row that kept processes could not judge, they are not tried any more."""
+
+REPORTS = 20_000
+"""Largest number of reports that are kept."""
+
+LENGTHS = 200
+"""Largest number of lengths of answers to one key: more are not worth comparing with."""
+
+
+class ReportCache:
+    """Reports by the part of the answer that the tests read, to the byte.
+
+    Tests that stop at the third result have read three; they report the same on each answer that begins with those.
+    """
+
+    def __init__(self) -> None:
+        self._reports: dict[bytes, dict[str, Any]] = {}
+        self._lengths: dict[str, list[int]] = {}
+        """Number of bytes that were read of the answers to each key, in order."""
+
+    def get(self, running: KeptJob) -> dict[str, Any] | None:
+        """Return the report on an answer that began with the same bytes, as far as they were read, or None."""
+        start, digest = 0, _new_digest(running)
+        for length in self._lengths.get(running.key, ()):
+            if length > len(running.answer):
+                break
+            digest.update(memoryview(running.answer)[start:length])
+            start = length
+            if report := self._reports.get(digest.digest()):
+                return report
+        return None
+
+    def put(self, running: KeptJob, report: dict[str, Any]) -> None:
+        """Keep a report."""
+        if len(self._reports) >= REPORTS:
+            self._reports.clear()
+            self._lengths.clear()
+        size = len(running.answer)
+        read = report["read"] if 0 <= report.get("read", -1) < size else size
+        lengths = self._lengths.setdefault(running.key, [])
+        if read not in lengths:
+            if len(lengths) >= LENGTHS:
+                return
+            insort(lengths, read)
+        digest = _new_digest(running)
+        digest.update(memoryview(running.answer)[:read])
+        self._reports[digest.digest()] = report
+
+
+def _new_digest(running: KeptJob) -> hashlib.blake2b:
+    key = hashlib.blake2b(running.key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(key=key, digest_size=16)
+
+
+class PoolCache:
+    """Compiled tests, reports, and the problems that kept processes cannot judge."""
+
+    def __init__(self) -> None:
+        self.compiled_tests = CompiledTests()
+        self.reports = ReportCache()
+        self._unfit_jobs: dict[str, int] = {}
+
+    def record_fit(self, key: str, *, is_fit: bool) -> None:
+        """Record whether kept processes could judge a job with this key."""
+        if self._unfit_jobs.get(key, 0) < UNFIT_JOBS:
+            self._unfit_jobs[key] = 0 if is_fit else self._unfit_jobs.get(key, 0) + 1
+
+    def is_unfit(self, key: str) -> bool:
+        """Tell whether kept processes need not be tried for jobs with this key."""
+        return self._unfit_jobs.get(key, 0) >= UNFIT_JOBS

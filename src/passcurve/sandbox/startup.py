@@ -1,0 +1,58 @@
+"""Start a sandbox: find the interpreter of the samples, start its fork servers, and find the isolation to be had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import msgspec
+
+from passcurve.sandbox import probe as isolation
+from passcurve.sandbox import toolchain as tools
+from passcurve.sandbox.forkserver_client import ForkServers
+from passcurve.sandbox.probe import Probe
+from passcurve.sandbox.toolchain import Toolchain
+from passcurve.sandbox.zygote_client import ZygoteSettings
+from passcurve.types import Limits
+
+
+class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pool of workers is built from."""
+
+    toolchain: Toolchain
+    fork_servers: ForkServers
+    probe: Probe
+    limits: Limits
+
+    @property
+    def zygote_settings(self) -> ZygoteSettings:
+        """Settings of every zygote."""
+        return ZygoteSettings(
+            walls=self.probe.walls,
+            toolchain=self.toolchain,
+            limits=self.limits,
+            rewinds=self.probe.reuse == "rewind",
+        )
+
+
+@contextmanager
+def start_sandbox(
+    limits: Limits,
+    referee_role: str,
+    *,
+    python: str | None = None,
+    packages: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
+    level: str = "auto",
+    reuse: str = "auto",
+) -> Iterator[Sandbox]:
+    """Start a sandbox, which ends with the context.
+
+    ``packages`` must be installed beside ``python``; those of ``optional`` are taken if they are.
+    ``level``, ``reuse``: as for ``probe.find``.
+    Raises UsageError for a missing interpreter or package, IsolationError for a missing level.
+    """
+    toolchain = tools.find(python, packages, (*tools.OPTIONAL, *optional))
+    with closing(ForkServers(toolchain, referee_role)) as fork_servers:
+        probe = isolation.find(level, toolchain, limits, fork_servers.samples, reuse)
+        yield Sandbox(toolchain=toolchain, fork_servers=fork_servers, probe=probe, limits=limits)

@@ -1,0 +1,66 @@
+"""The two zygotes of a worker, one for samples and one for tests."""
+
+from __future__ import annotations
+
+import selectors
+from collections.abc import Callable
+
+from passcurve.sandbox.connection import unwatch
+from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, ForkServers, KilledError
+from passcurve.sandbox.zygote_client import SIDES, Side, ZygoteClient, ZygoteLostError, ZygoteSettings
+
+
+class ZygotePair:
+    """Both zygotes; after ``close`` they can be started again."""
+
+    def __init__(
+        self, selector: selectors.BaseSelector, settings: ZygoteSettings, fork_servers: ForkServers, cpu: int | None
+    ) -> None:
+        self._selector, self._fork_servers, self._cpu = selector, fork_servers, cpu
+        self.settings = settings
+        self.clients: dict[Side, ZygoteClient] = {}
+        self.is_ready = False
+        self.kept_roles: dict[Side, str] = {"jail": SAMPLE_ROLES[0], "referee": fork_servers.referee_role}
+        """Roles of the kept processes."""
+
+    def __getitem__(self, side: Side) -> ZygoteClient:
+        """Return the client of a zygote; raises ZygoteLostError when there is none."""
+        if side not in self.clients:
+            raise ZygoteLostError(f"the {side}'s zygote ended")
+        return self.clients[side]
+
+    def start(self) -> None:
+        """Start both without waiting for them.  Raises SandboxError when the system refuses."""
+        fork_servers = {"jail": self._fork_servers.samples, "referee": self._fork_servers.tests}
+        for side in SIDES:
+            self.clients[side] = ZygoteClient(side, fork_servers[side], self.settings, self._cpu)
+
+    def wait_ready(self, make_callback: Callable[[Side], Callable[[int], None]]) -> None:
+        """Wait until the walls of both stand, then watch what each sends; ``make_callback`` says who is called.
+
+        Zygotes that were killed meanwhile are started once more.  Raises SandboxError when there are none.
+        """
+        try:
+            self._wait_ready()
+        except KilledError:
+            self.close()
+            self._wait_ready()
+        for side, client in self.clients.items():
+            self._selector.register(client.connection, selectors.EVENT_READ, make_callback(side))
+        self.is_ready = True
+
+    def _wait_ready(self) -> None:
+        if not self.clients:
+            self.start()
+        for client in self.clients.values():
+            client.wait_ready()
+
+    def close(self) -> None:
+        """End both, and all that is in them."""
+        clients = list(self.clients.values())
+        self.clients, self.is_ready = {}, False
+        for client in clients:
+            unwatch(self._selector, client.connection)
+            client.request_exit()
+        for client in clients:
+            client.close()
