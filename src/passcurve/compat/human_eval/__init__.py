@@ -18,9 +18,17 @@ What differs, all of it meant:
 
 from __future__ import annotations
 
-from passcurve.compat.human_eval.data import HUMAN_EVAL, read_problems, stream_jsonl, write_jsonl
-from passcurve.compat.human_eval.evaluation import estimate_pass_at_k, evaluate_functional_correctness
-from passcurve.compat.human_eval.execution import check_correctness
+# What type checkers take for true.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from passcurve.compat.human_eval import data as data
+    from passcurve.compat.human_eval import evaluation as evaluation
+    from passcurve.compat.human_eval import execution as execution
+    from passcurve.compat.human_eval.data import HUMAN_EVAL, read_problems, stream_jsonl, write_jsonl
+    from passcurve.compat.human_eval.evaluation import estimate_pass_at_k, evaluate_functional_correctness
+    from passcurve.compat.human_eval.execution import check_correctness
+
+_MODULES = ("data", "evaluation", "execution")
 
 __all__ = [
     "HUMAN_EVAL",
@@ -31,3 +39,16 @@ __all__ = [
     "stream_jsonl",
     "write_jsonl",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Names are loaded on first use: the command must be able to catch an interruption before anything is loaded.
+    if name not in (*__all__, *_MODULES):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import passcurve.compat.human_eval.evaluation as module  # the other modules are loaded by it
+
+    return globals()[name] if name in globals() else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *_MODULES]
