@@ -38,7 +38,6 @@ LARGE_CLASSES: dict[str, str] = {
     "analysis/compare.py:Difference": "an object that `compare --json` prints",
     "analysis/match.py:Matched": "an object that `match --json` prints",
     "generation/setup.py:ModelSettings": "one field for each option of a model",
-    "harness/check.py:Check": "to be split",
     "judging/request.py:Request": "to be split",
     "judging/request.py:Result": "to be split",
     "models/backend.py:Settings": "to be split",

@@ -28,7 +28,7 @@ CHECKS = {
         3,
     ),
     "a length": ("assert len(candidate(1)) == 3\nassert sorted(candidate(2)) == [1]\ncandidate(3)", 3),
-    "a loop on a result": ("while candidate(1) > 0:\n    pass", recording.CALLS),
+    "a loop on a result": ("while candidate(1) > 0:\n    pass", recording.MAX_CALLS),
     "a result that is waited for": ("x = candidate(1)\nwhile x:\n    x -= 1\ncandidate(2)", 1),
     "a result handed on": ("x = candidate(1)\nassert candidate(x) == 2\ncandidate(3)", 1),
     "a result worked on and handed on": ("candidate(1)\ncandidate([candidate(2) * 3])\ncandidate(3)", 2),
@@ -49,7 +49,7 @@ CHECKS = {
         "            except:\n                x = 2\n    except BaseException:\n        x = 3",
         1,
     ),
-    "large": (f"for i in range(9):\n    candidate('x' * {recording.BYTES // 4})", 3),
+    "large": (f"for i in range(9):\n    candidate('x' * {recording.MAX_BYTES // 4})", 3),
 }
 
 
@@ -60,8 +60,8 @@ def check_of(body: str) -> str:
 
 def recorded(body: str) -> list[tuple]:
     """Return the arguments of the calls that are recorded."""
-    calls = recording.record(None, check_of(body), "<tests>", "f", 7)
-    return [marshal.loads(call) for call in calls.known]
+    calls = recording.record_calls(None, check_of(body), "<tests>", "f", 7)
+    return [marshal.loads(call) for call in calls.packed]
 
 
 @pytest.mark.parametrize("what", CHECKS)
@@ -83,11 +83,11 @@ def test_arguments():
 )
 def test_only_the_same_is_the_same(one, other):
     """Equal is not enough: another type is another call."""
-    call = recording.packed((one,), {})
-    assert recording.same((one,), {}, call)
-    assert not recording.same((other,), {}, call)
-    assert not recording.same((one,), {"k": 1}, call)
-    assert not recording.same((lambda: 1,), {}, call)
+    call = recording.pack_arguments((one,), {})
+    assert recording.matches((one,), {}, call)
+    assert not recording.matches((other,), {}, call)
+    assert not recording.matches((one,), {"k": 1}, call)
+    assert not recording.matches((lambda: 1,), {}, call)
 
 
 def plan_of(jail: Jailed, problem: Problem) -> CheckPlan:
@@ -142,7 +142,7 @@ def test_the_same_verdict_one_by_one(jail: Jailed, what: str):
     completion, status, settled = SAMPLES[what]
     asked = problem(STEPS)
     plan = plan_of(jail, asked)
-    assert 3 == len(recording.unpack(plan.calls))
+    assert 3 == len(recording.unpack_calls(plan.calls))
     limits = msgspec.structs.replace(LIMITS, timeout_s=1.0)
     wanted = make_job(asked, asked.prompt + completion, plan, limits, 0, 1)
     key = SampleKey(problem_id=asked.id, sample_index=0)
@@ -163,7 +163,7 @@ def test_a_call_that_was_not_recorded(jail: Jailed):
     """Tests that ask something else of a wrong program than of the right one are asked one by one."""
     asked = problem("assert candidate(1) == 2, candidate(9)\nassert candidate(2) == 3")
     plan = plan_of(jail, asked)
-    assert 2 == len(recording.unpack(plan.calls))
+    assert 2 == len(recording.unpack_calls(plan.calls))
     wanted = make_job(asked, "def f(x):\n    return 10 * x\n", plan, LIMITS, 0, 1)
     outcome = jail.run(wanted)
     assert ("diverged", False) == (outcome.report["status"], is_conclusive(outcome))
@@ -186,7 +186,7 @@ def test_only_what_the_reference_is_asked_too(jail: Jailed, body: str, reference
     """The calls of a plan are those that the reference solution was asked as well, from the first on."""
     asked = problem(body, reference)
     plan = plan_of(jail, asked)
-    assert ("referee", count) == (plan.mode, len(recording.unpack(plan.calls))), plan
+    assert ("referee", count) == (plan.mode, len(recording.unpack_calls(plan.calls))), plan
     wanted = make_job(asked, asked.prompt + reference, plan, LIMITS, 0, 1)
     outcome = jail.run(wanted)
     assert "passed" == outcome.report["status"], outcome
@@ -196,11 +196,11 @@ def test_a_question_in_between(jail: Jailed):
     """A live object is asked only when all recorded calls have been made: what comes after it is asked one by one."""
     asked = problem("assert next(candidate(1)) == 1\nassert next(candidate(2)) == 2", "    yield x\n")
     plan = plan_of(jail, asked)
-    assert 1 == len(recording.unpack(plan.calls))
+    assert 1 == len(recording.unpack_calls(plan.calls))
     assert "passed" == jail.run(make_job(asked, asked.prompt + "    yield x\n", plan, LIMITS, 0, 1)).report["status"]
     asked = problem("for i in range(3):\n    assert sum(candidate(i)) == 1", "    return [1]\n")
     plan = plan_of(jail, asked)
-    assert 3 == len(recording.unpack(plan.calls))
+    assert 3 == len(recording.unpack_calls(plan.calls))
     wanted = make_job(asked, asked.prompt + "    yield 1\n", plan, LIMITS, 0, 1)
     assert "diverged" == jail.run(wanted).report["status"]
     assert "passed" == jail.run(without_replay(wanted)).report["status"]
@@ -214,7 +214,7 @@ def test_nothing_of_what_is_right_goes_to_a_sample(jail: Jailed):
         f"    return [{secret}]\n",
     )
     plan = plan_of(jail, asked)
-    assert 1 == len(recording.unpack(plan.calls))
+    assert 1 == len(recording.unpack_calls(plan.calls))
     assert secret.encode() not in plan.calls
     assert int(secret).to_bytes(8, "little")[:6] not in plan.calls
     assert marshal.dumps([marshal.dumps(((1,), {}), 2)], 2) == plan.calls

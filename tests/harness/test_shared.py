@@ -213,7 +213,7 @@ CLOSED = {
     "the harness called again": (
         "import sys\nframe = sys._getframe(1)\nwhile frame:\n    main = frame.f_globals.get('_run')\n"
         "    if main and not hasattr(sys, 'again'):\n        sys.again = 1\n"
-        "        main(lambda _: None, frame.f_locals['setup'])\n        break\n"
+        "        main(lambda _: None, frame.f_locals['job'])\n        break\n"
         "    frame = frame.f_back\n" + TWO,
         IS_ONE,
     ),

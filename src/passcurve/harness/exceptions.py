@@ -1,8 +1,8 @@
-"""Exceptions as plain data: ``describe`` makes a record of one, ``rebuild`` makes an exception of a record.
+"""Exceptions as plain data: ``describe`` makes a record of an exception, ``rebuild`` an exception of a record.
 
-A record that comes from a sample may hold anything.  ``rebuild`` therefore calls the constructors in ``REBUILDABLE``
-and no others, and each only with arguments that its rule allows: some constructors trust their arguments, and what
-they build then reads memory outside its object when it is shown (CPython gh-123378).
+A record from a sample may hold anything.  ``rebuild`` therefore calls the constructors in ``REBUILDABLE`` only, and
+each only with arguments that its rule allows.  Some constructors trust their arguments: the exceptions that they build
+read memory outside the object when they are shown (CPython gh-123378).
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from passcurve.harness.protocol import ExceptionRecord
 from passcurve.harness.wire import Encoder
 
 MESSAGE_CHARACTERS = 2000
 LINEAGE_NAMES = 32
-"""Builtin ancestors in one record."""
+"""Largest number of builtin ancestors in a record."""
 _POSITIONS = 1_000_000
-"""Largest line number or column in a syntax error: to underline a column takes as many characters."""
-_SMALL = 1 << 31
-"""Bound on an error number, a file descriptor, or a count of characters written."""
+"""Largest line number or column in a syntax error: Python underlines a column with as many characters."""
+_MAX_INTEGER = 1 << 31
+"""Largest size of an error number, a file descriptor, or a number of characters written."""
 
 _ATOMS = {type(None), bool, int, float, complex, str, bytes, bytearray, range}
 _COLLECTIONS = {list, tuple, set, frozenset}
 
 
-def describe(error: BaseException) -> dict[str, Any]:
-    """Return an exception as data: its builtin ancestors, nearest first, its message, its plain arguments."""
+def describe(error: BaseException) -> ExceptionRecord:
+    """Return an exception as plain data."""
     kind = type(error)
     lineage = [str(base.__name__)[:80] for base in type.mro(kind)[:LINEAGE_NAMES] if base.__module__ == "builtins"]
     try:
@@ -37,7 +38,7 @@ def describe(error: BaseException) -> dict[str, Any]:
     try:
         arguments = tuple(error.args)
         if isinstance(error, OSError) and error.filename is not None:
-            # Its constructor keeps the file name apart from the arguments.
+            # Its constructor removes the file name from the arguments.
             arguments += (error.filename,)
         if len(repr(arguments)) > MESSAGE_CHARACTERS:
             arguments = (message,)
@@ -47,10 +48,10 @@ def describe(error: BaseException) -> dict[str, Any]:
     return {"type": str(kind.__name__)[:200], "lineage": lineage, "message": str(message), "arguments": arguments}
 
 
-def rebuild(record: dict[str, Any]) -> BaseException:
-    """Return the nearest exception of ``REBUILDABLE`` for a record of ``describe``.
+def rebuild(record: ExceptionRecord) -> BaseException:
+    """Return an exception of the nearest ancestor in ``REBUILDABLE``.
 
-    A class that refuses the arguments is built with the message alone, and so is every later ancestor.
+    An ancestor whose rule or constructor refuses the arguments gets the message only, and so does every later one.
     """
     message = record["message"]
     message = message[:MESSAGE_CHARACTERS] if type(message) is str else ""
@@ -72,7 +73,7 @@ def rebuild(record: dict[str, Any]) -> BaseException:
 def _build(kind: type[BaseException], arguments: tuple[Any, ...]) -> BaseException:
     error: Any = kind(*arguments)
     if type(error) is not kind:
-        # OSError picks a subclass by the error number; what was described is none of that subclass.
+        # OSError picks a subclass by the error number, but the record names another class.
         error = kind()
         error.errno, error.strerror = arguments[:2]
         error.args = arguments
@@ -83,39 +84,40 @@ def _build(kind: type[BaseException], arguments: tuple[Any, ...]) -> BaseExcepti
 
 
 def is_plain(value: object) -> bool:
-    """Return whether a value is builtin data through and through: no subclass, and no stand-in for a live object."""
+    """Return whether a value consists of builtin data only, without subclasses and without proxies of live objects."""
     fraction = getattr(sys.modules.get("fractions"), "Fraction", None)
     decimal = getattr(sys.modules.get("decimal"), "Decimal", None)
-    left: list[Any] = [value]
-    while left:
-        item = left.pop()
+    pending: list[Any] = [value]
+    while pending:
+        item = pending.pop()
         kind = type(item)
         if kind in _COLLECTIONS:
-            left.extend(item)
+            pending.extend(item)
         elif kind is dict:
-            left.extend(item)
-            left.extend(item.values())
+            pending.extend(item)
+            pending.extend(item.values())
         elif kind not in _ATOMS and kind is not fraction and kind is not decimal:
             return False
     return True
 
 
 def _stored(arguments: tuple[Any, ...]) -> bool:
-    """Allow any plain arguments: the constructor stores the tuple, or references to its items, and reads nothing."""
+    """Allow any plain arguments: the constructor stores them and reads nothing."""
     return is_plain(arguments)
 
 
 def _os_error(arguments: tuple[Any, ...]) -> bool:
-    """Allow short texts and small numbers where the constructor reads them: it does with 2 to 5."""
+    """Allow short texts and small numbers if there are 2 to 5 arguments: then the constructor reads them."""
     if not 2 <= len(arguments) <= 5:
         return is_plain(arguments)
     return all(
-        item is None or _is_text(item) or _is_bytes(item) or _is_number(item, -_SMALL, _SMALL) for item in arguments
+        item is None or _is_text(item) or _is_bytes(item) or _is_number(item, -_MAX_INTEGER, _MAX_INTEGER)
+        for item in arguments
     )
 
 
 def _blocking_error(arguments: tuple[Any, ...]) -> bool:
-    """Allow what ``_os_error`` allows; a number in the third place is a count of characters."""
+    """Allow what ``_os_error`` allows; a third argument that is a number counts characters."""
     if not _os_error(arguments):
         return False
     return not (2 < len(arguments) <= 5 and type(arguments[2]) is int) or arguments[2] >= 0
@@ -146,7 +148,7 @@ def _translate_error(arguments: tuple[Any, ...]) -> bool:
 
 
 def _syntax_error(arguments: tuple[Any, ...]) -> bool:
-    """Allow (), (message,) and (message, (file, line, column, text[, last line, last column])) with small numbers."""
+    """Allow (), (message,) and (message, (file, line, column, text[, last line, last column])), small numbers."""
     if len(arguments) > 2 or not all(item is None or _is_text(item) for item in arguments[:1]):
         return False
     if len(arguments) < 2:
@@ -168,8 +170,8 @@ def _is_bytes(value: object) -> bool:
     return type(value) is bytes and len(value) <= MESSAGE_CHARACTERS
 
 
-def _is_number(value: object, least: int, most: int) -> bool:
-    return type(value) is int and least <= value <= most
+def _is_number(value: object, low: int, high: int) -> bool:
+    return type(value) is int and low <= value <= high
 
 
 def _is_span(start: object, end: object, size: int) -> bool:
@@ -203,9 +205,9 @@ REBUILDABLE: dict[str, Callable[[tuple[Any, ...]], bool]] = {
     "UnicodeEncodeError": _encode_error,
     "UnicodeTranslateError": _translate_error,
 }
-"""Each builtin exception that may be rebuilt, with the rule for its arguments; some exist in newer Pythons only.
+"""The builtin exceptions that are rebuilt, with the rules for their arguments; some exist in newer Pythons only.
 
-Groups are missing: they hold live exceptions, which do not cross.
+Exception groups are missing: they hold live exceptions, which cannot cross.
 """
 
 _CLASSES: dict[str, type[BaseException]] = {

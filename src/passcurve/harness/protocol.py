@@ -1,6 +1,147 @@
-"""Records that cross between the supervisor and the processes it starts."""
+"""Records that cross between the supervisor, a sample and its referee.
+
+The supervisor sends each process one job, in ``marshal``.  The referee and the sample exchange orders and replies, in
+the encoding of ``wire``.  The referee sends reports, in JSON.  A receiver must check every field of a record that comes
+from a sample: these types then say what it may hold, not what it holds.
+"""
 
 from __future__ import annotations
 
+from typing import Any, TypedDict
+
 MARSHAL_VERSION = 2
 """Version of the format of ``marshal`` for these records: every Python 3 reads it, whichever runs the samples."""
+
+
+class SampleJob(TypedDict):
+    """Job of the process that runs a sample."""
+
+    program: bytes
+    entry_point: str
+    seed: int
+    output_bytes: int
+    """Largest text or bytes that one reply may hold."""
+    replayed: bytes
+    """Encoded list of the arguments of the calls to make without an order; empty for none."""
+
+
+class SharedJob(SampleJob):
+    """Job of the process that runs a sample and its tests together."""
+
+    test: bytes
+    token: str
+
+
+class RefereeJob(TypedDict):
+    """Job of the process that runs the tests of a problem."""
+
+    prompt: bytes
+    test: bytes
+    code: bytes
+    """The two compiled, as ``CompiledProblem.new_code`` of another process holds them; empty if not compiled yet."""
+    entry_point: str
+    seed: int
+    number: str
+    output_bytes: int
+    """Total size of the replies, in bytes."""
+    write_back: bool
+    """Copy what a sample does to its arguments to the objects of the tests."""
+    replayed: bytes
+    """Packed arguments of the calls that the sample makes without an order; empty for none."""
+    record: bool
+    """Report which calls can be replayed to every sample of this problem."""
+
+
+class ExceptionRecord(TypedDict):
+    """An exception as plain data."""
+
+    type: str
+    lineage: list[str]
+    """Its builtin ancestors, nearest first."""
+    message: str
+    arguments: tuple[Any, ...]
+
+
+class LoadReply(TypedDict, total=False):
+    """First reply of a sample: whether its module was loaded, and whether it has the entry point."""
+
+    loaded: bool
+    found: bool
+
+
+class Order(TypedDict, total=False):
+    """What the referee orders: a call of an object, or the next item of an iterator."""
+
+    call: int
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    back: bool
+    next: int
+
+
+class Reply(TypedDict, total=False):
+    """Outcome of an order or of a callback: a value, an exception, or a value that cannot be encoded."""
+
+    value: Any
+    args: tuple[Any, ...]
+    """The arguments after the call, if the order asks for them."""
+    flattened: tuple[str, ...]
+    """Names of the types that were reduced to plain data."""
+    raised: ExceptionRecord
+    unsendable: ExceptionRecord
+
+
+class Callback(TypedDict):
+    """Call that a sample makes of something that the tests passed to it."""
+
+    callback: int
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class CompiledReport(TypedDict):
+    """First report of a referee that got no compiled code: the code, for later referees."""
+
+    status: str
+    number: str
+    code: str
+    """Compiled prompt and tests, in base64."""
+
+
+class Report(TypedDict, total=False):
+    """Outcome of a check, for the supervisor."""
+
+    status: str
+    message: str
+    number: str
+    read: int
+    """Number of bytes read of the sample's replies."""
+    calls: int
+    call: tuple[str, str]
+    """The last call and its outcome, as text."""
+    exception: str
+    from_sample: bool
+    test_line: str
+    flattened: list[str]
+    lost: bool
+    """The connection to the sample ended."""
+
+
+class ReplayableCalls(TypedDict, total=False):
+    """Part of the report on a reference solution: calls that can be replayed to every sample of the problem."""
+
+    recorded: str
+    """The calls packed for the referee, in base64."""
+    asked: str
+    """The same calls encoded for the sample, in base64."""
+    whole: bool
+    """The tests make no other calls."""
+
+
+class SharedReport(Report, total=False):
+    """Report of a process that runs a sample and its tests together."""
+
+    token: str
+    """The token of the job, in the report of a pass."""
+    seen: list[str]
+    """What the sample was seen to do in that process."""

@@ -1,11 +1,11 @@
-"""Which calls the tests make, found out without any program.
+"""Recording of the calls that tests make, without any sample.
 
-Something that goes along with everything takes the place of each result, and assertions are only evaluated.  A call
-that the tests make all the same, with plain arguments, does not depend on what a program returns: it can be sent
-ahead, and tells a sample nothing of what is right.
+An object that accepts every operation takes the place of each result, and assertions are only evaluated.  A call that
+the tests make nevertheless, with plain arguments, does not depend on what a sample returns.  It can be sent to a
+sample in advance, and tells it nothing about the right result.
 
-A recorded call is two things: the bytes by which it is recognised, and the bytes by which a sample is asked, which are
-those of a live question: however a sample is asked, it gets the same objects.
+A recorded call has two forms: packed, by which the referee compares it with a call of the tests, and encoded, in which
+the sample receives it.  The encoded form is that of an order, so the sample gets the same objects either way.
 """
 
 from __future__ import annotations
@@ -21,189 +21,200 @@ from typing import Any
 
 from passcurve.harness import wire
 
-CALLS = 10_000
-BYTES = 512 << 10
-"""Of all recorded calls together: they travel with each sample."""
+MAX_CALLS = 10_000
+MAX_BYTES = 512 << 10
+"""Total size of the recorded calls, in bytes: they are sent with each sample."""
 
 SECONDS = 1.0
 _STEPS = 64
-"""Lines and calls between two looks at the clock."""
+"""Number of lines and calls between two readings of the clock."""
 _USES = 100_000
-"""So often a result may be used before the tests are taken to be in a loop on it."""
-_OURS = (__name__, wire.__name__)
+"""Number of operations on results after which the tests are considered to loop on one."""
+_OUR_MODULES = (__name__, wire.__name__)
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _COLLECTIONS = (list, tuple, set, frozenset)
 _FORMAT = 2
-"""The version of marshal in which equal values are equal bytes."""
+"""Version of marshal in which equal values have equal bytes."""
 _BINARY = "add sub mul truediv floordiv mod divmod pow lshift rshift and or xor matmul"
-_ITSELF = "neg pos abs invert round trunc floor ceil call getitem enter"
+_UNARY = "neg pos abs invert round trunc floor ceil call getitem enter"
 _TRUE = "eq lt le gt ge contains bool"
 
 
-def packed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes | None:
-    """Return the arguments of a call as bytes, the same for the same arguments; None when they are not plain."""
+def pack_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes | None:
+    """Return the arguments of a call as bytes, equal for equal arguments of equal types; None if they are not plain."""
     try:
         return marshal.dumps((args, kwargs), _FORMAT) if _is_plain(args) and _is_plain(kwargs) else None
     except (ValueError, RecursionError):
         return None
 
 
-def same(args: tuple[Any, ...], kwargs: dict[str, Any], recorded: bytes) -> bool:
-    """Say whether a call has exactly the recorded arguments."""
+def matches(args: tuple[Any, ...], kwargs: dict[str, Any], recorded: bytes) -> bool:
+    """Return whether a call has exactly the recorded arguments."""
     try:
         return marshal.dumps((args, kwargs), _FORMAT) == recorded
     except ValueError:
         return False
 
 
-class Recorded:
-    """Calls in order, each as it is recognised and as it is asked."""
+class RecordedCalls:
+    """Calls in order; each is packed for the referee, which compares it, and encoded for the sample, which makes it."""
 
     def __init__(self) -> None:
-        self.known: list[bytes] = []
-        self._asked: list[bytes] = []
+        self.packed: list[bytes] = []
+        self._encoded: list[bytes] = []
         self._size = 0
 
+    def __len__(self) -> int:
+        return len(self.packed)
+
     def add(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Add a call; return False, and add nothing, when it is not plain or too much."""
-        call = packed(args, kwargs)
-        if call is None or len(self.known) == CALLS or self._size + len(call) > BYTES:
+        """Add a call; return False, with nothing added, if it is not plain or the list is full."""
+        call = pack_arguments(args, kwargs)
+        if call is None or len(self.packed) == MAX_CALLS or self._size + len(call) > MAX_BYTES:
             return False
         self._size += len(call)
-        self.known.append(call)
-        self._asked.append(wire.encode((args, kwargs)))
+        self.packed.append(call)
+        self._encoded.append(wire.encode((args, kwargs)))
         return True
 
-    def first(self, count: int) -> tuple[bytes, bytes]:
-        """Return the first so many calls, packed: for who recognises them, and for who is asked."""
-        return marshal.dumps(self.known[:count], _FORMAT), wire.join_encoded(self._asked[:count])
+    def pack(self, count: int) -> tuple[bytes, bytes]:
+        """Return the first ``count`` calls in two forms: packed for the referee, encoded for the sample."""
+        return marshal.dumps(self.packed[:count], _FORMAT), wire.join_encoded(self._encoded[:count])
 
 
-def record(prompt: Any, test: str, name: str, entry_point: str, seed: int) -> Recorded:
-    """Return the calls that ``check`` of the tests makes whatever it is given back.
+def record_calls(prompt: Any, test: str, name: str, entry_point: str, seed: int) -> RecordedCalls:
+    """Return the calls that ``check`` of the tests makes whatever results it gets.
 
-    ``prompt`` is compiled, or None.  The first call that is not plain ends the list, and so does a second.
+    ``prompt`` is a code object or None.  Recording ends at the first call that is not plain, or after SECONDS.
     """
-    calls = Recorded()
-    stand_in = _recorder(calls)
+    calls = RecordedCalls()
+    recorder = _make_recorder(calls)
     names: dict[str, Any] = {"__name__": "tests"}
     random.seed(seed)
-    # No timer: the process that this runs in may be one that is put back afterwards, and timers are not.
-    limit = _Limit(names, time.monotonic() + SECONDS)
-    sys.settrace(limit.at_step)
+    # No timer: this process may be rewound afterwards, and a rewind does not restore timers.
+    limit = _TimeLimit(names, time.monotonic() + SECONDS)
+    sys.settrace(limit.trace)
     try:
-        tests = compile(_without_asserting(ast.parse(test)), name, "exec", dont_inherit=True)
+        tests = compile(_remove_assertions(ast.parse(test)), name, "exec", dont_inherit=True)
         if prompt is not None:
             exec(prompt, names)
-        names[entry_point] = names["candidate"] = stand_in
+        names[entry_point] = names["candidate"] = recorder
         exec(tests, names)
-        names["check"](stand_in)
+        names["check"](recorder)
     except BaseException:
-        pass  # what was recorded until then was called all the same
+        pass  # the calls before it were made all the same
     finally:
         limit.is_over = True
         sys.settrace(None)
     return calls
 
 
-class _Limit:
-    """Ends what runs at its next call or, of code with these names, line, once it is so late."""
+class _TimeLimit:
+    """Trace function that raises an exception in the traced code after a deadline.
+
+    It does so at the next call, or at the next line of code whose globals are ``names``.
+    """
 
     def __init__(self, names: dict[str, Any], end_s: float) -> None:
         self._names, self._end_s = names, end_s
         self._steps = 0
         self._has_ended = False
         self.is_over = False
-        """Whether there is nothing more to end."""
+        """Recording is over: raise nothing more."""
 
-    def at_step(self, frame: FrameType, _event: str, _argument: object) -> Callable[..., Any] | None:
-        """Count a step of anything but our own; what we do is done whole."""
-        if frame.f_globals.get("__name__") in _OURS:
+    def trace(self, frame: FrameType, _event: str, _argument: object) -> Callable[..., Any] | None:
+        """Count a step of the traced code.  Our own functions are not traced, so that they run to their end."""
+        if frame.f_globals.get("__name__") in _OUR_MODULES:
             return None
         self._steps += 1
         if self._has_ended or (self._steps % _STEPS == 0 and time.monotonic() > self._end_s):
             self._has_ended = True
-            raise _OverTime(self, frame)
-        return self.at_step if frame.f_globals is self._names else None
+            raise _TimeOverError(self, frame)
+        return self.trace if frame.f_globals is self._names else None
 
 
-def unpack(packed_calls: bytes) -> list[bytes]:
-    """Return calls as they are recognised; nothing for nothing."""
-    calls: list[bytes] = marshal.loads(packed_calls) if packed_calls else []
+def unpack_calls(data: bytes) -> list[bytes]:
+    """Return the packed calls that ``RecordedCalls.pack`` put together; none for no bytes."""
+    calls: list[bytes] = marshal.loads(data) if data else []
     return calls
 
 
-def _without_asserting(tree: ast.Module) -> ast.Module:
-    """Return tests that evaluate what they asserted, and go on."""
-    waiting: list[Any] = [tree]
-    while waiting:
-        node = waiting.pop()
+def _remove_assertions(tree: ast.Module) -> ast.Module:
+    """Replace each assertion by its expression, which is then only evaluated."""
+    pending: list[Any] = [tree]
+    while pending:
+        node = pending.pop()
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):
             block = getattr(node, name, None)
-            # A conditional expression and a lambda have a body, too, which is no block.
-            for place, each in enumerate(block) if isinstance(block, list) else ():
-                if isinstance(each, ast.Assert) and isinstance(block, list):
-                    block[place] = ast.copy_location(ast.Expr(each.test), each)
+            if not isinstance(block, list):
+                continue  # a conditional expression and a lambda have a body too, which is one expression
+            for place, statement in enumerate(block):
+                if isinstance(statement, ast.Assert):
+                    block[place] = ast.copy_location(ast.Expr(statement.test), statement)
                 else:
-                    waiting.append(each)
+                    pending.append(statement)
     return tree
 
 
-class _Enough(BaseException):
+class _RecordingEndedError(BaseException):
     """Nothing more is recorded."""
 
 
-class _OverTime(_Enough):
-    """The time is used.  The interpreter traces no more after it, so tests that catch it are traced again."""
+class _TimeOverError(_RecordingEndedError):
+    """The deadline has passed.
 
-    def __init__(self, limit: _Limit, frame: FrameType) -> None:
+    The interpreter stops tracing when a trace function raises an exception.  When the tests have caught
+    it, its destruction starts the tracing again.
+    """
+
+    def __init__(self, limit: _TimeLimit, frame: FrameType) -> None:
         super().__init__()
         self._limit, self._frame = limit, frame
 
     def __del__(self) -> None:
         if not self._limit.is_over:
-            sys.settrace(self._limit.at_step)
-            self._frame.f_trace = self._limit.at_step
+            sys.settrace(self._limit.trace)
+            self._frame.f_trace = self._limit.trace
 
 
-def _recorder(calls: Recorded) -> Callable[..., Any]:
-    def stand_in(*args: Any, **kwargs: Any) -> Any:
+def _make_recorder(calls: RecordedCalls) -> Callable[..., Any]:
+    """Return a function that records its calls and returns an object which accepts every operation."""
+
+    def recorder(*args: Any, **kwargs: Any) -> Any:
         if not calls.add(args, kwargs):
-            raise _Enough
+            raise _RecordingEndedError
         return anything
 
-    anything = _anything()
-    return stand_in
+    anything = _make_anything()
+    return recorder
 
 
-def _anything() -> Any:
-    """Return an object that takes part in everything, bounded in how often."""
-    left = _USES
+def _make_anything() -> Any:
+    """Return an object that accepts every operation, up to a number of them."""
+    remaining = _USES
 
-    def use() -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise _Enough
+    def count_use() -> None:
+        nonlocal remaining
+        remaining -= 1
+        if remaining < 0:
+            raise _RecordingEndedError
 
-    def giving(value: Any) -> Callable[..., Any]:
+    def returning(value: Any) -> Callable[..., Any]:
+        """Return a method that returns a value, or the object itself for an ellipsis."""
+
         def method(self: Any, *_: Any, **__: Any) -> Any:
-            use()
+            count_use()
             return self if value is Ellipsis else value
 
         return method
 
-    methods: dict[str, Any] = {f"__{name}__": giving(...) for name in (_BINARY + " " + _ITSELF).split()}
-    methods |= {f"__{before}{name}__": giving(...) for before in "ri" for name in _BINARY.split()}
-    methods |= {f"__{name}__": giving(True) for name in _TRUE.split()}
-    methods |= {"__ne__": giving(False), "__hash__": giving(0), "__len__": giving(0), "__int__": giving(0)}
-    methods |= {"__index__": giving(0), "__float__": giving(0.0), "__str__": giving(""), "__repr__": giving("")}
-    methods |= {
-        "__iter__": lambda self: iter(str(self)),
-        "__next__": giving(...),
-        "__getattr__": giving(...),
-        "__exit__": giving(None),
-    }
+    methods: dict[str, Any] = {f"__{name}__": returning(...) for name in (_BINARY + " " + _UNARY).split()}
+    methods |= {f"__{prefix}{name}__": returning(...) for prefix in "ri" for name in _BINARY.split()}
+    methods |= {f"__{name}__": returning(True) for name in _TRUE.split()}
+    methods |= {"__ne__": returning(False), "__hash__": returning(0), "__len__": returning(0), "__int__": returning(0)}
+    methods |= {"__index__": returning(0), "__float__": returning(0.0), "__str__": returning("")}
+    methods |= {"__repr__": returning(""), "__next__": returning(...), "__getattr__": returning(...)}
+    methods |= {"__iter__": lambda self: iter(str(self)), "__exit__": returning(None)}
     return type("Anything", (), methods)()
 
 

@@ -1,6 +1,6 @@
-"""The tests' side of a check, as a process: takes one sample's check from the supervisor, runs it, reports.
+"""Referee: the process that runs the tests of a problem against one sample and reports to the supervisor.
 
-Runs in a jail of its own.  The process ends after the check, or is put back to where it waits for the first one.
+It runs in a jail of its own.  After the check it ends, or the supervisor rewinds it to where it waits for a job.
 """
 
 from __future__ import annotations
@@ -10,29 +10,32 @@ import marshal
 import os
 import socket
 import sys
-from typing import Any
 
-from passcurve.harness.check import Bench, Check
+from passcurve.harness.check import Check
+from passcurve.harness.compiled_problem import CompiledProblem
 from passcurve.harness.exceptions import describe
 from passcurve.harness.framing import ConnectionClosed, send_frame
-from passcurve.harness.messages import pack_report
-from passcurve.harness.recording import packed, unpack
+from passcurve.harness.messages import TEST_NAME, encode_report
+from passcurve.harness.protocol import CompiledReport, LoadReply, RefereeJob, ReplayableCalls, Reply
+from passcurve.harness.recording import pack_arguments, record_calls
 from passcurve.harness.sample import read_job
+from passcurve.harness.sample_proxy import SampleProxy
 from passcurve.harness.wire import encode
 
-RECURSION = 10_000
+RECURSION_LIMIT = 10_000
 REHEARSALS = 20
-"""From 8 runs on CPython specialises code, from some more on it leaves it alone."""
+"""CPython specialises code in its first 8 runs, and leaves it unchanged after a few more."""
 
 
 def main(descriptors: list[int]) -> None:
-    """Wait for a check, run it, report, and wait for the end.
+    """Read a job, run its check, send the report, and wait for the end of file.
 
-    A process that is kept has one line for both; a new one has another to the sample, and a large job in a file.
+    A process that is rewound gets one connection to supervisor and sample; a new one gets two, and a large job in a
+    file.
     """
-    control, line, *file = descriptors
+    control, connection, *file = descriptors
     try:
-        report(control, line, read_job(control, file))
+        run_job(control, connection, read_job(control, file))
         while os.read(control, 1):
             pass
     except ConnectionClosed:
@@ -41,60 +44,74 @@ def main(descriptors: list[int]) -> None:
 
 
 def rehearse() -> None:
-    """Go through all that a check does, before any fork: each process would otherwise learn it anew."""
+    """Run checks before any fork, so that CPython specialises this code once and not in each child."""
     limit = sys.getrecursionlimit()
-    test = b"def check(candidate):\n    for x in [1, 2]:\n        assert candidate(x) == x + 1\n"
-    job = {"prompt": b"from typing import List\n\ndef f(x: int) -> int:\n", "test": test, "entry_point": "f", "seed": 0}
-    job |= {"write_back": False, "code": b"", "output_bytes": 1 << 20, "replayed": b"", "record": False}
-    job["number"] = ""
-    code = Bench(job).compiled
-    calls = packed((1,), {}), packed((2,), {})
-    answers = ({"loaded": True, "found": True}, {"value": 2}, {"value": 3})
-    wrong = ({"loaded": True, "found": True}, {"value": 2}, {"raised": describe(ValueError("no"))})
+    job: RefereeJob = {
+        "prompt": b"from typing import List\n\ndef f(x: int) -> int:\n",
+        "test": b"def check(candidate):\n    for x in [1, 2]:\n        assert candidate(x) == x + 1\n",
+        "code": b"",
+        "entry_point": "f",
+        "seed": 0,
+        "number": "",
+        "output_bytes": 1 << 20,
+        "write_back": False,
+        "replayed": b"",
+        "record": True,
+    }
+    code = CompiledProblem(job).new_code
+    calls = marshal.dumps((pack_arguments((1,), {}), pack_arguments((2,), {})))
+    loaded: LoadReply = {"loaded": True, "found": True}
+    right: list[Reply] = [{"value": 2}, {"value": 3}]
+    wrong: list[Reply] = [{"value": 2}, {"raised": describe(ValueError("no"))}]
     for number in range(2 * REHEARSALS):
-        job["replayed"] = marshal.dumps(calls) if number % 4 else b""
+        if number:
+            job["code"], job["record"] = code, False
+        job["replayed"] = calls if number % 4 else b""
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            for answer in answers if number % 2 else wrong:
-                send_frame(ours.fileno(), encode(answer))
-            report(theirs.fileno(), theirs.fileno(), {**job, "code": code if number else b"", "record": not number})
+            for reply in (loaded, *(right if number % 2 else wrong)):
+                send_frame(ours.fileno(), encode(reply))
+            run_job(theirs.fileno(), theirs.fileno(), job)
     sys.setrecursionlimit(limit)
 
 
-def report(control: int, line: int, job: dict[str, Any]) -> None:
-    """Send what comes of a check; before anything of the benchmark has run, send its code if it was compiled here.
+def run_job(control: int, connection: int, job: RefereeJob) -> None:
+    """Run a check and send its report; before any code of the problem runs, send that code if it was compiled here.
 
-    A sample is checked only by code that was compiled elsewhere, so that all of them find the same memory.
+    A sample is checked only with code from another process, so that every check finds the same memory.
     """
-    sys.setrecursionlimit(RECURSION)
-    bench = Bench(job)
-    if bench.compiled:
-        compiled = {"status": "compiled", "number": job["number"], "code": _text(bench.compiled)}
-        send_frame(control, pack_report(compiled))
+    sys.setrecursionlimit(RECURSION_LIMIT)
+    problem = CompiledProblem(job)
+    if problem.new_code:
+        code: CompiledReport = {"status": "compiled", "number": job["number"], "code": _to_base64(problem.new_code)}
+        send_frame(control, encode_report(code))
         if not job["record"]:
             return
-    check = Check(
-        line,
-        job["output_bytes"],
-        unpack(job["replayed"]),
-        asks=not job["replayed"],
-        write_back=job["write_back"],
-        record=job["record"],
-    )
+    proxy = SampleProxy(connection, job)
+    replayable: ReplayableCalls = {}
     try:
-        found = check.run(bench)
-        if job["record"] and found["status"] == "passed":
-            recorded = bench.recorded()
-            count = check.foreseen(recorded.known)
-            known, asked = recorded.first(count)
-            found["recorded"] = _text(known) if count else ""
-            found["asked"] = _text(asked) if count else ""
-            found["whole"] = count == check.asked
+        result = Check(problem, proxy).run()
+        if job["record"] and result["status"] == "passed":
+            replayable = _find_replayable_calls(problem, proxy.orders)
     except BaseException as error:
-        found = {"status": "protocol", "message": type(error).__name__}
-    found |= {"number": job["number"], "read": check.read}
-    send_frame(control, pack_report(found))
+        result = {"status": "protocol", "message": type(error).__name__}
+    result["number"], result["read"] = job["number"], proxy.connection.bytes_read
+    send_frame(control, encode_report({**result, **replayable}))
 
 
-def _text(data: bytes) -> str:
+def _find_replayable_calls(problem: CompiledProblem, orders: list[bytes | None]) -> ReplayableCalls:
+    """Return the calls that the tests make whatever the results, as far as this check has made the same ones."""
+    calls = record_calls(problem.prompt_code, problem.test, TEST_NAME, problem.entry_point, problem.seed)
+    count = 0
+    while count < min(len(calls), len(orders)) and calls.packed[count] == orders[count]:
+        count += 1
+    packed, encoded = calls.pack(count)
+    return {
+        "recorded": _to_base64(packed) if count else "",
+        "asked": _to_base64(encoded) if count else "",
+        "whole": count == len(orders),
+    }
+
+
+def _to_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()

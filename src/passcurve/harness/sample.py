@@ -1,7 +1,7 @@
-"""Beside the sample: runs one program and answers calls to it with plain data.
+"""Process of a sample: runs one program and answers calls to it with plain data.
 
-Everything here shares a process with the sample, so nothing here is believed: a reply is data and no more.  What the
-sample does to this code it does to itself.
+All of this shares a process with the sample, so nobody trusts it: a reply is data and nothing more.  What the sample
+does to this code it does to itself.
 
 Frames out: {'loaded': True} or {'raised': ...} once; then for each call one of {'value': ...}, {'raised': ...},
 {'unsendable': ...}, after any number of {'callback': ...}.
@@ -14,66 +14,64 @@ import marshal
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
 from passcurve.harness.exceptions import describe, rebuild
 from passcurve.harness.framing import ConnectionClosed, make_frame, receive_frame, send_frame, write_all
+from passcurve.harness.protocol import Callback, Order, Reply, SampleJob
 from passcurve.harness.wire import MAX_FRAME, Decoder, Encoder, Handle, WireError
 
-RECURSION = 1000
-"""Frames that a sample may nest, counted from its own first one: CPython's default."""
+RECURSION_LIMIT = 1000
+"""Largest depth of a sample's calls, counted from its own first frame: CPython's default."""
 
 FRAME_BYTES = 256 << 20
-WAITING_BYTES = 1 << 20
-"""Of outcomes that wait to be sent together."""
+PENDING_BYTES = 1 << 20
+"""Total size of the replies that are kept to be sent together, in bytes."""
 _REHEARSALS = 20
-"""From 8 runs on CPython specialises code, from some more on it leaves it alone."""
+"""CPython specialises code in its first 8 runs, and leaves it unchanged after a few more."""
 SOURCE_NAME = "sample.py"
-"""Not in angle brackets: names in those have no source, says linecache."""
+"""Not in angle brackets: for ``linecache`` such a name has no source."""
 
 
 def main(descriptors: list[int]) -> None:
-    """Wait for a program, load it, then answer calls until the line is closed."""
-    line, *file = descriptors
+    """Read a job, load its program, and answer calls until the connection is closed."""
+    connection, *file = descriptors
     try:
-        sample = Sample(line, read_job(line, file))
+        sample = SampleServer(connection, read_job(connection, file))
         sample.load()
         sample.serve()
     except ConnectionClosed:
         os._exit(0)
 
 
-def read_job(line: int, file: list[int]) -> dict[str, Any]:
-    """Return a job, from the line, on which nobody but the supervisor writes before it is read, or from its own file.
+def read_job(connection: int, file: list[int]) -> Any:
+    """Return the job from the connection, where only the supervisor has written so far, or from a file of its own.
 
-    The file is closed: nobody shall read the job again.
+    The file is closed, so that nothing can read the job again.
     """
-    job: dict[str, Any] = marshal.loads(receive_frame(file[0] if file else line, MAX_FRAME))
+    job = marshal.loads(receive_frame(file[0] if file else connection, MAX_FRAME))
     for descriptor in file:
         os.close(descriptor)
     return job
 
 
 def rehearse() -> None:
-    """Go through all that a sample's process will do, before any fork.
-
-    The interpreter rewrites code while it runs for the first times, and each child would do so in its own copy.
-    """
+    """Serve programs before any fork, so that CPython specialises this code once and not in each child."""
     limit = sys.getrecursionlimit()
     text = b"def f(x):\n    return [y for y in x if y]\n"
     calls = Encoder().encode([(([1, -2, 3],), {}), ((0.5, "a", None), {}), ((), {})])
-    setup = {"program": text, "entry_point": "f", "seed": 0, "output_bytes": 1 << 20}
+    job: SampleJob = {"program": text, "entry_point": "f", "seed": 0, "output_bytes": 1 << 20, "replayed": b""}
     for number in range(2 * _REHEARSALS):
-        setup["replayed"] = calls if number % 2 else b""
+        job["replayed"] = calls if number % 2 else b""
         ours, theirs = socket.socketpair()
         with ours, theirs:
             for value in ([1, -2, 3], [0.5, "a", None], (("b", True), {"c": [4]})):
                 send_frame(ours.fileno(), Encoder().encode({"call": 0, "args": (value,), "kwargs": {}}))
             send_frame(ours.fileno(), Encoder().encode({"call": 0, "args": (), "kwargs": {}}))
             ours.shutdown(socket.SHUT_WR)
-            sample = Sample(theirs.fileno(), setup)
+            sample = SampleServer(theirs.fileno(), job)
             try:
                 sample.load()
                 sample.serve()
@@ -85,116 +83,114 @@ def rehearse() -> None:
         sys.modules["random"].seed(0)
 
 
-def prepare(setup: dict[str, Any]) -> tuple[ModuleType, str]:
-    """Make the module that a program becomes; its source can be read by itself, as from a file."""
-    text = setup["program"].decode("utf-8", "surrogatepass")
+def make_module(job: SampleJob) -> tuple[ModuleType, str]:
+    """Return an empty module for a program, and its source, which the program can read as if from a file."""
+    text = job["program"].decode("utf-8", "surrogatepass")
     module = ModuleType("sample")
     module.__dict__["__file__"] = SOURCE_NAME
     sys.modules["sample"] = module
     linecache.cache[SOURCE_NAME] = (lambda: text,)
-    # Whoever gets at it without naming it finds it seeded before the fork.
-    if b"random" in setup["program"] and "random" in sys.modules:
-        sys.modules["random"].seed(setup["seed"])
+    # A program that uses it without its name finds it as it was seeded before the fork.
+    if b"random" in job["program"] and "random" in sys.modules:
+        sys.modules["random"].seed(job["seed"])
     return module, text
 
 
 def limit_recursion() -> None:
-    """Let the sample nest as deep as in a fresh interpreter, wherever we stand now."""
+    """Let the sample nest its calls as deep as in a new interpreter, whatever the depth of the stack is now."""
     depth = 0
     frame: Any = sys._getframe()
     while frame is not None:
         depth += 1
         frame = frame.f_back
-    sys.setrecursionlimit(RECURSION + depth)
+    sys.setrecursionlimit(RECURSION_LIMIT + depth)
 
 
-class Sample:
-    """One program, its live objects by number, and the line to the referee."""
+class SampleServer:
+    """One program, its live objects by number, and the connection to the referee."""
 
-    def __init__(self, descriptor: int, setup: dict[str, Any]) -> None:
-        self._fd = descriptor
-        self._setup = setup
+    def __init__(self, descriptor: int, job: SampleJob) -> None:
+        self._descriptor = descriptor
+        self._job = job
         self._objects: list[Any] = []
         self._flattened: list[str] = []
-        self._waiting: list[bytes] | None = [] if setup["replayed"] else None
-        self._waiting_bytes = 0
-        # Bound now: a sample may replace what os and wire offer.
-        self._read, self._write, self._frame = os.read, os.write, make_frame
-        self._encode = Encoder(self._reduce, setup["output_bytes"]).encode
+        self._pending: list[bytes] | None = [] if job["replayed"] else None
+        """Frames of replies that are not sent yet; None once each is sent at once."""
+        self._pending_bytes = 0
+        # Bound now: a sample may replace the functions of these modules.
+        self._read, self._write, self._make_frame = os.read, os.write, make_frame
+        self._encode = Encoder(self._reduce, job["output_bytes"]).encode
         self._decode = Decoder(self._resolve).decode
 
     def load(self) -> None:
-        """Run the program's module level and say how that went."""
-        module, text = prepare(self._setup)
+        """Run the program's module level and send the outcome."""
+        module, text = make_module(self._job)
         limit_recursion()
         try:
             code = compile(text, SOURCE_NAME, "exec", dont_inherit=True)
         except BaseException as error:
-            self._give_up("compile", error)
+            self._send_load_error("compile", error)
             return
         try:
             exec(code, module.__dict__)
         except BaseException as error:
-            self._give_up("load", error)
+            self._send_load_error("load", error)
             return
-        entry = module.__dict__.get(self._setup["entry_point"])
-        self._objects.append(entry)
-        self._send({"loaded": True, "found": self._setup["entry_point"] in module.__dict__})
+        name = self._job["entry_point"]
+        self._objects.append(module.__dict__.get(name))
+        self._send({"loaded": True, "found": name in module.__dict__})
 
-    def _say_end(self) -> None:
-        """Send what waits; after what was told at once, an empty frame says that there is no more."""
-        if self._waiting is not None:
-            self._waiting.append(self._frame(b""))
+    def _send_end(self) -> None:
+        """Send the pending frames; an empty frame marks the end of the replies to replayed calls."""
+        if self._pending is not None:
+            self._pending.append(self._make_frame(b""))
         self._flush()
-        self._waiting = None
+        self._pending = None
 
-    def _give_up(self, where: str, error: BaseException) -> None:
-        self._send({"raised": self._describe(error), "while": where})
-        self._say_end()
-
-    def _describe(self, error: BaseException) -> dict[str, Any]:
-        return describe(error)
+    def _send_load_error(self, where: str, error: BaseException) -> None:
+        self._send({"raised": describe(error), "while": where})
+        self._send_end()
 
     def serve(self) -> None:
-        """Make the calls that came with the program, then answer calls until the line is closed."""
-        if self._waiting is not None:
-            # What waits is sent by its size and never by the time that has passed: that would move later objects.
-            for args, kwargs in self._decode(self._setup["replayed"]):
+        """Make the calls that came with the job, then answer orders until the connection is closed."""
+        if self._pending is not None:
+            # Frames are sent when they reach a size, never after a time: that would move later objects in memory.
+            for args, kwargs in self._decode(self._job["replayed"]):
                 self._answer({"call": 0, "args": args, "kwargs": kwargs})
-            self._say_end()
+            self._send_end()
         while True:
             self._answer(self._receive())
 
     def _receive(self) -> Any:
-        return self._decode(receive_frame(self._fd, FRAME_BYTES, self._read))
+        return self._decode(receive_frame(self._descriptor, FRAME_BYTES, self._read))
 
-    def _send(self, record: dict[str, Any]) -> None:
+    def _send(self, record: Mapping[str, Any]) -> None:
         self._flattened.clear()
         try:
             data = self._encode(record)
         except (ConnectionClosed, MemoryError):
             raise
         except BaseException as error:
-            data = Encoder().encode({"unsendable": self._describe(error)})
-        self._post(data)
+            data = Encoder().encode({"unsendable": describe(error)})
+        self._send_frame(data)
 
-    def _post(self, data: bytes) -> None:
-        """Send a frame, or keep it until the calls that came with the program have been made."""
-        if self._waiting is None:
-            send_frame(self._fd, data, self._write)
+    def _send_frame(self, data: bytes) -> None:
+        """Send a frame, or keep it until the calls that came with the job have been made."""
+        if self._pending is None:
+            send_frame(self._descriptor, data, self._write)
             return
-        self._waiting.append(self._frame(data))
-        self._waiting_bytes += len(data)
-        if self._waiting_bytes > WAITING_BYTES:
+        self._pending.append(self._make_frame(data))
+        self._pending_bytes += len(data)
+        if self._pending_bytes > PENDING_BYTES:
             self._flush()
 
     def _flush(self) -> None:
-        if self._waiting:
-            write_all(self._fd, b"".join(self._waiting), self._write)
-            self._waiting.clear()
-            self._waiting_bytes = 0
+        if self._pending:
+            write_all(self._descriptor, b"".join(self._pending), self._write)
+            self._pending.clear()
+            self._pending_bytes = 0
 
-    def _answer(self, order: dict[str, Any]) -> None:
+    def _answer(self, order: Order) -> None:
         try:
             if "next" in order:
                 value = next(self._objects[order["next"]])
@@ -203,9 +199,9 @@ class Sample:
         except ConnectionClosed:
             raise
         except BaseException as error:
-            self._send({"raised": self._describe(error)})
+            self._send({"raised": describe(error)})
             return
-        reply: dict[str, Any] = {"value": value}
+        reply: Reply = {"value": value}
         if order.get("back"):
             reply["args"] = order["args"]
         self._flattened.clear()
@@ -219,21 +215,22 @@ class Sample:
         except ConnectionClosed:
             raise
         except MemoryError as error:
-            data = Encoder().encode({"raised": self._describe(error)})
+            data = Encoder().encode({"raised": describe(error)})
         except BaseException as error:
-            data = Encoder().encode({"unsendable": self._describe(error)})
-        self._post(data)
+            data = Encoder().encode({"unsendable": describe(error)})
+        self._send_frame(data)
 
     def _resolve(self, handle: Handle) -> Any:
         if handle.kind == "function":
-            return self._callback(handle.number, handle.name)
+            return self._make_callback(handle.number, handle.name)
         if handle.kind == "iterator":
-            return iter(_Forever(self._callback(handle.number, handle.name)))
+            return iter(_CallIterator(self._make_callback(handle.number, handle.name)))
         return self._objects[handle.number]
 
-    def _callback(self, number: int, name: str) -> Callable[..., Any]:
+    def _make_callback(self, number: int, name: str) -> Callable[..., Any]:
         def callback(*args: Any, **kwargs: Any) -> Any:
-            self._send({"callback": number, "args": args, "kwargs": kwargs})
+            request: Callback = {"callback": number, "args": args, "kwargs": kwargs}
+            self._send(request)
             reply = self._receive()
             while "call" in reply or "next" in reply:
                 self._answer(reply)
@@ -246,7 +243,7 @@ class Sample:
         return callback
 
     def _reduce(self, value: Any) -> Any:
-        """Turn what is not plain into plain data or a handle; what cannot cross becomes an opaque object."""
+        """Return plain data or a handle in place of a value that is not plain."""
         kind = type(value)
         plain = flatten(value, kind)
         if plain is not None:
@@ -261,17 +258,17 @@ class Sample:
         return Handle("opaque", number, str(kind.__name__)[:80])
 
 
-class _Forever:
-    """An iterator of the tests: each item is asked for when the sample wants it."""
+class _CallIterator:
+    """Iterator of the tests: each item is the result of a call, until one raises StopIteration."""
 
-    def __init__(self, ask: Callable[[], Any]) -> None:
-        self._ask = ask
+    def __init__(self, get_next: Callable[[], Any]) -> None:
+        self._get_next = get_next
 
-    def __iter__(self) -> _Forever:
+    def __iter__(self) -> _CallIterator:
         return self
 
     def __next__(self) -> Any:
-        return self._ask()
+        return self._get_next()
 
 
 _PLAIN_BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
@@ -287,11 +284,11 @@ _PLAIN_BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (frozenset, lambda value: frozenset(frozenset.__iter__(value))),
     (dict, lambda value: {key: dict.__getitem__(value, key) for key in dict.__iter__(value)}),
 )
-"""Each plain type with a way to read a subclass of it that asks nothing of the subclass's own methods."""
+"""Each plain type with a function that reads an instance of a subclass without the methods of the subclass."""
 
 
 def flatten(value: Any, kind: type) -> tuple[Any] | None:
-    """Return plain data in a one-tuple for a subclass of a plain type or a numpy value, else None."""
+    """Return plain data in a 1-tuple for a numpy value or an instance of a subclass of a plain type, else None."""
     if kind.__module__ == "numpy" and hasattr(kind, "tolist"):
         return (value.tolist(),)
     mro = type.mro(kind)

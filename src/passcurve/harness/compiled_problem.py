@@ -1,0 +1,45 @@
+"""The prompt and the tests of a problem, compiled once for all samples."""
+
+from __future__ import annotations
+
+import marshal
+from typing import Any
+
+from passcurve.harness.messages import TEST_NAME
+from passcurve.harness.protocol import RefereeJob
+
+PROMPT_NAME = "<prompt>"
+
+
+class CompiledProblem:
+    """A problem whose code is compiled, here or by another process that had run no code of the problem before."""
+
+    def __init__(self, job: RefereeJob) -> None:
+        self.entry_point = job["entry_point"]
+        self.seed = job["seed"]
+        self.test = job["test"].decode("utf-8", "surrogatepass")
+        self.new_code = b""
+        """The code for other processes to load; empty if the job brought it."""
+        if job["code"]:
+            self.prompt_code, self.test_code, self.error = marshal.loads(job["code"])
+            return
+        self.prompt_code = compile_prompt(job["prompt"].decode("utf-8", "surrogatepass"))
+        self.test_code, self.error = None, ""
+        try:
+            self.test_code = compile(self.test, TEST_NAME, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            self.error = "the tests do not compile: %s" % error
+        self.new_code = marshal.dumps((self.prompt_code, self.test_code, self.error))
+
+
+def compile_prompt(prompt: str) -> Any:
+    """Return the code of a prompt, which may end where a body should begin; None if no body completes it."""
+    lines = [line for line in prompt.splitlines() if line.strip()]
+    last = lines[-1] if lines else ""
+    indent = " " * (len(last) - len(last.lstrip()) + 4)
+    for body in ("", "\n%spass\n" % indent, "\n    pass\n"):
+        try:
+            return compile(prompt + body, PROMPT_NAME, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):
+            continue
+    return None

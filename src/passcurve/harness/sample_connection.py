@@ -1,0 +1,90 @@
+"""Connection to a sample: frames in both directions, within the limits of one check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from passcurve.harness.framing import ConnectionClosed, receive_frame, send_frame
+from passcurve.harness.wire import Decoder, Encoder, Handle, TooMuchError, WireError
+
+DECODED_VALUES = 1 << 24
+"""Work to decode all replies of a check, as ``Decoder`` counts it: a few seconds, and one GiB, at most."""
+UNKNOWN = -1
+
+
+class CheckStopped(BaseException):
+    """The check cannot continue.  The connection keeps the reason: tests that catch this exception change nothing."""
+
+
+class SampleConnection:
+    """Sender of orders to a sample and receiver of its replies; the first problem stops the check for good.
+
+    ``can_send`` is false if the sample makes all calls without orders.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        output_bytes: int,
+        *,
+        can_send: bool,
+        reduce: Callable[[Any], Any],
+        resolve: Callable[[Handle], Any],
+    ) -> None:
+        self._descriptor = descriptor
+        self._remaining_bytes = output_bytes
+        self._can_send = can_send
+        self._encode = Encoder(reduce).encode
+        self._decode = Decoder(resolve, DECODED_VALUES).decode
+        self.stop_reason: tuple[str, str] | None = None
+        """Status and message of the report, once the check is stopped."""
+        self.frame_bytes = 0
+        """Size of the last reply."""
+        self.bytes_read = 0
+        """Size of all frames read, or UNKNOWN once one of them was incomplete or malformed."""
+
+    def send(self, record: Mapping[str, Any]) -> None:
+        """Send a record."""
+        if self.stop_reason is not None:
+            raise CheckStopped
+        if not self._can_send:
+            self.stop("diverged", "the tests make a call that was not recorded")
+        try:
+            send_frame(self._descriptor, self._encode(record))
+        except WireError as error:
+            self.stop("tests", "the tests pass %s" % error)
+        except ConnectionClosed:
+            self.stop("gone", "the sample's process ended")
+
+    def receive(self) -> dict[str, Any]:
+        """Return the next record.  Only its outermost type is checked."""
+        if self.stop_reason is not None:
+            raise CheckStopped
+        bytes_read, self.bytes_read = self.bytes_read, UNKNOWN
+        try:
+            # No byte after the frame is read: what the sample sends later must not change this check.
+            data = receive_frame(self._descriptor, self._remaining_bytes)
+            self.frame_bytes = len(data)
+            self._remaining_bytes -= len(data)
+            record = self._decode(data)
+        except ConnectionClosed:
+            self.stop("gone", "the sample's process ended")
+        except TooMuchError as error:
+            self.stop("output", str(error))
+        except WireError as error:
+            self.stop("protocol", str(error))
+        except MemoryError:
+            self.stop("output", "what it returned needs more memory than the tests may use")
+        except RecursionError:
+            self.stop("output", "what it returned is nested too deeply")
+        if type(record) is not dict:
+            self.stop("protocol", "a message that is not a dictionary")
+        self.bytes_read = bytes_read + 4 + len(data)
+        return record
+
+    def stop(self, status: str, message: str) -> NoReturn:
+        """Stop the check, for the first reason that is given."""
+        if self.stop_reason is None:
+            self.stop_reason = (status, message)
+        raise CheckStopped

@@ -1,0 +1,230 @@
+"""Proxy of a sample's function: sends calls to the sample's process and returns plain data.
+
+A verdict is therefore a function of the tests and of data, and of nothing else that the sample did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from passcurve.harness import recording
+from passcurve.harness.exceptions import describe, rebuild
+from passcurve.harness.protocol import ExceptionRecord, Order, RefereeJob, Reply
+from passcurve.harness.sample import flatten
+from passcurve.harness.sample_connection import CheckStopped, SampleConnection
+from passcurve.harness.wire import Handle, WireError
+
+EXCEPTION_BYTES = 64 << 10
+"""Largest reply with an exception; ``describe`` makes none of that size."""
+FLATTENED_TYPES = 64
+"""Largest number of type names that are kept."""
+_EXCEPTION_FIELDS = {"type": str, "message": str, "lineage": list, "arguments": tuple}
+
+
+class Opaque:
+    """An object that stays in the sample's process: equal to nothing but itself."""
+
+    def __init__(self, number: int, name: str) -> None:
+        self.passcurve_number = number
+        self._name = name
+
+    def __repr__(self) -> str:
+        return "<an object of type %s, which stays with the sample>" % self._name
+
+
+class _Iterator(Opaque):
+    def __init__(self, number: int, name: str, get_next: Callable[[int], Any]) -> None:
+        super().__init__(number, name)
+        self._get_next = get_next
+
+    def __iter__(self) -> _Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        return self._get_next(self.passcurve_number)
+
+
+class CallRecord:
+    """A call of the tests, with its outcome once there is one: 'returned' or 'raised', and what."""
+
+    __slots__ = ("args", "kwargs", "name", "outcome")
+
+    def __init__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.name, self.args, self.kwargs = name, args, kwargs
+        self.outcome: tuple[str, Any] | None = None
+
+
+class SampleProxy:
+    """One sample, as the tests see it.
+
+    A sample may have made recorded calls before any order: it then sends their outcomes in order, and each is taken
+    when the tests make that very call.
+    """
+
+    def __init__(self, descriptor: int, job: RefereeJob) -> None:
+        self.connection = SampleConnection(
+            descriptor,
+            job["output_bytes"],
+            can_send=not job["replayed"],
+            reduce=self._reduce,
+            resolve=self._resolve,
+        )
+        self._write_back = job["write_back"]
+        self._replayed = recording.unpack_calls(job["replayed"])
+        self._replayed_count = 0
+        self._is_recording = job["record"]
+        self.orders: list[bytes | None] = []
+        """When recording, the packed arguments of each call of the entry point, and None for any other order."""
+        self._passed_objects: list[Any] = []
+        self.last_call: CallRecord | None = None
+        self.last_exception: BaseException | None = None
+        """The last exception that the sample raised, as it was raised here."""
+        self.flattened: set[str] = set()
+        """Names of types that the sample reduced to plain data."""
+        self.calls = 0
+
+    def make_function(self, number: int, name: str) -> Callable[..., Any]:
+        """Return a function that calls an object of the sample; number 0 is the entry point."""
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            return self._call(number, name, args, kwargs)
+
+        function.__name__ = function.__qualname__ = name
+        function.passcurve_number = number  # type: ignore[attr-defined]
+        return function
+
+    def as_exception(self, value: Any) -> ExceptionRecord | None:
+        """Return a received value if it is an exception as ``describe`` makes it, else None."""
+        if self.connection.frame_bytes > EXCEPTION_BYTES or type(value) is not dict:
+            return None
+        if any(type(value.get(name)) is not kind for name, kind in _EXCEPTION_FIELDS.items()):
+            return None
+        if any(type(name) is not str for name in value["lineage"]):
+            return None
+        record: ExceptionRecord = value  # type: ignore[assignment]
+        return record
+
+    def _call(self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.last_call = call = CallRecord(name, args, kwargs)
+        self.calls += 1
+        if self._replayed_count < len(self._replayed):
+            if number or not recording.matches(args, kwargs, self._replayed[self._replayed_count]):
+                self.connection.stop("diverged", "the tests make another call than the recorded one")
+            self._replayed_count += 1
+            return self._receive_reply(call)["value"]
+        if self._is_recording:
+            self.orders.append(None if number else recording.pack_arguments(args, kwargs))
+        order: Order = {"call": number, "args": args, "kwargs": kwargs}
+        if self._write_back:
+            order["back"] = True
+        self.connection.send(order)
+        reply = self._receive_reply(call)
+        if self._write_back:
+            if type(reply.get("args")) is not tuple:
+                self.connection.stop("protocol", "a reply without the arguments")
+            _copy_back(args, reply["args"])
+        return reply["value"]
+
+    def _get_next(self, number: int) -> Any:
+        if self._replayed_count < len(self._replayed):
+            self.connection.stop("diverged", "the tests use an iterator before they have made all recorded calls")
+        if self._is_recording:
+            self.orders.append(None)
+        self.connection.send({"next": number})
+        return self._receive_reply(None)["value"]
+
+    def _receive_reply(self, call: CallRecord | None) -> dict[str, Any]:
+        while True:
+            reply = self.connection.receive()
+            if "callback" in reply:
+                self._answer_callback(reply)
+                continue
+            if "value" in reply:
+                self._add_flattened(reply.get("flattened", ()))
+                if call is not None:
+                    call.outcome = ("returned", reply["value"])
+                return reply
+            if "raised" in reply:
+                raise self._rebuild_exception(reply["raised"], call)
+            if "unsendable" in reply:
+                record = self.as_exception(reply["unsendable"])
+                if record is not None:
+                    reason = record["message"][:200]
+                    self.connection.stop("output", "what it returned cannot be passed on: %s" % reason)
+            self.connection.stop("protocol", "a message that is not a reply")
+
+    def _add_flattened(self, names: Any) -> None:
+        if type(names) is not tuple:
+            self.connection.stop("protocol", "names of types that are not a tuple")
+        for name in names[:8]:
+            if type(name) is str and len(self.flattened) < FLATTENED_TYPES:
+                self.flattened.add(name[:80])
+
+    def _rebuild_exception(self, value: Any, call: CallRecord | None) -> BaseException:
+        record = self.as_exception(value)
+        if record is None:
+            self.connection.stop("protocol", "a malformed exception")
+        try:
+            error = rebuild(record)
+            error.passcurve_type = record["type"][:200]  # type: ignore[attr-defined]
+        except Exception:
+            self.connection.stop("protocol", "a malformed exception")
+        self.last_exception = error
+        if call is not None:
+            call.outcome = ("raised", error)
+        return error
+
+    def _answer_callback(self, record: dict[str, Any]) -> None:
+        number, args, kwargs = record["callback"], record.get("args"), record.get("kwargs")
+        if type(number) is not int or not 0 <= number < len(self._passed_objects):
+            self.connection.stop("protocol", "a call of something that was never passed")
+        # A range, for one, would fill the memory of this process when it is unpacked.
+        if type(args) is not tuple or type(kwargs) is not dict:
+            self.connection.stop("protocol", "a call with malformed arguments")
+        function = self._passed_objects[number]
+        reply: Reply
+        try:
+            reply = {"value": function(*args, **kwargs)}
+        except CheckStopped:
+            raise
+        except BaseException as error:
+            reply = {"raised": describe(error)}
+        self.connection.send(reply)
+
+    def _resolve(self, handle: Handle) -> Any:
+        if handle.kind == "function":
+            return self.make_function(handle.number, handle.name)
+        if handle.kind == "iterator":
+            return _Iterator(handle.number, handle.name, self._get_next)
+        return Opaque(handle.number, handle.name)
+
+    def _reduce(self, value: Any) -> Any:
+        number = getattr(value, "passcurve_number", None)
+        if type(number) is int:
+            return Handle("opaque", number, "")
+        kind = type(value)
+        plain = flatten(value, kind)
+        if plain is not None:
+            return plain[0]
+        if hasattr(kind, "__next__"):
+            return self._pass_object("iterator", value.__next__, kind.__name__)
+        if callable(value) and not isinstance(value, type):
+            return self._pass_object("function", value, str(getattr(value, "__name__", kind.__name__)))
+        raise WireError("a value of type %s, which cannot cross" % kind.__name__)
+
+    def _pass_object(self, kind: str, function: Callable[..., Any], name: str) -> Handle:
+        self._passed_objects.append(function)
+        return Handle(kind, len(self._passed_objects) - 1, name)
+
+
+def _copy_back(originals: tuple[Any, ...], returned: tuple[Any, ...]) -> None:
+    """Copy what the sample did to its arguments to the objects of the tests."""
+    for original, copy in zip(originals, returned):
+        if type(original) is not type(copy) or original is copy:
+            continue
+        if isinstance(original, (list, bytearray)):
+            original[:] = copy
+        elif isinstance(original, (dict, set)):
+            original.clear()
+            original.update(copy)
