@@ -40,10 +40,6 @@ LARGE_CLASSES: dict[str, str] = {
     "generation/setup.py:ModelSettings": "one field for each option of a model",
     "judging/request.py:Request": "to be split",
     "judging/request.py:Result": "to be split",
-    "models/backend.py:Settings": "to be split",
-    "models/hf.py:HuggingFace": "to be split",
-    "models/program.py:Program": "to be split",
-    "models/vllm.py:Vllm": "to be split",
     "sandbox/job.py:Outcome": "a plain record of facts, each of which a verdict uses",
     "stats/compare.py:Paired": "a public result: each field is a figure of the comparison",
     "stats/planning.py:Plan": "a public result: each field is a figure of the plan",
@@ -218,13 +214,13 @@ def test_the_network_is_used_by_the_fetcher_and_by_back_ends_only():
 
 EXTRAS = {
     "codebleu": "lab/codebleu.py",
-    "huggingface_hub": "models/hf.py",
+    "huggingface_hub": "models/hub.py",
     "jinja2": "bench/jinja.py",
     "matplotlib": "report/plots.py",
     "pandas": "analysis/notebook.py",
     "pyarrow": "analysis/notebook.py",
-    "torch": "models/hf.py",
-    "transformers": "models/hf.py",
+    "torch": "models/hf_loading.py",
+    "transformers": "models/hf_loading.py",
     "vllm": "models/vllm.py",
 }
 """What has to be installed apart, and the one file that imports it."""

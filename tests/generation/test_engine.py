@@ -90,7 +90,7 @@ def had(generating):
     ("answer", "fails", "said"),
     [
         ("{'error': f'no memory {at}'} if at < 3 else {'completion': 'x'}", MAX_FAILURES_IN_A_ROW, "no memory 2"),
-        ("{'completion': None if at == 1 else 'x'}", 1, "neither 'completion' nor 'solution'"),
+        ("{'completion': None if at == 1 else 'x'}", 1, "must have a string 'completion' or 'solution'"),
     ],
 )
 def test_what_is_open_when_it_ends_is_had(generating, program, answer, fails, said):

@@ -29,7 +29,7 @@ class Server:
     """
 
     def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
         """Bodies of the requests, in order."""
         self.headers: list[dict[str, str]] = []
         self.at: list[float] = []
@@ -47,8 +47,8 @@ class Server:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 with server._lock:
-                    number = len(server.asked)
-                    server.asked.append(body | {"path": self.path})
+                    number = len(server.requests)
+                    server.requests.append(body | {"path": self.path})
                     server.headers.append({name.lower(): value for name, value in self.headers.items()})
                     server.at.append(time.monotonic())
                     server.open += 1

@@ -6,7 +6,7 @@ import pytest
 
 from passcurve.errors import ModelError, RefusedError, TooLongError
 from passcurve.models.anthropic import Anthropic
-from passcurve.models.backend import Settings
+from passcurve.models.backend import ServerSettings, Settings
 from passcurve.types import Decoding, Message, Prompt, SampleRequest
 
 
@@ -15,9 +15,16 @@ def client(server):
     """Return how to make a client of the server."""
     made = []
 
-    def make(model="tiny-coder", **settings):
-        settings = {"base_url": server.url, "max_retries": 3, "request_timeout_s": 5.0, "first_wait_s": 0.05} | settings
-        made.append(Anthropic.open(model, Settings(**settings)))
+    def make(model="tiny-coder", extra_body=None, timeout_s=5.0, concurrency=8, style="base", **server_settings):
+        server_settings = {"base_url": server.url, "max_retries": 3, "first_wait_s": 0.05} | server_settings
+        settings = Settings(
+            server=ServerSettings(**server_settings),
+            request_timeout_s=timeout_s,
+            extra_body=extra_body or {},
+            concurrency=concurrency,
+            style=style,
+        )
+        made.append(Anthropic.open(model, settings))
         return made[-1]
 
     yield make
@@ -52,7 +59,7 @@ def test_a_message(client, server, conversation):
     assert (20, 7, 16, None) == (reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens, reply.seed)
     assert ("s3cret", "2023-06-01") == (server.headers[0]["x-api-key"], server.headers[0]["anthropic-version"])
     assert "authorization" not in server.headers[0]
-    assert "/v1/messages" == server.asked[0]["path"]
+    assert "/v1/messages" == server.requests[0]["path"]
 
 
 def test_settings_are_sent(client, server, conversation):
@@ -69,7 +76,7 @@ def test_settings_are_sent(client, server, conversation):
         "stop_sequences": ["\nclass"],
         "top_k": 3,
         "path": "/v1/messages",
-    } == server.asked[0]
+    } == server.requests[0]
 
 
 def test_a_message_that_was_cut_off(client, server, conversation):
@@ -114,7 +121,7 @@ def test_a_server_that_stays_overloaded(client, server, conversation):
     [
         ("400", "refuses the request .400: top_p must be below 2"),
         ("401", "refuses the key in ANTHROPIC_API_KEY .401: wrong key"),
-        ("404", "knows no model 'tiny-code'; did you mean 'tiny-coder'"),
+        ("404", "has no model 'tiny-code'; did you mean 'tiny-coder'"),
     ],
 )
 def test_a_refusal_is_final(client, server, conversation, fault, said):
@@ -122,7 +129,7 @@ def test_a_refusal_is_final(client, server, conversation, fault, said):
     server.fault = lambda number, body: fault
     with pytest.raises(RefusedError, match=said) as caught:
         list(client("tiny-code", api_key="s3cret", api_key_name="ANTHROPIC_API_KEY").generate(conversation()))
-    assert 1 == len(server.asked)
+    assert 1 == len(server.requests)
     assert "s3cret" not in str(caught.value)
 
 

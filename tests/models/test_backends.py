@@ -14,10 +14,10 @@ from passcurve.bench.resolve import load
 from passcurve.errors import DataError, ModelError, UnknownNameError, UsageError
 from passcurve.models.backend import Settings
 from passcurve.models.function import Function
-from passcurve.models.mutant import Mutant, deck, heated, mutations
+from passcurve.models.mutant import Mutant, apply_temperature, deck, mutations
 from passcurve.models.recorded import Recorded
-from passcurve.models.retry import is_again, waiting
-from passcurve.models.stops import HUMAN_EVAL, cut
+from passcurve.models.retry import is_retryable, retry_delay
+from passcurve.models.stops import HUMAN_EVAL, cut_at_stop
 from passcurve.registry import backend
 from passcurve.types import Prompt
 
@@ -32,29 +32,29 @@ def texts(found):
 def test_a_text_ends_before_its_first_stop_word():
     """The first stop word in the text ends it, whichever it is, and a second cut changes nothing."""
     text = "    return 1\n\nprint(f())\n\ndef g():\n"
-    assert "    return 1\n" == cut(text, HUMAN_EVAL)
-    assert "    return 1\n" == cut(cut(text, HUMAN_EVAL), HUMAN_EVAL)
-    assert text == cut(text, ())
+    assert "    return 1\n" == cut_at_stop(text, HUMAN_EVAL)
+    assert "    return 1\n" == cut_at_stop(cut_at_stop(text, HUMAN_EVAL), HUMAN_EVAL)
+    assert text == cut_at_stop(text, ())
 
 
 def test_what_is_tried_again():
     """Overload and failures of a server may pass; refusals do not."""
-    assert [True] * 6 == [is_again(status) for status in (408, 409, 429, 500, 503, 529)]
-    assert [False] * 5 == [is_again(status) for status in (400, 401, 403, 404, 422)]
+    assert [True] * 6 == [is_retryable(status) for status in (408, 409, 429, 500, 503, 529)]
+    assert [False] * 5 == [is_retryable(status) for status in (400, 401, 403, 404, 422)]
 
 
 def test_waits_grow_and_differ():
     """Without a word of the server the wait doubles up to half a minute, less a random part."""
     rng = random.Random(7)
-    waits = [waiting(attempt, None, rng).seconds for attempt in range(1, 12)]
+    waits = [retry_delay(attempt, None, rng).seconds for attempt in range(1, 12)]
     assert all(0.25 * 2**at <= wait <= 0.5 * 2**at for at, wait in enumerate(waits[:6]))
     assert all(15.0 <= wait <= 30.0 for wait in waits[7:])
 
 
 def test_a_wait_until_a_date():
     """Retry-After may be a date; one that has passed means at once."""
-    found = waiting(1, "Wed, 21 Oct 2015 07:28:00 GMT", None)
-    assert (0.0, True) == (found.seconds, found.asked)
+    delay = retry_delay(1, "Wed, 21 Oct 2015 07:28:00 GMT", None)
+    assert (0.0, True) == (delay.seconds, delay.is_from_server)
 
 
 def test_the_chances_of_a_deck_add_up():
@@ -109,9 +109,9 @@ def test_mutant_draws_what_its_seed_says(order):
 
 def test_mutant_draws_by_temperature(order):
     """Weights are raised to 1/T: at 1 as without, cold the heaviest alone, hot each as often as any other."""
-    assert [0.5, 0.3, 0.2] == heated([0.5, 0.3, 0.2], None) == heated([0.5, 0.3, 0.2], 1.0)
-    assert [1.0, 0.0, 0.0] == heated([0.5, 0.3, 0.2], 0.0)
-    assert [1.0, 0.36, 0.16] == pytest.approx(heated([0.5, 0.3, 0.2], 0.5), rel=1e-12)
+    assert [0.5, 0.3, 0.2] == apply_temperature([0.5, 0.3, 0.2], None) == apply_temperature([0.5, 0.3, 0.2], 1.0)
+    assert [1.0, 0.0, 0.0] == apply_temperature([0.5, 0.3, 0.2], 0.0)
+    assert [1.0, 0.36, 0.16] == pytest.approx(apply_temperature([0.5, 0.3, 0.2], 0.5), rel=1e-12)
     backend = Mutant.open("0.5", SETTINGS)
     asked = order(*range(200), text="def f(a):\n", seed=1)
     heaviest = max(deck(asked.prompt, 1, 0.5), key=lambda card: card.weight)
@@ -202,8 +202,8 @@ def test_functions_of_every_kind(order):
 @pytest.mark.parametrize(
     ("call", "many", "said"),
     [
-        (lambda prompt: None, False, "returned 'NoneType'; a text"),
-        (lambda prompts: ["a"], True, "returned 'list' of 1; for 2 prompts a list of 2"),
+        (lambda prompt: None, False, "must return a text .*, got 'NoneType'"),
+        (lambda prompts: ["a"], True, "must return a list of 2 texts, got 'list' of 1"),
         (lambda prompt: 1 / 0, False, "raised ZeroDivisionError"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from passcurve.errors import ModelError, RefusedError, UsageError
 from passcurve.models.backend import Settings
 from passcurve.models.command import Command
-from passcurve.models.program import Program
+from passcurve.models.line_process import LineProcess
 
 SETTINGS = Settings(request_timeout_s=5.0)
 LONG_S = 30.0
@@ -65,7 +65,7 @@ for line in sys.stdin:
 
 def test_it_may_answer_out_of_order(program, order):
     """Each answer belongs to what it names, though the second comes first."""
-    replies = list(program(PAIRS).converse(order(index, text="x") for index in range(2)))
+    replies = list(program(PAIRS).generate_pipelined(order(index, text="x") for index in range(2)))
     assert [1, 0] == [reply.key.sample_index for reply in replies]
     assert [f"x{reply.key.sample_index}/{reply.seed}" for reply in replies] == texts(replies)
     assert ("stop", 3) == (replies[0].finish_reason, replies[0].completion_tokens)
@@ -99,7 +99,7 @@ def test_there_may_be_no_order_for_a_while(program, order):
             yield None
         yield order(1)
 
-    for reply in program(COUNTS).converse(orders()):
+    for reply in program(COUNTS).generate_pipelined(orders()):
         had += [reply.key.sample_index]
     assert [0, 1] == had
 
@@ -111,7 +111,7 @@ def test_both_may_write_at_once(program, order):
         "for line in sys.stdin:\n"
         "    print(json.dumps({'id': json.loads(line)['id'], 'completion': 'y' * 3_000_000}), flush=True)\n"
     )
-    replies = list(program(text, LONG_S).converse(order(index, text="x" * 2_000_000) for index in range(8)))
+    replies = list(program(text, LONG_S).generate_pipelined(order(index, text="x" * 2_000_000) for index in range(8)))
     assert [3_000_000] * 8 == [len(reply.text) for reply in replies]
 
 
@@ -120,10 +120,14 @@ def test_both_may_write_at_once(program, order):
     [
         ("import sys; sys.exit(3)", RefusedError, r"has ended before all samples were written \(exit code 3\)"),
         ("import sys; input(); print('hello', flush=True); sys.stdin.read()", RefusedError, "wrote 'hello'"),
-        ("import sys; input(); print('[1]', flush=True); sys.stdin.read()", RefusedError, r"wrote '\[1\]'; a JSON obj"),
+        (
+            "import sys; input(); print('[1]', flush=True); sys.stdin.read()",
+            RefusedError,
+            r"wrote '\[1\]'; each line must",
+        ),
         ("print('hello', end='')", RefusedError, "wrote 'hello'"),
         ('import sys; input(); print(\'{"id": 0, "error": "no memory"}\', flush=True)', ModelError, "no memory"),
-        ("import sys; input(); print('{\"id\": 0}', flush=True)", RefusedError, "neither 'completion'"),
+        ("import sys; input(); print('{\"id\": 0}', flush=True)", RefusedError, "must have a string 'completion'"),
     ],
 )
 def test_it_fails(program, order, text, error, said):
@@ -135,10 +139,10 @@ def test_it_fails(program, order, text, error, said):
 def test_it_reads_no_more():
     """One that has closed its stdin and says nothing more is given up; until then what it says is had."""
     code = "import os, sys, time; os.close(0); time.sleep(1); print('late', flush=True); time.sleep(60)"
-    one = Program([sys.executable, "-c", code], silence_s=2.0)
+    one = LineProcess([sys.executable, "-c", code], silence_s=2.0)
     one.send(b"x" * 1_000_000)
     assert [b"late"] == heard(one, 1)
-    with pytest.raises(RefusedError, match=r"reads no more orders$"):
+    with pytest.raises(RefusedError, match=r"answers no more$"):
         heard(one, 1)
     one.close()
 
@@ -153,7 +157,7 @@ def test_what_was_answered_counts(program, order):
     had = []
 
     def listen():
-        for reply in program(text).converse(order(index) for index in range(9)):
+        for reply in program(text).generate_pipelined(order(index) for index in range(9)):
             had.append(reply.key.sample_index)
             # It ends meanwhile.
             time.sleep(0.2)
@@ -185,7 +189,7 @@ def test_it_goes_on_after_a_failure(program, order):
     had, failed = [], []
 
     def listen():
-        for reply in backend.converse(orders):
+        for reply in backend.generate_pipelined(orders):
             assert str(reply.key.sample_index) == reply.text
             had.append(reply.key.sample_index)
 
@@ -221,7 +225,7 @@ def test_one_that_is_not_there():
 def test_it_is_closed_while_we_listen(text):
     """Whatever a program does, it is ended when it is closed, and who listens is told so."""
     began = time.monotonic()
-    one = Program([sys.executable, "-c", text])
+    one = LineProcess([sys.executable, "-c", text])
     assert [b"begun"] == heard(one, 1)
     told = []
 
@@ -246,7 +250,7 @@ def test_it_is_closed_while_we_listen(text):
 def test_a_line_of_ten_megabytes_and_many_small_ones():
     """Lines are whole, whatever the size of what they come in."""
     code = "import sys; sys.stdout.write('x' * 10_000_000 + '\\n' + 'y\\n' * 100_000 + 'z')"
-    one = Program([sys.executable, "-c", code])
+    one = LineProcess([sys.executable, "-c", code])
     found = heard(one, 100_002)
     with pytest.raises(RefusedError, match=r"\(exit code 0\)"):
         one.lines(LONG_S)

@@ -13,7 +13,7 @@ import tiny_models
 from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError
 from passcurve.models.backend import Settings
 from passcurve.models.hf import HuggingFace
-from passcurve.models.sampling import continued
+from passcurve.models.sampling import decode_continuation
 from passcurve.types import Decoding, Message, Prompt, SampleRequest
 
 pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("default")]
@@ -207,7 +207,7 @@ def test_a_decoder_that_goes_on_with_the_prompt(t5, loaded):
             found = model.generate(
                 input_ids=torch.tensor([ids]), decoder_input_ids=begin, do_sample=False, max_new_tokens=12
             )
-        expected.append(continued(tokenizer, ids, [t for t in found[0, begin.shape[1] :].tolist() if t != 2]))
+        expected.append(decode_continuation(tokenizer, ids, [t for t in found[0, begin.shape[1] :].tolist() if t != 2]))
     backend = loaded(t5, decoder_prompt="yes", batch="4")
     found = at_once(backend, 1, temperature=0.0, max_tokens=12)
     assert expected == [each for (each,) in found]
@@ -227,7 +227,7 @@ def test_a_space_at_the_begin_is_kept():
     before, whole = (tokenizer(text)["input_ids"] for text in ("def f():\n", "def f():\n    return 1\n"))
     assert before == whole[: len(before)]
     assert "   return 1\n" == tokenizer.decode(whole[len(before) :])
-    assert "    return 1\n" == continued(tokenizer, before, whole[len(before) :])
+    assert "    return 1\n" == decode_continuation(tokenizer, before, whole[len(before) :])
 
 
 def test_a_type_of_numbers_may_be_asked_for(llama, loaded):
@@ -255,19 +255,19 @@ def test_settings_of_transformers(llama, loaded):
     backend = loaded(llama, extra_body={"top_k": 1})
     assert "1" == backend.identity["top_k"]
     assert 1 == len(set(texts(ask(backend, 6))))
-    with pytest.raises(UsageError, match=r"knows no 'top_kk'; did you mean 'top_k'"):
+    with pytest.raises(UsageError, match=r"has no setting 'top_kk'; did you mean 'top_k'"):
         loaded(llama, extra_body={"top_kk": 1})
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"dtype": "bfloat61"}, "dtype='bfloat61' is none of auto, .*did you mean 'bfloat16'"),
+        ({"dtype": "bfloat61"}, "dtype='bfloat61' must be one of auto, .*did you mean 'bfloat16'"),
         ({"device": "cuda:7"}, "device='cuda:7' cannot be used"),
-        ({"device": ","}, "names none"),
-        ({"batch": "0"}, "batch='0' is no whole number from 1 on"),
+        ({"device": ","}, "is empty"),
+        ({"batch": "0"}, "batch='0' must be a positive integer"),
         ({"decoder_prompt": "yes"}, "has no encoder"),
-        ({"trust_remote_code": "maybe"}, "is neither yes nor no"),
+        ({"trust_remote_code": "maybe"}, "must be yes or no"),
     ],
 )
 def test_options_that_mean_nothing(llama, loaded, options, said):
@@ -279,7 +279,7 @@ def test_options_that_mean_nothing(llama, loaded, options, said):
 def test_a_model_that_is_not_there(llama, loaded, tmp_path, monkeypatch):
     """A folder that is none, and one without a model, are told with their name."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(RefusedError, match="cannot load '/no/such'; there is no such folder"):
+    with pytest.raises(RefusedError, match="cannot load '/no/such': it is neither a folder nor"):
         loaded("/no/such")
     with pytest.raises(RefusedError, match=f"cannot load '{tmp_path}': "):
         loaded(tmp_path)

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError
-from passcurve.models.backend import Settings, sample_seed
+from passcurve.models.backend import ServerSettings, Settings, sample_seed
 from passcurve.models.openai import OpenAI
 from passcurve.types import Message, Prompt
 
@@ -19,9 +19,16 @@ def client(server):
     """Return how to make a client of the server."""
     made = []
 
-    def make(model="tiny-coder", **settings):
-        settings = {"base_url": server.url, "max_retries": 3, "request_timeout_s": 5.0, "first_wait_s": 0.05} | settings
-        made.append(OpenAI.open(model, Settings(**settings)))
+    def make(model="tiny-coder", extra_body=None, timeout_s=5.0, concurrency=8, style="base", **server_settings):
+        server_settings = {"base_url": server.url, "max_retries": 3, "first_wait_s": 0.05} | server_settings
+        settings = Settings(
+            server=ServerSettings(**server_settings),
+            request_timeout_s=timeout_s,
+            extra_body=extra_body or {},
+            concurrency=concurrency,
+            style=style,
+        )
+        made.append(OpenAI.open(model, settings))
         return made[-1]
 
     yield make
@@ -51,14 +58,14 @@ def test_a_reply_has_all_that_the_server_said(client, server, order):
         reply.attempts,
         reply.key.sample_index,
     )
-    assert sample_seed(5, "p/0", 3) == reply.seed == server.asked[0]["seed"]
+    assert sample_seed(5, "p/0", 3) == reply.seed == server.requests[0]["seed"]
     assert 16 == len(reply.request)
 
 
 def test_what_is_not_set_is_not_sent(client, server, order):
     """A setting that nobody named is left to the server, and n is sent only when it is more than one."""
     texts(client(), order())
-    assert {"model", "prompt", "seed", "path"} == server.asked[0].keys()
+    assert {"model", "prompt", "seed", "path"} == server.requests[0].keys()
 
 
 def test_settings_are_sent(client, server, order):
@@ -66,7 +73,7 @@ def test_settings_are_sent(client, server, order):
     stops = ("\na", "\nb", "\nc", "\nd", "\ne")
     asked = order(temperature=0.0, top_p=0.5, max_tokens=9, stop=stops)
     texts(client(extra_body={"top_k": 3}), asked)
-    body = server.asked[0]
+    body = server.requests[0]
     assert (0.0, 0.5, 9, 3) == (body["temperature"], body["top_p"], body["max_tokens"], body["top_k"])
     assert list(stops[:4]) == body["stop"]
 
@@ -76,8 +83,8 @@ def test_samples_have_seeds_of_their_own(client, server, order):
     backend = client()
     for asked in (order(0), order(1), order(0, problem="p/1")):
         texts(backend, asked)
-    assert 3 == len({body["seed"] for body in server.asked})
-    assert all(0 <= body["seed"] < 2**31 for body in server.asked)
+    assert 3 == len({body["seed"] for body in server.requests})
+    assert all(0 <= body["seed"] < 2**31 for body in server.requests)
 
 
 def test_a_seed_is_the_same_on_every_machine():
@@ -92,7 +99,7 @@ def test_several_samples_in_one_request(client, server, order):
     assert [4, 5, 6] == [reply.key.sample_index for reply in replies]
     assert ["    return 0\n", "    return 1\n", "    return 2\n"] == [reply.text for reply in replies]
     assert [21, None, None] == [reply.completion_tokens for reply in replies]
-    assert 1 == len(server.asked)
+    assert 1 == len(server.requests)
 
 
 def test_a_server_that_ignores_n(client, server, order):
@@ -101,7 +108,7 @@ def test_a_server_that_ignores_n(client, server, order):
     backend = client()
     assert [0, 1, 2] == [reply.key.sample_index for reply in backend.generate(order(0, 1, 2))]
     texts(backend, order(0, 1, problem="p/1"))
-    assert [3, None, None, None, None] == [body.get("n") for body in server.asked]
+    assert [3, None, None, None, None] == [body.get("n") for body in server.requests]
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "drop", "bad json", "no choices"])
@@ -110,7 +117,7 @@ def test_what_may_pass_is_tried_again(client, server, order, fault):
     server.fault = lambda number, body: fault if number < 2 else ""
     (reply,) = client().generate(order())
     assert (3, "    return 0\n") == (reply.attempts, reply.text)
-    assert server.asked[0] == server.asked[2]
+    assert server.requests[0] == server.requests[2]
 
 
 def test_retry_after_is_honoured(client, server, order):
@@ -134,7 +141,7 @@ def test_attempts_are_counted(client, server, order):
     server.fault = lambda number, body: "500"
     with pytest.raises(ModelError, match="gave no answer in 3 attempts: 500: it broke"):
         texts(client(max_retries=2), order())
-    assert 3 == len(server.asked)
+    assert 3 == len(server.requests)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +149,7 @@ def test_attempts_are_counted(client, server, order):
     [
         ("400", "refuses the request .400: top_p must be below 2"),
         ("401", "refuses a request without a key .KEY is not set. .401: wrong key"),
-        ("404", "knows no model 'tiny-code'; did you mean 'tiny-coder'"),
+        ("404", "has no model 'tiny-code'; did you mean 'tiny-coder'"),
         ("422", "refuses the request .422: no such field"),
     ],
 )
@@ -151,7 +158,7 @@ def test_a_refusal_is_final(client, server, order, fault, said):
     server.fault = lambda number, body: fault
     with pytest.raises(RefusedError, match=said):
         texts(client("tiny-code", api_key_name="KEY"), order())
-    assert 1 == len(server.asked)
+    assert 1 == len(server.requests)
 
 
 def test_the_key_is_sent_and_not_told(client, server, order):
@@ -176,7 +183,7 @@ def test_the_limit_by_its_other_name(client, server, order):
     backend = client()
     texts(backend, order(max_tokens=5))
     texts(backend, order(max_tokens=5))
-    names = [sorted(body.keys() & {"max_tokens", "max_completion_tokens"}) for body in server.asked]
+    names = [sorted(body.keys() & {"max_tokens", "max_completion_tokens"}) for body in server.requests]
     assert [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]] == names
 
 
@@ -192,13 +199,13 @@ def test_a_trickle_is_cut_off(client, server, order):
     server.fault = lambda number, body: "slow"
     began = time.monotonic()
     with pytest.raises(ModelError, match=r"not complete after 0.3 s"):
-        texts(client(request_timeout_s=0.3, max_retries=0), order())
+        texts(client(timeout_s=0.3, max_retries=0), order())
     assert time.monotonic() - began < 2.0
 
 
 def test_a_server_that_is_not_there(order):
     """When nobody has ever answered, a refused connection is told at once."""
-    backend = OpenAI.open("m", Settings(base_url="http://127.0.0.1:9/v1"))
+    backend = OpenAI.open("m", Settings(server=ServerSettings(base_url="http://127.0.0.1:9/v1")))
     began = time.monotonic()
     with pytest.raises(RefusedError, match=r"cannot reach http://127.0.0.1:9/v1.*is the server up"):
         texts(backend, order())
@@ -210,7 +217,7 @@ def test_a_server_that_is_not_there(order):
 def test_an_address_that_is_none(url):
     """An address that no request can go to is a wrong usage."""
     with pytest.raises(UsageError, match="--base-url"):
-        OpenAI.open("m", Settings(base_url=url))
+        OpenAI.open("m", Settings(server=ServerSettings(base_url=url)))
 
 
 def test_chat(client, server, order):
@@ -222,8 +229,8 @@ def test_chat(client, server, order):
     )
     (reply,) = client(style="chat").generate(asked)
     assert ("    return 0\n", "let me think") == (reply.text, reply.reasoning)
-    assert ["system", "user"] == [message["role"] for message in server.asked[0]["messages"]]
-    assert "/v1/chat/completions" == server.asked[0]["path"]
+    assert ["system", "user"] == [message["role"] for message in server.requests[0]["messages"]]
+    assert "/v1/chat/completions" == server.requests[0]["path"]
 
 
 def test_requests_a_minute(client, server, order):
@@ -257,7 +264,7 @@ def test_a_wait_that_a_server_asks_for_is_everybodys(client, server, order):
     backend = client()
     first = threading.Thread(target=texts, args=(backend, order(0)))
     first.start()
-    while not server.asked:
+    while not server.requests:
         time.sleep(0.01)
     time.sleep(0.1)
     texts(backend, order(1))
@@ -280,7 +287,7 @@ def test_closing_ends_a_wait(client, server, order):
 
     thread = threading.Thread(target=ask)
     thread.start()
-    while not server.asked:
+    while not server.requests:
         time.sleep(0.01)
     backend.close()
     thread.join(5)

@@ -68,9 +68,9 @@ def test_a_run(shell, server, answers, words):
     found = done.record
     assert (32, 8, 0) == (found["samples"], found["problems"], found["owed"])
     assert sum(expected_passes(4).values()) == found["statuses"]["passed"]
-    assert 32 == len(server.asked) == len(set(stored(shell.folder / "r")))
+    assert 32 == len(server.requests) == len(set(stored(shell.folder / "r")))
     assert {"temperature": 0.5, "max_tokens": 64} == {
-        name: server.asked[0][name] for name in ("temperature", "max_tokens")
+        name: server.requests[0][name] for name in ("temperature", "max_tokens")
     }
     assert (32, 32, 0, 32 * 7) == tuple(
         found["generated"][name] for name in ("stored", "fresh", "truncated", "completion_tokens")
@@ -91,14 +91,14 @@ def test_a_finished_run_tops_up(shell, server, answers, words):
     """The same command again asks for nothing, a larger n for the new samples only; other settings are refused."""
     first = shell(*words(n=2))
     again = shell(*words(n=2))
-    assert (0, 0, 16, 16) == (first.code, again.code, again.record["resumed"], len(server.asked))
+    assert (0, 0, 16, 16) == (first.code, again.code, again.record["resumed"], len(server.requests))
     same = ("pass@1", "statuses", "signature", "samples")
     assert [first.record[name] for name in same] == [again.record[name] for name in same]
     more = shell(*words(n=3))
     assert (0, 24, 16) == (more.code, more.record["samples"], more.record["resumed"])
-    assert 24 == len(server.asked) == len({body["seed"] for body in server.asked})
+    assert 24 == len(server.requests) == len({body["seed"] for body in server.requests})
     other = shell(*words("--temperature", "0.2", n=4))
-    assert (2, 24) == (other.code, len(server.asked))
+    assert (2, 24) == (other.code, len(server.requests))
     assert "decoding.temperature was 0.8, is 0.2" in other.err
 
 
@@ -138,7 +138,7 @@ def test_a_conversation(shell, server, answers, words, starter):
     server.text = lambda body, choice: f"<think>let me see: def f</think>Sure!\n\n```python\n{whole}```\nIt adds up."
     done = shell(*words("--prompt", "chat", "--system", "You are brief.", n=2, problems="0"))
     assert (0, 2) == (done.code, done.record["statuses"]["passed"]), done.err
-    body = server.asked[0]
+    body = server.requests[0]
     assert ["system", "user"] == [message["role"] for message in body["messages"]]
     assert row["prompt"].rstrip() in body["messages"][1]["content"]
     assert "stop" not in body
@@ -153,7 +153,7 @@ def test_a_template_of_ones_own(shell, server, answers, words):
     server.text = lambda body, choice: "    return None\n"
     shell(*words("--prompt", "t.txt", n=1, problems="0"))
     row = answers[next(prompt for prompt in answers)]
-    assert f"# starter/0: {row['entry_point']}\n{row['prompt']}" == server.asked[0]["prompt"]
+    assert f"# starter/0: {row['entry_point']}\n{row['prompt']}" == server.requests[0]["prompt"]
 
 
 GAP = {
@@ -173,8 +173,8 @@ def test_a_gap_that_is_filled(shell, server):
     words = ("--base-url", server.url, "-n", 12, "--prompt", "fim:starcoder", "--run", "r", "--json")
     done = shell("run", "gap.jsonl", "--model", "openai:m", *words)
     assert 0 == done.code, done.err
-    assert "<fim_prefix>def f(a):\n    b = <fim_suffix>\n    return b\n<fim_middle>" == server.asked[0]["prompt"]
-    seeds = [body["seed"] % 4 for body in server.asked]
+    assert "<fim_prefix>def f(a):\n    b = <fim_suffix>\n    return b\n<fim_middle>" == server.requests[0]["prompt"]
+    seeds = [body["seed"] % 4 for body in server.requests]
     statuses = done.record["statuses"]
     assert (seeds.count(0) + seeds.count(2), seeds.count(1), seeds.count(3)) == tuple(
         statuses[name] for name in ("passed", "failed", "compile")
@@ -202,7 +202,7 @@ def test_faults_that_pass_leave_no_trace(shell, server, answers, words):
     assert 0 == done.code, done.err
     assert sum(expected_passes(4).values()) == done.record["statuses"]["passed"]
     assert 32 == len(stored(shell.folder / "r")) == len(set(stored(shell.folder / "r")))
-    assert len(server.asked) - 32 == done.record["generated"]["retried"] > 0
+    assert len(server.requests) - 32 == done.record["generated"]["retried"] > 0
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,9 @@ def test_a_refusal_ends_the_run(shell, server, answers, words, fault, code, said
     kept = stored(shell.folder / "r")
     assert 10 <= len(kept) + 4
     server.fault = lambda number, body: ""
-    before = len(server.asked)
+    before = len(server.requests)
     assert 0 == shell(*words()).code
-    assert 32 - len(kept) == len(server.asked) - before
+    assert 32 - len(kept) == len(server.requests) - before
 
 
 def test_a_refusal_at_once(shell, server, answers, words):
@@ -256,16 +256,16 @@ def test_an_interruption(shell, server, answers, words):
     """Ctrl-C ends a run quietly with 130, and the same command goes on without asking for what is stored."""
     server.takes_s = 0.05
     session = shell.start(*map(str, words(n=8)))
-    while len(server.asked) < 20:
+    while len(server.requests) < 20:
         time.sleep(0.01)
     session.send_signal(signal.SIGINT)
     _, err = session.communicate(timeout=20)
     assert 130 == session.returncode
     assert b"Traceback" not in err
     kept = set(stored(shell.folder / "r"))
-    before = len(server.asked)
+    before = len(server.requests)
     assert 0 == shell(*words(n=8)).code
-    asked = {body["seed"] for body in server.asked[before:]}
+    asked = {body["seed"] for body in server.requests[before:]}
     assert not asked & {sample_seed(0, task, index) for task, index in kept}
 
 
@@ -276,17 +276,17 @@ def killed(shell, server, words, kills, seed, n):
     costs = []
     for _ in range(kills):
         session = shell.start(*map(str, words(n=n)))
-        before = len(server.asked)
+        before = len(server.requests)
         goal = before + moments.randrange(8 * n // kills)
-        while len(server.asked) <= goal and session.poll() is None:
+        while len(server.requests) <= goal and session.poll() is None:
             time.sleep(0.002)
         time.sleep(moments.uniform(0, 0.03))
         session.kill()
         session.communicate()
-        costs.append(len(server.asked))
+        costs.append(len(server.requests))
     done = shell(*words(n=n))
     assert 0 == done.code, done.err
-    asked = [keys[body["seed"]] for body in server.asked]
+    asked = [keys[body["seed"]] for body in server.requests]
     repeats = []
     for begin, end in zip(costs, [*costs[1:], len(asked)], strict=True):
         repeats.append(len(set(asked[:begin]) & set(asked[begin:end])))
@@ -373,7 +373,7 @@ def test_a_sweep(shell, server, answers, words):
     assert 0 == done.code, done.err
     folders = [f"starter-openai-tiny-coder-t{t}.passcurve" for t in ("0.2", "0.8")]
     assert all(16 == len(stored(shell.folder / folder)) for folder in folders)
-    assert {0.2: 16, 0.8: 16} == collections.Counter(body["temperature"] for body in server.asked)
+    assert {0.2: 16, 0.8: 16} == collections.Counter(body["temperature"] for body in server.requests)
     table = done.out[done.out.index("  temperature") :].splitlines()
     assert ["0.2", "0.8"] == [line.split()[0] for line in table[1:3]]
 
@@ -386,7 +386,7 @@ def test_options_from_a_file(shell, server, answers):
     )
     done = shell("run", "starter", "--config", "c.toml", "--temperature", "0.6", MY_KEY="s3cret")
     assert 0 == done.code, done.err
-    assert (0.6, ["\ndef", "\nclass"]) == (server.asked[0]["temperature"], server.asked[0]["stop"])
+    assert (0.6, ["\ndef", "\nclass"]) == (server.requests[0]["temperature"], server.requests[0]["stop"])
     assert "Bearer s3cret" == server.headers[0]["authorization"]
     kept = json.loads((shell.folder / "r" / "config-001.json").read_bytes())
     assert (2, 0.6, "MY_KEY", server.url) == (
@@ -463,7 +463,8 @@ def test_an_extra_that_is_not_installed(shell, model, lacking, extra):
     )  # fmt: skip
     assert (2, "") == (done.returncode, done.stdout)
     assert 1 == len(done.stderr.splitlines())
-    assert done.stderr.endswith(f"which is not installed: pip install 'passcurve[{extra}]'\n")
+    assert f"needs {lacking}, which is not installed: pip install 'passcurve[{extra}]'" in done.stderr
+    assert ("https://download.pytorch.org/whl/cpu" in done.stderr) == (lacking == "torch")
 
 
 def test_a_reader_that_goes_away(shell):

@@ -211,8 +211,6 @@ def _run_folder(benchmark: str, model: str, temperature: float | None) -> str:
 
 def _resolved_options(request: Request, settings: Settings, per_request: int) -> dict[str, object]:
     """Return every option as it was understood, except the API key."""
-    backend: dict[str, object] = msgspec.to_builtins(settings)
-    del backend["api_key"]
     names = [name for name in request.__struct_fields__ if name not in ("benchmark", "samples")]
     judging: dict[str, object] = msgspec.to_builtins({name: getattr(request, name) for name in names}, enc_hook=str)
-    return backend | judging | {"per_request": per_request}
+    return settings.to_record() | judging | {"per_request": per_request}

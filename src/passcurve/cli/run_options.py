@@ -42,10 +42,10 @@ class SamplingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises UsageError for an option that the back end does not know.
         """
-        if kind.draws:
+        if kind.supports_sampling:
             return config.parse_temperatures(self.temperature or _DEFAULT_TEMPERATURE)
-        if self.top_p is not None or (self.temperature is not None and not kind.tempered):
-            option = "top-p" if kind.tempered else "temperature or top-p"
+        if self.top_p is not None or (self.temperature is not None and not kind.supports_temperature):
+            option = "top-p" if kind.supports_temperature else "temperature or top-p"
             raise UsageError(f"--model {model!r} has no {option}; leave it out")
         return config.parse_temperatures(self.temperature) if self.temperature is not None else (None,)
 
@@ -56,8 +56,8 @@ class SamplingOptions(msgspec.Struct, frozen=True, kw_only=True):
         return Decoding(
             temperature=temperature,
             top_p=self.top_p,
-            max_tokens=self.max_tokens if kind.draws else None,
-            stop=tuple(self.stop) or (HUMAN_EVAL if kind.draws and not chat else ()),
+            max_tokens=self.max_tokens if kind.supports_sampling else None,
+            stop=tuple(self.stop) or (HUMAN_EVAL if kind.supports_sampling and not chat else ()),
             seed=self.seed,
         )
 
@@ -76,7 +76,7 @@ class PromptOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.endpoint not in (None, *_ENDPOINTS):
             raise UsageError(f"--endpoint {self.endpoint!r} is none of {', '.join(_ENDPOINTS)}")
         chat = None if self.endpoint in (None, "auto") else self.endpoint == "chat"
-        if kind.remote is not None and kind.remote.styles == ("chat",):
+        if kind.server_defaults is not None and kind.server_defaults.styles == ("chat",):
             if self.prompt == "base" or self.endpoint == "completions":
                 raise UsageError(f"--model {model!r} only answers conversations; use --prompt chat or a template")
             chat = True
@@ -108,23 +108,25 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
             "--tpm": self.tpm,
         }
         needless = [option for option, value in values.items() if value is not None]
-        if kind.remote is None and needless:
+        if kind.server_defaults is None and needless:
             raise UsageError(f"--model {model!r} calls no server; leave {' and '.join(needless)} out")
 
     def settings(self, model: str, kind: type[Backend], *, chat: bool, seed: int) -> Settings:
         """Return the settings of the back end.  Raises UsageError for an option that it does not have."""
-        from passcurve.models.backend import Remote, Settings
+        from passcurve.models.backend import ServerDefaults, ServerSettings, Settings
 
-        remote = kind.remote or Remote(base_url="", api_key_name="none")
-        key_name = self.api_key_env or remote.api_key_name
+        defaults = kind.server_defaults or ServerDefaults(base_url="", api_key_name="none")
+        key_name = self.api_key_env or defaults.api_key_name
         return Settings(
-            base_url=self.base_url or remote.base_url,
-            api_key=config.api_key(key_name),
-            api_key_name=key_name,
-            requests_per_minute=self.rpm,
-            tokens_per_minute=self.tpm,
+            server=ServerSettings(
+                base_url=self.base_url or defaults.base_url,
+                api_key=config.api_key(key_name),
+                api_key_name=key_name,
+                requests_per_minute=self.rpm,
+                tokens_per_minute=self.tpm,
+                max_retries=self.max_retries,
+            ),
             request_timeout_s=self.request_timeout,
-            max_retries=self.max_retries,
             extra_body=config.parse_object("--extra-body", self.extra_body),
             concurrency=self.concurrency,
             style="chat" if chat else "base",

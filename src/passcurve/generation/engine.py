@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 import msgspec
 
 from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongError
-from passcurve.models.backend import Backend, Conversing
-from passcurve.models.stops import cut
+from passcurve.models.backend import Backend, PipelinedBackend
+from passcurve.models.stops import cut_at_stop
 from passcurve.store.completions import Completions, Totals
 from passcurve.types import Completion, Decoding, GenerationProgress, Prompt, Reply, SampleRequest
 
@@ -151,7 +151,7 @@ class GenerationEngine:
 
     def __init__(self, request: GenerationRequest, store: Completions, backend: Backend) -> None:
         self._request, self._store, self._backend = request, store, backend
-        self._queue = _RequestQueue(request, store, 1 if isinstance(backend, Conversing) else request.per_request)
+        self._queue = _RequestQueue(request, store, 1 if isinstance(backend, PipelinedBackend) else request.per_request)
         self._failures = _Failures()
         self._session = _Session(store.totals)
         self._ready: queue.SimpleQueue[Completion] = queue.SimpleQueue()
@@ -166,7 +166,7 @@ class GenerationEngine:
     def begin(self) -> None:
         """Send the first requests: the jail is built while the first replies are on their way."""
         self._session = _Session(self._store.totals)
-        count = 1 if isinstance(self._backend, Conversing) else self._request.concurrency
+        count = 1 if isinstance(self._backend, PipelinedBackend) else self._request.concurrency
         self._threads = {
             threading.Thread(target=self._work, name=f"passcurve-generate-{number}", daemon=True)
             for number in range(count)
@@ -228,18 +228,18 @@ class GenerationEngine:
 
     def _work(self) -> None:
         try:
-            if isinstance(self._backend, Conversing):
-                self._converse(self._backend)
+            if isinstance(self._backend, PipelinedBackend):
+                self._take_pipelined(self._backend)
             else:
                 self._generate(self._backend)
         finally:
             self._threads.discard(threading.current_thread())
             self._notify()
 
-    def _converse(self, backend: Conversing) -> None:
+    def _take_pipelined(self, backend: PipelinedBackend) -> None:
         requests = self._requests()
         # Even when the run is over and sends no more requests: the open ones were paid for, and may have replies.
-        while not self._closed.is_set() and self._take(backend.converse(requests)):
+        while not self._closed.is_set() and self._take(backend.generate_pipelined(requests)):
             pass
 
     def _generate(self, backend: Backend) -> None:
@@ -287,7 +287,7 @@ class GenerationEngine:
             self._end(error)
 
     def _cut(self, reply: Reply) -> str:
-        return cut(reply.text, self._request.decoding.stop) if reply.form == "completion" else reply.text
+        return cut_at_stop(reply.text, self._request.decoding.stop) if reply.form == "completion" else reply.text
 
     def _end(self, error: PasscurveError) -> None:
         # Requests that fail because the run is over are not the reason for its end.

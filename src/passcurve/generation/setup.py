@@ -13,7 +13,7 @@ from passcurve.bench import prompts
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import UsageError
 from passcurve.generation.engine import GenerationRequest
-from passcurve.models.backend import Backend, Remote, Settings
+from passcurve.models.backend import Backend, ServerDefaults, ServerSettings, Settings
 from passcurve.models.stops import HUMAN_EVAL
 from passcurve.store.completions import SessionConfig
 from passcurve.types import Benchmark, Decoding, Generation
@@ -65,23 +65,25 @@ class Model:
             raise UsageError("n, concurrency and per_request must be positive integers")
         self._chosen, self._benchmark = chosen, benchmark
         self._kind, self._words = registry.backend(chosen.model)
-        self.style = _style(chosen, self._kind.remote)
+        self.style = _style(chosen, self._kind.server_defaults)
         self._prompts = prompts.prompts(choose_problems(benchmark, problems), self.style)
         self._digest = prompts.digest(prompts.prompts(benchmark.problems, self.style))
         self._settings = self._backend_settings()
 
     def _backend_settings(self) -> Settings:
-        chosen, remote = self._chosen, _server(self._chosen, self._kind.remote)
-        key_name = chosen.api_key_env or remote.api_key_name
+        chosen, defaults = self._chosen, _server(self._chosen, self._kind.server_defaults)
+        key_name = chosen.api_key_env or defaults.api_key_name
         owner = chosen.model.partition(":")[0] + ":"
         return Settings(
-            base_url=chosen.base_url or remote.base_url,
-            api_key=config.api_key(key_name),
-            api_key_name=key_name,
-            requests_per_minute=chosen.requests_per_minute,
-            tokens_per_minute=chosen.tokens_per_minute,
+            server=ServerSettings(
+                base_url=chosen.base_url or defaults.base_url,
+                api_key=config.api_key(key_name),
+                api_key_name=key_name,
+                requests_per_minute=chosen.requests_per_minute,
+                tokens_per_minute=chosen.tokens_per_minute,
+                max_retries=chosen.max_retries,
+            ),
             request_timeout_s=chosen.request_timeout_s,
-            max_retries=chosen.max_retries,
             extra_body=chosen.extra_body,
             concurrency=chosen.concurrency,
             style="chat" if self.style.chat else "base",
@@ -99,10 +101,10 @@ class Model:
 
         Raises UsageError where a temperature or top-p means nothing to the back end.
         """
-        if self._kind.draws:
+        if self._kind.supports_sampling:
             return tuple(values or (DEFAULT_TEMPERATURE,))
-        if self._chosen.top_p is not None or (values is not None and not self._kind.tempered):
-            what = "top-p" if self._kind.tempered else "temperature and no top-p"
+        if self._chosen.top_p is not None or (values is not None and not self._kind.supports_temperature):
+            what = "top-p" if self._kind.supports_temperature else "temperature and no top-p"
             raise UsageError(f"--model {self._chosen.model!r} draws by no {what}; leave it out")
         return tuple(values) if values is not None else (None,)
 
@@ -115,8 +117,8 @@ class Model:
             decoding=Decoding(
                 temperature=temperature,
                 top_p=chosen.top_p,
-                max_tokens=chosen.max_tokens if self._kind.draws else None,
-                stop=chosen.stop or (HUMAN_EVAL if self._kind.draws and not self.style.chat else ()),
+                max_tokens=chosen.max_tokens if self._kind.supports_sampling else None,
+                stop=chosen.stop or (HUMAN_EVAL if self._kind.supports_sampling and not self.style.chat else ()),
                 seed=chosen.seed,
             ),
             concurrency=chosen.concurrency,
@@ -126,8 +128,6 @@ class Model:
     def open(self, request: GenerationRequest, judging: Mapping[str, Any]) -> tuple[SessionConfig, Backend]:
         """Open the back end; return it after the record of this session, in which ``judging`` is stored too."""
         backend: Backend = self._kind.open(self._words, self._settings)
-        stored: dict[str, object] = msgspec.to_builtins(self._settings)
-        del stored["api_key"]
         session = SessionConfig(
             generation=Generation(
                 version=__version__,
@@ -140,7 +140,7 @@ class Model:
                 decoding=request.decoding,
             ),
             n=request.n,
-            settings=stored | dict(judging) | {"per_request": request.per_request},
+            settings=self._settings.to_record() | dict(judging) | {"per_request": request.per_request},
         )
         return session, backend
 
@@ -152,11 +152,11 @@ def run_directory(benchmark: str, model: str, temperature: float | None) -> str:
     return f"{benchmark}-{name}{suffix}.passcurve"
 
 
-def _style(chosen: ModelSettings, remote: Remote | None) -> prompts.Style:
+def _style(chosen: ModelSettings, defaults: ServerDefaults | None) -> prompts.Style:
     if chosen.endpoint not in (None, *ENDPOINTS):
         raise UsageError(f"--endpoint {chosen.endpoint!r} is neither auto, completions nor chat")
     chat = None if chosen.endpoint in (None, "auto") else chosen.endpoint == "chat"
-    if remote is not None and remote.styles == ("chat",):
+    if defaults is not None and defaults.styles == ("chat",):
         if chosen.prompt == "base" or chosen.endpoint == "completions":
             raise UsageError(
                 f"--model {chosen.model!r} answers conversations only; use --prompt chat, or a template of yours"
@@ -165,7 +165,7 @@ def _style(chosen: ModelSettings, remote: Remote | None) -> prompts.Style:
     return prompts.style(chosen.prompt or ("chat" if chat else "base"), chat=chat, system=chosen.system)
 
 
-def _server(chosen: ModelSettings, remote: Remote | None) -> Remote:
+def _server(chosen: ModelSettings, defaults: ServerDefaults | None) -> ServerDefaults:
     """Return where a back end's server is by default, or nothing where it has none."""
     options = {
         "--base-url": chosen.base_url,
@@ -174,6 +174,6 @@ def _server(chosen: ModelSettings, remote: Remote | None) -> Remote:
         "--tpm": chosen.tokens_per_minute,
     }
     set_options = [option for option, value in options.items() if value is not None]
-    if remote is None and set_options:
+    if defaults is None and set_options:
         raise UsageError(f"--model {chosen.model!r} asks no server; leave {' and '.join(set_options)} out")
-    return remote or Remote(base_url="", api_key_name="none")
+    return defaults or ServerDefaults(base_url="", api_key_name="none")

@@ -1,5 +1,5 @@
-"""Models: what writes the samples, each kind in one file; the registry has their names.
+"""Models: the back ends that write samples, one file each; the registry has their names.
 
-In: Orders (a Prompt, how to draw, which samples).  Out: Replies, one for each sample, as they come.
-Refuses: to trim a text, to run one, to keep one, to know whether it is right.
+In: requests for samples (a prompt, how to sample, which indices).  Out: one reply for each sample, as it comes.
+Refuses: to trim a text, to run it, to store it, or to judge it.
 """

@@ -1,4 +1,4 @@
-"""What every back end is: built from the words behind its name, asked for samples, closed."""
+"""The interface of every back end: opened by an argument, asked for samples, closed."""
 
 from __future__ import annotations
 
@@ -14,87 +14,100 @@ Style = Literal["base", "chat"]
 """A prompt that the model continues, or a conversation that it answers."""
 
 
-class Remote(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a back end's server is when nobody says where, and which variable holds its key."""
+class ServerDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """Address and key variable of a back end's server where the user names none."""
 
     base_url: str
     api_key_name: str
     styles: tuple[Style, ...] = ("base", "chat")
-    """What it can be shown."""
+    """Styles of prompts that the server accepts."""
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user may say of a back end; none of it is stored but what the back end tells as its identity."""
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The user's settings for a server."""
 
     base_url: str = ""
-    """Root of a server, ``/v1`` included."""
+    """Root of the server, ``/v1`` included."""
     api_key: str = ""
     api_key_name: str = ""
-    """The variable that the key was taken from, for messages."""
-    request_timeout_s: float = 600.0
-    """Of one request, from sending it to the last byte of its answer."""
+    """Environment variable that held the key, for messages."""
     max_retries: int = 6
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
-    """Read and written together."""
+    """Prompt tokens and completion tokens together."""
     first_wait_s: float = 0.5
-    """Before a request is sent again; doubled each time."""
+    """Delay before the first retry; doubled for each further one."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The user's settings for a back end."""
+
+    server: ServerSettings = ServerSettings()
+    request_timeout_s: float = 600.0
+    """Time limit of one request, up to the last byte of the response."""
     extra_body: Mapping[str, object] = {}
-    """Fields that are sent with each request as they stand."""
+    """Fields to send with each request, unchanged."""
     concurrency: int = 8
-    """How many requests may be open at once."""
+    """Largest number of open requests."""
     style: Style = "base"
     seed: int = 0
     options: Mapping[str, str] = {}
-    """What is said to one kind of back end only, by the names that it has in ``options``."""
+    """Values of ``--model-option``, by the names that the back end lists in ``options``."""
+
+    def to_record(self) -> dict[str, object]:
+        """Return all settings but the key, as a run directory stores them."""
+        own: dict[str, object] = msgspec.to_builtins(self)
+        server: dict[str, object] = msgspec.to_builtins(self.server)
+        del own["server"], server["api_key"]
+        return own | server
 
 
 class Backend(Protocol):
-    """Writes samples; ``generate`` is called by several threads at once."""
+    """Writes samples; several threads call ``generate`` at once."""
 
-    draws: bool
-    """Whether temperature, top-p and the like mean anything to it."""
-    tempered: bool
-    """Whether a temperature does, if one is given."""
-    remote: Remote | None
-    """Set where a server is asked."""
+    supports_sampling: bool
+    """True if temperature, top-p and the like have a meaning for this back end."""
+    supports_temperature: bool
+    """True if a temperature has a meaning, where the user sets one."""
+    server_defaults: ServerDefaults | None
+    """Set where the back end talks to a server."""
     options: tuple[str, ...]
-    """What ``--model-option`` may set."""
+    """Names that ``--model-option`` may set."""
     identity: dict[str, str]
-    """What of it could change a sample, in words."""
+    """Everything of the back end that could change a sample; the address of a server is no part of it."""
 
     @classmethod
-    def open(cls, words: str, settings: Settings) -> Self:
-        """Build one from what stands behind the colon.
+    def open(cls, argument: str, settings: Settings) -> Self:
+        """Build a back end from the text behind the colon.
 
-        Raises UsageError for words that it does not understand, DataError for a file that it cannot read.
+        Raises UsageError for an argument that it does not understand, DataError for a file that it cannot read.
         """
         ...
 
-    def generate(self, order: SampleRequest) -> Iterator[Reply]:
-        """Yield a reply for each sample of an order, as they come.
+    def generate(self, request: SampleRequest) -> Iterator[Reply]:
+        """Yield a reply for each requested sample, as they come.
 
-        Raises RefusedError when it would be refused again, TooLongError when the prompt does not fit, ModelError when
-        there is no reply after all attempts; what was yielded before counts.
+        Raises RefusedError when a retry would be refused too, TooLongError when the prompt does not fit, ModelError
+        when there is no reply after all attempts.  Replies yielded before the error are valid.
         """
         ...
 
     def close(self) -> None:
-        """Let go of what it holds; calls that are under way fail."""
+        """Release all resources; open calls fail."""
         ...
 
 
 @runtime_checkable
-class Conversing(Backend, Protocol):
-    """One that keeps as many samples open by itself as requests may be: a single thread calls either method."""
+class PipelinedBackend(Backend, Protocol):
+    """A back end that keeps several requests open by itself; a single thread calls either method."""
 
-    def converse(self, orders: Iterator[SampleRequest | None]) -> Iterator[Reply]:
-        """Yield replies to orders of one sample each, as they come; take an order when there is room for it.
+    def generate_pipelined(self, requests: Iterator[SampleRequest | None]) -> Iterator[Reply]:
+        """Yield replies to requests for one sample each, as they come; take the next request when there is room.
 
-        None is no order: there may be one soon.
+        None stands for "no request yet".
 
-        Raises ModelError when a sample has no reply, RefusedError when others would not have one either.  Called again,
-        it goes on with the samples that are open, if any can be had, and with the orders that are left.
+        Raises ModelError when a sample has no reply, RefusedError when the others would have none either.  Called
+        again, it continues with the open samples, if any can be had, and with the remaining requests.
         """
         ...
 
@@ -105,6 +118,6 @@ def sample_seed(seed: int, problem_id: str, index: int) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big") >> 1
 
 
-def conversation(prompt: Prompt) -> list[dict[str, str]]:
+def chat_messages(prompt: Prompt) -> list[dict[str, str]]:
     """Return the messages of a prompt as servers and programs take them."""
     return [{"role": message.role, "content": message.content} for message in prompt.messages]

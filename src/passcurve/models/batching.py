@@ -1,7 +1,8 @@
-"""Samples that are asked for one by one and written several at a time: for back ends that compute in this process.
+"""Batches of samples that are requested one by one, for back ends that compute in this process.
 
-Theory of operation.  Those who ask put rows, one for each sample, and wait.  Whoever computes takes as many rows as it
-can write together; who got an answer a moment ago asks again in a moment, so it waits that moment for more.
+Theory of operation.  Requesting threads submit samples and wait.  A computing thread takes as many waiting samples as
+one batch may have.  A thread whose sample is done requests the next within a moment, so the computing thread waits
+that moment for more samples.
 """
 
 from __future__ import annotations
@@ -16,64 +17,64 @@ from passcurve.types import Decoding, Prompt, Reply, SampleRequest
 _MOMENT_S = 0.02
 
 
-class Row:
-    """One sample that is asked for, and the reply that somebody waits for."""
+class PendingSample:
+    """One requested sample, and the reply that its thread waits for."""
 
     def __init__(self, prompt: Prompt, decoding: Decoding, index: int) -> None:
         self.prompt, self.decoding, self.index = prompt, decoding, index
         self.reply: Future[Reply] = Future()
 
 
-class Together:
-    """The rows that wait, for any number of threads at either end.  Close it."""
+class Batcher:
+    """The pending samples, for any number of threads at either end.  Close it."""
 
     def __init__(self) -> None:
-        self._rows: collections.deque[Row] = collections.deque()
+        self._pending: collections.deque[PendingSample] = collections.deque()
         self._change = threading.Condition()
-        self.closed = False
+        self.is_closed = False
 
-    def put(self, order: SampleRequest) -> list[Row]:
-        """Let each sample of an order wait; raises ModelError once this is closed."""
-        rows = [Row(order.prompt, order.decoding, index) for index in order.indices]
+    def submit(self, request: SampleRequest) -> list[PendingSample]:
+        """Add each sample of a request; raises ModelError once this is closed."""
+        samples = [PendingSample(request.prompt, request.decoding, index) for index in request.indices]
         with self._change:
-            if self.closed:
+            if self.is_closed:
                 raise ModelError("the run has ended")
-            self._rows.extend(rows)
+            self._pending.extend(samples)
             self._change.notify_all()
-        return rows
+        return samples
 
-    def take(self, most: int) -> list[Row]:
-        """Wait for rows and return up to ``most`` that are drawn alike; none once this is closed."""
+    def next_batch(self, max_size: int) -> list[PendingSample]:
+        """Wait for samples and return up to ``max_size`` with the same decoding; none once this is closed."""
         with self._change:
-            while not self.closed:
-                self._change.wait_for(lambda: self._rows or self.closed)
-                seen = 0
-                while seen < len(self._rows) < most and not self.closed:
-                    seen = len(self._rows)
-                    self._change.wait_for(lambda: len(self._rows) >= most or self.closed, _MOMENT_S)
-                if self._rows and not self.closed:
-                    return self._alike(most)
+            while not self.is_closed:
+                self._change.wait_for(lambda: self._pending or self.is_closed)
+                size = 0
+                while size < len(self._pending) < max_size and not self.is_closed:
+                    size = len(self._pending)
+                    self._change.wait_for(lambda: len(self._pending) >= max_size or self.is_closed, _MOMENT_S)
+                if self._pending and not self.is_closed:
+                    return self._pop_batch(max_size)
             return []
 
     def close(self) -> None:
-        """Fail all that wait, and whoever asks from now on."""
+        """Fail all pending samples and all later requests."""
         with self._change:
-            self.closed = True
-            left = list(self._rows)
-            self._rows.clear()
+            self.is_closed = True
+            unfinished = list(self._pending)
+            self._pending.clear()
             self._change.notify_all()
-        fail(left, ModelError("the run has ended"))
+        fail_samples(unfinished, ModelError("the run has ended"))
 
-    def _alike(self, most: int) -> list[Row]:
-        decoding = self._rows[0].decoding
-        taken = [row for row in self._rows if row.decoding == decoding][:most]
-        there = set(map(id, taken))
-        self._rows = collections.deque(row for row in self._rows if id(row) not in there)
-        return taken
+    def _pop_batch(self, max_size: int) -> list[PendingSample]:
+        decoding = self._pending[0].decoding
+        batch = [sample for sample in self._pending if sample.decoding == decoding][:max_size]
+        ids = set(map(id, batch))
+        self._pending = collections.deque(sample for sample in self._pending if id(sample) not in ids)
+        return batch
 
 
-def fail(rows: list[Row], error: Exception) -> None:
-    """Let those who wait for these rows have an error."""
-    for row in rows:
-        if not row.reply.done():
-            row.reply.set_exception(error)
+def fail_samples(samples: list[PendingSample], error: Exception) -> None:
+    """Raise an error in the threads that wait for these samples."""
+    for sample in samples:
+        if not sample.reply.done():
+            sample.reply.set_exception(error)

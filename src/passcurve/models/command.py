@@ -1,11 +1,11 @@
-"""The back end ``command:PROGRAM``: any program of the user's, which reads orders and writes texts as lines of JSON.
+"""The back end ``command:PROGRAM``: any program of the user's that reads requests and writes texts as lines of JSON.
 
-Theory of operation.  One process, started once.  Each line on its stdin asks for one sample and has an ``id``; each
-line on its stdout answers one, in whatever order, and repeats the ``id``.  As many questions are open as orders come at
-once.  It should end when its stdin does.
+Theory of operation.  One process, started once.  Each line on its stdin requests one sample and has an ``id``; each
+line on its stdout answers one, in any order, and repeats the ``id``.  Several requests are open at once.  The program
+should end when its stdin does.
 
-Between two looks we rest so long that about a third of the open questions is answered meanwhile, which leaves the
-program enough to do: with all cores busy, to be woken for an answer costs more than to deal with it.
+Rest between two reads so long that about a third of the open requests is answered meanwhile.  The program still has
+enough to do, and with all cores busy a wake-up for one answer costs more than the answer.
 """
 
 from __future__ import annotations
@@ -21,159 +21,165 @@ from typing import Any, Self
 import msgspec
 
 from passcurve.errors import ModelError, RefusedError, UsageError
-from passcurve.models.backend import Remote, Settings, conversation, sample_seed
-from passcurve.models.program import Program
-from passcurve.models.sanitize import count, shown
+from passcurve.models.backend import ServerDefaults, Settings, chat_messages, sample_seed
+from passcurve.models.line_process import LineProcess
+from passcurve.models.sanitize import one_line, token_count
 from passcurve.types import Reply, SampleKey, SampleRequest
 
-_PATIENCE_S = 0.02
-"""Between two looks whether there is an order."""
+_IDLE_WAIT_S = 0.02
+"""Longest wait for an answer while there is no next request yet."""
 _REST_S = (0.0001, 0.005)
-"""Between two looks for answers, at least and at most."""
-_SHARE = 1 / 3
-"""Of the open questions, to be answered meanwhile."""
+"""Shortest and longest rest between two reads."""
+_ANSWERED_SHARE = 1 / 3
+"""Share of the open requests that one rest should see answered."""
 
 
-class _Question(msgspec.Struct, frozen=True):
+class _OpenRequest(msgspec.Struct, frozen=True):
     key: SampleKey
     seed: int
-    asked_at: float
+    sent_at: float
 
 
 class Command:
-    """Asks a program, which may answer out of order."""
+    """Requests samples from a program, which may answer out of order."""
 
-    draws = True
-    tempered = True
+    supports_sampling = True
+    supports_temperature = True
     options: tuple[str, ...] = ()
-    remote: Remote | None = None
+    server_defaults: ServerDefaults | None = None
 
-    def __init__(self, words: list[str], timeout_s: float, at_once: int) -> None:
-        self._name = words[0]
+    def __init__(self, command: list[str], timeout_s: float, concurrency: int) -> None:
+        self._name = command[0]
         self._timeout_s = timeout_s
-        self._at_once = at_once
-        self.identity = {"command": shlex.join(words)}
-        self._open: dict[int, _Question] = {}
-        """What was asked and not answered, by its id; the oldest first."""
-        self._next = 0
-        self._heard: collections.deque[bytes] = collections.deque()
-        """Lines that are to be looked at yet."""
+        self._concurrency = concurrency
+        self.identity = {"command": shlex.join(command)}
+        self._open: dict[int, _OpenRequest] = {}
+        """Requests without an answer by their id, the oldest first."""
+        self._next_id = 0
+        self._unread: collections.deque[bytes] = collections.deque()
+        """Lines that have come and are not parsed yet."""
         self._rest_s = _REST_S[0]
         try:
-            self._program = Program(words)
+            self._process = LineProcess(command)
         except OSError as error:
             raise UsageError(f"command: cannot start {self._name!r}: {error.strerror or error}") from None
 
     @classmethod
-    def open(cls, words: str, settings: Settings) -> Self:
-        """Start the program that stands behind the colon, with its arguments as a shell would part them."""
+    def open(cls, argument: str, settings: Settings) -> Self:
+        """Start the program behind the colon, with arguments as a shell would split them."""
         try:
-            parted = shlex.split(words)
+            command = shlex.split(argument)
         except ValueError as error:
-            raise UsageError(f"command:{words} cannot be parted into words: {error}") from None
-        if not parted:
+            raise UsageError(f"command:{argument} cannot be split into a program and arguments: {error}") from None
+        if not command:
             raise UsageError("command: names no program; write it like 'command:python3 my_model.py'")
-        return cls(parted, settings.request_timeout_s, settings.concurrency)
+        return cls(command, settings.request_timeout_s, settings.concurrency)
 
-    def generate(self, order: SampleRequest) -> Iterator[Reply]:
-        """Yield the program's answers; raises as ``converse`` does."""
-        return self.converse(msgspec.structs.replace(order, indices=(index,)) for index in order.indices)
+    def generate(self, request: SampleRequest) -> Iterator[Reply]:
+        """Yield the program's answers; raises as ``generate_pipelined`` does."""
+        return self.generate_pipelined(msgspec.structs.replace(request, indices=(index,)) for index in request.indices)
 
-    def converse(self, orders: Iterator[SampleRequest | None]) -> Iterator[Reply]:
-        """Yield the program's answers, whichever come first.
+    def generate_pipelined(self, requests: Iterator[SampleRequest | None]) -> Iterator[Reply]:
+        """Yield the program's answers in the order in which they come.
 
-        Raises ModelError when it says that a sample failed or lets us wait for too long, RefusedError when a sample has
-        no text, when it ends, or when it writes what is no answer.
+        Raises ModelError when it reports that a sample failed or does not answer in time, RefusedError when a sample
+        has no text, when it ends, or when it writes a malformed line.
         """
-        if self._heard:
+        if self._unread:
             yield from self._answers()
-        for order in orders:
-            if order is None:
-                yield from self._answers(_PATIENCE_S)
+        for request in requests:
+            if request is None:
+                yield from self._answers(_IDLE_WAIT_S)
             else:
-                self._ask(order)
-            while len(self._open) >= self._at_once:
+                self._send(request)
+            while len(self._open) >= self._concurrency:
                 yield from self._answers()
         while self._open:
             yield from self._answers()
 
     def close(self) -> None:
-        """Close the program's stdin, and end it when it does not end by itself."""
-        self._program.close()
+        """Close the program's stdin, and kill it when it does not end by itself."""
+        self._process.close()
 
-    def _ask(self, order: SampleRequest) -> None:
-        prompt, decoding = order.prompt, order.decoding
-        (index,) = order.indices
+    def _send(self, request: SampleRequest) -> None:
+        prompt, decoding = request.prompt, request.decoding
+        (index,) = request.indices
         seed = sample_seed(decoding.seed, prompt.problem_id, index)
-        asked: dict[str, object] = {"id": self._next, "task_id": prompt.problem_id, "sample_index": index, "seed": seed}
+        body: dict[str, object] = {
+            "id": self._next_id,
+            "task_id": prompt.problem_id,
+            "sample_index": index,
+            "seed": seed,
+        }
         if prompt.messages:
-            asked["messages"] = conversation(prompt)
+            body["messages"] = chat_messages(prompt)
         else:
-            asked["prompt"] = prompt.text
+            body["prompt"] = prompt.text
         for name in ("temperature", "top_p", "max_tokens"):
             if (value := getattr(decoding, name)) is not None:
-                asked[name] = value
+                body[name] = value
         if decoding.stop:
-            asked["stop"] = decoding.stop
+            body["stop"] = decoding.stop
         key = SampleKey(problem_id=prompt.problem_id, sample_index=index)
-        self._open[self._next] = _Question(key, seed, time.monotonic())
-        self._next += 1
-        self._program.send(json.dumps(asked).encode("ascii") + b"\n")
+        self._open[self._next_id] = _OpenRequest(key, seed, time.monotonic())
+        self._next_id += 1
+        self._process.send(json.dumps(body).encode("ascii") + b"\n")
 
-    def _answers(self, at_most_s: float | None = None) -> Iterator[Reply]:
-        """Wait for answers, and yield what has come; ``at_most_s``: for so long at most, and with no rest."""
-        if not self._heard:
-            self._listen(at_most_s)
-        while self._heard:
-            said = self._parsed(self._heard.popleft())
-            number = said["id"]
-            # Nobody may have asked, or waits no longer.
-            question = self._open.pop(number, None) if type(number) is int else None
-            if question is not None:
-                yield _reply(said, question.key, question.seed, time.monotonic() - question.asked_at)
-        if self._left_s() <= 0:
+    def _answers(self, timeout_s: float | None = None) -> Iterator[Reply]:
+        """Wait for answers, and yield those that have come; with ``timeout_s`` without a rest first."""
+        if not self._unread:
+            self._read(timeout_s)
+        while self._unread:
+            answer = self._parse(self._unread.popleft())
+            number = answer["id"]
+            # An unknown id, or that of a request that has timed out, answers nothing.
+            request = self._open.pop(number, None) if type(number) is int else None
+            if request is not None:
+                yield _reply(answer, request.key, request.seed, time.monotonic() - request.sent_at)
+        if self._remaining_s() <= 0:
             del self._open[next(iter(self._open))]
             raise ModelError(f"command: {self._name!r} gave no answer within {self._timeout_s:g} s")
 
-    def _listen(self, at_most_s: float | None) -> None:
-        left_s = max(0.0, self._left_s())
+    def _read(self, timeout_s: float | None) -> None:
+        remaining_s = max(0.0, self._remaining_s())
         try:
-            if at_most_s is None:
-                lines = self._program.lines(left_s, self._rest_s)
+            if timeout_s is None:
+                lines = self._process.lines(remaining_s, self._rest_s)
             else:
-                lines = self._program.lines(min(left_s, at_most_s))
+                lines = self._process.lines(min(remaining_s, timeout_s))
         except ModelError:
-            self._give_up()
+            self._drop_requests()
             raise
-        self._heard.extend(line for line in lines if line.strip())
+        self._unread.extend(line for line in lines if line.strip())
         if lines:
-            least, most = _REST_S
-            self._rest_s = min(most, max(least, self._rest_s * _SHARE * self._at_once / len(lines)))
+            shortest, longest = _REST_S
+            rest_s = self._rest_s * _ANSWERED_SHARE * self._concurrency / len(lines)
+            self._rest_s = min(longest, max(shortest, rest_s))
 
-    def _left_s(self) -> float:
-        """Return how long the oldest question may wait yet."""
+    def _remaining_s(self) -> float:
+        """Return the time until the oldest open request times out."""
         oldest = next(iter(self._open.values()), None)
-        return oldest.asked_at + self._timeout_s - time.monotonic() if oldest is not None else math.inf
+        return oldest.sent_at + self._timeout_s - time.monotonic() if oldest is not None else math.inf
 
-    def _parsed(self, line: bytes) -> dict[str, Any]:
+    def _parse(self, line: bytes) -> dict[str, Any]:
         try:
-            said: dict[str, Any] = _decoded(line)
-            said["id"]
+            answer: dict[str, Any] = _decode(line)
+            answer["id"]
         except (ValueError, TypeError, KeyError, RecursionError):
-            self._give_up()
+            self._drop_requests()
             raise RefusedError(
                 f"command: {self._name!r} wrote {line[:80].decode('utf-8', 'replace')!a}; "
-                "a JSON object with the 'id' of an order is due"
+                "each line must be a JSON object with the 'id' of a request"
             ) from None
-        return said
+        return answer
 
-    def _give_up(self) -> None:
-        """Expect no more answers: what has been asked is not had."""
+    def _drop_requests(self) -> None:
+        """Expect no more answers to open requests."""
         self._open.clear()
-        self._heard.clear()
+        self._unread.clear()
 
 
-def _decoded(line: bytes) -> Any:
+def _decode(line: bytes) -> Any:
     try:
         return msgspec.json.decode(line)
     except ValueError:
@@ -181,26 +187,25 @@ def _decoded(line: bytes) -> Any:
         return json.loads(line)
 
 
-def _reply(said: dict[str, Any], key: SampleKey, seed: int, took: float) -> Reply:
-    if isinstance(said.get("error"), str):
-        raise ModelError(f"command: {shown(said['error'].encode('utf-8', 'replace'))}")
-    form, text = "completion", said.get("completion")
-    if text is None and "solution" in said:
-        form, text = "solution", said["solution"]
+def _reply(answer: dict[str, Any], key: SampleKey, seed: int, latency_s: float) -> Reply:
+    if isinstance(answer.get("error"), str):
+        raise ModelError(f"command: {one_line(answer['error'].encode('utf-8', 'replace'))}")
+    is_solution = answer.get("completion") is None and "solution" in answer
+    text = answer["solution"] if is_solution else answer.get("completion")
     if not isinstance(text, str):
         raise RefusedError(
-            f"command: an answer has neither 'completion' nor 'solution' with text in it: {sorted(said)}"
+            f"command: an answer must have a string 'completion' or 'solution', got the fields {sorted(answer)}"
         )
-    usage: object = said.get("usage")
+    usage: object = answer.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     return Reply(
         key=key,
         text=text,
-        form="solution" if form == "solution" else "completion",
-        reasoning=said["reasoning"] if isinstance(said.get("reasoning"), str) else "",
-        finish_reason=said["finish_reason"] if isinstance(said.get("finish_reason"), str) else "",
+        form="solution" if is_solution else "completion",
+        reasoning=answer["reasoning"] if isinstance(answer.get("reasoning"), str) else "",
+        finish_reason=answer["finish_reason"] if isinstance(answer.get("finish_reason"), str) else "",
         seed=seed,
-        prompt_tokens=count(usage.get("prompt_tokens")),
-        completion_tokens=count(usage.get("completion_tokens")),
-        latency_s=took,
+        prompt_tokens=token_count(usage.get("prompt_tokens")),
+        completion_tokens=token_count(usage.get("completion_tokens")),
+        latency_s=latency_s,
     )

@@ -1,4 +1,4 @@
-"""The back end ``function``: a plain callable of the user's, one prompt or several at a time, sync or async."""
+"""The back end ``function``: a callable of the user's, for one prompt or several at a time, sync or async."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Self
 
 from passcurve.errors import ModelError, RefusedError, UsageError
-from passcurve.models.backend import Remote, Settings, sample_seed
+from passcurve.models.backend import ServerDefaults, Settings, sample_seed
 from passcurve.types import Reply, SampleKey, SampleRequest
 
-One = Callable[[str], "str | Awaitable[str]"]
-Many = Callable[[Sequence[str]], "Sequence[str] | Awaitable[Sequence[str]]"]
+OnePrompt = Callable[[str], "str | Awaitable[str]"]
+ManyPrompts = Callable[[Sequence[str]], "Sequence[str] | Awaitable[Sequence[str]]"]
 
 
 class Function:
-    """Calls a function for each sample, or once for all samples of an order."""
+    """Calls a function for each sample, or once for all samples of a request."""
 
-    draws = False
-    tempered = False
+    supports_sampling = False
+    supports_temperature = False
     options: tuple[str, ...] = ()
-    remote: Remote | None = None
+    server_defaults: ServerDefaults | None = None
 
-    def __init__(self, call: One | Many, *, many: bool = False) -> None:
-        """Take a function from a prompt to a text; ``many``: from a list of prompts to as many texts."""
+    def __init__(self, call: OnePrompt | ManyPrompts, *, many: bool = False) -> None:
+        """Take a function from a prompt to a text; with ``many`` from a list of prompts to a list of texts."""
         if not callable(call):
-            raise UsageError(f"generate is {type(call).__name__!r}; a function is needed, from a prompt to a text")
+            raise UsageError(f"`generate` must be a function from a prompt to a text, got {type(call).__name__!r}")
         self._call = call
         self._many = many
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -40,29 +40,29 @@ class Function:
         self.identity = {"function": f"{getattr(call, '__module__', '')}.{name}"}
 
     @classmethod
-    def open(cls, words: str, settings: Settings) -> Self:  # noqa: ARG003 - every back end is built alike
-        """Refuse: a function has no name on a command line."""
-        raise UsageError(f"function:{words} cannot be named; call passcurve.evaluate(function, ...) from Python")
+    def open(cls, argument: str, settings: Settings) -> Self:  # noqa: ARG003 - every back end is opened so
+        """Raise UsageError: a function has no name on a command line."""
+        raise UsageError(f"function:{argument} cannot be named; call passcurve.evaluate(function, ...) from Python")
 
-    def generate(self, order: SampleRequest) -> Iterator[Reply]:
-        """Yield what the function returns for each sample.
+    def generate(self, request: SampleRequest) -> Iterator[Reply]:
+        """Yield the function's text for each sample.
 
-        Raises ModelError when it raises, RefusedError when it returns what is no text.
+        Raises ModelError when it raises, RefusedError when it does not return texts.
         """
-        prompt = order.prompt
-        shown = prompt.messages[-1].content if prompt.messages else prompt.text
-        groups = [order.indices] if self._many else [(index,) for index in order.indices]
+        prompt = request.prompt
+        text = prompt.messages[-1].content if prompt.messages else prompt.text
+        groups = [request.indices] if self._many else [(index,) for index in request.indices]
         for indices in groups:
             began = time.monotonic()
-            texts = self._texts(shown, len(indices))
-            took = time.monotonic() - began
-            for index, text in zip(indices, texts, strict=True):
+            texts = self._call_function(text, len(indices))
+            latency_s = time.monotonic() - began
+            for index, reply in zip(indices, texts, strict=True):
                 key = SampleKey(problem_id=prompt.problem_id, sample_index=index)
-                seed = sample_seed(order.decoding.seed, prompt.problem_id, index)
-                yield Reply(key=key, text=text, seed=seed, latency_s=took)
+                seed = sample_seed(request.decoding.seed, prompt.problem_id, index)
+                yield Reply(key=key, text=reply, seed=seed, latency_s=latency_s)
 
     def close(self) -> None:
-        """End the loop that async functions ran in, if there was one."""
+        """End the event loop of async functions, if there was one."""
         with self._lock:
             loop, self._loop = self._loop, None
         if loop is not None and self._thread is not None:
@@ -70,25 +70,25 @@ class Function:
             self._thread.join()
             loop.close()
 
-    def _texts(self, prompt: str, count: int) -> list[str]:
+    def _call_function(self, prompt: str, count: int) -> list[str]:
         try:
-            found: object = self._call([prompt] * count) if self._many else self._call(prompt)  # type: ignore[arg-type]
-            if inspect.isawaitable(found):
-                found = asyncio.run_coroutine_threadsafe(_awaited(found), self._running()).result()
+            result: object = self._call([prompt] * count) if self._many else self._call(prompt)  # type: ignore[arg-type]
+            if inspect.isawaitable(result):
+                result = asyncio.run_coroutine_threadsafe(_await(result), self._event_loop()).result()
         except Exception as error:
             self.error = error
             raise ModelError(f"generate raised {type(error).__name__}: {error}") from error
         if not self._many:
-            found = [found]
-        if not isinstance(found, (list, tuple)) or len(found) != count:
-            raise RefusedError(f"generate returned {_told(found)}; for {count} prompts a list of {count} texts is due")
-        for text in found:
+            result = [result]
+        if not isinstance(result, (list, tuple)) or len(result) != count:
+            raise RefusedError(f"`generate` must return a list of {count} texts, got {_describe(result)}")
+        for text in result:
             if not isinstance(text, str):
-                raise RefusedError(f"generate returned {_told(text)}; a text is due for each prompt")
-        return list(found)
+                raise RefusedError(f"`generate` must return a text for each prompt, got {_describe(text)}")
+        return list(result)
 
-    def _running(self) -> asyncio.AbstractEventLoop:
-        # One loop for all calls: clients that the function holds belong to the loop in which they were used first.
+    def _event_loop(self) -> asyncio.AbstractEventLoop:
+        # One loop for all calls: clients that the function holds belong to the loop of their first use.
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -97,10 +97,10 @@ class Function:
             return self._loop
 
 
-async def _awaited(found: Awaitable[object]) -> object:
-    return await found
+async def _await(result: Awaitable[object]) -> object:
+    return await result
 
 
-def _told(found: object) -> str:
-    size = f" of {len(found)}" if isinstance(found, (list, tuple)) else ""
-    return f"{type(found).__name__!r}{size}"
+def _describe(value: object) -> str:
+    size = f" of {len(value)}" if isinstance(value, (list, tuple)) else ""
+    return f"{type(value).__name__!r}{size}"

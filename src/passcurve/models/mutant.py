@@ -1,11 +1,11 @@
-"""The back end ``mutant:``: no model at all, but mutations of the references, whose true pass rate can be known.
+"""The back end ``mutant:``: no model, but mutations of the references, whose true pass rate can be computed.
 
-Theory of operation.  For each problem there is a small deck of programs, the same for the same seed: the reference, and
-mutations of it, each of which differs in one place (a comparison, an operator, a constant, a return).  Each has a
-weight; the reference's is drawn for each problem, so that some problems are easy and some are never solved.  A sample
-is one draw from the deck.  Whether a mutation passes nobody knows beforehand, but a deck is finite: once each of its
-programs is judged, the true pass rate of the problem is the sum of the weights of those that passed, exactly.  With a
-temperature T the weights are raised to 1/T first: a cold model always writes its likeliest program, a hot one any.
+Theory of operation.  Each problem has a small deck of programs, the same for the same seed: the reference and mutations
+of it.  A mutation differs in one place (a comparison, an operator, a constant, a return).  Each program has a weight.
+The reference's weight is drawn for each problem, so that some problems are easy and some are never solved.  A sample
+is one draw from the deck.  A mutation may pass, but a deck is finite: once all its programs are judged, the true
+pass rate of the problem is exactly the sum of the weights of those that passed.  With a temperature T the weights are
+raised to 1/T first: at T = 0 the model always writes its likeliest program, at a high T any of them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Self
 import msgspec
 
 from passcurve.errors import DataError, UsageError
-from passcurve.models.backend import Remote, Settings, sample_seed
+from passcurve.models.backend import ServerDefaults, Settings, sample_seed
 from passcurve.types import Prompt, Reply, SampleKey, SampleRequest
 
-MUTATIONS = 8
-"""At most so many in a deck."""
+MAX_MUTATIONS = 8
+"""Largest number of mutations in a deck."""
 _SPREAD = 1.5
-"""a + b of the beta distribution of the reference's weight: below 2, so that many problems are easy or hard."""
+"""Sum a + b of the beta distribution of the reference's weight; below 2, so that many problems are easy or hard."""
 
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=",
@@ -60,7 +60,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     weight: float
-    """The chance that a sample is this one."""
+    """Probability that a sample is this program."""
 
 
 class _Edit(msgspec.Struct, frozen=True):
@@ -72,61 +72,63 @@ class _Edit(msgspec.Struct, frozen=True):
 class Mutant:
     """Draws each sample from its problem's deck."""
 
-    draws = False
-    tempered = True
+    supports_sampling = False
+    supports_temperature = True
     options: tuple[str, ...] = ()
-    remote: Remote | None = None
+    server_defaults: ServerDefaults | None = None
 
     def __init__(self, mean: float) -> None:
         self._mean = mean
         self.identity = {"reference_weight": f"{mean:g}"}
-        self._deck = functools.lru_cache(maxsize=256)(self._made)
+        self._deck = functools.lru_cache(maxsize=256)(self._make_deck)
 
     @classmethod
-    def open(cls, words: str, settings: Settings) -> Self:  # noqa: ARG003 - every back end is built alike
-        """Take the mean weight of the reference, 0.4 when nothing stands behind the colon."""
+    def open(cls, argument: str, settings: Settings) -> Self:  # noqa: ARG003 - every back end is opened so
+        """Take the mean weight of the reference; 0.4 when nothing stands behind the colon."""
         try:
-            mean = float(words or "0.4")
+            mean = float(argument or "0.4")
         except ValueError:
             mean = -1.0
         if not 0.0 <= mean <= 1.0:
-            raise UsageError(f"mutant:{words} has no share from 0 to 1 behind its name; write it like mutant:0.4")
+            raise UsageError(
+                f"mutant:{argument} must have a number from 0 to 1 behind the colon; write it like mutant:0.4"
+            )
         return cls(mean)
 
-    def generate(self, order: SampleRequest) -> Iterator[Reply]:
+    def generate(self, request: SampleRequest) -> Iterator[Reply]:
         """Yield draws; raises DataError when a problem has no reference to mutate."""
-        prompt = order.prompt
-        cards = self._deck(order.decoding.seed, prompt.problem_id, prompt.stub, prompt.reference, prompt.suffix)
-        weights = heated([card.weight for card in cards], order.decoding.temperature)
-        for index in order.indices:
-            seed = sample_seed(order.decoding.seed, prompt.problem_id, index)
-            drawn = random.Random(seed).choices(cards, weights)[0]
-            yield Reply(key=SampleKey(problem_id=prompt.problem_id, sample_index=index), text=drawn.text, seed=seed)
+        prompt = request.prompt
+        cards = self._deck(request.decoding.seed, prompt.problem_id, prompt.stub, prompt.reference, prompt.suffix)
+        weights = apply_temperature([card.weight for card in cards], request.decoding.temperature)
+        for index in request.indices:
+            seed = sample_seed(request.decoding.seed, prompt.problem_id, index)
+            card = random.Random(seed).choices(cards, weights)[0]
+            yield Reply(key=SampleKey(problem_id=prompt.problem_id, sample_index=index), text=card.text, seed=seed)
 
     def close(self) -> None:
         """Do nothing: it holds nothing."""
 
-    def _made(self, seed: int, problem_id: str, stub: str, reference: str | None, suffix: str) -> tuple[Card, ...]:
+    def _make_deck(self, seed: int, problem_id: str, stub: str, reference: str | None, suffix: str) -> tuple[Card, ...]:
         prompt = Prompt(problem_id=problem_id, stub=stub, reference=reference, suffix=suffix)
         return deck(prompt, seed, self._mean)
 
 
 def deck(prompt: Prompt, seed: int, mean: float = 0.4) -> tuple[Card, ...]:
-    """Return the programs of a problem and the chance of each, the reference first; the chances add up to 1.
+    """Return the programs of a problem with their probabilities, the reference first; the probabilities add up to 1.
 
-    ``mean`` is what the reference's weight is on average over problems.
-    Raises DataError when the problem has no reference, or one that is no Python.
+    ``mean`` is the mean of the reference's weight over problems.
+    Raises DataError when the problem has no reference, or one that is not valid Python.
     """
     if prompt.reference is None:
         raise DataError(f"mutant: problem {prompt.problem_id!r} has no reference solution to mutate")
     rng = random.Random(f"{seed}/{prompt.problem_id}")
     weight = mean if mean in (0.0, 1.0) else rng.betavariate(_SPREAD * mean, _SPREAD * (1.0 - mean))
     try:
-        wrong = mutations(prompt.stub, prompt.reference, prompt.suffix)
+        mutated = mutations(prompt.stub, prompt.reference, prompt.suffix)
     except SyntaxError as error:
-        raise DataError(f"mutant: the reference of {prompt.problem_id!r} is no Python: {error.msg}") from None
-    # What cannot be mutated can still be left out.
-    chosen = rng.sample(wrong, min(MUTATIONS, len(wrong))) or ["    pass\n"]
+        raise DataError(f"mutant: the reference of {prompt.problem_id!r} is not valid Python: {error.msg}") from None
+    # A reference without a place to mutate is replaced by an empty body.
+    chosen = rng.sample(mutated, min(MAX_MUTATIONS, len(mutated))) or ["    pass\n"]
     shares = [rng.expovariate(1.0) for _ in chosen]
     rest = (1.0 - weight) / sum(shares)
     return (
@@ -135,43 +137,43 @@ def deck(prompt: Prompt, seed: int, mean: float = 0.4) -> tuple[Card, ...]:
     )
 
 
-def heated(weights: Sequence[float], temperature: float | None) -> list[float]:
-    """Return weights in proportion to ``w^(1/T)``; at T = 0 the heaviest has all; without T they stay."""
+def apply_temperature(weights: Sequence[float], temperature: float | None) -> list[float]:
+    """Return weights in proportion to ``w^(1/T)``; at T = 0 all on the heaviest; without T unchanged."""
     if temperature in (None, 1.0):
         return list(weights)
     largest = max(weights)
     if temperature == 0.0:
-        return [float(each == largest) for each in weights]
-    return [(each / largest) ** (1.0 / temperature) for each in weights]
+        return [float(weight == largest) for weight in weights]
+    return [(weight / largest) ** (1.0 / temperature) for weight in weights]
 
 
 def mutations(stub: str, reference: str, suffix: str = "") -> list[str]:
-    """Return each completion that differs from the reference in one place and is still Python, in the order of places.
+    """Return each completion that differs from the reference in one place and is valid Python, in source order.
 
-    Raises SyntaxError when stub, reference and suffix together are no Python.
+    Raises SyntaxError when stub, reference and suffix together are not valid Python.
     """
     source = (stub + reference + suffix).encode()
-    begin, behind = len(stub.encode()), len(suffix.encode())
+    begin, end = len(stub.encode()), len(source) - len(suffix.encode())
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    found: dict[str, None] = {}
+    completions: dict[str, None] = {}
     for node in _walk(ast.parse(source)):
         for edit in _edits(node, source, starts):
-            if edit.start >= begin and edit.end <= len(source) - behind:
+            if edit.start >= begin and edit.end <= end:
                 whole = source[: edit.start] + edit.text + source[edit.end :]
                 if _is_python(whole):
-                    found[whole[begin : len(whole) - behind].decode()] = None
-    found.pop(reference, None)
-    return list(found)
+                    completions[whole[begin : len(whole) - (len(source) - end)].decode()] = None
+    completions.pop(reference, None)
+    return list(completions)
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all below it but ``while`` loops, most mutations of which would only never end."""
+    """Yield a node and all below it except ``while`` loops, most mutations of which would never end."""
     if not isinstance(node, ast.While):
         yield node
-        for each in ast.iter_child_nodes(node):
-            yield from _walk(each)
+        for child in ast.iter_child_nodes(node):
+            yield from _walk(child)
 
 
 def _is_python(source: bytes) -> bool:
@@ -183,14 +185,14 @@ def _is_python(source: bytes) -> bool:
 
 
 def _edits(node: ast.AST, source: bytes, starts: list[int]) -> Iterator[_Edit]:
-    """Yield what can be changed at one node, by its place in the source."""
+    """Yield the edits of one node, by their place in the source."""
 
-    def span(each: ast.AST) -> tuple[int, int]:
-        first = starts[each.lineno - 1] + each.col_offset  # type: ignore[attr-defined]
-        return first, starts[each.end_lineno - 1] + each.end_col_offset  # type: ignore[attr-defined]
+    def span(part: ast.AST) -> tuple[int, int]:
+        first = starts[part.lineno - 1] + part.col_offset  # type: ignore[attr-defined]
+        return first, starts[part.end_lineno - 1] + part.end_col_offset  # type: ignore[attr-defined]
 
     def between(left: ast.AST, right: ast.AST, text: str) -> _Edit:
-        # The brackets around an operand are no part of it, but they are no part of an operator either.
+        # Brackets around an operand belong neither to its node nor to the operator.
         start, end = span(left)[1], span(right)[0]
         gap = source[start:end]
         opened = gap.find(b"(")

@@ -9,63 +9,63 @@ from typing import Any, Self
 import msgspec
 
 from passcurve.errors import ModelError, UsageError
-from passcurve.models.backend import Remote, Settings, conversation, sample_seed
-from passcurve.models.http import Answer, Question, Server
-from passcurve.models.sanitize import count, inside, shown, word
+from passcurve.models.backend import ServerDefaults, Settings, chat_messages, sample_seed
+from passcurve.models.http import ApiRequest, ApiResponse, ServerClient
+from passcurve.models.sanitize import nested_field, one_line, short_text, token_count
 from passcurve.types import Reply, SampleKey, SampleRequest
 
 MAX_STOPS = 4
-"""Servers take no more; all of them are applied again on our side."""
+"""Largest number of stop words that servers take; all are applied again on our side."""
 
 
 class OpenAI:
-    """Asks a server for as many choices as it gives at once."""
+    """Requests as many choices at once as the server gives."""
 
-    draws = True
-    tempered = True
+    supports_sampling = True
+    supports_temperature = True
     options: tuple[str, ...] = ()
-    remote = Remote(base_url="http://127.0.0.1:8000/v1", api_key_name="OPENAI_API_KEY")
+    server_defaults = ServerDefaults(base_url="http://127.0.0.1:8000/v1", api_key_name="OPENAI_API_KEY")
 
     def __init__(self, model: str, settings: Settings) -> None:
         self._model = model
         self._settings = settings
         self._path = "/chat/completions" if settings.style == "chat" else "/completions"
-        headers = {"authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
-        self._server = Server(model, settings, headers)
-        self.identity = {"base_url": self._server.root, "endpoint": self._path.lstrip("/")}
+        key = settings.server.api_key
+        self._server = ServerClient(model, settings, {"authorization": f"Bearer {key}"} if key else {})
+        self.identity = {"endpoint": self._path.lstrip("/")}
         if settings.extra_body:
             self.identity["extra_body"] = json.dumps(settings.extra_body, sort_keys=True)
-        self._many = True
+        self._takes_n = True
         self._limit_name = "max_tokens"
 
     @classmethod
-    def open(cls, words: str, settings: Settings) -> Self:
-        """Take the name of the model that stands behind the colon."""
-        if not words:
+    def open(cls, argument: str, settings: Settings) -> Self:
+        """Take the name of the model behind the colon."""
+        if not argument:
             raise UsageError("openai: names no model; write it like openai:MODEL, and the server as --base-url URL")
-        return cls(words, settings)
+        return cls(argument, settings)
 
-    def generate(self, order: SampleRequest) -> Iterator[Reply]:
-        """Yield the choices; where the server ignores ``n`` the rest is asked for one by one."""
-        left = list(order.indices)
-        while left:
-            wanted = len(left) if self._many else 1
-            answer = self._ask(order, left[:wanted])
-            replies = self._replies(answer, order, left[:wanted])
-            if len(replies) < wanted:
-                self._many = False
+    def generate(self, request: SampleRequest) -> Iterator[Reply]:
+        """Yield the choices; where the server ignores ``n`` request the rest one by one."""
+        indices = list(request.indices)
+        while indices:
+            count = len(indices) if self._takes_n else 1
+            response = self._send(request, indices[:count])
+            replies = self._replies(response, request, indices[:count])
+            if len(replies) < count:
+                self._takes_n = False
             yield from replies
-            left = left[len(replies) :]
+            indices = indices[len(replies) :]
 
     def close(self) -> None:
-        """Close the connections; requests that are under way fail."""
+        """Close the connections; open requests fail."""
         self._server.close()
 
-    def _body(self, order: SampleRequest, indices: list[int]) -> dict[str, Any]:
-        prompt, decoding = order.prompt, order.decoding
+    def _body(self, request: SampleRequest, indices: list[int]) -> dict[str, Any]:
+        prompt, decoding = request.prompt, request.decoding
         body: dict[str, Any] = {"model": self._model}
         if self._settings.style == "chat":
-            body["messages"] = conversation(prompt)
+            body["messages"] = chat_messages(prompt)
         else:
             body["prompt"] = prompt.text
         if decoding.max_tokens is not None:
@@ -81,81 +81,83 @@ class OpenAI:
         body["seed"] = sample_seed(decoding.seed, prompt.problem_id, indices[0])
         return body | dict(self._settings.extra_body)
 
-    def _ask(self, order: SampleRequest, indices: list[int]) -> Answer:
-        prompt, decoding = order.prompt, order.decoding
-        read = len(prompt.text) + sum(len(message.content) for message in prompt.messages)
-        return self._server.ask(
-            Question(
+    def _send(self, request: SampleRequest, indices: list[int]) -> ApiResponse:
+        prompt, decoding = request.prompt, request.decoding
+        prompt_chars = len(prompt.text) + sum(len(message.content) for message in prompt.messages)
+        return self._server.send(
+            ApiRequest(
                 path=self._path,
-                body=lambda: self._body(order, indices),
+                body=lambda: self._body(request, indices),
                 problem_id=prompt.problem_id,
-                # Of code a token has about three letters.
-                tokens=read // 3 + len(indices) * (decoding.max_tokens or 0),
-                spent=_spent,
-                lacks=lambda body: "" if isinstance(body.get("choices"), list) and body["choices"] else "choices",
-                reworded=self._reworded,
+                # A token of code has about three characters.
+                estimated_tokens=prompt_chars // 3 + len(indices) * (decoding.max_tokens or 0),
+                used_tokens=_used_tokens,
+                missing_field=lambda body: (
+                    "" if isinstance(body.get("choices"), list) and body["choices"] else "choices"
+                ),
+                adapt=self._rename_limit,
             )
         )
 
-    def _reworded(self, said: str, sent: bytes) -> bool:
-        """Take the limit of tokens by its other name, where the server wants that."""
-        if "max_completion_tokens" not in said or b'"max_tokens"' not in sent:
+    def _rename_limit(self, message: str, sent: bytes) -> bool:
+        """Use the other name of the token limit where the server asks for it; return True if that changes the body."""
+        if "max_completion_tokens" not in message or b'"max_tokens"' not in sent:
             return False
         self._limit_name = "max_completion_tokens"
         return True
 
-    def _replies(self, answer: Answer, order: SampleRequest, indices: list[int]) -> list[Reply]:
-        body = answer.body
+    def _replies(self, response: ApiResponse, request: SampleRequest, indices: list[int]) -> list[Reply]:
+        body = response.body
         usage: object = body.get("usage")
         usage = usage if isinstance(usage, dict) else {}
-        seed = sample_seed(order.decoding.seed, order.prompt.problem_id, indices[0])
+        seed = sample_seed(request.decoding.seed, request.prompt.problem_id, indices[0])
         replies: list[Reply] = []
         for index, choice in zip(indices, body["choices"], strict=False):
-            said = _Said.of(choice)
-            if said is None:
+            parsed = _Choice.parse(choice)
+            if parsed is None:
                 raise ModelError(
-                    f"{self._server.root} sent a choice that holds no text: {shown(json.dumps(choice).encode())}"
+                    f"{self._server.root} sent a choice without a text: {one_line(json.dumps(choice).encode())}"
                 )
-            # Usage is of the request, not of a sample.
+            # The server counts tokens per request, not per sample.
             tokens = usage if not replies else {}
             replies.append(
                 Reply(
-                    key=SampleKey(problem_id=order.prompt.problem_id, sample_index=index),
-                    text=said.text,
-                    reasoning=said.reasoning,
-                    finish_reason=said.finish_reason,
+                    key=SampleKey(problem_id=request.prompt.problem_id, sample_index=index),
+                    text=parsed.text,
+                    reasoning=parsed.reasoning,
+                    finish_reason=parsed.finish_reason,
                     seed=seed,
-                    prompt_tokens=count(tokens.get("prompt_tokens")),
-                    completion_tokens=count(tokens.get("completion_tokens")),
-                    reasoning_tokens=count(inside(tokens, "completion_tokens_details", "reasoning_tokens")),
-                    cached_tokens=count(inside(tokens, "prompt_tokens_details", "cached_tokens")),
-                    latency_s=answer.latency_s,
-                    attempts=answer.attempts,
+                    prompt_tokens=token_count(tokens.get("prompt_tokens")),
+                    completion_tokens=token_count(tokens.get("completion_tokens")),
+                    reasoning_tokens=token_count(nested_field(tokens, "completion_tokens_details", "reasoning_tokens")),
+                    cached_tokens=token_count(nested_field(tokens, "prompt_tokens_details", "cached_tokens")),
+                    latency_s=response.latency_s,
+                    attempts=response.attempts,
                     choice=len(replies),
-                    request=answer.digest,
-                    server_model=word(body.get("model")),
-                    fingerprint=word(body.get("system_fingerprint")),
+                    request=response.digest,
+                    server_model=short_text(body.get("model")),
+                    fingerprint=short_text(body.get("system_fingerprint")),
                 )
             )
         return replies
 
 
-class _Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What a choice says, of either endpoint."""
+class _Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a choice, of either endpoint."""
 
     text: str
     reasoning: str
     finish_reason: str
 
     @classmethod
-    def of(cls, choice: object) -> _Said | None:
-        """Read a choice; None when it is none."""
+    def parse(cls, choice: object) -> _Choice | None:
+        """Return the parts of a choice, or None where it has no text."""
         if not isinstance(choice, dict):
             return None
-        finish = word(choice.get("finish_reason"))
+        finish = short_text(choice.get("finish_reason"))
         message = choice.get("message")
         if isinstance(message, dict):
-            # A model that only thought, or only called a tool, has said nothing.
+            # The content is null where the model only reasoned or only called a tool.
             text = message.get("content") or ""
             reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
             if isinstance(text, str) and isinstance(reasoning, str):
@@ -165,9 +167,9 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True):
         return cls(text=text, reasoning="", finish_reason=finish) if isinstance(text, str) else None
 
 
-def _spent(body: dict[str, Any]) -> int | None:
+def _used_tokens(body: dict[str, Any]) -> int | None:
     usage: object = body.get("usage")
     if not isinstance(usage, dict):
         return None
-    read, written = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    read, written = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
     return None if read is None and written is None else (read or 0) + (written or 0)

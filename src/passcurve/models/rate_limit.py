@@ -1,4 +1,4 @@
-"""How fast a server is asked: so many requests and so many tokens a minute, evenly spread."""
+"""Rate limit: so many requests and so many tokens a minute, evenly spread."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import time
 _MINUTE_S = 60.0
 
 
-class Pace:
-    """Lets requests begin one after another, each as much later as the one before it takes of a minute's allowance.
+class RateLimit:
+    """Delays each request by the share of the minute's allowance that the request before it takes.
 
-    Evenly, because many servers count over a second where they speak of a minute.
+    The spread is even because many servers count per second where they document a limit per minute.
     """
 
     def __init__(self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None) -> None:
@@ -22,20 +22,20 @@ class Pace:
         self._next = 0.0
 
     def wait(self, tokens: int, closed: threading.Event) -> None:
-        """Wait until a request may begin that takes so many tokens, or until the run is closed."""
+        """Wait until a request for so many tokens may begin, or until the run is closed."""
         with self._lock:
             begin = max(time.monotonic(), self._next)
             self._next = begin + max(self._request_s, tokens * self._token_s)
-        while (left := begin - time.monotonic()) > 0 and not closed.wait(left):
+        while (left_s := begin - time.monotonic()) > 0 and not closed.wait(left_s):
             pass
 
-    def correct(self, guessed: int, found: int | None) -> None:
-        """Give back, or take, what a request took otherwise than was thought; None: nobody knows what it took."""
-        if found is not None and self._token_s:
+    def correct(self, estimated: int, used: int | None) -> None:
+        """Replace the estimated tokens of a request by those it used; None where the server did not count them."""
+        if used is not None and self._token_s:
             with self._lock:
-                # A request that was short in tokens has still been one.
-                was = max(self._request_s, guessed * self._token_s)
-                self._next += max(self._request_s, found * self._token_s) - was
+                # A request with few tokens is still one request.
+                before_s = max(self._request_s, estimated * self._token_s)
+                self._next += max(self._request_s, used * self._token_s) - before_s
 
     def hold(self, seconds: float) -> None:
         """Let no request begin for so long, because the server asks for it."""

@@ -1,4 +1,4 @@
-"""The back end ``recorded:FILE``: samples that were written before, as if a model wrote them now."""
+"""The back end ``recorded:FILE``: samples from a file, as if a model wrote them now."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Self
 import msgspec
 
 from passcurve.errors import DataError, ModelError, UsageError
-from passcurve.models.backend import Remote, Settings
+from passcurve.models.backend import ServerDefaults, Settings
 from passcurve.types import Reply, SampleKey, SampleRequest
 
 
@@ -26,12 +26,12 @@ _DECODER = msgspec.json.Decoder(_Row)
 
 
 class Recorded:
-    """Gives the i-th row of a problem as its sample i; the file is indexed once and read row by row."""
+    """Returns the i-th row of a problem as its sample i; the file is indexed once and read row by row."""
 
-    draws = False
-    tempered = False
+    supports_sampling = False
+    supports_temperature = False
     options: tuple[str, ...] = ()
-    remote: Remote | None = None
+    server_defaults: ServerDefaults | None = None
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -48,17 +48,17 @@ class Recorded:
             raise DataError(f"recorded: cannot read {str(path)!r}: {error.strerror or error}") from None
 
     @classmethod
-    def open(cls, words: str, settings: Settings) -> Self:  # noqa: ARG003 - every back end is built alike
-        """Open the file that stands behind the colon."""
-        if not words:
+    def open(cls, argument: str, settings: Settings) -> Self:  # noqa: ARG003 - every back end is opened so
+        """Open the file behind the colon."""
+        if not argument:
             raise UsageError("recorded: names no file; write it like recorded:samples.jsonl")
-        return cls(Path(words))
+        return cls(Path(argument))
 
-    def generate(self, order: SampleRequest) -> Iterator[Reply]:
-        """Yield the rows; raises ModelError for a sample that the file does not have."""
-        problem_id = order.prompt.problem_id
+    def generate(self, request: SampleRequest) -> Iterator[Reply]:
+        """Yield the rows; raises ModelError for a sample that is not in the file."""
+        problem_id = request.prompt.problem_id
         offsets = self._offsets.get(problem_id, array("Q"))
-        for index in order.indices:
+        for index in request.indices:
             if index >= len(offsets):
                 raise ModelError(
                     f"recorded: {str(self._path)!r} has {len(offsets)} samples of {problem_id!r}, not {index + 1}"

@@ -1,4 +1,4 @@
-"""When a request that failed is sent again, and how long that waits."""
+"""Retries: which failed requests are sent again, and after what delay."""
 
 from __future__ import annotations
 
@@ -8,39 +8,40 @@ import time
 
 import msgspec
 
-AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-"""Statuses that may pass; every other error would come again."""
-_LONGEST_S = 30.0
-_LONGEST_ASKED_S = 300.0
-"""Of a server that asks for more we take leave."""
+RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+"""Statuses of passing failures; every other error would come again."""
+_MAX_DELAY_S = 30.0
+_MAX_RETRY_AFTER_S = 300.0
+"""Longest delay that a server may request; beyond it the request fails."""
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait before the next attempt."""
+class RetryDelay(msgspec.Struct, frozen=True, kw_only=True):
+    """The delay before the next attempt."""
 
     seconds: float
-    asked: bool
-    """Whether the server named it."""
+    is_from_server: bool
+    """True if the server requested this delay (``Retry-After``)."""
 
 
-def is_again(status: int) -> bool:
-    """Say whether a status may be another one next time."""
-    return status in AGAIN or status >= 530
+def is_retryable(status: int) -> bool:
+    """Return True if a request with this status may succeed next time."""
+    return status in RETRYABLE_STATUSES or status >= 530
 
 
-def waiting(attempt: int, retry_after: str | None, rng: random.Random, first_s: float = 0.5) -> Waiting | None:
-    """Return how long to wait after the given attempt (from 1); None when the server asks for too long.
+def retry_delay(attempt: int, retry_after: str | None, rng: random.Random, first_s: float = 0.5) -> RetryDelay | None:
+    """Return the delay after the given attempt (from 1); None when the server requests too long a delay.
 
-    ``retry_after`` is the header: seconds, or a date.  Without one it doubles from ``first_s``, at most half a
+    ``retry_after`` is the header: seconds, or a date.  Without it the delay doubles from ``first_s`` up to half a
     minute, less a random part, so that many clients do not come back at once.
     """
-    if retry_after is not None and (named := _seconds(retry_after)) is not None:
-        return Waiting(seconds=named, asked=True) if named <= _LONGEST_ASKED_S else None
-    return Waiting(seconds=min(_LONGEST_S, first_s * 2.0 ** (attempt - 1)) * rng.uniform(0.5, 1.0), asked=False)
+    if retry_after is not None and (requested_s := _seconds(retry_after)) is not None:
+        return RetryDelay(seconds=requested_s, is_from_server=True) if requested_s <= _MAX_RETRY_AFTER_S else None
+    seconds = min(_MAX_DELAY_S, first_s * 2.0 ** (attempt - 1)) * rng.uniform(0.5, 1.0)
+    return RetryDelay(seconds=seconds, is_from_server=False)
 
 
 def _now() -> float:
-    # A server that names a date means the time of day; the wait itself is measured otherwise.
+    # A date in the header is wall-clock time; the delay itself is measured on the monotonic clock.
     return time.time()
 
 
@@ -50,7 +51,7 @@ def _seconds(text: str) -> float | None:
     except ValueError:
         pass
     try:
-        at = email.utils.parsedate_to_datetime(text)
+        date = email.utils.parsedate_to_datetime(text)
     except ValueError:
         return None
-    return max(0.0, at.timestamp() - _now())
+    return max(0.0, date.timestamp() - _now())

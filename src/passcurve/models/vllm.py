@@ -1,12 +1,11 @@
 """The back end ``vllm:MODEL``: a model that vLLM runs in this process.
 
-Theory of operation.  One thread takes all samples that wait and hands them to the engine at once, which fits them
-together by itself; samples of one prompt share what was read of it.  Each has the seed of its own.
+Theory of operation.  One thread takes all pending samples and passes them to the engine, which batches them by itself;
+samples of one prompt share its prefix.  Each sample has its own seed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import sys
@@ -16,10 +15,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
-from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongError, UsageError
-from passcurve.models.backend import Remote, Settings, conversation, sample_seed
-from passcurve.models.batching import Row, Together, fail
-from passcurve.types import Decoding, Prompt, Reply, SampleKey, SampleRequest
+from passcurve.errors import ModelError, PasscurveError, RefusedError, UsageError
+from passcurve.models.backend import ServerDefaults, Settings, sample_seed
+from passcurve.models.batching import Batcher, PendingSample, fail_samples
+from passcurve.models.prompt_tokens import PromptTokenizer, check_context, digest, split_extra_body
+from passcurve.models.sanitize import last_line
+from passcurve.types import Decoding, Reply, SampleKey, SampleRequest
 
 _OPTIONS = {
     "dtype": str,
@@ -31,169 +32,145 @@ _OPTIONS = {
     "tensor-parallel-size": int,
     "trust-remote-code": "yes".__eq__,
 }
-"""What ``--model-option`` may set, by the engine's own names, and of which kind it is."""
+"""Names that ``--model-option`` may set, those of the engine, each with its type."""
 _MAX_TOKENS = 512
-_SHOWN = 300
+"""Limit where the user sets none."""
 
 
 class Vllm:
-    """Writes with vLLM; one thread, because the engine takes everything at once."""
+    """Generates with vLLM; one thread, because the engine batches samples by itself."""
 
-    draws = True
-    tempered = True
+    supports_sampling = True
+    supports_temperature = True
     options: tuple[str, ...] = tuple(_OPTIONS)
-    remote: Remote | None = None
+    server_defaults: ServerDefaults | None = None
 
     def __init__(self, name: str, settings: Settings) -> None:
-        words = _words(settings)
-        self._vllm = _library()
-        self._name, self._settings = name, settings
-        extra = dict(settings.extra_body)
-        template = extra.pop("chat_template_kwargs", {})
-        if not isinstance(template, dict):
-            raise UsageError(f"--extra-body: chat_template_kwargs is {template!r}; an object is due")
-        self._template = template
-        self._extra = extra
+        arguments = _engine_arguments(settings)
+        template_arguments, self._extra = split_extra_body(settings.extra_body)
+        vllm = _library()
+        self._name, self._sampling_params = name, vllm.SamplingParams
         try:
-            with _stdout_kept():
-                self._engine = self._vllm.LLM(model=name, disable_log_stats=True, **words)
-            # It sets up its own logging when it is first used, on stdout, where our results go.
+            with _stdout_to_stderr():
+                self._engine = vllm.LLM(model=name, disable_log_stats=True, **arguments)
+            # At its first use it sets up logging on stdout, where our results go.
             logging.getLogger("vllm").setLevel(logging.ERROR)
-            self._tokenizer = self._engine.get_tokenizer()
+            self._prompts = PromptTokenizer(self._engine.get_tokenizer(), template_arguments)
         except Exception as error:
-            raise RefusedError(f"vllm: cannot load {name!r}: {_last(error)}") from error
+            raise RefusedError(f"vllm: cannot load {name!r}: {last_line(error)}") from error
         config = self._engine.llm_engine.model_config
-        self._room = int(config.max_model_len)
-        if settings.style == "chat" and not self._tokenizer.chat_template:
+        self._context_tokens = int(config.max_model_len)
+        if settings.style == "chat" and not self._prompts.tokenizer.chat_template:
             raise UsageError(f"vllm:{name} has no chat template; use --prompt base")
         self.identity = {"name": name, "dtype": str(config.dtype).removeprefix("torch.")}
-        for field, value in sorted({**{each: words[each] for each in words if each != "dtype"}, **extra}.items()):
-            self.identity[field] = f"{value}"
-        self._rows = Together()
+        fields = {field: value for field, value in arguments.items() if field != "dtype"} | self._extra
+        self.identity |= {field: f"{value}" for field, value in sorted(fields.items())}
+        self._batcher = Batcher()
         self._thread = threading.Thread(target=self._work, args=(settings.concurrency,), daemon=True)
         self._thread.start()
 
     @classmethod
-    def open(cls, words: str, settings: Settings) -> Self:
-        """Load the model that stands behind the colon: a folder, or a name that the Hugging Face cache or hub has."""
-        if not words:
+    def open(cls, argument: str, settings: Settings) -> Self:
+        """Load the model behind the colon: a folder, or a name in the Hugging Face cache or on the hub."""
+        if not argument:
             raise UsageError("vllm: names no model; write it like vllm:FOLDER or vllm:OWNER/NAME")
-        return cls(words, settings)
+        return cls(argument, settings)
 
-    def generate(self, order: SampleRequest) -> Iterator[Reply]:
-        """Yield the samples once those that are written together with them are."""
-        needed = len(self._shown(order.prompt)) + (order.decoding.max_tokens or 1)
-        if needed > self._room:
-            raise TooLongError(
-                f"problem {order.prompt.problem_id!r}: prompt and answer do not fit into the model's context "
-                f"(up to {needed} tokens of {self._room}); lower --max-tokens"
-            )
-        for row in self._rows.put(order):
-            yield row.reply.result()
+    def generate(self, request: SampleRequest) -> Iterator[Reply]:
+        """Yield the samples once their batches are generated."""
+        needed = len(self._prompts.encode(request.prompt)) + (request.decoding.max_tokens or 1)
+        check_context(request.prompt, needed, self._context_tokens)
+        for sample in self._batcher.submit(request):
+            yield sample.reply.result()
 
     def close(self) -> None:
-        """Let what is under way come to its end, and let go of the engine."""
-        self._rows.close()
+        """Finish the open batch and release the engine."""
+        self._batcher.close()
         self._thread.join()
         self._engine = None
 
-    def _work(self, most: int) -> None:
-        while rows := self._rows.take(most):
+    def _work(self, batch_size: int) -> None:
+        while samples := self._batcher.next_batch(batch_size):
             try:
-                for row, reply in zip(rows, self._written(rows), strict=True):
-                    row.reply.set_result(reply)
+                for sample, reply in zip(samples, self._generate_batch(samples), strict=True):
+                    sample.reply.set_result(reply)
             except PasscurveError as error:
-                fail(rows, error)
+                fail_samples(samples, error)
             except Exception as error:
-                fail(rows, ModelError(f"vllm: {type(error).__name__}: {_last(error)}"))
+                fail_samples(samples, ModelError(f"vllm: {type(error).__name__}: {last_line(error)}"))
 
-    def _shown(self, prompt: Prompt) -> list[int]:
-        if not prompt.messages:
-            return list(self._tokenizer(prompt.text)["input_ids"])
-        return list(
-            self._tokenizer.apply_chat_template(
-                conversation(prompt), add_generation_prompt=True, tokenize=True, return_dict=True, **self._template
-            )["input_ids"]
-        )
-
-    def _written(self, rows: Sequence[Row]) -> list[Reply]:
+    def _generate_batch(self, samples: Sequence[PendingSample]) -> list[Reply]:
         began = time.monotonic()
-        shown = [self._shown(row.prompt) for row in rows]
-        seeds = [sample_seed(row.decoding.seed, row.prompt.problem_id, row.index) for row in rows]
-        found = self._engine.generate(
-            [{"prompt_token_ids": ids} for ids in shown],
-            [self._params(row.decoding, seed) for row, seed in zip(rows, seeds, strict=True)],
+        prompts = [self._prompts.encode(sample.prompt) for sample in samples]
+        seeds = [sample_seed(sample.decoding.seed, sample.prompt.problem_id, sample.index) for sample in samples]
+        outputs = self._engine.generate(
+            [{"prompt_token_ids": ids} for ids in prompts],
+            [self._params(sample.decoding, seed) for sample, seed in zip(samples, seeds, strict=True)],
             use_tqdm=False,
         )
-        took = time.monotonic() - began
+        latency_s = time.monotonic() - began
         return [
             Reply(
-                key=SampleKey(problem_id=row.prompt.problem_id, sample_index=row.index),
-                text=one.outputs[0].text,
-                finish_reason=one.outputs[0].finish_reason or "",
+                key=SampleKey(problem_id=sample.prompt.problem_id, sample_index=sample.index),
+                text=output.outputs[0].text,
+                finish_reason=output.outputs[0].finish_reason or "",
                 seed=seed,
                 prompt_tokens=len(ids),
-                completion_tokens=len(one.outputs[0].token_ids),
-                cached_tokens=one.num_cached_tokens,
-                latency_s=took,
-                request=hashlib.blake2b(repr(ids).encode(), digest_size=8).hexdigest(),
+                completion_tokens=len(output.outputs[0].token_ids),
+                cached_tokens=output.num_cached_tokens,
+                latency_s=latency_s,
+                request=digest(repr(ids).encode()),
                 server_model=self._name,
             )
-            for row, ids, seed, one in zip(rows, shown, seeds, found, strict=True)
+            for sample, ids, seed, output in zip(samples, prompts, seeds, outputs, strict=True)
         ]
 
     def _params(self, decoding: Decoding, seed: int) -> Any:
-        said = {"temperature": decoding.temperature, "top_p": decoding.top_p}
-        said = {name: value for name, value in said.items() if value is not None}
+        chosen = {"temperature": decoding.temperature, "top_p": decoding.top_p}
+        chosen = {name: value for name, value in chosen.items() if value is not None}
         try:
-            return self._vllm.SamplingParams(
+            return self._sampling_params(
                 n=1,
                 seed=seed,
                 max_tokens=decoding.max_tokens or _MAX_TOKENS,
                 stop=list(decoding.stop),
-                **said,
+                **chosen,
                 **self._extra,
             )
         except (TypeError, ValueError) as error:
-            raise RefusedError(f"vllm: refuses how samples are to be drawn: {_last(error)}") from None
+            raise RefusedError(f"vllm: refuses the sampling parameters: {last_line(error)}") from None
 
 
 def _library() -> Any:
     try:
         import vllm
     except ImportError as error:
-        lacks = error.name or str(error)
-        raise UsageError(f"vllm: needs {lacks}, which is not installed: pip install 'passcurve[vllm]'") from None
+        missing = error.name or str(error)
+        raise UsageError(f"vllm: needs {missing}, which is not installed: pip install 'passcurve[vllm]'") from None
     return vllm
 
 
 @contextmanager
-def _stdout_kept() -> Iterator[None]:
-    """Let processes that are started meanwhile write to stderr what they write to stdout."""
+def _stdout_to_stderr() -> Iterator[None]:
+    """Send the stdout of this process and of those that it starts to stderr."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    stdout = os.dup(1)
     try:
         os.dup2(2, 1)
         yield
     finally:
         sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(stdout, 1)
+        os.close(stdout)
 
 
-def _words(settings: Settings) -> dict[str, Any]:
-    """Return the options under the engine's names; raises UsageError for what is of another kind."""
-    found: dict[str, Any] = {}
+def _engine_arguments(settings: Settings) -> dict[str, Any]:
+    """Return the options by the engine's names; raises UsageError for a value of the wrong type."""
+    arguments: dict[str, Any] = {}
     for name, text in settings.options.items():
         kind: Any = _OPTIONS[name]
         try:
-            found[name.replace("-", "_")] = kind(text)
+            arguments[name.replace("-", "_")] = kind(text)
         except ValueError:
-            raise UsageError(f"--model-option {name}={text!r} is no number") from None
-    return found
-
-
-def _last(error: BaseException) -> str:
-    """Return the last line of what an error says: the engine tells the reason behind the circumstances."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[-1] if lines else type(error).__name__)[:_SHOWN]
+            raise UsageError(f"--model-option {name}={text!r} must be a number") from None
+    return arguments
