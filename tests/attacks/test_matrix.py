@@ -34,7 +34,7 @@ SHARED = {
     "the tests found in modules": "the tests share a module with the sample",
     "a callback looked into": "the callback is the tests' own function, with all that it remembers",
 }
-"""What passes falsely where tests and sample share a process, and why; docs/sandbox.md tells users."""
+"""What passes falsely where tests and sample share a process, and why; docs/verdicts.md tells users."""
 
 RESTRICTED = {
     "a program from the scratch": "a folder of the host may lie where libraries can be loaded; no process is started",

@@ -370,7 +370,7 @@ FORGERIES = {
         None,
     ),
 }
-"""All that is known to pass wrongly, as docs/sandbox.md lists it: program, tests, and what is seen of it.
+"""All that is known to pass wrongly, as docs/verdicts.md lists it: program, tests, and what is seen of it.
 
 None: it writes the report itself, so nothing is seen of it.
 """
@@ -391,7 +391,7 @@ def test_forgeries_that_remain(jail: Jailed, what: str):
 
 def test_the_forgeries_that_remain_are_documented():
     """The documentation lists exactly the forgeries that are shown here to work."""
-    text = (Path(__file__).parents[2] / "docs/sandbox.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs/verdicts.md").read_text("utf-8")
     passage = text.partition("### The limits of shared mode")[2].partition("\n## ")[0]
     named = {line[4:].partition("**")[0].lower() for line in passage.splitlines() if line.startswith("- **")}
     assert {what.lower() for what in FORGERIES} == named

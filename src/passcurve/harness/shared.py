@@ -3,7 +3,7 @@
 The process reports to the supervisor without a referee.  The report of a pass must hold the job's token.  No variable
 holds the token, and the interpreter shows it nowhere: the report of a pass is made before the sample runs, and stays
 on the stack of the call that sends it, whose code nobody can change.  A program that looks for it can still pass
-falsely in several ways; docs/sandbox.md lists them.
+falsely in several ways; docs/verdicts.md lists them.
 """
 
 from __future__ import annotations
