@@ -316,7 +316,7 @@ class TestPlaces:
         shell.write("s.jsonl", [starter.right(), starter.bad()])
         done = shell("judge", "s.jsonl", "--subset", "--results", "/sys/kernel/out.jsonl")
         assert (2, "") == (done.code, done.out)
-        said = r"passcurve: results cannot be written into '/sys/kernel': .+; name another file with --results FILE\n"
+        said = r"passcurve: cannot write results into '/sys/kernel': .+; name another file with --results FILE\n"
         assert re.fullmatch(said, done.err)
         assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]
 
@@ -334,7 +334,7 @@ class TestPlaces:
         before = path.read_bytes()
         done = shell("judge", "s.jsonl", "--subset", "--results", "s.jsonl")
         assert 2 == done.code
-        assert "is the file of samples itself" in done.err
+        assert "is the samples file itself" in done.err
         assert before == path.read_bytes()
 
     def test_a_folder_of_somebody_else_is_left_alone(self, shell, starter):

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from passcurve.errors import StoreError, UsageError
-from passcurve.store.completions import Completions, SessionConfig, is_generated, stored_completions
+from passcurve.store.completions import Completions, SessionConfig, stored_completions
 from passcurve.types import Decoding, Generation, Reply, SampleKey
 
 
@@ -38,12 +38,11 @@ def test_what_was_stored_is_there(tmp_path):
     made = [with_first.append(reply(index=index, text=f"x{index}"), f"x{index}") for index in (2, 0, 1)]
     with_first.close()
     again = Completions(tmp_path, config())
-    assert made == list(again.before())
+    assert made == list(again.earlier_completions())
     assert [True, True, True, False] == [again.has("p/0", index) for index in range(4)]
     assert 3 == again.append(reply(index=3), "    return 1\n").row
     again.close()
     assert [2, 0, 1, 3] == [row.key.sample_index for row in stored_completions(tmp_path)]
-    assert is_generated(tmp_path)
 
 
 def test_a_torn_line_is_no_row(tmp_path):
@@ -58,7 +57,7 @@ def test_a_torn_line_is_no_row(tmp_path):
     for cut in range(start, len(whole)):
         part.write_bytes(whole[:cut])
         store = Completions(tmp_path, config())
-        assert [0, 1] == [each.row for each in store.before()]
+        assert [0, 1] == [each.row for each in store.earlier_completions()]
         assert not store.has("p/0", 2)
         assert 2 == store.append(reply(index=2), "a").row
         store.close()
@@ -175,13 +174,13 @@ def test_problems_with_one_text_are_counted(tmp_path):
     store = Completions(tmp_path, config())
     for number, (problem, text) in enumerate([("p/0", "a"), ("p/1", "a"), ("p/0", "a"), ("p/2", "a"), ("p/1", "b")]):
         store.append(reply(problem=problem, index=number), text)
-    assert (2, 1) == (store.totals.several, store.totals.alike)
+    assert (2, 1) == (store.totals.repeated_problems, store.totals.uniform_problems)
     store.append(reply(problem="p/1", index=9), "a")
     store.append(reply(problem="p/2", index=9), "a")
-    assert (3, 2) == (store.totals.several, store.totals.alike)
+    assert (3, 2) == (store.totals.repeated_problems, store.totals.uniform_problems)
     store.append(reply(problem="p/0", index=10), "c")
-    assert (3, 1) == (store.totals.several, store.totals.alike)
+    assert (3, 1) == (store.totals.repeated_problems, store.totals.uniform_problems)
     store.close()
     again = Completions(tmp_path, config())
-    assert (3, 1) == (again.totals.several, again.totals.alike)
+    assert (3, 1) == (again.totals.repeated_problems, again.totals.uniform_problems)
     again.close()

@@ -175,7 +175,7 @@ def test_owed_row(desk):
 
 def test_verdict_of_another_row(desk):
     """A verdict that was reached on another sample is refused."""
-    with pytest.raises(DataError, match=r"row 0 of .* is not what it was when it was judged as sample 3 of 'T/0'"):
+    with pytest.raises(DataError, match=r"row 0 of .* has changed since it was judged as sample 3 of 'T/0'"):
         desk.write({"task_id": "T/0"}, verdicts=[verdict(3)])
 
 
@@ -223,7 +223,7 @@ def test_samples_are_never_replaced(desk):
     alias = desk.folder / "alias.jsonl"
     alias.symlink_to(desk.samples)
     for place in (desk.samples, alias):
-        with pytest.raises(UsageError, match="is the file of samples itself"):
+        with pytest.raises(UsageError, match="is the samples file itself"):
             write_results(desk.samples, KNOWN, place, lambda row: None, "full")
 
 

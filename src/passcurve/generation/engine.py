@@ -180,7 +180,7 @@ class GenerationEngine:
 
     def completions(self) -> Iterator[Completion | None]:
         """Yield each completion, and None whenever the next is not there yet."""
-        yield from self._store.before()
+        yield from self._store.earlier_completions()
         while True:
             is_working = bool(self._threads)
             try:
@@ -212,8 +212,8 @@ class GenerationEngine:
             seconds=self._session.seconds,
             fresh_tokens=self._session.tokens,
             temperature=self._request.decoding.temperature,
-            several=totals.several,
-            alike=totals.alike,
+            several=totals.repeated_problems,
+            alike=totals.uniform_problems,
             failures=tuple(self._failures.reasons),
             ended_by=str(self.error) if self.error is not None else "",
             exit_code=self.error.exit_code if self.error is not None else 0,

@@ -20,7 +20,7 @@ from passcurve.sandbox import probe as isolation
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
 from passcurve.store.completions import Completions, SessionConfig
-from passcurve.store.results import try_to_write
+from passcurve.store.results import check_writable
 from passcurve.store.rundir import RunDir
 from passcurve.types import Generation, Header
 
@@ -69,7 +69,7 @@ def _judge(
     find_policy(request.extract)
     # The run directory is made when it is locked.
     if request.results is not None and request.results.parent != request.run:
-        try_to_write(request.results.absolute().parent)
+        check_writable(request.results.absolute().parent)
     with start_sandbox(
         request.limits,
         REFEREE_ROLE,

