@@ -17,10 +17,10 @@ from pathlib import Path
 
 import passcurve as pc
 from passcurve.bench.prompts import prompts, style
-from passcurve.models.backend import Settings
+from passcurve.models.backend import SampleRequest, Settings
 from passcurve.models.mutant import Mutant, deck, mutations
 from passcurve.stats.estimate import estimate
-from passcurve.types import Benchmark, Counts, Decoding, Prompt, SampleRequest
+from passcurve.types import Benchmark, Counts, Decoding, Prompt
 
 KS = (1, 10)
 

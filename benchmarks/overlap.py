@@ -21,9 +21,9 @@ from pathlib import Path
 
 from passcurve import load_benchmark
 from passcurve.bench.prompts import prompts, style
-from passcurve.models.backend import Settings
+from passcurve.models.backend import SampleRequest, Settings
 from passcurve.models.mutant import Mutant
-from passcurve.types import Decoding, SampleRequest
+from passcurve.types import Decoding
 
 MODEL = """
 import json, sys, time

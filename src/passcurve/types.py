@@ -1,41 +1,30 @@
-"""Every record that travels the road: frozen, keyword-only, units in the names."""
+"""Records that travel between the rooms: frozen, keyword-only, with units in their names."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
-# Of what there is one of for each sample the garbage collector need not know: it holds no cycles.
+# gc=False: there is one such record for each sample, and none is part of a cycle.
 
 Status = Literal["passed", "failed", "timeout", "memory", "output", "compile", "crash", "no_code", "void"]
-"""What a verdict says; SCORED lists those that count in n."""
+"""The statuses of a verdict; all but ``void`` count in n."""
 
 Mode = Literal["referee", "shared", "none"]
-"""Where the tests ran: apart from the sample, in its process, or nowhere (no_code)."""
+"""The process of the tests: one of their own, that of the sample, or none (no_code)."""
 
 Clock = Literal["own", "wall"]
 Isolation = Literal["full", "restricted", "none"]
 Reuse = Literal["rewind", "fork"]
-Target = Literal["new_problems", "these_problems"]
 
-STATUSES: tuple[Status, ...] = (
-    "passed",
-    "failed",
-    "timeout",
-    "memory",
-    "output",
-    "compile",
-    "crash",
-    "no_code",
-    "void",
-)
+STATUSES: tuple[Status, ...] = get_args(Status)
 SCORED: tuple[Status, ...] = STATUSES[:-1]
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """One task of a benchmark: what the model is shown and how its answer is checked."""
+    """One task of a benchmark: the prompt for the model, and the tests for its answer."""
 
     id: str
     prompt: str
@@ -45,31 +34,31 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     reference: str | None = None
     """The canonical solution as a completion of the prompt; None where the benchmark has none."""
     suffix: str = ""
-    """What follows the completion, where a gap is to be filled in."""
+    """Text after the completion, where a model fills in a gap."""
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
-    """A named, ordered set of problems with the digest of what was read."""
+    """A named, ordered set of problems, with its digest."""
 
     name: str
     source: str
-    """Where it was read from: a path, or ``built-in``."""
+    """Its path, or ``built-in``."""
     digest: str
     """sha256 of the problems' canonical JSON: the same for .jsonl and .jsonl.gz."""
     problems: tuple[Problem, ...]
     packages: tuple[str, ...] = ()
-    """Distributions that its samples may import beyond the standard library."""
+    """Distributions that its samples may import, besides the standard library."""
 
 
 class SampleKey(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Joins the stages: the problem, and which of its samples this is (from 0, by occurrence)."""
+    """The identity of a sample: its problem, and its number among the samples of the problem, from 0."""
 
     problem_id: str
     sample_index: int
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a model wrote for a problem, as it stood in the row; never altered."""
+    """The text of a model for a problem, exactly as it stands in its row."""
 
     key: SampleKey
     row: int
@@ -77,11 +66,11 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     line: int
     """Line of the file, from 1."""
     digest: str
-    """Of the row's bytes: resuming on a changed file is refused."""
+    """Digest of the row's bytes, by which a resumed run detects a changed file."""
     form: Literal["completion", "solution"]
     """``completion`` continues the prompt; ``solution`` is a whole program."""
     text: str | None
-    """None when there is no text to extract code from; ``missing`` then says why."""
+    """None when there is no text to extract code from; ``missing`` is then the reason."""
     missing: str = ""
 
 
@@ -93,143 +82,131 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is shown for a problem: a text to continue, or a conversation to answer."""
+    """A prompt as a model gets it: a text to continue, or a conversation to answer."""
 
     problem_id: str
     text: str = ""
-    """To be continued, or with a gap to be filled in; empty when there are messages."""
+    """Text to continue, or to fill a gap in; empty when there are messages."""
     messages: tuple[Message, ...] = ()
     stub: str
     """The problem's own prompt, which a completion continues."""
     suffix: str = ""
     """The problem's own suffix, which follows the completion."""
     reference: str | None = None
-    """For back ends that are no model; no other looks at it."""
+    """The reference solution, only for back ends that are not models."""
 
 
 class Decoding(msgspec.Struct, frozen=True, kw_only=True):
-    """How samples are drawn; None leaves it to the model."""
+    """The settings of sampling; None leaves a setting to the model."""
 
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
-    """Texts before which a completion ends."""
+    """Stop words; a completion ends before the first of them."""
     seed: int = 0
-    """Each sample has a seed of its own that follows from this one, the problem and its index."""
-
-
-class SampleRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a back end is asked at once: some samples of one problem."""
-
-    prompt: Prompt
-    decoding: Decoding
-    indices: tuple[int, ...]
-    """Which samples of the problem, from 0."""
+    """The seed of a sample follows from this one, its problem and its index."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One sample as a back end gave it; None is what it did not say."""
+    """One sample from a back end; None stands for what the back end does not report."""
 
     key: SampleKey
     text: str
     """Never trimmed."""
     form: Literal["completion", "solution"] = "completion"
     reasoning: str = ""
-    """What the model thought, where the server tells it apart."""
+    """The reasoning of the model, where the server returns it separately."""
     finish_reason: str = ""
     """``length`` when the model was cut off."""
     seed: int | None = None
     prompt_tokens: int | None = None
-    """Of the whole request, as the next three; only its first sample has them."""
+    """Tokens of the whole request, as the next three; only its first sample has them."""
     completion_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     latency_s: float = 0.0
-    """From sending the request that succeeded to its end."""
+    """Seconds from sending the successful request to the end of its reply."""
     attempts: int = 1
-    """How often it was sent."""
     choice: int = 0
-    """Which of the samples of its request it is; what is told of a request counts with its first."""
+    """Its number among the samples of its request; facts about a request count with choice 0."""
     request: str = ""
-    """Digest of what was sent."""
+    """Digest of the request."""
     server_model: str = ""
     fingerprint: str = ""
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that could change what a model writes; one run directory holds completions of one of these."""
+    """Every setting that could change the texts of a model; a run directory holds completions of one generation."""
 
     version: str
     benchmark: str
     benchmark_digest: str
     model: str
-    """As it was asked for: ``openai:NAME``."""
+    """As the user named it: ``openai:NAME``."""
     identity: dict[str, str]
-    """What the back end says of itself: address, endpoint, digest of a file."""
+    """Identity of the back end: address, endpoint, digest of a file."""
     prompt: str
-    """Name of the style of prompts."""
     prompt_digest: str
-    """Of all prompts as they are sent."""
+    """Digest of all prompts as they are sent."""
     decoding: Decoding
 
 
-class GenerationProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the generation is."""
+class GenerationProgress(
+    msgspec.Struct, frozen=True, kw_only=True, rename={"repeated_problems": "several", "uniform_problems": "alike"}
+):
+    """The progress of a generation; ``rename`` has the names of its fields in JSON."""
 
     planned: int
     stored: int
-    """Samples that are there, of this session and of earlier ones."""
+    """Samples of this session and of earlier ones."""
     fresh: int
     """Samples of this session."""
     truncated: int
-    """Samples whose model was cut off."""
+    """Samples that reached the limit of tokens."""
     retried: int
-    """Attempts that failed and were made again."""
     prompt_tokens: int
     completion_tokens: int
     reasoning_tokens: int
     cached_tokens: int
     uncounted: int
-    """Requests of which the server did not tell the tokens."""
+    """Requests whose tokens the server did not report."""
     latency_s: float
-    """Sum over all samples."""
     seconds: float
-    """Of this session, until the last reply."""
+    """Duration of this session, until the latest reply."""
     fresh_tokens: int
-    """Tokens that this session's samples have."""
+    """Completion tokens of this session."""
     temperature: float | None
-    several: int
-    """Problems that have several samples."""
-    alike: int
+    repeated_problems: int
+    """Problems with two samples or more."""
+    uniform_problems: int
     """Those of them whose samples are all one text: there n is 1 in effect."""
     failures: tuple[str, ...]
-    """Why samples are missing, each reason once."""
+    """Reasons why samples are missing, each once."""
     ended_by: str
-    """What ended the generation before all was there; empty when nothing did."""
+    """The error that ended the generation early; empty when none did."""
     exit_code: int
-    """Of what ended it; 0 when nothing did."""
+    """Exit code of that error; 0 when there is none."""
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a model costs, as its user says, for a million tokens."""
+    """The prices of a model for a million tokens, as its user states them."""
 
     input: float
     output: float
-    """Reasoning is output."""
+    """Price of output, which includes reasoning."""
     cached: float | None = None
-    """Of input that the server had in its cache; None: as other input."""
+    """Price of input from the cache of the server; None: that of other input."""
     currency: str = "USD"
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The source that is run for a completion, and how it came about."""
+    """The program that is run for a completion, and the steps of its extraction."""
 
     key: SampleKey
     text: str | None
-    """None when nothing to run was found; ``steps`` ends with the reason."""
+    """None when the completion has no code; ``steps`` ends with the reason."""
     steps: tuple[str, ...]
-    """Each step of the extraction, in order."""
 
 
 DEFAULT_TIMEOUT_S = 3.0
@@ -237,7 +214,7 @@ DEFAULT_TIMEOUT_S = 3.0
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one sample may use."""
+    """The limits of one sample."""
 
     timeout_s: float = DEFAULT_TIMEOUT_S
     clock: Clock = "own"
@@ -245,11 +222,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     scratch_bytes: int = 64 << 20
     scratch_files: int = 2048
     output_bytes: int = 64 << 20
-    """Of everything that a sample returns over one check, in encoded form."""
+    """Encoded size of everything that a sample returns in one check."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One call that the tests made, as text for a reader (bounded)."""
+    """One call of the tests, as bounded text for a reader."""
 
     index: int
     arguments: str
@@ -258,19 +235,19 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What is said of one sample, and what it rests on."""
+    """The status of one sample, and the facts that it rests on."""
 
     key: SampleKey
     status: Status
     mode: Mode
     message: str = ""
-    """One bounded line: the exception, the limit, the reason."""
+    """One bounded line: the exception, the limit or the reason."""
     exception: str = ""
-    """Type of the exception that ended the check, when one did."""
+    """Type of the exception that ended the check, if any."""
     call: Call | None = None
-    """The call that the tests made last before they failed."""
+    """The last call of the tests before they failed."""
     test_line: str = ""
-    """The line of the tests at which the check ended."""
+    """The line of the tests where the check ended."""
     calls: int = 0
     own_s: float = 0.0
     """The sample's own time, by the clock of the limits."""
@@ -279,35 +256,20 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     memory_bytes: int = 0
     """Peak resident size of the sample's process."""
     flattened: tuple[str, ...] = ()
-    """Types that were reduced to plain data on their way to the tests."""
+    """Types whose values reached the tests as plain data."""
     suspicious: tuple[str, ...] = ()
-    """What the sample was seen to try that no honest program needs."""
+    """Suspicious acts of the sample, which no honest program needs."""
     extraction: tuple[str, ...] = ()
-    """The steps that made the program; empty where it is the text as it stands."""
+    """The steps of the extraction; empty where the program is the text as it stands."""
 
     @property
     def passed(self) -> bool:
-        """Whether every test ran and held."""
+        """True when every test ran and passed."""
         return self.status == "passed"
 
 
-class Slowest(msgspec.Struct, frozen=True, kw_only=True):
-    """The passing sample that came nearest to the limit of time."""
-
-    key: SampleKey
-    own_s: float
-
-
-class Suspect(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample that tried what no honest program needs."""
-
-    key: SampleKey
-    status: Status
-    seen: tuple[str, ...]
-
-
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """The sufficient statistics of one problem: n samples judged, c of them passed."""
+    """The counts of one problem: n samples with a verdict, c of which passed."""
 
     problem_id: str
     n: int
@@ -315,7 +277,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
-    """An interval for one target, with what it covers and how it was made."""
+    """A confidence interval, with its level and its method."""
 
     low: float
     high: float
@@ -324,41 +286,41 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric that follows from verdicts, as it was asked for."""
+    """A metric of stored verdicts, as the user requests it."""
 
     name: str = "pass@k"
-    """With k as a letter, as in ``g-pass@k``; ``cover`` has none."""
+    """Name with the letter k, as in ``g-pass@k``; ``cover`` has none."""
     k: int | None = None
-    """The one k that it is asked for, as in ``pass^5``; None: every k of the list."""
+    """The requested k, as 5 in ``pass^5``; None: every k of the list."""
     share: str = ""
-    """tau of ``g-pass@k`` and ``cover``, a decimal as it was written; empty for the others."""
+    """tau of ``g-pass@k`` and ``cover``, as the user wrote it; empty for other metrics."""
 
     @property
     def label(self) -> str:
-        """What it is called while k is open: ``g-pass@k:0.5``."""
+        """The name for any k: ``g-pass@k:0.5``."""
         return f"{self.name}:{self.share}" if self.share else self.name
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric of a data set; ``value`` is None when it cannot be estimated, and ``reason`` says why."""
+    """An estimate of a metric; ``value`` is None when there is none, and ``reason`` says why."""
 
     k: int
-    """0 for a metric that has none (``cover``)."""
+    """0 for a metric without k (``cover``)."""
     metric: str = "pass@k"
-    """With k as a letter, as in ``g-pass@k:0.5``; ``name`` has the number in its place."""
+    """Label with the letter k, as in ``g-pass@k:0.5``; ``name`` has the number in its place."""
     value: float | None
     new_problems: Interval | None = None
     """Target A: other problems like these."""
     these_problems: Interval | None = None
     """Target B: these problems, fresh samples."""
     between: float | None = None
-    """Variance of the true scores over problems; an estimate that may be negative, None where none can be had."""
+    """Estimated variance of the true scores over problems, which may be negative; None where there is no estimate."""
     within: float | None = None
     """Mean variance of a problem's score over fresh samples."""
     within_from: Literal["unbiased", "beta-binomial", "none"] = "none"
-    """Where ``within`` comes from; ``beta-binomial`` is a model's word."""
+    """The method for ``within``; ``beta-binomial`` assumes that model."""
     warnings: tuple[str, ...] = ()
-    """What a reader must know before believing the number."""
+    """Reasons to doubt the value."""
     reason: str = ""
 
     @property
@@ -374,7 +336,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
-    """pass@k over several k, with a band that holds the whole curve at once; for new problems."""
+    """pass@k over several k, with a simultaneous band, for new problems."""
 
     k: tuple[int, ...]
     value: tuple[float, ...]
@@ -383,55 +345,53 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     level: float
     method: str
     draws: int
-    """What the width of the band rests on, and their seed."""
+    """Number of random draws for the width of the band, from this seed."""
     seed: int
 
 
 class Jail(msgspec.Struct, frozen=True, kw_only=True):
-    """What stood between the samples and the host, probed by doing."""
+    """The walls between the samples and the host, each of them tried before the run."""
 
     isolation: Isolation
     layers: tuple[str, ...]
-    """In force, in the order in which they are applied."""
+    """Layers in force, in the order in which they are applied."""
     missing: tuple[str, ...] = ()
-    """Not in force, each with its reason."""
+    """Layers not in force, each with its reason."""
     landlock_abi: int = 0
     watched: bool = False
-    """Whether telling system calls that are refused are told with the verdict."""
+    """True when verdicts name suspicious system calls that were refused."""
     own_uid: bool = False
-    """Whether samples ran under a uid of their own on the host; else under the user's."""
+    """True when samples ran under a uid of their own on the host, not under that of the user."""
     python: str = ""
     """Version of the interpreter that ran the samples."""
     packages: tuple[str, ...] = ()
     """Distributions visible to the samples, as ``name==version``."""
     reuse: Reuse = "fork"
-    """Whether processes were put back from outside after each sample, or each sample got new ones."""
+    """``rewind`` when processes were rewound after each sample, ``fork`` when each sample got new ones."""
     no_rewind: str = ""
-    """Why processes were not put back, where that was not asked for."""
+    """Why processes were not rewound, unless the user chose so."""
     fixed_addresses: bool = False
-    """Whether all samples find the same objects at the same addresses, in every run."""
+    """True when objects have the same addresses for every sample, in every run."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that could change the number, written before the first verdict."""
+    """Every setting that could change a score, stored before the first verdict."""
 
     version: str
     benchmark: str
     benchmark_digest: str
     benchmark_source: str = ""
-    """Where the benchmark was read from: a path, or ``built-in``."""
     samples: str
     limits: Limits
     verdict: Literal["auto", "referee", "shared"]
     dedup: bool
     jail: Jail
     subset: bool = False
-    """Whether only the problems that have samples are scored."""
+    """True when only the problems with samples are scored."""
     problems: str = ""
-    """The pattern that chose some of the problems; empty for all."""
+    """Pattern of the chosen problems; empty for all."""
     seed: int = 0
-    """Seeds ``random`` in the referee and in the jail, together with the problem's id."""
+    """Seed of ``random`` in the referee and in the jail, together with the id of the problem."""
     extract: str = "raw"
-    """The policy by which texts became programs."""
     generation: Generation | None = None
-    """How the samples were drawn, where that was done by us."""
+    """The settings of generation, where passcurve generated the samples."""

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from passcurve.types import Decoding, Prompt, SampleRequest
+from passcurve.models.backend import SampleRequest
+from passcurve.types import Decoding, Prompt
 
 TOO_LONG = (
     "This model's maximum context length is 256 tokens. However, you requested 300 tokens. Please reduce the length."

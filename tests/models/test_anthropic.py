@@ -6,8 +6,8 @@ import pytest
 
 from passcurve.errors import ModelError, RefusedError, TooLongError
 from passcurve.models.anthropic import Anthropic
-from passcurve.models.backend import ServerSettings, Settings
-from passcurve.types import Decoding, Message, Prompt, SampleRequest
+from passcurve.models.backend import SampleRequest, ServerSettings, Settings
+from passcurve.types import Decoding, Message, Prompt
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import pytest
 import tiny_models
 
 from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError
-from passcurve.models.backend import Settings
+from passcurve.models.backend import SampleRequest, Settings
 from passcurve.models.hf import HuggingFace
 from passcurve.models.sampling import decode_continuation
-from passcurve.types import Decoding, Message, Prompt, SampleRequest
+from passcurve.types import Decoding, Message, Prompt
 
 pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("default")]
 

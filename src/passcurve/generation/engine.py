@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 import msgspec
 
 from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongError
-from passcurve.models.backend import Backend, PipelinedBackend
+from passcurve.models.backend import Backend, PipelinedBackend, SampleRequest
 from passcurve.models.stops import cut_at_stop
 from passcurve.store.completions import Completions, Totals
-from passcurve.types import Completion, Decoding, GenerationProgress, Prompt, Reply, SampleRequest
+from passcurve.types import Completion, Decoding, GenerationProgress, Prompt, Reply
 
 MAX_READY = 256
 """Completions that wait for the judge when no more requests are sent."""
@@ -212,8 +212,8 @@ class GenerationEngine:
             seconds=self._session.seconds,
             fresh_tokens=self._session.tokens,
             temperature=self._request.decoding.temperature,
-            several=totals.repeated_problems,
-            alike=totals.uniform_problems,
+            repeated_problems=totals.repeated_problems,
+            uniform_problems=totals.uniform_problems,
             failures=tuple(self._failures.reasons),
             ended_by=str(self.error) if self.error is not None else "",
             exit_code=self.error.exit_code if self.error is not None else 0,

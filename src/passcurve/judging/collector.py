@@ -9,11 +9,12 @@ import msgspec
 
 from passcurve.interruption import deferred
 from passcurve.judging.pending import Row
+from passcurve.judging.request import Slowest, Suspect
 from passcurve.store.codec import VerdictLine
 from passcurve.store.duplicates import DuplicateTracker
 from passcurve.store.rundir import JudgingSession
 from passcurve.store.tally import Tally
-from passcurve.types import Slowest, Suspect, Verdict
+from passcurve.types import Verdict
 
 BATCH_VERDICTS = 1000
 """Verdicts that are stored at once."""
@@ -34,7 +35,7 @@ class VerdictCollector:
         self._store = store
         self._unstored: list[VerdictLine] = []
         self._suspects: dict[bool, list[tuple[int, Suspect]]] = {True: [], False: []}
-        """Rows and suspects, in the order of the rows; apart those that passed."""
+        """Rows and suspects in the order of the rows, by whether they passed."""
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:

@@ -22,9 +22,8 @@ from passcurve.types import (
     Limits,
     Metric,
     Mode,
-    Slowest,
+    SampleKey,
     Status,
-    Suspect,
 )
 
 
@@ -80,6 +79,21 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         from passcurve.stats.estimate import estimate
 
         return estimate([counts for counts in self.tally.counts() if counts.n], [1])[0]
+
+
+class Slowest(msgspec.Struct, frozen=True, kw_only=True):
+    """The passed sample that came nearest to the time limit."""
+
+    key: SampleKey
+    own_s: float
+
+
+class Suspect(msgspec.Struct, frozen=True, kw_only=True):
+    """A sample with suspicious acts, which no honest program needs."""
+
+    key: SampleKey
+    status: Status
+    seen: tuple[str, ...]
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

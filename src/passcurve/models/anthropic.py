@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from passcurve.errors import UsageError
-from passcurve.models.backend import ServerDefaults, Settings, chat_messages
+from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, chat_messages
 from passcurve.models.http import ApiRequest, ApiResponse, ServerClient
 from passcurve.models.sanitize import short_text, token_count
-from passcurve.types import Reply, SampleKey, SampleRequest
+from passcurve.types import Reply, SampleKey
 
 API_VERSION = "2023-06-01"
 """Version of the API, sent with each request."""

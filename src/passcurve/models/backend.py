@@ -8,7 +8,7 @@ from typing import Literal, Protocol, Self, runtime_checkable
 
 import msgspec
 
-from passcurve.types import Prompt, Reply, SampleRequest
+from passcurve.types import Decoding, Prompt, Reply
 
 Style = Literal["base", "chat"]
 """A prompt that the model continues, or a conversation that it answers."""
@@ -37,6 +37,15 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Prompt tokens and completion tokens together."""
     first_wait_s: float = 0.5
     """Delay before the first retry; doubled for each further one."""
+
+
+class SampleRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One request to a back end: some samples of one problem."""
+
+    prompt: Prompt
+    decoding: Decoding
+    indices: tuple[int, ...]
+    """The numbers of the samples, from 0."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

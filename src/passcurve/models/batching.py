@@ -12,7 +12,8 @@ import threading
 from concurrent.futures import Future
 
 from passcurve.errors import ModelError
-from passcurve.types import Decoding, Prompt, Reply, SampleRequest
+from passcurve.models.backend import SampleRequest
+from passcurve.types import Decoding, Prompt, Reply
 
 _MOMENT_S = 0.02
 

@@ -21,10 +21,10 @@ from typing import Any, Self
 import msgspec
 
 from passcurve.errors import ModelError, RefusedError, UsageError
-from passcurve.models.backend import ServerDefaults, Settings, chat_messages, sample_seed
+from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, chat_messages, sample_seed
 from passcurve.models.line_process import LineProcess
 from passcurve.models.sanitize import one_line, token_count
-from passcurve.types import Reply, SampleKey, SampleRequest
+from passcurve.types import Reply, SampleKey
 
 _IDLE_WAIT_S = 0.02
 """Longest wait for an answer while there is no next request yet."""

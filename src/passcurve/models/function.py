@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Self
 
 from passcurve.errors import ModelError, RefusedError, UsageError
-from passcurve.models.backend import ServerDefaults, Settings, sample_seed
-from passcurve.types import Reply, SampleKey, SampleRequest
+from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, sample_seed
+from passcurve.types import Reply, SampleKey
 
 OnePrompt = Callable[[str], "str | Awaitable[str]"]
 ManyPrompts = Callable[[Sequence[str]], "Sequence[str] | Awaitable[Sequence[str]]"]

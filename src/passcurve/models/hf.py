@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from passcurve.errors import ModelError, PasscurveError, RefusedError, UsageError
-from passcurve.models.backend import ServerDefaults, Settings
+from passcurve.models.backend import SampleRequest, ServerDefaults, Settings
 from passcurve.models.batching import Batcher, fail_samples
 from passcurve.models.hf_batch import BatchGenerator
 from passcurve.models.hf_loading import configure_generation, load_models
 from passcurve.models.hf_options import DEFAULTS, HfOptions
 from passcurve.models.prompt_tokens import PromptTokenizer, split_extra_body
 from passcurve.models.sanitize import first_line
-from passcurve.types import Reply, SampleRequest
+from passcurve.types import Reply
 
 
 class HuggingFace:

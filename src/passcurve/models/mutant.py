@@ -19,8 +19,8 @@ from typing import Self
 import msgspec
 
 from passcurve.errors import DataError, UsageError
-from passcurve.models.backend import ServerDefaults, Settings, sample_seed
-from passcurve.types import Prompt, Reply, SampleKey, SampleRequest
+from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, sample_seed
+from passcurve.types import Prompt, Reply, SampleKey
 
 MAX_MUTATIONS = 8
 """Largest number of mutations in a deck."""

@@ -9,10 +9,10 @@ from typing import Any, Self
 import msgspec
 
 from passcurve.errors import ModelError, UsageError
-from passcurve.models.backend import ServerDefaults, Settings, chat_messages, sample_seed
+from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, chat_messages, sample_seed
 from passcurve.models.http import ApiRequest, ApiResponse, ServerClient
 from passcurve.models.sanitize import nested_field, one_line, short_text, token_count
-from passcurve.types import Reply, SampleKey, SampleRequest
+from passcurve.types import Reply, SampleKey
 
 MAX_STOPS = 4
 """Largest number of stop words that servers take; all are applied again on our side."""

@@ -12,8 +12,8 @@ from typing import Self
 import msgspec
 
 from passcurve.errors import DataError, ModelError, UsageError
-from passcurve.models.backend import ServerDefaults, Settings
-from passcurve.types import Reply, SampleKey, SampleRequest
+from passcurve.models.backend import SampleRequest, ServerDefaults, Settings
+from passcurve.types import Reply, SampleKey
 
 
 class _Row(msgspec.Struct):

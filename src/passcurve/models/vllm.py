@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from passcurve.errors import ModelError, PasscurveError, RefusedError, UsageError
-from passcurve.models.backend import ServerDefaults, Settings, sample_seed
+from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, sample_seed
 from passcurve.models.batching import Batcher, PendingSample, fail_samples
 from passcurve.models.prompt_tokens import PromptTokenizer, check_context, digest, split_extra_body
 from passcurve.models.sanitize import last_line
-from passcurve.types import Decoding, Reply, SampleKey, SampleRequest
+from passcurve.types import Decoding, Reply, SampleKey
 
 _OPTIONS = {
     "dtype": str,

@@ -51,15 +51,15 @@ def final_lines(found: GenerationProgress) -> list[str]:
 
 def _copies(found: GenerationProgress) -> list[str]:
     """Return what is to be said of samples that are one and the same, where it is known how they were drawn."""
-    if found.temperature is None or not found.alike:
+    if found.temperature is None or not found.uniform_problems:
         return []
-    said = f"  copies: all samples of {found.alike:,} of {found.several:,} problems are one text"
+    said = f"  copies: all samples of {found.uniform_problems:,} of {found.repeated_problems:,} problems are one text"
     if found.temperature == 0.0:
         return [
             f"{said}, as they should be at temperature 0: n is 1 in effect there, and k > 1 says no more than k = 1"
         ]
     said += f" at temperature {found.temperature:g}"
-    if 2 * found.alike > found.several:
+    if 2 * found.uniform_problems > found.repeated_problems:
         said += "; does the server draw at all, and by the seed of each sample?"
     return [said]
 
