@@ -23,7 +23,7 @@ def secret() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def commons() -> Iterator[Path]:
+def public_folder() -> Iterator[Path]:
     """Return a folder of the host that everybody may read and write, so that only walls protect it."""
     path = Path(tempfile.mkdtemp(prefix="passcurve-test-"))
     path.chmod(0o777)

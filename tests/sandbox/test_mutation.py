@@ -1,8 +1,8 @@
-"""Each wall taken away in a copy of the package: something then gets through that does not otherwise.
+"""Each wall removed in a copy of the package: an attack then works that is refused otherwise.
 
-A wall that stands before another is taken away together with it, and each of them alone still holds.  Only what runs
-beside the samples is taken from the copy.  The mount namespace has no test: without it nothing else can be built, and
-trying would mount over the host.
+Where two walls refuse one attack, both are removed, and each of them alone still holds.  Only the code that runs beside
+the samples comes from the copy.  The mount namespace has no test: without it nothing else can be built, and a trial
+would mount over the host.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Edit = tuple[str, str, str]
 
 
 def without(name: str, line: str) -> Edit:
-    """Return the edit that takes a line away."""
+    """Return the edit that removes a line."""
     return name, line, ""
 
 
@@ -158,11 +158,10 @@ def samples(jail: Jailed) -> list[int]:
     """Return the sample of a jail, told by the bound on its CPU time."""
     there = []
     zygote = jail.pool._workers[0]._zygotes.clients.get("jail")
-    # Between two of them there is none.
-    for each in descendants(zygote.pid) if zygote is not None else ():
+    for process in descendants(zygote.pid) if zygote is not None else ():
         with contextlib.suppress(OSError):
-            if "Max cpu time              unlimited" not in Path(f"/proc/{each.pid}/limits").read_text():
-                there.append(each.pid)
+            if "Max cpu time              unlimited" not in Path(f"/proc/{process.pid}/limits").read_text():
+                there.append(process.pid)
     return there
 
 
@@ -175,8 +174,8 @@ def shares(kind: str) -> Callable[[Jailed], str]:
     return outside(look)
 
 
-def says(name: str, *wanted: str) -> Callable[[Jailed], str]:
-    """Return an attempt to have another value than the one wanted in a line of the kernel's about the sample."""
+def has_other_status(name: str, *wanted: str) -> Callable[[Jailed], str]:
+    """Return an attempt to have another value than ``wanted`` in a line of the sample's /proc status."""
 
     def look(sample: int) -> bool:
         lines = Path(f"/proc/{sample}/status").read_text().splitlines()
@@ -207,7 +206,7 @@ def outlive(victim: str) -> Callable[[Jailed], str]:
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that must not work, and the walls that all must be away before it does."""
+    """One attempt that must not work, and all walls that refuse it."""
 
     layers: tuple[str, ...]
     attempt: str | Callable[[Jailed], str]
@@ -246,9 +245,9 @@ CASES = {
     "start a process unseen": Case(("watcher",), ATTEMPTS["fork"]),
     "be dumpable": Case(("narrow",), ATTEMPTS["be dumpable"]),
     "mount": Case(("capabilities", "landlock", "watcher"), ATTEMPTS["mount"]),
-    "have a capability": Case(("capabilities",), says("CapEff", NO_CAPABILITY)),
-    "have a new privilege": Case(("no new privileges", "narrow"), says("NoNewPrivs", "1")),
-    "run with one filter": Case(("narrow",), says("Seccomp_filters", "2")),
+    "have a capability": Case(("capabilities",), has_other_status("CapEff", NO_CAPABILITY)),
+    "have a new privilege": Case(("no new privileges", "narrow"), has_other_status("NoNewPrivs", "1")),
+    "run with one filter": Case(("narrow",), has_other_status("Seccomp_filters", "2")),
     "write to the zygote": Case(("not dumpable", "landlock", "capabilities"), ATTEMPTS["open the parent's memory"]),
     "outlive the first process": Case(("death with the parent",), outlive("outer")),
     "outlive the zygote": Case(("death with the parent",), outlive("zygote"), level="restricted"),
@@ -263,13 +262,13 @@ CASES = {
 }
 
 
-def plan() -> dict[tuple[str, tuple[str, ...]], dict[str, str]]:
-    """Return what becomes of each attempt, by level and by the walls that are away."""
+def plan_cases() -> dict[tuple[str, tuple[str, ...]], dict[str, str]]:
+    """Return the expected end of each attempt, by level and removed walls."""
     made: dict[tuple[str, tuple[str, ...]], dict[str, str]] = {}
     for what, case in CASES.items():
         away = {case.layers: "worked", (): "refused"}
         if len(case.layers) > 1:
-            away |= {tuple(each for each in case.layers if each != kept): "refused" for kept in case.layers}
+            away |= {tuple(layer for layer in case.layers if layer != kept): "refused" for kept in case.layers}
         for layers, expected in away.items():
             made.setdefault((case.level, tuple(sorted(layers))), {})[what] = expected
     return made
@@ -277,7 +276,7 @@ def plan() -> dict[tuple[str, tuple[str, ...]], dict[str, str]]:
 
 @dataclass(frozen=True)
 class Host:
-    """What of the host the attempts are after."""
+    """The targets of the attempts on the host."""
 
     beyond: str
     """A file that everybody may read, of which the jail knows nothing."""
@@ -333,11 +332,11 @@ def weaken(folder: Path, layers: tuple[str, ...]) -> Path:
     return folder
 
 
-def say(jail: Jailed, case: Case, host: Host) -> str:
-    """Make an attempt and return what became of it, in a word."""
+def make_attempt(jail: Jailed, case: Case, host: Host) -> str:
+    """Make an attempt and return 'worked' or the reason why it did not."""
     if callable(case.attempt):
         return case.attempt(jail)
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         **numbers(platform.machine()),
         "supervisor": os.getpid(),
         "memory": LIMITS.memory_bytes,
@@ -346,12 +345,12 @@ def say(jail: Jailed, case: Case, host: Host) -> str:
         "port": host.port,
         "key": host.key,
     }
-    source = TRIED + DEFINITIONS + "def attempt():\n    " + case.attempt.format(**known) + "\n"
+    source = TRIED + DEFINITIONS + "def attempt():\n    " + case.attempt.format(**fields) + "\n"
     return str(jail.value(source).partition(":")[0])
 
 
-def can_look(what: str) -> bool:
-    """Say whether this machine and this user can show what an attempt would do."""
+def can_be_shown(what: str) -> bool:
+    """Tell whether this machine and this user can show what an attempt does."""
     limits = {"leave a core": resource.RLIMIT_CORE, "lock memory": resource.RLIMIT_MEMLOCK}
     if what in limits and resource.getrlimit(limits[what])[1] == 0:
         return False
@@ -360,12 +359,12 @@ def can_look(what: str) -> bool:
 
 @pytest.mark.ci
 @pytest.mark.parametrize(
-    ("level", "layers"), plan(), ids=lambda value: value if isinstance(value, str) else "+".join(value)
+    ("level", "layers"), plan_cases(), ids=lambda value: value if isinstance(value, str) else "+".join(value)
 )
-def test_walls_taken_away(level, layers, host, tmp_path, monkeypatch):
-    """An attempt gets through when every wall before it is away, and not when one of them is left."""
+def test_removed_walls(level, layers, host, tmp_path, monkeypatch):
+    """An attempt works when every wall against it is removed, and not when one of them is left."""
     need(level)
-    expected = {what: answer for what, answer in plan()[level, layers].items() if can_look(what)}
+    expected = {what: answer for what, answer in plan_cases()[level, layers].items() if can_be_shown(what)}
     if not expected:
         pytest.skip("only root can look at this, or the host itself allows none of it")
     root = weaken(Path(tempfile.mkdtemp(dir=Path(host.bound).parent)), layers)
@@ -373,12 +372,14 @@ def test_walls_taken_away(level, layers, host, tmp_path, monkeypatch):
     monkeypatch.setattr(forkserver_client, "_ROOT", str(root))
     monkeypatch.setattr(forkserver_client, "_BOOT", str(root / "passcurve/sandbox/forkserver_boot.py"))
     with Weakened(level, host.bound) as jail:
-        became = {what: say(jail, CASES[what], host) for what in expected}
+        answers = {what: make_attempt(jail, CASES[what], host) for what in expected}
     for left in Path(host.bound).iterdir():
         left.unlink()
-    assert expected == {what: "worked" if said == "worked" else "refused" for what, said in became.items()}, became
+    assert expected == {what: "worked" if answer == "worked" else "refused" for what, answer in answers.items()}, (
+        answers
+    )
 
 
-def test_every_layer_is_taken_away():
-    """Each layer that can be taken away is in a case."""
+def test_every_layer_is_removed_once():
+    """Each layer that can be removed is in a case."""
     assert set(LAYERS) == {layer for case in CASES.values() for layer in case.layers}

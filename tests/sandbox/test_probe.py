@@ -265,11 +265,11 @@ ANY_SIGNAL = ("sandbox/layers/watch.py", "return pid == self._page.head()[1] and
     ],
 )
 def test_a_broken_wall_is_caught(
-    commons: Path, edits: list[tuple[str, str, str]], stand: tuple[int, int, int], caught: list[str]
+    public_folder: Path, edits: list[tuple[str, str, str]], stand: tuple[int, int, int], caught: list[str]
 ):
     """A wall that does nothing is found out by trying, and the refusal names what a sample could do."""
     need("full")
-    root = mutant(commons, edits)
+    root = mutant(public_folder, edits)
     words = dict(zip(("namespaces", "landlock", "seccomp"), map(bool, stand), strict=True))
     done = run_mutant(root, TRY, json.dumps(words))
     assert "the walls do not hold: a sample could" in done.stdout, done
@@ -277,10 +277,12 @@ def test_a_broken_wall_is_caught(
         assert what in done.stdout
 
 
-def test_an_unbroken_copy_stands(commons: Path):
+def test_an_unbroken_copy_stands(public_folder: Path):
     """The copy as such changes nothing: what is caught above is the broken wall."""
     need("full")
-    done = run_mutant(mutant(commons, []), TRY, json.dumps({"namespaces": True, "landlock": True, "seccomp": True}))
+    done = run_mutant(
+        mutant(public_folder, []), TRY, json.dumps({"namespaces": True, "landlock": True, "seccomp": True})
+    )
     assert "the walls stand" == done.stdout.strip(), done
 
 
@@ -311,10 +313,10 @@ print("alive")
 """
 
 
-def test_signals_under_an_older_landlock(commons: Path):
+def test_signals_under_an_older_landlock(public_folder: Path):
     """Where Landlock does not hold signals back (before Linux 6.12), a sample still cannot kill the supervisor."""
     need("restricted")
-    root = mutant(commons, [("sandbox/layers/landlock.py", "if version >= 6:", "if version >= 60:")])
+    root = mutant(public_folder, [("sandbox/layers/landlock.py", "if version >= 6:", "if version >= 60:")])
     done = run_mutant(root, KILL)
     assert (0, "alive") == (done.returncode, done.stdout.strip()), done.stderr
 
@@ -349,11 +351,11 @@ def test_installed_in_an_environment(tmp_path: Path):
     assert "restricted" == level, message
 
 
-def test_installed_beside_the_library(commons: Path):
+def test_installed_beside_the_library(public_folder: Path):
     """Installed into the site-packages of the interpreter itself, as in a container, restricted can be had as well."""
     need("restricted")
-    library = commons / "library"
-    root = mutant(commons, [])
+    library = public_folder / "library"
+    root = mutant(public_folder, [])
     library.mkdir()
     root.rename(library / "site-packages")
     done = run_mutant(library / "site-packages", BESIDE, str(library))

@@ -1,7 +1,7 @@
-"""Processes that are put back: whatever a program does to its own, the next program finds nothing of it.
+"""Processes that are rewound: a program can do anything to its own, and leaves nothing to the next program.
 
-Attack and probe run in one worker, one after the other.  What only changes memory is put back in the same process; what
-asks anything of the kernel costs the process, and the sample is judged in a new one.
+Attack and probe run in one worker, one after the other.  A program that changes memory only is rewound; a program that
+changes anything in the kernel loses its process, and is judged in a new one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIMITS = msgspec.structs.replace(LONG, timeout_s=2.0)
 
 
 class Rewound:
-    """A pool of one worker whose processes are put back; a context manager."""
+    """A pool of one worker whose processes are rewound; a context manager."""
 
     def __init__(self, level: str = "full", reuse: str = "rewind") -> None:
         self._context = start_sandbox(LIMITS, REFEREE_ROLE, level=level, reuse=reuse)
@@ -63,9 +63,9 @@ class Rewound:
         return str((outcome.report or {}).get("status")) + ": " + str((outcome.report or {}).get("message"))
 
     def kept(self) -> list[int]:
-        """Return the processes that are traced: those that are put back."""
+        """Return the processes that are traced: those that are rewound."""
         (worker,) = self.pool._workers
-        below = [each.pid for zygote in worker._zygotes.clients.values() for each in descendants(zygote.pid)]
+        below = [process.pid for zygote in worker._zygotes.clients.values() for process in descendants(zygote.pid)]
         return sorted(pid for pid in below if _traced(pid))
 
 
@@ -237,7 +237,7 @@ KERNEL: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", MEMORY)
-def test_memory_is_put_back(rewound: Rewound, name: str):
+def test_memory_is_rewound(rewound: Rewound, name: str):
     """A program that changes its own memory or registers leaves nothing to the next, in the same process."""
     attack, probe = MEMORY[name]
     assert "passed: " == rewound.status(probe)
@@ -249,7 +249,7 @@ def test_memory_is_put_back(rewound: Rewound, name: str):
 
 
 @pytest.mark.parametrize("name", KERNEL)
-def test_the_kernels_state_costs_the_process(rewound: Rewound, name: str):
+def test_a_change_in_the_kernel_ends_the_process(rewound: Rewound, name: str):
     """A program that changes anything of its process in the kernel leaves nothing to the next, right or wrong."""
     attack, probe = KERNEL[name]
     wrong = probe.replace("return 1\n", "return 2\n").replace("return int(", "return 2 + int(")
@@ -261,7 +261,7 @@ def test_the_kernels_state_costs_the_process(rewound: Rewound, name: str):
 
 
 def test_tests_leave_nothing_to_the_next(rewound: Rewound):
-    """Tests that corrupt the interpreter they run in are put back as well."""
+    """Tests that corrupt the interpreter they run in are rewound as well."""
     hostile = (
         "import builtins, ctypes\n"
         "def check(candidate):\n    assert candidate() == 1\n"
@@ -308,7 +308,7 @@ def f():
 """Answers that cost the tests' process, and behind them a job for the next one, whose tests say that all is right."""
 
 
-def test_what_a_lost_process_has_not_read_is_nobodys(rewound: Rewound):
+def test_bytes_that_a_lost_process_has_not_read_are_discarded(rewound: Rewound):
     """Bytes that a process leaves on its line when it is lost are never read by the one that takes its place."""
     assert "passed: " == rewound.status(ONE)
     for _ in range(2):
@@ -319,17 +319,17 @@ def test_what_a_lost_process_has_not_read_is_nobodys(rewound: Rewound):
 
 def test_the_same_program_finds_the_same_addresses():
     """Objects of a program lie where they lie in each run of it, whatever ran before and in whichever worker."""
-    asks = "def f():\n    raise ValueError((id(object()), hash(float('nan')), id('a' * 30), id([])))\n"
-    found = set()
+    program = "def f():\n    raise ValueError((id(object()), hash(float('nan')), id('a' * 30), id([])))\n"
+    answers = set()
     for _ in range(2):
         with Rewound() as rewound:
             for other in (ONE, MEMORY["builtins"][0], KERNEL["a mapping"][0]):
                 rewound.status(other)
-                found.add(rewound.status(asks))
-    assert 1 == len(found)
+                answers.add(rewound.status(program))
+    assert 1 == len(answers)
 
 
-def test_a_thousand_jobs_are_verified():
+def test_memory_is_verified_after_a_thousand_jobs():
     """After a thousand jobs the whole memory is compared with the snapshot, and the process goes on."""
     with Rewound() as rewound:
         assert "passed: " == rewound.status(ONE)
@@ -367,7 +367,7 @@ MUTANTS: dict[str, tuple[list[Edit], tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_each_measure_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str):
+def test_every_measure_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str):
     """Without one of the measures an attack gets through to the next program, or the trial finds that out."""
     edits, (attack, probe) = MUTANTS[name]
     copy = tmp_path / "passcurve"

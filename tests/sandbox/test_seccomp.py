@@ -1,4 +1,4 @@
-"""The filters as the kernel would run them, on a machine of twenty lines that is written here."""
+"""The seccomp filters, run by a BPF interpreter of twenty lines."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from passcurve.sandbox.layers.seccomp_strict import STATELESS_CALLS, StrictFilte
 from passcurve.sandbox.layers.syscalls import numbers
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-ALLOWED, KILLED, ASKED, PRETENDED = "allowed", "killed", "asked", "pretended"
+ALLOWED, KILLED, HANDED_OVER, PRETENDED = "allowed", "killed", "handed over", "pretended"
 PID = 4321
 LOWEST = 5
-"""The first descriptor that a process which is put back may close."""
+"""The first descriptor that a process which is kept may close."""
 
 
 def run(code: bytes, number: int, machine: str, arguments: tuple[int, ...], architecture: int | None = None) -> int:
@@ -49,11 +49,11 @@ def run(code: bytes, number: int, machine: str, arguments: tuple[int, ...], arch
             at += if_true if holds else if_false
 
 
-def said(action: int) -> str:
-    """Return an action in words."""
+def name_action(action: int) -> str:
+    """Return the name of an action."""
     if action & 0xFFFF0000 == 0x00050000:
         return errno.errorcode[action & 0xFFFF] if action & 0xFFFF else PRETENDED
-    return {0x7FFF0000: ALLOWED, 0x80000000: KILLED, 0x7FC00000: ASKED}[action]
+    return {0x7FFF0000: ALLOWED, 0x80000000: KILLED, 0x7FC00000: HANDED_OVER}[action]
 
 
 def narrow(machine: str, **options: bool) -> bytes:
@@ -65,7 +65,7 @@ def narrow(machine: str, **options: bool) -> bytes:
 
 
 def strict(machine: str) -> bytes:
-    """Return the filter of a process that is put back, which may close descriptors from LOWEST on."""
+    """Return the filter of a process that is kept, which may close descriptors from LOWEST on."""
     made = StrictFilter(machine)
     for place in made._offsets:
         struct.pack_into("<I", made._code, place, LOWEST)
@@ -73,7 +73,7 @@ def strict(machine: str) -> bytes:
 
 
 class Filters:
-    """Both filters of one architecture; what they ask the watcher is answered as the watcher answers."""
+    """The filters of one architecture; calls that they hand over are answered as the watcher answers."""
 
     def __init__(self, machine: str, *, watched: bool = False, **options: bool) -> None:
         self.machine = machine
@@ -88,29 +88,29 @@ class Filters:
         return call if isinstance(call, int) else self.table[call]
 
     def zygote(self, call: str | int, *arguments: int, **options: Any) -> str:
-        """Say what the zygote's filter does with a call."""
-        answer = said(run(self._broad, self.number(call), self.machine, arguments, **options))
-        if answer == ASKED:
+        """Return what the zygote's filter does with a call."""
+        answer = name_action(run(self._broad, self.number(call), self.machine, arguments, **options))
+        if answer == HANDED_OVER:
             return ALLOWED if call in watch.ZYGOTE_CALLS else "EPERM"
         return answer
 
     def sample(self, call: str | int, *arguments: int, **options: Any) -> str:
-        """Say what both filters do with a call: the stricter action wins."""
+        """Return what both filters do with a call: the stricter action wins."""
         return self._through(self._narrow, call, *arguments, **options)
 
     def kept(self, call: str | int, *arguments: int, **options: Any) -> str:
-        """Say what the broad and the strict filter do with a call of a process that is put back."""
+        """Return what the broad and the strict filter do with a call of a process that is kept."""
         return self._through(self._strict, call, *arguments, **options)
 
     def _through(self, second: bytes, call: str | int, *arguments: int, **options: Any) -> str:
         actions = [run(code, self.number(call), self.machine, arguments, **options) for code in (self._broad, second)]
-        answer = said(min(actions, key=lambda action: action - (1 << 32) if action >> 31 else action))
-        if answer == ASKED:
+        answer = name_action(min(actions, key=lambda action: action - (1 << 32) if action >> 31 else action))
+        if answer == HANDED_OVER:
             return ALLOWED if call in ("kill", "tgkill") and arguments[0] == PID else "EPERM"
         return answer
 
-    def asks(self, call: str) -> bool:
-        """Say whether a sample's call is told to the watcher."""
+    def is_handed_over(self, call: str) -> bool:
+        """Tell whether a call of a sample is handed over to the watcher."""
         actions = [run(code, self.table[call], self.machine, (1, 1, 1, 1)) for code in (self._broad, self._narrow)]
         return min(actions, key=lambda action: action - (1 << 32) if action >> 31 else action) == 0x7FC00000
 
@@ -156,7 +156,7 @@ userfaultfd vfork vhangup vmsplice
 REFUSED = _NAMES.split()
 
 
-def test_samples_may(filters: Filters):
+def test_calls_of_samples_are_allowed(filters: Filters):
     """Every call on the list for samples that the architecture has is allowed, with an honest argument."""
     there = [name for name in SAMPLE_CALLS if name in filters.table and name not in ("tkill", "flock")]
     assert len(there) > 120
@@ -165,12 +165,12 @@ def test_samples_may(filters: Filters):
 
 def test_every_name_is_a_call():
     """No name on either list is mistyped: each is a call of at least one architecture."""
-    known = {name for machine in MACHINES for name in numbers(machine)}
-    assert set() == (SAMPLE_CALLS | ZYGOTE_CALLS) - known
+    names = {name for machine in MACHINES for name in numbers(machine)}
+    assert set() == (SAMPLE_CALLS | ZYGOTE_CALLS) - names
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_samples_may_not(filters: Filters, name: str):
+def test_dangerous_calls_are_refused(filters: Filters, name: str):
     """What reaches other processes, the network, hidden memory or the kernel's inside is refused with EPERM."""
     if name not in filters.table:
         pytest.skip(f"{filters.machine} has no {name}")
@@ -179,15 +179,17 @@ def test_samples_may_not(filters: Filters, name: str):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_telling_calls_are_told(machine: str):
-    """With a watcher every telling call and every process that a sample would start is told, and none goes through."""
+def test_suspicious_calls_reach_the_watcher(machine: str):
+    """With a watcher every suspicious call and every process that a sample would start is handed over and refused."""
     filters = Filters(machine, watched=True)
-    assert set() == {name for name in SUSPICIOUS_CALLS | {"clone"} if name in filters.table and not filters.asks(name)}
+    assert set() == {
+        name for name in SUSPICIOUS_CALLS | {"clone"} if name in filters.table and not filters.is_handed_over(name)
+    }
     assert set() == (SUSPICIOUS_CALLS & SAMPLE_CALLS) - {"kill", "tgkill", "tkill"}
 
 
-def test_all_others_are_refused(filters: Filters):
-    """Every known call that is on no list is refused to the zygote as well, and clone3 does not exist."""
+def test_unlisted_calls_are_refused(filters: Filters):
+    """Each known call that is on no list is refused to the zygote as well, and clone3 does not exist."""
     others = filters.table.keys() - SAMPLE_CALLS - ZYGOTE_CALLS
     answers = {name: filters.zygote(name) for name in others}
     assert {"clone3": "ENOSYS", **dict.fromkeys(others - {"clone3"}, "EPERM")} == answers
@@ -217,7 +219,7 @@ def test_modes_of_files_without_mounts(filters: Filters):
     assert {ALLOWED} == {bare.sample(name) for name in honest}
 
 
-def test_the_zygote_may(filters: Filters):
+def test_calls_of_the_zygote_are_refused_to_samples(filters: Filters):
     """What only the zygote needs is allowed to it and refused to its children."""
     assert {"mount", "umount2"} <= ZYGOTE_CALLS
     for name in ZYGOTE_CALLS - SAMPLE_CALLS:
@@ -246,7 +248,7 @@ MARKED = {
 
 
 @pytest.mark.parametrize("name", MARKED)
-def test_our_mark(filters: Filters, name: str):
+def test_calls_with_our_mark(filters: Filters, name: str):
     """A call with our mark goes through for the zygote; a child that knows the mark is refused, or killed, with it."""
     assert ALLOWED == filters.zygote(name, *MARKED[name])
     assert "EPERM" == filters.sample(name, *MARKED[name])
@@ -257,7 +259,7 @@ def test_our_mark(filters: Filters, name: str):
 
 
 @pytest.mark.parametrize("name", ["ptrace", "userfaultfd"])
-def test_without_our_mark(filters: Filters, name: str):
+def test_calls_without_our_mark(filters: Filters, name: str):
     """Without all of our mark, in its place, such a call is refused to the zygote as to anybody."""
     at = {"ptrace": 1, "userfaultfd": 0}[name]
     for arguments in (MARKED[name], MARKED[name][::-1]):
@@ -278,7 +280,7 @@ def kept_arguments(name: str) -> tuple[int, ...]:
     }.get(name, ())
 
 
-def test_a_process_that_is_put_back_may(filters: Filters):
+def test_stateless_calls_are_allowed_in_a_kept_process(filters: Filters):
     """Calls that leave nothing behind are allowed; they are allowed to all other samples as well."""
     there = [name for name in STATELESS_CALLS if name in filters.table]
     assert len(there) >= 38
@@ -286,8 +288,8 @@ def test_a_process_that_is_put_back_may(filters: Filters):
     assert set() == set(STATELESS_CALLS) - SAMPLE_CALLS
 
 
-def test_a_process_that_is_put_back_may_not(filters: Filters):
-    """Any other call, known or not, is the end of the process: whatever it would have changed, nobody can see it."""
+def test_any_other_call_ends_a_kept_process(filters: Filters):
+    """Any other call, known or not, ends the process before it can change anything."""
     others = filters.table.keys() - set(STATELESS_CALLS)
     unknown = set(range(max(filters.table.values()) + 100)) - set(filters.table.values())
     for arguments in ((), (1, 1, 1, 1, 1, 1), BOUNDED["clone"], (PID, 15)):
@@ -296,7 +298,7 @@ def test_a_process_that_is_put_back_may_not(filters: Filters):
         assert KILLED == filters.kept(name, *BOUNDED[name])
 
 
-def test_files_of_a_process_that_is_put_back(filters: Filters):
+def test_files_in_a_kept_process(filters: Filters):
     """It may open files to read and nothing else, and close what it has opened and nothing below."""
     for flags in (0, 0o2000000, 0o200000, 0o400000, 0o100000, 0o4000, 0o2704000):
         assert ALLOWED == filters.kept("openat", -100, 1, flags)
@@ -308,14 +310,14 @@ def test_files_of_a_process_that_is_put_back(filters: Filters):
     assert {KILLED} == {filters.kept("close", descriptor) for descriptor in range(LOWEST)}
 
 
-def test_locks_of_a_process_that_is_put_back(filters: Filters):
+def test_locks_in_a_kept_process(filters: Filters):
     """It may wait and wake; no call on a lock that the kernel remembers goes through."""
     honest = {0, 1, 128, 129, 137, 265, 138, 393}
     assert honest == {call for call in range(1024) if filters.kept("futex", 1, call) == ALLOWED}
     assert {KILLED} == {filters.kept("futex", 1, call) for call in set(range(1024)) - honest}
 
 
-def test_descriptors_of_a_process_that_is_put_back(filters: Filters):
+def test_descriptors_in_a_kept_process(filters: Filters):
     """It may ask of a descriptor what it is, and change nothing of it."""
     assert {1, 3} == {command for command in range(2048) if filters.kept("fcntl", 3, command) == ALLOWED}
     assert {KILLED} == {filters.kept("fcntl", 3, command) for command in (0, 2, 4, 1030, 1031)}

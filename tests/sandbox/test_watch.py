@@ -1,4 +1,4 @@
-"""What a sample tried: told by name, of that sample and of no other, and refused all the same."""
+"""Suspicious calls of a sample: refused, and reported by name for that sample and no other."""
 
 from __future__ import annotations
 
@@ -78,29 +78,29 @@ def jail(request: pytest.FixtureRequest) -> Iterator[Jailed]:
 
 
 def run(jail: Jailed, line: str):
-    """Run one line as a program; return its outcome, which must have got through to the end."""
+    """Run one line as a program to its end; return its outcome."""
     outcome = jail.run(jail.job(HEAD % line, IS_ONE))
     assert "passed" == (outcome.report or {}).get("status"), outcome
     return outcome
 
 
 @pytest.mark.parametrize("line", ATTEMPTS)
-def test_what_was_tried_is_told(jail: Jailed, line: str):
-    """A telling call is refused, and told by its name; the next sample has nothing to answer for."""
-    told = run(jail, line).refused
-    assert told
-    assert set(told) <= ATTEMPTS[line]
+def test_a_suspicious_call_is_reported(jail: Jailed, line: str):
+    """A suspicious call is refused and reported by its name, for this sample only."""
+    refused = run(jail, line).refused
+    assert refused
+    assert set(refused) <= ATTEMPTS[line]
     assert () == jail.run(jail.job(ONE, IS_ONE)).refused
 
 
 @pytest.mark.parametrize("what", HONEST)
-def test_honest_programs(jail: Jailed, what: str):
-    """What ordinary programs do is no attempt at anything."""
+def test_honest_programs_are_not_reported(jail: Jailed, what: str):
+    """A program that does ordinary things makes no suspicious call."""
     assert () == run(jail, HONEST[what]).refused
 
 
-def test_many_at_once(jail: Jailed):
-    """Each call is told once, however often and from however many threads it is tried."""
+def test_a_call_is_reported_once(jail: Jailed):
+    """Each call is reported once, however often and from however many threads it is tried."""
     line = (
         "ts = [threading.Thread(target=lambda: [tried(socket.socket) or tried(os.fork) for _ in range(200)]) "
         "for _ in range(8)]; [t.start() for t in ts]; [t.join() for t in ts]"
@@ -109,8 +109,8 @@ def test_many_at_once(jail: Jailed):
     assert () == jail.run(jail.job(ONE, IS_ONE)).refused
 
 
-def test_killed_while_it_asks(jail: Jailed):
-    """A sample that ends in the middle of its attempts says nothing of the samples after it."""
+def test_a_sample_killed_during_its_attempts(jail: Jailed):
+    """A sample that ends in the middle of its attempts leaves no report to the samples after it."""
     line = "[threading.Thread(target=lambda: [tried(socket.socket) for _ in range(10**6)]).start() for _ in range(4)]"
     for _ in range(20):
         jail.run(jail.job(HEAD % line, IS_ONE))
@@ -132,7 +132,7 @@ def test_the_watcher_is_out_of_reach(jail: Jailed):
     run(jail, line)
 
 
-def test_every_telling_call_has_a_meaning():
-    """Whatever can be told is told in words that say what it is for."""
+def test_every_suspicious_call_has_a_description():
+    """Each suspicious call is reported with its purpose in words."""
     assert set() == SUSPICIOUS_CALLS - _TRIED.keys()
     assert {"clone"} == _TRIED.keys() - SUSPICIOUS_CALLS
