@@ -1,4 +1,4 @@
-"""``passcurve autopsy``: how much of a score depends on the way programs are extracted from texts."""
+"""``passcurve autopsy``: judge the same texts under several extraction policies."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from passcurve.judging.run import Request
 
 _WIDTH = 120
-"""Columns, where there is no terminal."""
+"""Width of the report in columns without a terminal."""
 
 
 class AutopsyOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings in place of those of the run."""
+    """Options that replace settings of the run."""
 
     timeout: Annotated[
         Optional[float], typer.Option(min=0.01, help="Seconds for each sample; default: the run's, or 3.")
@@ -92,7 +92,7 @@ def autopsy(
 
 
 class _Defaults(NamedTuple):
-    """Settings that no option names: those of the run, where it is one."""
+    """Settings where no option is given: those of the run, if there is one."""
 
     limits: Limits = Limits()
     memory_bytes: int | None = None

@@ -1,4 +1,4 @@
-"""``passcurve bench``: which benchmarks there are, how to get one, and whether one can be trusted."""
+"""``passcurve bench``: list, fetch and check benchmarks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ app = Commands(
 
 @app.command("list")
 def list_all(as_json: AsJson = False) -> None:
-    """List the benchmarks known by name, and where each would be read from."""
+    """List the benchmarks known by name, and where each is read from."""
     benchmarks = resolve.describe(config.cache_dir())
     if as_json:
         write_json({"benchmarks": msgspec.to_builtins(benchmarks)})
@@ -63,7 +63,7 @@ def check(
     python: Annotated[Optional[str], typer.Option(help="Interpreter of the samples.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run every reference solution: in which mode each problem is judged, and what is wrong with the benchmark."""
+    """Run every reference solution; show how each problem is judged and what is wrong with the benchmark."""
     workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, None)
     benchmark = resolve.load(name, config.cache_dir())
     from passcurve.analysis import bench_check

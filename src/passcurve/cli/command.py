@@ -1,4 +1,4 @@
-"""Commands of the command line: records of options as parameters, finite numbers, one way to report errors."""
+"""Base of all commands: records of options as parameters, finite numbers, errors in one line."""
 
 from __future__ import annotations
 

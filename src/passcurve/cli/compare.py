@@ -1,4 +1,4 @@
-"""``passcurve compare``: runs on the same problems, problem by problem."""
+"""``passcurve compare`` and ``passcurve plan``: compare runs on the same problems, and plan a comparison."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def plan(
     ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """Say how many problems and samples a comparison takes, from a pilot."""
+    """Estimate from a pilot run how many problems and samples a comparison needs."""
     from passcurve.analysis import compare as analysis
     from passcurve.report import comparison as report
 

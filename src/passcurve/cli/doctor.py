@@ -1,4 +1,4 @@
-"""``passcurve doctor``: what this machine can give, and why not more."""
+"""``passcurve doctor``: report the isolation that this machine supports."""
 
 from __future__ import annotations
 
@@ -29,11 +29,8 @@ _REMEDIES = {
 }
 
 
-def doctor(
-    python: Interpreter = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say which isolation this machine can give, found by building it, and what to do where a layer is missing."""
+def doctor(python: Interpreter = None, as_json: AsJson = False) -> None:
+    """Try which isolation this machine supports, and say how to enable a layer that is missing."""
     from passcurve.sandbox import probe, toolchain
 
     limits = Limits()

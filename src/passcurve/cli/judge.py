@@ -1,4 +1,4 @@
-"""``passcurve judge``: a file of samples becomes verdicts and pass@k."""
+"""``passcurve judge``: judge a file of samples and estimate pass@k."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``passcurve lab``: what pass@k means, by exact curves and seeded simulations."""
+"""``passcurve lab``: lessons about pass@k, by exact curves and seeded simulations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def estimators(
     theme: PlotTheme = Theme.light,
     as_json: AsJson = False,
 ) -> None:
-    """Compare four estimators of pass@k on the same samples: what each gives on average, and how far it strays."""
+    """Compare four estimators of pass@k on the same samples: the mean and the error of each."""
     check_plots(plot)
     ns = config.parse_counts("--n", n, "10,20,50") if n is not None else ()
     from passcurve.lab.estimators import estimators as lesson
@@ -81,7 +81,7 @@ def budget(
     theme: PlotTheme = Theme.light,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a run would have said with fewer samples or fewer problems, by subsampling it."""
+    """Show what a run would have given with fewer samples or fewer problems, by subsampling it."""
     check_plots(plot)
     ns = config.parse_counts("--n", n, "5,10") if n is not None else ()
     ms = config.parse_counts("--m", m, "41,82") if m is not None else ()
@@ -153,7 +153,7 @@ def mixture(
     theme: PlotTheme = Theme.light,
     as_json: AsJson = False,
 ) -> None:
-    """Show why 1 - (1 - pass@1)^k is not pass@k: models with the same pass@1 that part from there."""
+    """Show why 1 - (1 - pass@1)^k is not pass@k: models with the same pass@1 and different pass@k."""
     check_plots(plot)
     models = [config.parse_chances("--model", text) for text in model]
     if run is not None and models:

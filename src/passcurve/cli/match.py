@@ -1,4 +1,4 @@
-"""``passcurve match``: how like the references the programs of a run are, and what that says of their verdicts."""
+"""``passcurve match``: compare programs with references by text, and predict verdicts from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that several commands take: each is declared once, with its help, its bounds and its choices."""
+"""Options that several commands share, each declared once with its help, bounds and choices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passcurve.types import DEFAULT_TIMEOUT_S
 
 
 class VerdictMode(StrEnum):
-    """Where the tests may run."""
+    """Processes in which the tests may run."""
 
     auto = "auto"
     referee = "referee"
@@ -21,7 +21,7 @@ class VerdictMode(StrEnum):
 
 
 class Reuse(StrEnum):
-    """What happens to a process after a sample."""
+    """Ways to use a process again after a sample."""
 
     auto = "auto"
     rewind = "rewind"
@@ -29,7 +29,7 @@ class Reuse(StrEnum):
 
 
 class Isolation(StrEnum):
-    """How strong the isolation must be."""
+    """Levels of isolation."""
 
     auto = "auto"
     full = "full"
@@ -38,7 +38,7 @@ class Isolation(StrEnum):
 
 
 class Clock(StrEnum):
-    """Which time counts against the limit."""
+    """Clocks that a time limit may count by."""
 
     own = "own"
     wall = "wall"
@@ -72,7 +72,7 @@ Workers = Annotated[Optional[int], typer.Option(min=1, help="Samples judged at o
 
 
 class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which scores are reported, and which are demanded."""
+    """Options that choose the scores to report and the scores to demand."""
 
     k: Annotated[Optional[str], typer.Option("--k", help="Values of k, as in 1,10,100 (the default), or all.")] = None
     metric: Metrics = "pass@k"
@@ -82,7 +82,7 @@ class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How samples are run."""
+    """Options that say how samples are run."""
 
     timeout: Annotated[float, typer.Option(min=0.01, help="Seconds of time for each sample.")] = DEFAULT_TIMEOUT_S
     clock: Annotated[Clock, typer.Option(help="own: the sample's own time; wall: as classic harnesses count.")] = (

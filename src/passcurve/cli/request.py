@@ -1,4 +1,4 @@
-"""From the options that ``judge`` and ``run`` share to a request to the pipeline."""
+"""Request to the pipeline, from the options that ``judge`` and ``run`` share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Setup(NamedTuple):
     limits: Limits
     workers: int
     note: str
-    """What had to be reduced to fit the machine; empty when nothing had to be."""
+    """Explanation when something was reduced to fit the machine; else empty."""
 
     def request(self, *, samples: Path, benchmark: Benchmark, run: Path, results: Path | None, extract: str) -> Request:
         """Return the request to judge these samples."""

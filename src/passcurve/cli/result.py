@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from passcurve.judging.run import Result
 
 _LISTED_LINES = 100
-"""Malformed lines in the JSON object."""
+"""Malformed lines that the JSON object lists at most."""
 
 
 def exit_code(result: Result, gates: Sequence[Gate]) -> int:

@@ -1,4 +1,4 @@
-"""``passcurve run``: a model writes samples, and each is judged as it comes."""
+"""``passcurve run``: generate samples with a model and judge each as it comes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from passcurve.judging.run import Progress, Request, Result
     from passcurve.models.backend import Backend, Settings
 
-_GRAVITY = (0, 3, 2, 1)
-"""Exit codes, the gravest last."""
+_SEVERITY = (0, 3, 2, 1)
+"""Exit codes, the most severe last."""
 
 
 def _read_config(context: typer.Context, path: Optional[Path]) -> Optional[Path]:
@@ -73,24 +73,24 @@ def run(
     The same command resumes an interrupted run; stored samples are not generated again.
     """
     setup = check_options(score, judging)
-    kind, words = registry.backend(model)
-    temperatures = sampling.temperatures(model, kind)
+    backend_class, backend_spec = registry.backend(model)
+    temperatures = sampling.temperatures(model, backend_class)
     if len(temperatures) > 1 and (results is not None or run is not None):
         raise UsageError("several temperatures give a run each: leave --run and --results out")
     price_list = config.read_prices(prices, model) if prices is not None else None
     problems = resolve.load(benchmark, config.cache_dir())
-    style = prompting.style(model, kind)
-    server.check(model, kind)
-    job = _Job(
+    style = prompting.style(model, backend_class)
+    server.check(model, backend_class)
+    common = _RunSettings(
         setup=setup,
         benchmark=problems,
         model=model,
-        kind=kind,
-        words=words,
+        backend_class=backend_class,
+        backend_spec=backend_spec,
         sampling=sampling,
         style=style,
         prompts=prompts.prompts(choose_problems(problems, judging.problems), style),
-        settings=server.settings(model, kind, chat=style.chat, seed=sampling.seed),
+        settings=server.settings(model, backend_class, chat=style.chat, seed=sampling.seed),
         per_request=server.per_request,
         extract=extract or ("auto" if style.chat else "raw"),
     )
@@ -98,20 +98,20 @@ def run(
         warn(setup.note)
     if sampling.n > 1 and 0.0 in temperatures:
         warn("at temperature 0 all samples of a problem are the same, so -n 1 says as much")
-    finished = _run_all(job, temperatures, run, results)
+    finished = _run_all(common, temperatures, run, results)
     _write_results(finished, temperatures, price_list, as_json)
-    raise typer.Exit(max((exit_code(result, setup.gates) for result in finished), key=_GRAVITY.index))
+    raise typer.Exit(max((exit_code(result, setup.gates) for result in finished), key=_SEVERITY.index))
 
 
-class _Job(NamedTuple):
-    """What the runs of all temperatures have in common."""
+class _RunSettings(NamedTuple):
+    """Settings that the runs of all temperatures share."""
 
     setup: Setup
     benchmark: Benchmark
     model: str
-    kind: type[Backend]
-    words: str
-    """What stands behind the colon of ``--model``."""
+    backend_class: type[Backend]
+    backend_spec: str
+    """What follows the colon of ``--model``."""
     sampling: SamplingOptions
     style: prompts.Style
     prompts: tuple[Prompt, ...]
@@ -120,18 +120,20 @@ class _Job(NamedTuple):
     extract: str
 
 
-def _run_all(job: _Job, temperatures: tuple[float | None, ...], run: Path | None, results: Path | None) -> list[Result]:
+def _run_all(
+    common: _RunSettings, temperatures: tuple[float | None, ...], run: Path | None, results: Path | None
+) -> list[Result]:
     """Run one temperature after the other; stop when the back end gives up."""
     finished = []
     for temperature in temperatures:
-        folder = run or Path(_run_folder(job.benchmark.name, job.model, temperature))
-        finished.append(_generate_and_judge(job, temperature, folder, results or folder / "results.jsonl"))
+        folder = run or Path(_run_folder(common.benchmark.name, common.model, temperature))
+        finished.append(_generate_and_judge(common, temperature, folder, results or folder / "results.jsonl"))
         if (generated := finished[-1].generated) is not None and generated.ended_by:
             break
     return finished
 
 
-def _generate_and_judge(job: _Job, temperature: float | None, folder: Path, results: Path) -> Result:
+def _generate_and_judge(common: _RunSettings, temperature: float | None, folder: Path, results: Path) -> Result:
     # These imports are slow: a mistake on the command line is reported without them.
     from passcurve.generation import engine
     from passcurve.judging import run as pipeline
@@ -139,33 +141,33 @@ def _generate_and_judge(job: _Job, temperature: float | None, folder: Path, resu
     from passcurve.report.live import Display
     from passcurve.store.completions import SessionConfig
 
-    decoding = job.sampling.decoding(temperature, job.kind, chat=job.style.chat)
-    request = job.setup.request(
-        samples=folder, benchmark=job.benchmark, run=folder, results=results, extract=job.extract
+    decoding = common.sampling.decoding(temperature, common.backend_class, chat=common.style.chat)
+    request = common.setup.request(
+        samples=folder, benchmark=common.benchmark, run=folder, results=results, extract=common.extract
     )
-    backend = job.kind.open(job.words, job.settings)
+    backend = common.backend_class.open(common.backend_spec, common.settings)
     session = SessionConfig(
         generation=Generation(
             version=__version__,
-            benchmark=job.benchmark.name,
-            benchmark_digest=job.benchmark.digest,
-            model=job.model,
+            benchmark=common.benchmark.name,
+            benchmark_digest=common.benchmark.digest,
+            model=common.model,
             identity=backend.identity,
-            prompt=job.style.name,
-            prompt_digest=prompts.digest(prompts.prompts(job.benchmark.problems, job.style)),
+            prompt=common.style.name,
+            prompt_digest=prompts.digest(prompts.prompts(common.benchmark.problems, common.style)),
             decoding=decoding,
         ),
-        n=job.sampling.n,
-        settings=_resolved_options(request, job.settings, job.per_request),
+        n=common.sampling.n,
+        settings=_resolved_options(request, common.settings, common.per_request),
     )
     generation = engine.GenerationRequest(
-        prompts=job.prompts,
-        n=job.sampling.n,
+        prompts=common.prompts,
+        n=common.sampling.n,
         decoding=decoding,
-        concurrency=job.settings.concurrency,
-        per_request=job.per_request,
+        concurrency=common.settings.concurrency,
+        per_request=common.per_request,
     )
-    planned = job.sampling.n * len(job.prompts)
+    planned = common.sampling.n * len(common.prompts)
     # The display is loaded after a second: a run that has lasted so long can spare the time, a short one cannot.
     with Display(lambda: planned, load_after_s=1.0) as display:
 

@@ -20,7 +20,7 @@ _ENDPOINTS = ("auto", "completions", "chat")
 
 
 class SamplingOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How many samples are drawn, and how."""
+    """Options that say how many samples are drawn, and how."""
 
     n: Annotated[
         int, typer.Option("-n", "--samples", min=1, help="Samples of each problem; more than before tops up.")
@@ -37,33 +37,33 @@ class SamplingOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = []
     seed: Annotated[int, typer.Option(help="From which the seed of each sample follows.")] = 0
 
-    def temperatures(self, model: str, kind: type[Backend]) -> tuple[float | None, ...]:
+    def temperatures(self, model: str, backend_class: type[Backend]) -> tuple[float | None, ...]:
         """Return one temperature for each run, None where the back end has none.
 
         Raises UsageError for an option that the back end does not know.
         """
-        if kind.supports_sampling:
+        if backend_class.supports_sampling:
             return config.parse_temperatures(self.temperature or _DEFAULT_TEMPERATURE)
-        if self.top_p is not None or (self.temperature is not None and not kind.supports_temperature):
-            option = "top-p" if kind.supports_temperature else "temperature or top-p"
+        if self.top_p is not None or (self.temperature is not None and not backend_class.supports_temperature):
+            option = "top-p" if backend_class.supports_temperature else "temperature or top-p"
             raise UsageError(f"--model {model!r} has no {option}; leave it out")
         return config.parse_temperatures(self.temperature) if self.temperature is not None else (None,)
 
-    def decoding(self, temperature: float | None, kind: type[Backend], *, chat: bool) -> Decoding:
+    def decoding(self, temperature: float | None, backend_class: type[Backend], *, chat: bool) -> Decoding:
         """Return how samples are drawn at a temperature."""
         from passcurve.models.stops import HUMAN_EVAL
 
         return Decoding(
             temperature=temperature,
             top_p=self.top_p,
-            max_tokens=self.max_tokens if kind.supports_sampling else None,
-            stop=tuple(self.stop) or (HUMAN_EVAL if kind.supports_sampling and not chat else ()),
+            max_tokens=self.max_tokens if backend_class.supports_sampling else None,
+            stop=tuple(self.stop) or (HUMAN_EVAL if backend_class.supports_sampling and not chat else ()),
             seed=self.seed,
         )
 
 
 class PromptOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model is shown."""
+    """Options that say what the model is shown."""
 
     prompt: Annotated[
         Optional[str], typer.Option(help="base, chat, fim:FAMILY, or a file with {{ prompt }} in it.")
@@ -71,12 +71,12 @@ class PromptOptions(msgspec.Struct, frozen=True, kw_only=True):
     system: Annotated[str, typer.Option(help="What a conversation begins with.")] = ""
     endpoint: Annotated[Optional[str], typer.Option(help="completions, chat, or auto: as the prompt needs it.")] = None
 
-    def style(self, model: str, kind: type[Backend]) -> prompts.Style:
+    def style(self, model: str, backend_class: type[Backend]) -> prompts.Style:
         """Return the style of prompts.  Raises UsageError for one that the back end cannot be shown."""
         if self.endpoint not in (None, *_ENDPOINTS):
             raise UsageError(f"--endpoint {self.endpoint!r} is none of {', '.join(_ENDPOINTS)}")
         chat = None if self.endpoint in (None, "auto") else self.endpoint == "chat"
-        if kind.server_defaults is not None and kind.server_defaults.styles == ("chat",):
+        if backend_class.server_defaults is not None and backend_class.server_defaults.styles == ("chat",):
             if self.prompt == "base" or self.endpoint == "completions":
                 raise UsageError(f"--model {model!r} only answers conversations; use --prompt chat or a template")
             chat = True
@@ -84,7 +84,7 @@ class PromptOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How the back end is called."""
+    """Options that say how the back end is called."""
 
     base_url: Annotated[Optional[str], typer.Option(help="Root of the server, /v1 included.")] = None
     api_key_env: Annotated[Optional[str], typer.Option(help="Variable that holds the key, or none.")] = None
@@ -99,7 +99,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout: Annotated[float, typer.Option(min=0.01, help="Seconds that one request may take.")] = 600.0
     max_retries: Annotated[int, typer.Option(min=0, help="How often a request that failed is sent again.")] = 6
 
-    def check(self, model: str, kind: type[Backend]) -> None:
+    def check(self, model: str, backend_class: type[Backend]) -> None:
         """Raise UsageError for an option of servers when the back end calls none."""
         values = {
             "--base-url": self.base_url,
@@ -108,14 +108,14 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
             "--tpm": self.tpm,
         }
         needless = [option for option, value in values.items() if value is not None]
-        if kind.server_defaults is None and needless:
+        if backend_class.server_defaults is None and needless:
             raise UsageError(f"--model {model!r} calls no server; leave {' and '.join(needless)} out")
 
-    def settings(self, model: str, kind: type[Backend], *, chat: bool, seed: int) -> Settings:
+    def settings(self, model: str, backend_class: type[Backend], *, chat: bool, seed: int) -> Settings:
         """Return the settings of the back end.  Raises UsageError for an option that it does not have."""
         from passcurve.models.backend import ServerDefaults, ServerSettings, Settings
 
-        defaults = kind.server_defaults or ServerDefaults(base_url="", api_key_name="none")
+        defaults = backend_class.server_defaults or ServerDefaults(base_url="", api_key_name="none")
         key_name = self.api_key_env or defaults.api_key_name
         return Settings(
             server=ServerSettings(
@@ -132,6 +132,6 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
             style="chat" if chat else "base",
             seed=seed,
             options=config.parse_assignments(
-                "--model-option", self.model_option, kind.options, model.partition(":")[0] + ":"
+                "--model-option", self.model_option, backend_class.options, model.partition(":")[0] + ":"
             ),
         )

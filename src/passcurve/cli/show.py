@@ -1,4 +1,4 @@
-"""``passcurve show``: the scores of stored verdicts, all verdicts on a problem in a line each, or one in full."""
+"""``passcurve show``: show stored scores and verdicts."""
 
 from __future__ import annotations
 

