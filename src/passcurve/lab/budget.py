@@ -91,16 +91,18 @@ def budget(
         raise UsageError("a budget needs two problems or more: of one there are none to leave out")
     ns = tuple(sorted(set(ns) or _halved(most, k), reverse=True))
     ms = tuple(sorted(set(ms) or _halved(m, min(FEWEST_PROBLEMS, m)), reverse=True))
-    for each in ns:
-        if not k <= each <= most:
-            raise UsageError(f"n={each} cannot be drawn: the run has {most} samples of a problem at most, and k is {k}")
-    for each in ms:
-        if not 2 <= each <= m:
-            raise UsageError(f"m={each} problems cannot be drawn: the run has {m}, and one alone says nothing")
+    for n_part in ns:
+        if not k <= n_part <= most:
+            raise UsageError(
+                f"n={n_part} cannot be drawn: the run has {most} samples of a problem at most, and k is {k}"
+            )
+    for n_part in ms:
+        if not 2 <= n_part <= m:
+            raise UsageError(f"m={n_part} problems cannot be drawn: the run has {m}, and one alone says nothing")
     if not 2 <= draws <= MOST_DRAWS:
         raise UsageError(f"draws={draws}: take 2 subsamples at least and {MOST_DRAWS:,} at most")
     rng = np.random.default_rng(seed)
-    sizes = tuple(_size(samples, passed, k, fewer, of, draws, rng) for of in ms for fewer in ns)
+    sizes = tuple(_size(samples, passed, k, fewer, problems, draws, rng) for problems in ms for fewer in ns)
     return Budget(
         k=k,
         m=m,
@@ -113,15 +115,15 @@ def budget(
     )
 
 
-def exact_variance(n: IntArray, c: IntArray, k: int, fewer: int, of: int) -> float:
+def exact_variance(n: IntArray, c: IntArray, k: int, fewer: int, problems: int) -> float:
     """Return the variance of the score over all subsamples of ``of`` problems with up to ``fewer`` samples of each."""
     scores = pass_at_k(n, c, k)
     pairs, which = np.unique(np.stack([n, c]), axis=1, return_inverse=True)
-    within = np.array([_within(int(one), int(right), k, min(fewer, int(one))) for one, right in pairs.T])[
+    within = np.array([_within(int(samples), int(right), k, min(fewer, int(samples))) for samples, right in pairs.T])[
         which.reshape(-1)
     ]
     spread = float(np.var(scores, ddof=1))
-    return math.fsum(within) / n.size / of + spread / of * (1.0 - of / n.size)
+    return math.fsum(within) / n.size / problems + spread / problems * (1.0 - problems / n.size)
 
 
 def _within(n: int, c: int, k: int, fewer: int) -> float:
@@ -132,40 +134,40 @@ def _within(n: int, c: int, k: int, fewer: int) -> float:
         return 0.0
     right = np.arange(max(0, fewer - (n - c)), min(c, fewer) + 1)
     weights = hypergeom.pmf(right, n, c, fewer)
-    apart = fail_at_k(fewer, right, k) - float(fail_at_k(n, c, k))
-    return math.fsum(weights * apart**2)
+    deviations = fail_at_k(fewer, right, k) - float(fail_at_k(n, c, k))
+    return math.fsum(weights * deviations**2)
 
 
 def _halved(most: int, least: int) -> tuple[int, ...]:
-    found = [most]
-    while len(found) < _STEPS and found[-1] // 2 >= least:
-        found.append(found[-1] // 2)
-    return tuple(found)
+    sizes = [most]
+    while len(sizes) < _STEPS and sizes[-1] // 2 >= least:
+        sizes.append(sizes[-1] // 2)
+    return tuple(sizes)
 
 
-def _size(n: IntArray, c: IntArray, k: int, fewer: int, of: int, draws: int, rng: np.random.Generator) -> Size:
+def _size(n: IntArray, c: IntArray, k: int, fewer: int, problems: int, draws: int, rng: np.random.Generator) -> Size:
     scores = np.empty(draws)
     new, these = [], []
-    whole = fewer >= n.max() and of == n.size
+    whole = fewer >= n.max() and problems == n.size
     for at in range(1 if whole else draws):
-        chosen = np.sort(rng.choice(n.size, of, replace=False)) if of < n.size else np.arange(n.size)
+        chosen = np.sort(rng.choice(n.size, problems, replace=False)) if problems < n.size else np.arange(n.size)
         taken = np.minimum(fewer, n[chosen])
         right = rng.hypergeometric(c[chosen], n[chosen] - c[chosen], taken)
-        each = pass_at_k(taken, right, k)
-        scores[at] = math.fsum(each) / of
-        low, high = plus_two_t(each, _LEVEL)
+        estimates = pass_at_k(taken, right, k)
+        scores[at] = math.fsum(estimates) / problems
+        low, high = plus_two_t(estimates, _LEVEL)
         new.append(high - low)
         if at < WIDTH_DRAWS:
-            found = dataset_interval(taken, right, k, "these_problems", _LEVEL)
-            these.append(found.high - found.low)
+            interval = dataset_interval(taken, right, k, "these_problems", _LEVEL)
+            these.append(interval.high - interval.low)
     if whole:
         # There is only one such subsample: the run itself.
         scores[:] = scores[0]
-    sd = math.sqrt(exact_variance(n, c, k, fewer, of))
+    sd = math.sqrt(exact_variance(n, c, k, fewer, problems))
     return Size(
-        m=of,
+        m=problems,
         n=fewer,
-        cost=round(math.fsum(np.minimum(fewer, n)) * of / n.size),
+        cost=round(math.fsum(np.minimum(fewer, n)) * problems / n.size),
         sd=sd,
         mean=math.fsum(scores) / draws,
         mean_se=sd / math.sqrt(draws),

@@ -37,13 +37,13 @@ def code_bleu() -> Callable[[str, str], float]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = calc_codebleu([_parsable(reference)], [_parsable(program)], "python")
+                result = calc_codebleu([_parsable(reference)], [_parsable(program)], "python")
         except Exception:
             # What models write breaks its parser in ways that it does not name.
             return math.nan
         finally:
             root.removeFilter(quiet)
-        return float(found["codebleu"])
+        return float(result["codebleu"])
 
     return score
 

@@ -87,8 +87,8 @@ def estimators(p: float, k: int, ns: Sequence[int] = (), *, draws: int = 10_000,
         raise UsageError(f"p={p:g} is no chance: it lies between 0 and 1")
     if k < 1:
         raise UsageError(f"k={k} is less than 1")
-    wanted = tuple(dict.fromkeys(ns)) or tuple(k * step for step in STEPS if k * step <= MOST_SAMPLES)
-    for n in wanted or (k,):
+    sizes = tuple(dict.fromkeys(ns)) or tuple(k * step for step in STEPS if k * step <= MOST_SAMPLES)
+    for n in sizes or (k,):
         if n < k:
             raise UsageError(f"n={n} is less than k={k}: no unbiased estimator exists")
         if n > MOST_SAMPLES:
@@ -97,7 +97,7 @@ def estimators(p: float, k: int, ns: Sequence[int] = (), *, draws: int = 10_000,
         raise UsageError(f"draws={draws}: simulate 2 data sets at least and {MOST_DRAWS:,} at most")
     rng = np.random.default_rng(seed)
     truth = -math.expm1(k * math.log1p(-p)) if p < 1.0 else 1.0
-    rows = tuple(_at(p, n, k, truth, draws, rng) for n in wanted)
+    rows = tuple(_at(p, n, k, truth, draws, rng) for n in sizes)
     return Estimators(p=p, k=k, truth=truth, draws=draws, seed=seed, rows=rows)
 
 
@@ -114,7 +114,7 @@ def plug_in_variance(p: float, n: int, k: int) -> float:
 
 def _at(p: float, n: int, k: int, truth: float, draws: int, rng: np.random.Generator) -> AtN:
     batches = n // k
-    found = _simulated(p, n, k, draws, rng)
+    means = _simulated(p, n, k, draws, rng)
 
     def moments(samples: int, bias: float, variance: float, simulated: float) -> Moments:
         return Moments(
@@ -130,10 +130,10 @@ def _at(p: float, n: int, k: int, truth: float, draws: int, rng: np.random.Gener
     return AtN(
         n=n,
         batches=batches,
-        first_k=moments(k, 0.0, float(naive_variance(p, k, 1)), found[0]),
-        repeated=moments(batches * k, 0.0, float(naive_variance(p, k, batches)), found[1]),
-        plug_in=moments(n, float(plug_in_bias(p, n, k)), plug_in_variance(p, n, k), found[2]),
-        unbiased=moments(n, 0.0, float(unbiased_variance(p, n, k)), found[3]),
+        first_k=moments(k, 0.0, float(naive_variance(p, k, 1)), means[0]),
+        repeated=moments(batches * k, 0.0, float(naive_variance(p, k, batches)), means[1]),
+        plug_in=moments(n, float(plug_in_bias(p, n, k)), plug_in_variance(p, n, k), means[2]),
+        unbiased=moments(n, 0.0, float(unbiased_variance(p, n, k)), means[3]),
     )
 
 
@@ -147,7 +147,11 @@ def _simulated(p: float, n: int, k: int, draws: int, rng: np.random.Generator) -
         right = rng.binomial(k, p, (size, batches))
         passed = right.sum(axis=1) + rng.binomial(n - batches * k, p, size)
         hit = right > 0
-        sums += [hit[:, 0].sum(), hit.mean(axis=1).sum(), *(_sum(of, n, passed, k) for of in (plug_in_at_k, pass_at_k))]
+        sums += [
+            hit[:, 0].sum(),
+            hit.mean(axis=1).sum(),
+            *(_sum(estimator, n, passed, k) for estimator in (plug_in_at_k, pass_at_k)),
+        ]
     first, repeated, plug_in, unbiased = (sums / draws).tolist()
     return first, repeated, plug_in, unbiased
 

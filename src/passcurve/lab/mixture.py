@@ -64,11 +64,11 @@ def mixture(
 
     Raises UsageError for a chance outside [0, 1], a model without one, and k above n.
     """
-    wanted = tuple(sorted(set(ks)))
-    _check(wanted, n)
+    k_values = tuple(sorted(set(ks)))
+    _check(k_values, n)
     rng = np.random.default_rng(seed)
-    found = [_model(_name(at, len(models)), chances, wanted, n, rng) for at, chances in enumerate(models)]
-    return Mixture(k=wanted, n=n, m=max(_often(each.chances) for each in found), seed=seed, models=tuple(found))
+    results = [_model(_name(at, len(models)), chances, k_values, n, rng) for at, chances in enumerate(models)]
+    return Mixture(k=k_values, n=n, m=max(_often(model.chances) for model in results), seed=seed, models=tuple(results))
 
 
 def of_run(name: str, n: ArrayLike, c: ArrayLike, ks: Sequence[int] = KS) -> Mixture:
@@ -76,23 +76,23 @@ def of_run(name: str, n: ArrayLike, c: ArrayLike, ks: Sequence[int] = KS) -> Mix
 
     n and c have shape (m,).  Of ``ks`` those that the samples allow; UsageError when there is none.
     """
-    samples, passed = (np.asarray(each, dtype=np.int64) for each in (n, c))
+    samples, passed = (np.asarray(values, dtype=np.int64) for values in (n, c))
     least = int(samples.min())
-    wanted = tuple(sorted({k for k in ks if k <= least}))
-    if not wanted:
+    k_values = tuple(sorted({k for k in ks if k <= least}))
+    if not k_values:
         raise UsageError(f"k={min(ks)} exceeds the {least} samples that some problem has")
-    table = pass_at_k(samples[:, None], passed[:, None], np.array([1, *wanted])[None, :])
+    table = pass_at_k(samples[:, None], passed[:, None], np.array([1, *k_values])[None, :])
     value = [math.fsum(column) / samples.size for column in table.T]
     model = Model(
         name=name,
         chances=(),
         pass_at_1=value[0],
         value=tuple(value[1:]),
-        wrong=_wrong(value[0], wanted),
+        wrong=_wrong(value[0], k_values),
         simulated=(),
         simulated_se=(),
     )
-    return Mixture(k=wanted, n=least, m=samples.size, seed=0, models=(model,))
+    return Mixture(k=k_values, n=least, m=samples.size, seed=0, models=(model,))
 
 
 def _check(ks: tuple[int, ...], n: int) -> None:
@@ -109,15 +109,15 @@ def _often(chances: Sequence[float]) -> int:
     return -(-PROBLEMS // len(chances)) * len(chances)
 
 
-def _name(at: int, of: int) -> str:
-    return chr(ord("A") + at) if of <= 26 else f"model {at + 1}"
+def _name(at: int, count: int) -> str:
+    return chr(ord("A") + at) if count <= 26 else f"model {at + 1}"
 
 
 def _wrong(mean: float, ks: Sequence[int]) -> tuple[float, ...]:
-    return tuple(_one(mean, k) for k in ks)
+    return tuple(_pass_at_k(mean, k) for k in ks)
 
 
-def _one(p: float, k: int) -> float:
+def _pass_at_k(p: float, k: int) -> float:
     return -math.expm1(k * math.log1p(-p)) if p < 1.0 else 1.0
 
 
@@ -131,14 +131,14 @@ def _model(name: str, chances: Sequence[float], ks: Sequence[int], n: int, rng: 
     mean = math.fsum(chances) / m
     passed = rng.binomial(n, np.tile(np.array(chances), _often(chances) // m))
     column = np.array(ks)[None, :]
-    found = pass_at_k(n, passed[:, None], column)
+    estimates = pass_at_k(n, passed[:, None], column)
     noise = unbiased_variance(np.array(chances)[:, None], n, column)
     return Model(
         name=name,
         chances=tuple(chances),
         pass_at_1=mean,
-        value=tuple(math.fsum(_one(p, k) for p in chances) / m for k in ks),
+        value=tuple(math.fsum(_pass_at_k(p, k) for p in chances) / m for k in ks),
         wrong=_wrong(mean, ks),
-        simulated=tuple(math.fsum(each) / passed.size for each in found.T),
-        simulated_se=tuple(math.sqrt(math.fsum(each) / m / passed.size) for each in noise.T),
+        simulated=tuple(math.fsum(column) / passed.size for column in estimates.T),
+        simulated_se=tuple(math.sqrt(math.fsum(column) / m / passed.size) for column in noise.T),
     )

@@ -61,14 +61,14 @@ def ranked(
     Values that are NaN are left out.  A statistic is None where there is no pair or nothing varies; its interval is
     None where fewer than two problems can say something.
     """
-    known = ~np.isnan(values)
-    x, y, of = values[known], passed[known], problem[known]
+    defined = ~np.isnan(values)
+    x, y, owner = values[defined], passed[defined], problem[defined]
     m = int(problem.max()) + 1 if problem.size else 0
-    right, wrong = np.bincount(of[y], minlength=m), np.bincount(of[~y], minlength=m)
+    right, wrong = np.bincount(owner[y], minlength=m), np.bincount(owner[~y], minlength=m)
     both = (right > 0) & (wrong > 0)
-    above = _above(x, y, of, m)
+    above = _above(x, y, owner, m)
     ones = np.ones((1, m))
-    drawn = bootstrap_counts(m, resamples, seed) if m > 1 else np.empty((0, m))
+    resampled = bootstrap_counts(m, resamples, seed) if m > 1 else np.empty((0, m))
     own = np.diag(above)[both] / (right * wrong)[both]
 
     def within(weights: FloatArray) -> FloatArray:
@@ -78,12 +78,12 @@ def ranked(
         return _over(((weights @ above) * weights).sum(axis=1), (weights @ right) * (weights @ wrong))
 
     def correlation(weights: FloatArray) -> FloatArray:
-        return _correlation(x, y.astype(np.float64), of, weights)
+        return _correlation(x, y.astype(np.float64), owner, weights)
 
     return Ranked(
-        within=_measured(within(ones), within(drawn), level, int(both.sum())),
-        pooled=_measured(pooled(ones), pooled(drawn), level, m),
-        point_biserial=_measured(correlation(ones), correlation(drawn), level, m),
+        within=_measured(within(ones), within(resampled), level, int(both.sum())),
+        pooled=_measured(pooled(ones), pooled(resampled), level, m),
+        point_biserial=_measured(correlation(ones), correlation(resampled), level, m),
         mean_right=float(x[y].mean()) if y.any() else None,
         mean_wrong=float(x[~y].mean()) if not y.all() else None,
         informative=int(both.sum()),
@@ -91,22 +91,22 @@ def ranked(
     )
 
 
-def _above(x: FloatArray, y: BoolArray, of: IntArray, m: int) -> FloatArray:
+def _above(x: FloatArray, y: BoolArray, owner: IntArray, m: int) -> FloatArray:
     """Return how many pairs of a right sample of problem i and a wrong one of j the right one wins, at [i, j].
 
     Ties count half.
     """
-    found = np.zeros((m, m))
-    right, whose = x[y], of[y]
-    wrong, where = x[~y], of[~y]
+    wins_table = np.zeros((m, m))
+    right, whose = x[y], owner[y]
+    wrong, where = x[~y], owner[~y]
     order = np.lexsort((wrong, where))
     wrong, edges = wrong[order], np.searchsorted(where[order], np.arange(m + 1))
     for j in range(m):
         own = wrong[edges[j] : edges[j + 1]]
         if own.size:
             wins = np.searchsorted(own, right, "left") + np.searchsorted(own, right, "right")
-            found[:, j] = np.bincount(whose, wins / 2.0, m)
-    return found
+            wins_table[:, j] = np.bincount(whose, wins / 2.0, m)
+    return wins_table
 
 
 def _over(part: FloatArray, whole: FloatArray) -> FloatArray:
@@ -115,14 +115,14 @@ def _over(part: FloatArray, whole: FloatArray) -> FloatArray:
     return result
 
 
-def _measured(value: FloatArray, drawn: FloatArray, level: float, problems: int) -> Measured:
+def _measured(value: FloatArray, resampled: FloatArray, level: float, problems: int) -> Measured:
     if math.isnan(value[0]):
         return Measured(value=None)
-    drawn = drawn[~np.isnan(drawn)]
-    if problems < 2 or not drawn.size:
+    resampled = resampled[~np.isnan(resampled)]
+    if problems < 2 or not resampled.size:
         return Measured(value=float(value[0]))
     tail = (1.0 - level) / 2.0
-    low, high = np.quantile(drawn, [tail, 1.0 - tail])
+    low, high = np.quantile(resampled, [tail, 1.0 - tail])
     return Measured(value=float(value[0]), low=float(low), high=float(high))
 
 

@@ -48,17 +48,17 @@ def choose(names: Sequence[str] = ()) -> Chosen:
             raise UnknownNameError(
                 f"--metrics {name!r} is none{nearest(name, METRICS) or '; there are ' + ', '.join(METRICS)}"
             )
-    found: list[Metric] = []
+    metrics: list[Metric] = []
     missing: dict[str, list[str]] = {}
     for name in dict.fromkeys(names or METRICS):
         try:
-            found.append(_MAKERS[name]())
+            metrics.append(_MAKERS[name]())
         except ImportError:
             missing.setdefault(INSTALL_CODEBLEU if name == "codebleu" else INSTALL, []).append(name)
     notes = tuple(f"no {', '.join(lacking)}: {install}" for install, lacking in missing.items())
     if names and notes:
         raise UsageError(f"--metrics: {'; '.join(notes)}")
-    return Chosen(tuple(found), notes)
+    return Chosen(tuple(metrics), notes)
 
 
 def compared(prompt: str, reference: str, program: str) -> tuple[str, str, str]:

@@ -100,34 +100,37 @@ def simulated(
     degrees = _degrees(temperatures)
     if not (1 <= m <= MOST and 2 <= n <= MOST):
         raise UsageError(f"{m} problems with {n} samples: simulate 1 problem and 2 samples at least, {MOST:,} at most")
-    wanted = _wanted(ks, n)
+    k_values = _k_values(ks, n)
     rng = np.random.default_rng(seed)
     weights = decks(m, rng)
-    chances = np.stack([tempered(weights, each)[:, 0] for each in degrees])
-    truth = np.stack([1.0 - ((1.0 - chances) ** k).mean(axis=1) for k in wanted], axis=1)
+    chances = np.stack([tempered(weights, degree)[:, 0] for degree in degrees])
+    truth = np.stack([1.0 - ((1.0 - chances) ** k).mean(axis=1) for k in k_values], axis=1)
     passed = rng.binomial(n, chances)
-    found = measured(degrees, np.full(passed.shape, n), passed, wanted, splits=splits, seed=seed)
-    table = pass_at_k(n, np.arange(n + 1)[:, None], np.array(wanted)[None, :])
-    over = np.zeros((SWEEPS, len(wanted)))
-    column = np.arange(len(wanted))
+    sweep_result = measured(degrees, np.full(passed.shape, n), passed, k_values, splits=splits, seed=seed)
+    table = pass_at_k(n, np.arange(n + 1)[:, None], np.array(k_values)[None, :])
+    over = np.zeros((SWEEPS, len(k_values)))
+    column = np.arange(len(k_values))
     for sweep in range(SWEEPS):
         curves = table[rng.binomial(n, chances)].mean(axis=1)
         over[sweep] = curves.max(axis=0) - truth[curves.argmax(axis=0), column]
     choices = tuple(
         msgspec.structs.replace(
-            each,
-            truth=float(truth[degrees.index(each.best), at]),
+            choice,
+            truth=float(truth[degrees.index(choice.best), at]),
             true_best=degrees[int(truth[:, at].argmax())],
             true_upper=float(truth[:, at].max()),
             optimism=float(over[:, at].mean()),
             optimism_se=float(over[:, at].std(ddof=1) / math.sqrt(SWEEPS)),
         )
-        for at, each in enumerate(found.choices)
+        for at, choice in enumerate(sweep_result.choices)
     )
-    known = tuple(
-        msgspec.structs.replace(each, truth=tuple(row.tolist())) for each, row in zip(found.curves, truth, strict=True)
+    curves_with_truth = tuple(
+        msgspec.structs.replace(curve, truth=tuple(row.tolist()))
+        for curve, row in zip(sweep_result.curves, truth, strict=True)
     )
-    return msgspec.structs.replace(found, simulated=True, sweeps=SWEEPS, curves=known, choices=choices)
+    return msgspec.structs.replace(
+        sweep_result, simulated=True, sweeps=SWEEPS, curves=curves_with_truth, choices=choices
+    )
 
 
 def measured(
@@ -147,9 +150,9 @@ def measured(
     degrees = _degrees(temperatures)
     samples, passed = np.asarray(n, dtype=np.int64), np.asarray(c, dtype=np.int64)
     least = int(samples.min())
-    wanted = _wanted(ks, least)
-    curves = pass_at_k(samples[..., None], passed[..., None], np.array(wanted)).mean(axis=1)
-    halves = [k for k in wanted if 2 * k <= least]
+    k_values = _k_values(ks, least)
+    curves = pass_at_k(samples[..., None], passed[..., None], np.array(k_values)).mean(axis=1)
+    halves = [k for k in k_values if 2 * k <= least]
     choices: tuple[Choice, ...] = ()
     if halves:
         hull = temperature_hull(degrees, samples, passed, halves, splits, seed)
@@ -168,7 +171,7 @@ def measured(
             for at, k in enumerate(halves)
         )
     return Temperature(
-        k=wanted,
+        k=k_values,
         m=samples.shape[1],
         n=least,
         simulated=False,
@@ -204,20 +207,20 @@ def tempered(weights: FloatArray, temperature: float) -> FloatArray:
 
 
 def _degrees(temperatures: Sequence[float]) -> list[float]:
-    found = [float(each) for each in temperatures]
-    if not found or not all(0.0 <= each <= 100.0 for each in found):
-        raise UsageError(f"temperatures {found}: name one at least, each from 0 to 100")
-    if len(set(found)) < len(found):
-        raise UsageError(f"temperatures {', '.join(f'{each:g}' for each in found)}: each may stand there once")
-    return found
+    degrees = [float(temperature) for temperature in temperatures]
+    if not degrees or not all(0.0 <= degree <= 100.0 for degree in degrees):
+        raise UsageError(f"temperatures {degrees}: name one at least, each from 0 to 100")
+    if len(set(degrees)) < len(degrees):
+        raise UsageError(f"temperatures {', '.join(f'{degree:g}' for degree in degrees)}: each may stand there once")
+    return degrees
 
 
-def _wanted(ks: Sequence[int], least: int) -> tuple[int, ...]:
-    wanted = tuple(sorted(set(ks))) or tuple(k for k in _STEPS if k <= least)
-    if wanted[0] < 1:
-        raise UsageError(f"k={wanted[0]} is less than 1")
-    if wanted[-1] > least:
+def _k_values(ks: Sequence[int], least: int) -> tuple[int, ...]:
+    k_values = tuple(sorted(set(ks))) or tuple(k for k in _STEPS if k <= least)
+    if k_values[0] < 1:
+        raise UsageError(f"k={k_values[0]} is less than 1")
+    if k_values[-1] > least:
         raise UsageError(
-            f"k={wanted[-1]} exceeds the {least} samples that some problem has: no unbiased estimator exists"
+            f"k={k_values[-1]} exceeds the {least} samples that some problem has: no unbiased estimator exists"
         )
-    return wanted
+    return k_values

@@ -111,10 +111,10 @@ def urn(n: int, c: int, k: int) -> Urn:
         passes=_exact(passes),
         replaced=_exact(_replaced(n, c, k)),
         table=tuple(
-            Share(c=each, passes=_exact(exact_pass_at_k(n, each, k)), replaced=_exact(_replaced(n, each, k)))
-            for each in range(n, -1, -1)
+            Share(c=right, passes=_exact(exact_pass_at_k(n, right, k)), replaced=_exact(_replaced(n, right, k)))
+            for right in range(n, -1, -1)
         ),
-        reckoned=tuple(_reckoned(*each) for each in dict.fromkeys(((n, c, k), *_TRIED))),
+        reckoned=tuple(_reckoned(*example) for example in dict.fromkeys(((n, c, k), *_TRIED))),
     )
 
 
@@ -129,11 +129,11 @@ def _replaced(n: int, c: int, k: int) -> Fraction:
 def _steps(n: int, c: int, k: int) -> tuple[Step, ...]:
     steps = []
     so_far = Fraction(1)
-    for drawn in range(k):
-        wrong, left = n - c - drawn, n - drawn
+    for draw in range(k):
+        wrong, left = n - c - draw, n - draw
         chance = Fraction(wrong, left)
         so_far *= chance
-        steps.append(Step(draw=drawn + 1, wrong=wrong, left=left, chance=_exact(chance), all_wrong=_exact(so_far)))
+        steps.append(Step(draw=draw + 1, wrong=wrong, left=left, chance=_exact(chance), all_wrong=_exact(so_far)))
         if not wrong:
             break
     return tuple(steps)

@@ -15,10 +15,15 @@ _NAMED = 4
 """More policies that agree are the others."""
 
 
-def autopsy_lines(autopsy: Autopsy, shown: int, width: int) -> Iterator[str]:
+def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[str]:
     """Return an autopsy: the table, the rate up to formatting, the problems that flip, and programs side by side."""
-    of = f"{autopsy.attempted} of {autopsy.problems}" if autopsy.attempted < autopsy.problems else autopsy.problems
-    yield f"{autopsy.benchmark}: {autopsy.samples:,} samples of {of} problems, {autopsy.programs:,} distinct programs"
+    problems = (
+        f"{autopsy.attempted} of {autopsy.problems}" if autopsy.attempted < autopsy.problems else autopsy.problems
+    )
+    yield (
+        f"{autopsy.benchmark}: {autopsy.samples:,} samples of {problems} problems, "
+        f"{autopsy.programs:,} distinct programs"
+    )
     yield from _table(autopsy)
     best = autopsy.up_to_formatting[0]
     first = autopsy.rulings[0]
@@ -36,23 +41,24 @@ def autopsy_lines(autopsy: Autopsy, shown: int, width: int) -> Iterator[str]:
     for flip in autopsy.flips:
         counts = _grouped(flip.passed)
         yield printable(f"    {flip.problem_id} (of {flip.n}): {counts}")
-    for flip in autopsy.flips[:shown]:
+    for flip in autopsy.flips[:flips_shown]:
         yield ""
         yield from _side_by_side(flip, max(width, _NARROW))
-    if len(autopsy.flips) > shown:
+    if len(autopsy.flips) > flips_shown:
         yield ""
-        yield f"  ... and {len(autopsy.flips) - shown} more problems (--flips N shows more, --json has all)"
+        yield f"  ... and {len(autopsy.flips) - flips_shown} more problems (--flips N shows more, --json has all)"
 
 
 def _table(autopsy: Autopsy) -> Iterator[str]:
-    wide = max(len(each.policy) for each in autopsy.rulings)
-    heads = "".join(f"{f'pass@{each.k}':>10}" for each in autopsy.rulings[0].estimates)
+    wide = max(len(ruling.policy) for ruling in autopsy.rulings)
+    heads = "".join(f"{f'pass@{estimate.k}':>10}" for estimate in autopsy.rulings[0].estimates)
     yield f"  {'policy':<{wide}}{heads}   passed   no code   gained   lost"
-    for each in autopsy.rulings:
-        values = "".join(f"{number_or_dash(one.value):>10}" for one in each.estimates)
-        yield f"  {each.policy:<{wide}}{values}{each.passed:>9,}{each.no_code:>10,}{each.rescued:>9,}{each.spoiled:>7,}"
+    for ruling in autopsy.rulings:
+        values = "".join(f"{number_or_dash(estimate.value):>10}" for estimate in ruling.estimates)
+        changes = f"{ruling.rescued:>9,}{ruling.spoiled:>7,}"
+        yield f"  {ruling.policy:<{wide}}{values}{ruling.passed:>9,}{ruling.no_code:>10,}{changes}"
     yield f"  gained and lost are against {autopsy.rulings[0].policy}"
-    reasons = {each.reason: each.k for each in autopsy.rulings[0].estimates if each.value is None}
+    reasons = {estimate.reason: estimate.k for estimate in autopsy.rulings[0].estimates if estimate.value is None}
     for reason, k in reasons.items():
         yield f"  pass@{k}: {reason}"
 
@@ -72,11 +78,11 @@ def _side_by_side(flip: Flip, width: int) -> Iterator[str]:
     column = (width - 7) // 2
     yield printable(f"  {flip.problem_id} sample {flip.sample_index}")
     sides = (flip.wrong, flip.right)
-    heads = [_wrapped(_head(each), column) for each in sides]
+    heads = [_wrapped(_head(side), column) for side in sides]
     for at in range(max(map(len, heads))):
         yield _row([head[at] if at < len(head) else "" for head in heads], " ", column)
     yield _row(["-" * column] * 2, "+", column)
-    pairs = list(_aligned(*[_lines(each.program) for each in sides]))
+    pairs = list(_aligned(*[_lines(side.program) for side in sides]))
     for left, mark, right in pairs[:_LINES]:
         yield _row([left, right], mark, column)
     if len(pairs) > _LINES:
@@ -84,16 +90,16 @@ def _side_by_side(flip: Flip, width: int) -> Iterator[str]:
 
 
 def _head(side: Side) -> list[str]:
-    said = f"{side.policy}: {side.status}" + (f" - {side.message}" if side.message else "")
-    return [said, "; ".join(side.steps)]
+    verdict = f"{side.policy}: {side.status}" + (f" - {side.message}" if side.message else "")
+    return [verdict, "; ".join(side.steps)]
 
 
 def _wrapped(texts: Sequence[str], column: int) -> list[str]:
-    found = []
+    lines = []
     for text in texts:
         line = _plain(text)
-        found += [line[at : at + column] for at in range(0, min(len(line), 3 * column), column)]
-    return found
+        lines += [line[at : at + column] for at in range(0, min(len(line), 3 * column), column)]
+    return lines
 
 
 def _lines(program: str | None) -> list[str]:
@@ -105,13 +111,13 @@ def _aligned(left: list[str], right: list[str]) -> Iterator[tuple[str, str, str]
 
     for kind, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         for at in range(max(b - a, d - c)):
-            one, other = a + at < b, c + at < d
-            mark = " " if kind == "equal" else "|" if one and other else "<" if one else ">"
-            yield left[a + at] if one else "", mark, right[c + at] if other else ""
+            has_left, has_right = a + at < b, c + at < d
+            mark = " " if kind == "equal" else "|" if has_left and has_right else "<" if has_left else ">"
+            yield left[a + at] if has_left else "", mark, right[c + at] if has_right else ""
 
 
 def _row(sides: Sequence[str], mark: str, column: int) -> str:
-    left, right = (_cut(_plain(each), column) for each in sides)
+    left, right = (_cut(_plain(side), column) for side in sides)
     return f"  {left:<{column}} {mark} {right}".rstrip()
 
 

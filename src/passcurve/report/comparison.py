@@ -46,44 +46,47 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
         yield ""
         yield printable(f"  A {pair.a}")
         yield printable(f"  B {pair.b}")
-        for each in pair.differences:
-            yield from _difference(each)
-        yield from _deciders(pair)
+        for difference in pair.differences:
+            yield from _difference_lines(difference)
+        yield from _decider_lines(pair)
         for text in pair.differs:
             yield printable(f"  differs: {text}")
     yield ""
     yield printable(f"  for a paper: {methods.compared(comparison)}")
 
 
-def _difference(each: Difference) -> Iterator[str]:
+def _difference_lines(difference: Difference) -> Iterator[str]:
     yield (
-        f"  pass@{each.k:<4} A {number(each.a)}, B {number(each.b)}, A - B {signed(each.difference)}; "
-        f"A is ahead on {each.wins} problems, B on {each.losses}, even on {each.ties}"
+        f"  pass@{difference.k:<4} A {number(difference.a)}, B {number(difference.b)}, "
+        f"A - B {signed(difference.difference)}; A is ahead on {difference.wins} problems, "
+        f"B on {difference.losses}, even on {difference.ties}"
     )
     for name, interval in (
-        ("new problems like these", each.new_problems),
-        ("these problems, fresh samples", each.these_problems),
+        ("new problems like these", difference.new_problems),
+        ("these problems, fresh samples", difference.these_problems),
     ):
         if interval is not None:
             yield f"    {name}: {interval.level:.0%} interval {span(interval)}"
-    if each.between is not None and each.within is not None:
-        yield f"    variance of the differences: {number(each.between)} between problems, {number(each.within)} within"
-    yield f"    equally good on problems like these: p {p_value(each.p)} ({each.p_test})"
-    if each.adjusted is not None:
-        yield f"    p {p_value(each.adjusted)} after adjusting for all comparisons above and below"
-    if each.minimum_detectable is not None:
-        yield f"    smallest true difference that these runs would find (power .8): {number(each.minimum_detectable)}"
-    for warning in each.warnings:
+    if difference.between is not None and difference.within is not None:
+        between, within = number(difference.between), number(difference.within)
+        yield f"    variance of the differences: {between} between problems, {within} within"
+    yield f"    equally good on problems like these: p {p_value(difference.p)} ({difference.p_test})"
+    if difference.adjusted is not None:
+        yield f"    p {p_value(difference.adjusted)} after adjusting for all comparisons above and below"
+    if difference.minimum_detectable is not None:
+        smallest = number(difference.minimum_detectable)
+        yield f"    smallest true difference that these runs would find (power .8): {smallest}"
+    for warning in difference.warnings:
         yield f"    warning: {warning}"
 
 
-def _deciders(pair: Pair) -> Iterator[str]:
+def _decider_lines(pair: Pair) -> Iterator[str]:
     if not pair.deciders:
         yield "  no problem decides: every one is even"
         return
     yield "  the problems that decide, passed of samples:"
-    for each in pair.deciders[:_DECIDERS]:
-        yield printable(f"    {each.problem_id}: A {count(each.a)}, B {count(each.b)}")
+    for decider in pair.deciders[:_DECIDERS]:
+        yield printable(f"    {decider.problem_id}: A {count(decider.a)}, B {count(decider.b)}")
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:

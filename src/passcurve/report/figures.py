@@ -24,22 +24,22 @@ _TICKS = [digit * 10.0**power for power in range(-6, 1) for digit in (1, 2, 5)]
 
 def urn_picture(lesson: Urn, theme: str) -> Sheet:
     """Draw how the chance of nothing but wrong balls shrinks, and pass@k against c with and without putting back."""
-    rows = sorted(lesson.table, key=lambda each: each.c)
+    rows = sorted(lesson.table, key=lambda share: share.c)
     draws = [0, *(step.draw for step in lesson.steps)]
     with sheet(theme, columns=2) as canvas:
         left, right = canvas.panels
         blue, orange, *_ = canvas.theme.series
         back = {"color": orange, "linestyle": "--", "label": "put back: 1 - (1 - c/n)^k, biased"}
-        kept = {"color": blue, "label": "not put back: pass@k"}
+        without = {"color": blue, "label": "not put back: pass@k"}
         left.plot(draws, [(1.0 - lesson.c / lesson.n) ** draw for draw in draws], **back, **_dots(draws, "s"))
-        left.plot(draws, [1.0, *(step.all_wrong.value for step in lesson.steps)], **kept, **_dots(draws, "o"))
+        left.plot(draws, [1.0, *(step.all_wrong.value for step in lesson.steps)], **without, **_dots(draws, "o"))
         left.set_title(f"All wrong so far: n = {lesson.n}, c = {lesson.c}")
         left.set_xlabel("samples drawn")
         left.set_ylabel("chance")
         if len(draws) <= _FEW:
             left.set_xticks(draws)
-        right.plot([each.c for each in rows], [each.replaced.value for each in rows], **back, **_dots(rows, "s"))
-        right.plot([each.c for each in rows], [each.passes.value for each in rows], **kept, **_dots(rows, "o"))
+        right.plot([share.c for share in rows], [share.replaced.value for share in rows], **back, **_dots(rows, "s"))
+        right.plot([share.c for share in rows], [share.passes.value for share in rows], **without, **_dots(rows, "o"))
         right.set_title(f"One of {lesson.k} right, of n = {lesson.n} samples")
         right.set_xlabel("right samples c")
         right.legend(loc="lower right")
@@ -51,7 +51,7 @@ def urn_picture(lesson: Urn, theme: str) -> Sheet:
 def estimators_picture(lesson: Estimators, theme: str) -> Sheet:
     """Draw what each estimator gives on average and how far it strays, against n; dots are simulated."""
     ns = [row.n for row in lesson.rows]
-    shown = (
+    estimators = (
         ("first_k", f"first {lesson.k} samples", "v", ":"),
         ("repeated", f"batches of {lesson.k}", "s", "-."),
         ("plug_in", "plug-in", "D", "--"),
@@ -60,26 +60,28 @@ def estimators_picture(lesson: Estimators, theme: str) -> Sheet:
     with sheet(theme, columns=2, size=(7.2, 3.6)) as canvas:
         left, right = canvas.panels
         colours = (canvas.theme.series[4], canvas.theme.series[2], canvas.theme.series[1], canvas.theme.series[0])
-        for at, ((name, said, marker, style), colour) in enumerate(zip(shown, colours, strict=True)):
-            each = [getattr(row, name) for row in lesson.rows]
+        for at, ((name, label, marker, style), colour) in enumerate(zip(estimators, colours, strict=True)):
+            moments = [getattr(row, name) for row in lesson.rows]
             if name == "plug_in":
-                left.plot(ns, [one.expectation for one in each], color=colour, linestyle=style)
+                left.plot(ns, [item.expectation for item in moments], color=colour, linestyle=style)
             left.errorbar(
                 [n * _APART ** (at - 1.5) for n in ns],
-                [one.simulated for one in each],
-                yerr=[2.0 * one.simulated_se for one in each],
+                [item.simulated for item in moments],
+                yerr=[2.0 * item.simulated_se for item in moments],
                 color=colour,
                 linestyle="",
                 marker=marker,
                 markersize=4,
                 elinewidth=1,
             )
-            right.plot(ns, [one.sd for one in each], color=colour, linestyle=style, marker=marker, label=said)
+            right.plot(ns, [item.sd for item in moments], color=colour, linestyle=style, marker=marker, label=label)
         left.axhline(lesson.truth, color=canvas.theme.ink, linestyle=(0, (6, 4)), linewidth=1.2, label="true pass@k")
         left.set_title(f"On average: p = {lesson.p:g}, k = {lesson.k}")
         left.set_ylabel(f"estimate of pass@{lesson.k}")
         right.set_title("Straying: standard deviation")
-        deviations = [one.sd for row in lesson.rows for one in (row.first_k, row.plug_in, row.unbiased) if one.variance]
+        deviations = [
+            item.sd for row in lesson.rows for item in (row.first_k, row.plug_in, row.unbiased) if item.variance
+        ]
         if deviations:
             right.set_yscale("log")
             counted(right.yaxis, [at for at in _TICKS if min(deviations) / 1.5 <= at <= 1.5 * max(deviations)])
@@ -116,7 +118,7 @@ def budget_picture(lesson: Budget, theme: str) -> Sheet:
             panel.set_ylim(bottom=0.0)
             if costs[-1] > 4 * costs[0]:
                 panel.set_xscale("log")
-                counted(panel.xaxis, [each for each in _TICKS_COUNTED if costs[0] <= each <= costs[-1]] or costs)
+                counted(panel.xaxis, [tick for tick in _TICKS_COUNTED if costs[0] <= tick <= costs[-1]] or costs)
         right.legend(loc="upper right")
     return canvas
 
@@ -135,19 +137,19 @@ def temperature_picture(lesson: Temperature, theme: str) -> Sheet:
                 left.plot(lesson.k, curve.value, color=colour, marker="o", label=name)
         left.set_title("Each temperature" + (" (dots: samples)" if lesson.simulated else ""))
         left.set_ylabel("pass@k")
-        ks = [each.k for each in lesson.choices]
+        ks = [choice.k for choice in lesson.choices]
         blue, orange, green, *_ = canvas.theme.series
         if ks:
-            upper, honest = [each.upper for each in lesson.choices], [each.honest for each in lesson.choices]
+            upper, honest = [choice.upper for choice in lesson.choices], [choice.honest for choice in lesson.choices]
             right.plot(ks, upper, color=orange, marker="^", linestyle="--", label="best, on the same samples")
             right.plot(ks, honest, color=blue, marker="o", label="chosen on one half, read off the other")
             if lesson.simulated:
-                true = [each.true_upper for each in lesson.choices]
+                true = [choice.true_upper for choice in lesson.choices]
                 right.plot(ks, true, color=green, linestyle=":", linewidth=2.4, label="true hull")
-            for each in lesson.choices:
+            for choice in lesson.choices:
                 right.annotate(
-                    f"{each.best:g}",
-                    (each.k, each.upper),
+                    f"{choice.best:g}",
+                    (choice.k, choice.upper),
                     xytext=(0, 7),
                     textcoords="offset points",
                     ha="center",
@@ -170,7 +172,7 @@ def mixture_picture(lesson: Mixture, theme: str) -> Sheet:
     with sheet(theme, size=(5.4, 3.6)) as canvas:
         (panel,) = canvas.panels
         markers = ("o", "s", "D", "v", "^")
-        wrong = {tuple(round(each, 12) for each in model.wrong): model for model in lesson.models}
+        wrong = {tuple(round(value, 12) for value in model.wrong): model for model in lesson.models}
         for model in wrong.values():
             several = f" of {model.name}" if len(wrong) > 1 else ""
             label = f"1 - (1 - pass@1)^k{several}"
@@ -181,7 +183,7 @@ def mixture_picture(lesson: Mixture, theme: str) -> Sheet:
             name = f"{model.name}: pass@k" if model.chances else "pass@k, measured"
             if model.simulated:
                 panel.plot(lesson.k, model.value, color=colour)
-                spread = [2.0 * each for each in model.simulated_se]
+                spread = [2.0 * error for error in model.simulated_se]
                 dots = {"color": colour, "marker": marker, "elinewidth": 1, "linestyle": ""}
                 panel.errorbar(lesson.k, model.simulated, yerr=spread, label=name, **dots)
             else:

@@ -45,19 +45,19 @@ def urn_lines(lesson: Urn, width: int | None = None) -> list[str]:
         for step in lesson.steps[:_SHOWN]
     ]
     share = [
-        [str(each.c), _short(each.passes), number(each.passes.value), number(each.replaced.value)]
-        for each in lesson.table
-        if each.c in _chosen(n, c)
+        [str(share.c), _short(share.passes), number(share.passes.value), number(share.replaced.value)]
+        for share in lesson.table
+        if share.c in _chosen(n, c)
     ]
     reckoned = [
         [
-            f"n={each.n} c={each.c} k={each.k}",
-            "inf/inf" if each.ratio is None else repr(each.ratio),
-            repr(each.product),
-            repr(each.ours),
-            repr(each.exact),
+            f"n={example.n} c={example.c} k={example.k}",
+            "inf/inf" if example.ratio is None else repr(example.ratio),
+            repr(example.product),
+            repr(example.ours),
+            repr(example.exact),
         ]
-        for each in lesson.reckoned
+        for example in lesson.reckoned
     ]
     counted = (
         [f"  {lesson.failing} of {lesson.subsets} subsets hold no right sample"]
@@ -75,7 +75,7 @@ def urn_lines(lesson: Urn, width: int | None = None) -> list[str]:
         "",
         *table(["in floating point", "ratio", "product", "passcurve", "exact, rounded"], reckoned, width=width),
         "",
-        *(f"  {each}" for each in urn_says(lesson)),
+        *(f"  {sentence}" for sentence in urn_says(lesson)),
     ]
 
 
@@ -101,12 +101,14 @@ def estimators_lines(lesson: Estimators, width: int | None = None) -> list[str]:
     heads = [f"first {lesson.k}", f"t x {lesson.k}", "plug-in", "unbiased"]
     exact, strays, simulated = [], [], []
     for row in lesson.rows:
-        each = [getattr(row, name) for name in names]
-        exact.append([f"{row.n:,}", f"{row.batches:,}", *(number(one.expectation) for one in each)])
-        strays.append([f"{row.n:,}", f"{row.batches:,}", *(number(one.sd) for one in each), number(row.plug_in.rmse)])
+        moments = [getattr(row, name) for name in names]
+        exact.append([f"{row.n:,}", f"{row.batches:,}", *(number(item.expectation) for item in moments)])
+        strays.append(
+            [f"{row.n:,}", f"{row.batches:,}", *(number(item.sd) for item in moments), number(row.plug_in.rmse)]
+        )
         simulated.append(
             [f"{row.n:,}", f"{row.batches:,}"]
-            + [f"{number(one.simulated)} ({number(one.simulated_se)})" for one in each]
+            + [f"{number(item.simulated)} ({number(item.simulated_se)})" for item in moments]
         )
     return [
         f"p = {lesson.p:g}, k = {lesson.k}: the true pass@{lesson.k} is {number(lesson.truth)}",
@@ -119,7 +121,7 @@ def estimators_lines(lesson: Estimators, width: int | None = None) -> list[str]:
         f"  simulated: mean of {lesson.draws:,} data sets for each n (its standard error), seed {lesson.seed}",
         *table(["n", "t", *heads], simulated, left=0, width=width),
         "",
-        *(f"  {each}" for each in estimators_says(lesson)),
+        *(f"  {sentence}" for sentence in estimators_says(lesson)),
     ]
 
 
@@ -141,15 +143,15 @@ def budget_says(lesson: Budget) -> list[str]:
 
 def _others(whole: Size, samples: Size, problems: Size) -> str:
     """Say which of the two ways to be cheaper costs more of what is known about other problems."""
-    said = (
+    sentence = (
         f"For other problems like these, {samples.cost:,} samples on {samples.m} problems leave an interval of "
         f"{number(samples.new_problems)}"
     )
     if problems.m < whole.m:
-        said += f", and {problems.cost:,} on {problems.m} problems one of {number(problems.new_problems)}"
+        sentence += f", and {problems.cost:,} on {problems.m} problems one of {number(problems.new_problems)}"
     better = problems.m < whole.m and samples.new_problems < problems.new_problems
     end = ": leave out samples before problems." if better else "."
-    return f"{said}, where the whole run has {number(whole.new_problems)}{end}"
+    return f"{sentence}, where the whole run has {number(whole.new_problems)}{end}"
 
 
 def budget_lines(lesson: Budget, width: int | None = None) -> list[str]:
@@ -175,7 +177,7 @@ def budget_lines(lesson: Budget, width: int | None = None) -> list[str]:
         f"  score and range: {lesson.draws:,} subsamples without replacement of each size, seed {lesson.seed}; "
         f"sd: exact; width: of the {lesson.level:.0%} interval, mean",
         "",
-        *(f"  {each}" for each in budget_says(lesson)),
+        *(f"  {sentence}" for sentence in budget_says(lesson)),
     ]
 
 
@@ -184,19 +186,24 @@ def temperature_says(lesson: Temperature) -> list[str]:
     degrees = [curve.temperature for curve in lesson.curves]
     best = {k: max(lesson.curves, key=lambda curve: curve.value[at]) for at, k in enumerate(lesson.k)}
     first, last = lesson.k[0], lesson.k[-1]
-    one, many = best[first], best[last]
-    start = f"Of {len(degrees)} temperatures {one.temperature:g} is best at k = {first} ({number(one.value[0])}) and "
-    if one is many:
-        start += f"also at k = {last} ({number(many.value[-1])})."
+    best_first, best_last = best[first], best[last]
+    start = (
+        f"Of {len(degrees)} temperatures {best_first.temperature:g} is best at k = {first} "
+        f"({number(best_first.value[0])}) and "
+    )
+    if best_first is best_last:
+        start += f"also at k = {last} ({number(best_last.value[-1])})."
     else:
-        start += f"{many.temperature:g} at k = {last} ({number(many.value[-1])}): none is good or bad but for a k."
+        start += (
+            f"{best_last.temperature:g} at k = {last} ({number(best_last.value[-1])}): none is good or bad but for a k."
+        )
     middle = (
         "Heat trades the chance of the likeliest program for variety, which one draw does not need and many draws do."
     )
     if not lesson.choices:
         end = f"With {lesson.n} samples no k has two halves to choose on one and report on the other."
         return [start, middle, end]
-    widest = max(lesson.choices, key=lambda each: each.upper - each.honest)
+    widest = max(lesson.choices, key=lambda choice: choice.upper - choice.honest)
     end = (
         f"The best of several, chosen and reported on the same samples, is too high: at k = {widest.k} it looks like "
         f"{number(widest.upper)}, and chosen on one half and read off the other it is {number(widest.honest)}"
@@ -224,16 +231,16 @@ def temperature_lines(lesson: Temperature, width: int | None = None) -> list[str
         heads = ["k", "looks best", "on these samples", "on the other half"]
         heads += ["its truth", "is best", "true hull", "luck (standard error)"] if lesson.simulated else []
         rows = []
-        for each in lesson.choices:
-            row = [f"{each.k}", f"{each.best:g}", number(each.upper), number(each.honest)]
+        for choice in lesson.choices:
+            row = [f"{choice.k}", f"{choice.best:g}", number(choice.upper), number(choice.honest)]
             if lesson.simulated:
-                luck = f"{number_or_dash(each.optimism)} ({number_or_dash(each.optimism_se)})"
-                row += [number_or_dash(each.truth), f"{each.true_best:g}", number_or_dash(each.true_upper), luck]
+                luck = f"{number_or_dash(choice.optimism)} ({number_or_dash(choice.optimism_se)})"
+                row += [number_or_dash(choice.truth), f"{choice.true_best:g}", number_or_dash(choice.true_upper), luck]
             rows.append(row)
         lines += ["", *table(heads, rows, left=0, width=width)]
         halves = f"  other half: mean over {lesson.splits} splits of the samples, seed {lesson.seed}"
         lines.append(f"{halves}; luck: over {lesson.sweeps} simulated sweeps" if lesson.simulated else halves)
-    return [*lines, "", *(f"  {each}" for each in temperature_says(lesson))]
+    return [*lines, "", *(f"  {sentence}" for sentence in temperature_says(lesson))]
 
 
 def mixture_says(lesson: Mixture) -> list[str]:
@@ -265,18 +272,18 @@ def mixture_lines(lesson: Mixture, width: int | None = None) -> list[str]:
     """Return the curves of models or of a run as text."""
     lines = []
     for model in lesson.models:
-        known = bool(model.chances)
-        lines.append(f"{model.name}: pass@1 {number(model.pass_at_1)}" + (f"; {_chances(model)}" if known else ""))
-        heads = ["k", "pass@k", "1 - (1 - pass@1)^k", *(["simulated (standard error)"] if known else [])]
+        is_exact = bool(model.chances)
+        lines.append(f"{model.name}: pass@1 {number(model.pass_at_1)}" + (f"; {_chances(model)}" if is_exact else ""))
+        heads = ["k", "pass@k", "1 - (1 - pass@1)^k", *(["simulated (standard error)"] if is_exact else [])]
         rows = [
             [f"{k:,}", number(value), number(wrong)]
-            + ([f"{number(model.simulated[at])} ({number(model.simulated_se[at])})"] if known else [])
+            + ([f"{number(model.simulated[at])} ({number(model.simulated_se[at])})"] if is_exact else [])
             for at, (k, value, wrong) in enumerate(zip(lesson.k, model.value, model.wrong, strict=True))
         ]
         lines += [*table(heads, rows, left=0, width=width), ""]
     if any(model.simulated for model in lesson.models):
         lines.append(f"  simulated: {lesson.n:,} samples of each of {lesson.m:,} such problems, seed {lesson.seed}")
-    return [printable(line) for line in lines] + [f"  {each}" for each in mixture_says(lesson)]
+    return [printable(line) for line in lines] + [f"  {sentence}" for sentence in mixture_says(lesson)]
 
 
 def _chances(model: Model) -> str:

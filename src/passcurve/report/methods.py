@@ -34,28 +34,34 @@ def judged(
     header: Header | None,
 ) -> str:
     """Return the sentence for a scored run; empty where no metric has a value."""
-    there = [each for each in estimates if each.value is not None]
-    if not there:
+    available = [estimate for estimate in estimates if estimate.value is not None]
+    if not available:
         return ""
     parts = []
-    for metric in dict.fromkeys(each.metric for each in there):
-        names = [each.name for each in there if each.metric == metric]
+    for metric in dict.fromkeys(estimate.metric for estimate in available):
+        names = [estimate.name for estimate in available if estimate.metric == metric]
         parts.append(f"{_names(names)}, {_MADE[metric.partition(':')[0]]}")
-    means = "" if all(each.k == 0 for each in there) else ", averaged over problems"
-    copies = any(text.startswith("copies") for each in there for text in each.warnings)
-    of = f" of {benchmark}" if benchmark else ""
-    text = f"From {_samples(counts, copies=copies)}{of} we report {'; '.join(parts)}{means}"
-    made = [
-        f"for {said} ({_list(dict.fromkeys(_INTERVALS.get(each, each) for each in methods))})"
-        for said, methods in (
-            ("new problems like these", [each.new_problems.method for each in there if each.new_problems]),
-            ("fresh samples of these problems", [each.these_problems.method for each in there if each.these_problems]),
+    means = "" if all(estimate.k == 0 for estimate in available) else ", averaged over problems"
+    copies = any(text.startswith("copies") for estimate in available for text in estimate.warnings)
+    origin = f" of {benchmark}" if benchmark else ""
+    text = f"From {_samples(counts, copies=copies)}{origin} we report {'; '.join(parts)}{means}"
+    intervals = [
+        f"for {target} ({_list(dict.fromkeys(_INTERVALS.get(method, method) for method in methods))})"
+        for target, methods in (
+            (
+                "new problems like these",
+                [estimate.new_problems.method for estimate in available if estimate.new_problems],
+            ),
+            (
+                "fresh samples of these problems",
+                [estimate.these_problems.method for estimate in available if estimate.these_problems],
+            ),
         )
         if methods
     ]
-    levels = [each.new_problems.level for each in there if each.new_problems]
-    if made and levels:
-        text += f", with {100 * levels[0]:g}% intervals {' and '.join(made)}"
+    levels = [estimate.new_problems.level for estimate in available if estimate.new_problems]
+    if intervals and levels:
+        text += f", with {100 * levels[0]:g}% intervals {' and '.join(intervals)}"
     if curve is not None:
         text += f"; the band of the curve is simultaneous (sup-t, {curve.draws:,} draws, seed {curve.seed})"
     return f"{text}{_judging(header)}."
@@ -63,30 +69,30 @@ def judged(
 
 def compared(comparison: Comparison) -> str:
     """Return the sentence for a comparison of runs."""
-    differences = [each for pair in comparison.pairs for each in pair.differences]
+    differences = [difference for pair in comparison.pairs for difference in pair.differences]
     first = differences[0]
-    names = _names([f"pass@{each.k}" for each in comparison.pairs[0].differences])
+    names = _names([f"pass@{difference.k}" for difference in comparison.pairs[0].differences])
     benchmark = f" of {comparison.benchmark}" if comparison.benchmark else ""
     text = (
         f"Runs were compared in {names} (unbiased estimator of {_CHEN}) on the same {comparison.problems} "
         f"problems{benchmark}, problem by problem"
     )
-    made = []
+    parts = []
     level = None
-    for said, intervals in (
-        ("new problems like these", [each.new_problems for each in differences]),
-        ("fresh samples of these problems", [each.these_problems for each in differences]),
+    for target, intervals in (
+        ("new problems like these", [difference.new_problems for difference in differences]),
+        ("fresh samples of these problems", [difference.these_problems for difference in differences]),
     ):
-        methods = dict.fromkeys(each.method for each in intervals if each is not None)
-        level = next((each.level for each in intervals if each is not None), level)
+        methods = dict.fromkeys(interval.method for interval in intervals if interval is not None)
+        level = next((interval.level for interval in intervals if interval is not None), level)
         if methods:
-            made.append(f"for {said} ({_list(methods)})")
+            parts.append(f"for {target} ({_list(methods)})")
     if level is not None:
-        text += f", with {100 * level:g}% intervals of the difference {' and '.join(made)}"
-    drawn = any(each.p_error > 0 for each in differences)
-    how = f"Monte Carlo, seed {comparison.seed}" if drawn else "exact"
+        text += f", with {100 * level:g}% intervals of the difference {' and '.join(parts)}"
+    is_monte_carlo = any(difference.p_error > 0 for difference in differences)
+    how = f"Monte Carlo, seed {comparison.seed}" if is_monte_carlo else "exact"
     text += f" and two-sided sign-flip tests ({how})"
-    if any("numbers of samples" in said for each in differences for said in each.warnings):
+    if any("numbers of samples" in warning for difference in differences for warning in difference.warnings):
         text += ", with unequal n the larger p of these and of permutations within problems"
     if first.adjusted is not None:
         text += f", adjusted for {len(differences)} comparisons by the step-down maximum of |t|"
@@ -104,7 +110,7 @@ def _list(words: Iterable[str]) -> str:
 
 
 def _samples(counts: Sequence[Counts], *, copies: bool) -> str:
-    least, most = min(each.n for each in counts), max(each.n for each in counts)
+    least, most = min(problem.n for problem in counts), max(problem.n for problem in counts)
     n = f"n = {least}" if least == most else f"n = {least} to {most}"
     kind = "identical samples (n = 1 in effect)" if copies else "sample" if most == 1 else "samples"
     return f"{n} {kind} of {'the one problem' if len(counts) == 1 else f'each of {len(counts)} problems'}"

@@ -20,32 +20,32 @@ def score_lines(estimates: Sequence[Estimate], curve: Curve | None = None, width
     Of a curve the steps 1, 2, 5, 10, ... and its end are shown.  Where ``width`` is too narrow for the table each
     column gets a line of its own.
     """
-    shown = _steps(estimates) if curve is not None else list(estimates)
+    visible = _steps(estimates) if curve is not None else list(estimates)
     band = dict(zip(curve.k, zip(curve.low, curve.high, strict=True), strict=True)) if curve is not None else {}
-    rows = [_row(each, band) for each in shown]
-    heads = _heads(shown, curve)
+    rows = [_row(estimate, band) for estimate in visible]
+    heads = _heads(visible, curve)
     used = [at for at, _ in enumerate(heads) if any(row.cells and row.cells[at] != "-" for row in rows)]
     heads = [heads[at] for at in used]
     rows = [row._replace(cells=[row.cells[at] for at in used] if row.cells else []) for row in rows]
     lines = _table(heads, rows)
     if width is not None and max(map(len, _table(heads, [row for row in rows if row.cells])), default=0) > width:
         lines = list(_stacked(heads, rows))
-    return [*lines, *_meaning(shown, curve), *(f"  warning: {text}" for text in warnings(shown))]
+    return [*lines, *_meaning(visible, curve), *(f"  warning: {text}" for text in warnings(visible))]
 
 
 def score_record(estimates: Sequence[Estimate], curve: Curve | None = None) -> dict[str, Any]:
     """Return the estimates under their names, and the band of the curve under ``curve`` where there is one."""
     record: dict[str, Any] = {}
-    for each in estimates:
-        record[each.name] = {
-            name: value for name, value in msgspec.to_builtins(each).items() if name not in ("k", "metric")
+    for estimate in estimates:
+        record[estimate.name] = {
+            name: value for name, value in msgspec.to_builtins(estimate).items() if name not in ("k", "metric")
         }
     return record if curve is None else {**record, "curve": msgspec.to_builtins(curve)}
 
 
 def warnings(estimates: Sequence[Estimate]) -> list[str]:
     """Return the warnings of all estimates, each once."""
-    return [printable(text) for text in dict.fromkeys(text for each in estimates for text in each.warnings)]
+    return [printable(text) for text in dict.fromkeys(text for estimate in estimates for text in estimate.warnings)]
 
 
 def span(interval: Interval | None) -> str:
@@ -54,8 +54,10 @@ def span(interval: Interval | None) -> str:
 
 
 def _steps(estimates: Sequence[Estimate]) -> list[Estimate]:
-    last = max((each.k for each in estimates if each.value is not None), default=0)
-    return [each for each in estimates if each.value is None or each.k in (0, last) or _is_step(each.k)]
+    last = max((estimate.k for estimate in estimates if estimate.value is not None), default=0)
+    return [
+        estimate for estimate in estimates if estimate.value is None or estimate.k in (0, last) or _is_step(estimate.k)
+    ]
 
 
 def _is_step(k: int) -> bool:
@@ -73,22 +75,22 @@ class _Row(NamedTuple):
 
 
 def _heads(estimates: Sequence[Estimate], curve: Curve | None) -> list[str]:
-    levels = {each.new_problems.level for each in estimates if each.new_problems is not None}
+    levels = {estimate.new_problems.level for estimate in estimates if estimate.new_problems is not None}
     level = f"{100 * min(levels):g}% " if levels else ""
     heads = [f"{level}new problems", f"{level}these problems"]
     return [*heads, f"{level}all k at once"] if curve is not None else [*heads, "var. between", "var. within"]
 
 
-def _row(each: Estimate, band: dict[int, tuple[float, float]]) -> _Row:
-    if each.value is None:
-        return _Row(each.name, "-", [], printable(each.reason))
-    cells = [span(each.new_problems), span(each.these_problems)]
+def _row(estimate: Estimate, band: dict[int, tuple[float, float]]) -> _Row:
+    if estimate.value is None:
+        return _Row(estimate.name, "-", [], printable(estimate.reason))
+    cells = [span(estimate.new_problems), span(estimate.these_problems)]
     if band:
-        ends = band.get(each.k) if each.metric == "pass@k" else None
+        ends = band.get(estimate.k) if estimate.metric == "pass@k" else None
         cells.append("-" if ends is None else f"{number(ends[0])} to {number(ends[1])}")
     else:
-        cells += [number_or_dash(part) for part in (each.between, each.within)]
-    return _Row(each.name, number(each.value), cells)
+        cells += [number_or_dash(part) for part in (estimate.between, estimate.within)]
+    return _Row(estimate.name, number(estimate.value), cells)
 
 
 def _table(heads: Sequence[str], rows: Sequence[_Row]) -> list[str]:
@@ -112,17 +114,17 @@ def _stacked(heads: Sequence[str], rows: Sequence[_Row]) -> Iterator[str]:
 def _meaning(estimates: Sequence[Estimate], curve: Curve | None) -> Iterator[str]:
     """Say what the intervals are for and how they were made."""
     parts = []
-    for target, said in _TARGETS.items():
-        made = [getattr(each, target) for each in estimates]
-        methods = dict.fromkeys(interval.method for interval in made if interval is not None)
+    for target, label in _TARGETS.items():
+        intervals = [getattr(estimate, target) for estimate in estimates]
+        methods = dict.fromkeys(interval.method for interval in intervals if interval is not None)
         if methods:
-            parts.append(f"{said} ({', '.join(methods)})")
+            parts.append(f"{label} ({', '.join(methods)})")
     if curve is not None:
         parts.append(f"the whole curve, new problems ({curve.method}, {curve.draws:,} draws, seed {curve.seed})")
     if parts:
         yield f"  intervals: {'; '.join(parts)}"
-    if curve is None and any(each.within is not None for each in estimates):
-        model = any(each.within_from == "beta-binomial" for each in estimates)
+    if curve is None and any(estimate.within is not None for estimate in estimates):
+        model = any(estimate.within_from == "beta-binomial" for estimate in estimates)
         yield (
             "  variance of the scores: between problems, and within one over fresh samples"
             f"{' (by the beta-binomial model where 2k > n)' if model else ''}"

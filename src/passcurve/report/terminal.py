@@ -45,27 +45,32 @@ def suspicion_lines(count: int, suspects: Sequence[tuple[SampleKey, Status, tupl
         return []
     named = suspects[:_SUSPECTS_SHOWN] if count > _SUSPECTS_SHOWN + 1 else suspects
     lines = [f"  suspicious: {count:,} sample{'s' if count != 1 else ''} tried what no honest program needs"]
-    lines += [f"    {key.problem_id} sample {key.sample_index} ({status}): {_few(seen)}" for key, status, seen in named]
+    lines += [
+        f"    {key.problem_id} sample {key.sample_index} ({status}): {_few(observations)}"
+        for key, status, observations in named
+    ]
     if count > len(named):
         lines.append(f"    ... and {count - len(named):,} more; the results have them all")
     return [printable(line) for line in lines]
 
 
-def _few(seen: Sequence[str]) -> str:
-    return ", ".join(seen[:_SEEN_SHOWN]) + (f" and {len(seen) - _SEEN_SHOWN} more" if len(seen) > _SEEN_SHOWN else "")
+def _few(observations: Sequence[str]) -> str:
+    return ", ".join(observations[:_SEEN_SHOWN]) + (
+        f" and {len(observations) - _SEEN_SHOWN} more" if len(observations) > _SEEN_SHOWN else ""
+    )
 
 
-def listed(lines: Iterable[str], shown: int, more: str, count: int | None = None) -> list[str]:
+def listed(lines: Iterable[str], limit: int, more: str, count: int | None = None) -> list[str]:
     """Return the first lines, and how many are left out; ``count`` where there are more than are known."""
     every = list(lines)
-    rest = (count or len(every)) - shown
-    return every if rest <= 1 else [*every[:shown], f"... and {rest} {more}"]
+    rest = (count or len(every)) - limit
+    return every if rest <= 1 else [*every[:limit], f"... and {rest} {more}"]
 
 
 def malformed_lines(malformed: Sequence[tuple[int, str]], samples: str, count: int) -> list[str]:
     """Return what each line that is no row says, bounded; ``count`` is how many there are."""
-    said = (f"{samples}:{line}: {reason}" for line, reason in malformed)
-    return listed(said, _MALFORMED_SHOWN, "more lines are no rows", count)
+    messages = (f"{samples}:{line}: {reason}" for line, reason in malformed)
+    return listed(messages, _MALFORMED_SHOWN, "more lines are no rows", count)
 
 
 def note_lines(notes: Sequence[str]) -> list[str]:
@@ -116,7 +121,7 @@ def _titled(title: str, text: str) -> str:
 
 def printable(text: str) -> str:
     """Return text from a model with everything but line ends and tabs that could steer a terminal spelled out."""
-    kept = "".join(
+    characters = "".join(
         c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape", "backslashreplace").decode() for c in text
     )
-    return kept.encode("utf-8", "backslashreplace").decode()
+    return characters.encode("utf-8", "backslashreplace").decode()

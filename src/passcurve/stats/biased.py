@@ -55,8 +55,8 @@ def naive_variance(p: ArrayLike, k: ArrayLike, t: ArrayLike) -> FloatArray | np.
     The law is the binomial one: each batch holds a pass with the chance 1 - q^k (Chen et al. 2021, section 2.1, on the
     estimate itself).  p, k >= 1 and t >= 1 broadcast; errors are those of the module.
     """
-    drawn, batches = (integers(*named, least=1, capped=False) for named in (("k", k), ("t", t)))
-    return once_each(_naive, chances("p", p), drawn, batches)
+    ks, batches = (integers(*named, least=1, capped=False) for named in (("k", k), ("t", t)))
+    return once_each(_naive, chances("p", p), ks, batches)
 
 
 @overload
@@ -75,8 +75,8 @@ def unbiased_variance(p: ArrayLike, n: ArrayLike, k: ArrayLike) -> FloatArray | 
     thousand at n = 10^6, for each distinct (p, n, k).
     """
     chance_of_pass = chances("p", p)
-    found = counts(n, 0, k)
-    return once_each(_unbiased, chance_of_pass, found.n, found.k)
+    sizes = counts(n, 0, k)
+    return once_each(_unbiased, chance_of_pass, sizes.n, sizes.k)
 
 
 @overload
@@ -94,8 +94,8 @@ def plug_in_bias(p: ArrayLike, n: ArrayLike, k: ArrayLike) -> FloatArray | np.fl
     numbers for each distinct (p, n, k).
     """
     chance_of_pass = chances("p", p)
-    found = counts(n, 0, k)
-    return once_each(_bias, chance_of_pass, found.n, found.k)
+    sizes = counts(n, 0, k)
+    return once_each(_bias, chance_of_pass, sizes.n, sizes.k)
 
 
 # --- the rules ------------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def _naive(p: FloatArray, k: IntArray, t: IntArray) -> FloatArray:
 
 
 def _unbiased(p: FloatArray, n: IntArray, k: IntArray) -> FloatArray:
-    return np.array([_unbiased_one(*one) for one in zip(p.tolist(), n.tolist(), k.tolist(), strict=True)])
+    return np.array([_unbiased_one(*arguments) for arguments in zip(p.tolist(), n.tolist(), k.tolist(), strict=True)])
 
 
 def _unbiased_one(p: float, n: int, k: int) -> float:
@@ -176,7 +176,7 @@ def _overlaps(p: float, n: int, k: int, first: int, last: int) -> FloatArray:
 
 
 def _bias(p: FloatArray, n: IntArray, k: IntArray) -> FloatArray:
-    return np.array([_bias_one(*one) for one in zip(p.tolist(), n.tolist(), k.tolist(), strict=True)])
+    return np.array([_bias_one(*arguments) for arguments in zip(p.tolist(), n.tolist(), k.tolist(), strict=True)])
 
 
 def _bias_one(p: float, n: int, k: int) -> float:
@@ -217,10 +217,10 @@ def _failures(p: float, q: float, n: int, k: int) -> FloatArray:
         grows = f == 0 or (n - f) * q / ((f + 1) * p) * math.exp(k * math.log1p(1 / f)) > 1.0
         low, high = (f + 1, high) if grows else (low, f)
     reach = 20.0 * math.sqrt(n) + 200.0
-    found: FloatArray = np.arange(
+    failures: FloatArray = np.arange(
         max(0, math.floor(n * q - reach)), min(n, math.ceil(low + reach)) + 1, dtype=np.float64
     )
-    return found
+    return failures
 
 
 def _binomial(f: FloatArray, odds: float, n: int, mode: int) -> FloatArray:

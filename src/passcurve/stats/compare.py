@@ -149,7 +149,7 @@ def _test(a: Row, b: Row, k: int, differences: FloatArray, draws: int, seed: int
     within = _Test(
         stratified_permutation_p(a.n, a.c, b.n, b.c, k, min(draws, 9_999), seed), "permutation within problems"
     )
-    return max(flips, within, key=lambda each: each.p.p)
+    return max(flips, within, key=lambda test: test.p.p)
 
 
 class _Noise(NamedTuple):
@@ -164,39 +164,39 @@ class _Noise(NamedTuple):
 def _noise(a: Row, b: Row, k: int) -> _Noise:
     fitted: list[Sampling] = []
     for row in (a, b):
-        found = sampling_variance(row.n, row.c, k, method="beta-binomial")
-        if found.method == "none" and is_saturated(row) and row.n.max() > 1:
+        variance = sampling_variance(row.n, row.c, k, method="beta-binomial")
+        if variance.method == "none" and is_saturated(row) and row.n.max() > 1:
             # Saturated data show no variance; the one more problem alone stands for it.
-            found = Sampling(np.zeros(row.n.size), "beta-binomial", "")
-        fitted.append(found)
+            variance = Sampling(np.zeros(row.n.size), "beta-binomial", "")
+        fitted.append(variance)
     own = [sampling_variance(row.n, row.c, k) for row in (a, b)]
     m = a.n.size
-    mean = math.fsum(math.fsum(each.variance) for each in fitted) / m
+    mean = math.fsum(math.fsum(item.variance) for item in fitted) / m
     mean += (largest_variance(int(a.n.min()), k) + largest_variance(int(b.n.min()), k)) / m
-    raw = math.fsum(math.fsum(each.variance) for each in own) / m
-    reason = next((each.reason for each in own if each.reason), "")
+    raw = math.fsum(math.fsum(item.variance) for item in own) / m
+    reason = next((item.reason for item in own if item.reason), "")
     method = "none" if math.isnan(mean) else "beta-binomial"
     return _Noise(mean, raw, method, reason)
 
 
 def _warnings(a: Row, b: Row, k: int, differences: FloatArray, noise: _Noise) -> list[str]:
-    said = []
+    warnings = []
     if differences.size == 1:
-        said.append("one problem: nothing can be said about others like it")
+        warnings.append("one problem: nothing can be said about others like it")
     if (differences == differences[0]).all() and differences.size > 1:
-        said.append("all differences agree: an interval without width is not certainty")
+        warnings.append("all differences agree: an interval without width is not certainty")
     if (a.n != b.n).any():
-        said.append(
+        warnings.append(
             "A and B have different numbers of samples: p is the larger of two tests, sign flips and permutations "
             "within problems, for neither is exact alone"
         )
     if noise.method == "none":
-        said.append(f"no interval for these problems: {noise.reason}")
+        warnings.append(f"no interval for these problems: {noise.reason}")
     elif noise.reason:
-        said.append(f"variance from a model: {noise.reason}")
+        warnings.append(f"variance from a model: {noise.reason}")
     if k > 1 and bool((2 * k > np.minimum(a.n, b.n)).any()):
-        said.append(f"k={k} is more than half of the samples: pass@k rests on few independent groups of samples")
-    return said
+        warnings.append(f"k={k} is more than half of the samples: pass@k rests on few independent groups of samples")
+    return warnings
 
 
 def _sd(values: FloatArray) -> float:

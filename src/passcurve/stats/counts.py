@@ -41,17 +41,17 @@ class Counts(NamedTuple):
 
 def counts(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> Counts:
     """Return n, c and k as integers of their own shapes, or refuse them: 0 <= c <= n and 1 <= k <= n."""
-    found = Counts(integers("n", n), integers("c", c), integers("k", k, least=1, capped=False))
-    samples, passed = together(n=found.n, c=found.c)
+    result = Counts(integers("n", n), integers("c", c), integers("k", k, least=1, capped=False))
+    samples, passed = together(n=result.n, c=result.c)
     not_above("c", passed, "n", samples)
-    shape = shape_of(n=samples.shape, k=found.k.shape)
-    if samples.size and found.k.size and found.k.max() > found.n.min():
-        samples, drawn = np.broadcast_to(samples, shape), np.broadcast_to(found.k, shape)
-        if (over := drawn > samples).any():
+    shape = shape_of(n=samples.shape, k=result.k.shape)
+    if samples.size and result.k.size and result.k.max() > result.n.min():
+        samples, ks = np.broadcast_to(samples, shape), np.broadcast_to(result.k, shape)
+        if (over := ks > samples).any():
             place = first(over)
-            which = f"k={drawn[place]} exceeds n={samples[place]}"
+            which = f"k={ks[place]} exceeds n={samples[place]}"
             raise ValueError(f"{which}{label(place, ' at element {}')}: no unbiased estimator exists")
-    return found
+    return result
 
 
 def together(**named: NDArray[Any]) -> tuple[NDArray[Any], ...]:
@@ -86,36 +86,36 @@ def integers(name: str, values: ArrayLike, *, least: int = 0, capped: bool = Tru
 
     What counts samples is capped at ``LARGEST_N``; a k or a budget is not, for it is compared with a count elsewhere.
     """
-    found = rectangular(name, values)
-    if not found.size and found.dtype.kind == "f":
-        return found.astype(np.int64)
-    if found.dtype.kind not in _WIDEST:
-        raise ValueError(f"{name} must be integers up to {LARGEST_N}, not {found.dtype.name} values")
-    if found.dtype.kind != "i":
-        found = found.astype(_WIDEST[found.dtype.kind], copy=False)
-    if found.dtype.kind == "f" and (broken := ~(np.isfinite(found) & (np.floor(found) == found))).any():
+    array = rectangular(name, values)
+    if not array.size and array.dtype.kind == "f":
+        return array.astype(np.int64)
+    if array.dtype.kind not in _WIDEST:
+        raise ValueError(f"{name} must be integers up to {LARGEST_N}, not {array.dtype.name} values")
+    if array.dtype.kind != "i":
+        array = array.astype(_WIDEST[array.dtype.kind], copy=False)
+    if array.dtype.kind == "f" and (broken := ~(np.isfinite(array) & (np.floor(array) == array))).any():
         place = first(broken)
-        raise ValueError(f"{label(place)}{name}={found[place]} is not an integer")
-    if found.size and found.min() < least:
-        place = first(found < least)
+        raise ValueError(f"{label(place)}{name}={array[place]} is not an integer")
+    if array.size and array.min() < least:
+        place = first(array < least)
         wrong = f"is less than {least}" if least else "is negative"
-        raise ValueError(f"{label(place)}{name}={plain(found[place])} {wrong}")
-    if found.size and found.max() > LARGEST_N:
+        raise ValueError(f"{label(place)}{name}={plain(array[place])} {wrong}")
+    if array.size and array.max() > LARGEST_N:
         if capped:
-            place = first(found > LARGEST_N)
+            place = first(array > LARGEST_N)
             most = f"exceeds {LARGEST_N}, the most this is made for"
-            raise ValueError(f"{label(place)}{name}={plain(found[place])} {most}")
-        found = np.minimum(found, 2**60)
-    return found.astype(np.int64, copy=False)
+            raise ValueError(f"{label(place)}{name}={plain(array[place])} {most}")
+        array = np.minimum(array, 2**60)
+    return array.astype(np.int64, copy=False)
 
 
 def chances(name: str, values: ArrayLike) -> FloatArray:
     """Return numbers in [0, 1] as float64, or refuse them."""
-    found = finite(name, values)
-    if (broken := (found < 0.0) | (found > 1.0)).any():
+    array = finite(name, values)
+    if (broken := (array < 0.0) | (array > 1.0)).any():
         place = first(broken)
-        raise ValueError(f"{label(place)}{name}={found[place]} is not in [0, 1]")
-    return found
+        raise ValueError(f"{label(place)}{name}={array[place]} is not in [0, 1]")
+    return array
 
 
 def finite(name: str, values: ArrayLike) -> FloatArray:
@@ -123,11 +123,11 @@ def finite(name: str, values: ArrayLike) -> FloatArray:
     array = rectangular(name, values)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be numbers, not {array.dtype.name} values")
-    found: FloatArray = array.astype(np.float64, copy=False)
-    if (broken := ~np.isfinite(found)).any():
+    floats: FloatArray = array.astype(np.float64, copy=False)
+    if (broken := ~np.isfinite(floats)).any():
         place = first(broken)
-        raise ValueError(f"{label(place)}{name}={found[place]} is not a finite number")
-    return found
+        raise ValueError(f"{label(place)}{name}={floats[place]} is not a finite number")
+    return floats
 
 
 def rectangular(name: str, values: ArrayLike) -> NDArray[Any]:
@@ -139,8 +139,8 @@ def rectangular(name: str, values: ArrayLike) -> NDArray[Any]:
     except ValueError:
         lengths = [np.size(np.asarray(row, dtype=object)) for row in values]  # type: ignore[union-attr]
         at = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
-        found = f"element {at}: {name} has length {lengths[at]} there and {lengths[0]} in element 0"
-        raise ValueError(f"{found}; rows must be equally long") from None
+        problem = f"element {at}: {name} has length {lengths[at]} there and {lengths[0]} in element 0"
+        raise ValueError(f"{problem}; rows must be equally long") from None
 
 
 def plain(value: np.generic) -> str:
@@ -210,8 +210,8 @@ def distinct_pairs(n: IntArray, c: IntArray) -> Pairs:
     """Return the distinct (n, c), and for each element of the broadcast shape which of them it is."""
     if n.size and n.min() == n.max():
         shape = np.broadcast_shapes(n.shape, c.shape)
-        found, which = _distinct(c if c.shape == shape else np.broadcast_to(c, shape))
-        return Pairs(np.full(found.size, n.flat[0]), found, which)
+        distinct, which = _distinct(c if c.shape == shape else np.broadcast_to(c, shape))
+        return Pairs(np.full(distinct.size, n.flat[0]), distinct, which)
     base = int(c.max(initial=0)) + 1
     keys, which = _distinct(n * base + c)
     return Pairs(keys // base, keys % base, which)
@@ -221,15 +221,15 @@ def _distinct(values: IntArray) -> tuple[IntArray, IntArray]:
     """Return the sorted distinct values, which are not negative, and for each element which of them it is."""
     span = int(values.max(initial=0)) + 1
     if span > 4 * values.size:
-        found, which = np.unique(values, return_inverse=True)
-        return found, which.reshape(values.shape)
-    seen = np.zeros(span, dtype=np.bool_)
-    seen[values] = True
-    found = np.flatnonzero(seen)
-    if found.size == span:
-        return found, values
-    rank: IntArray = np.cumsum(seen) - 1
-    return found, np.take(rank, values)
+        distinct, which = np.unique(values, return_inverse=True)
+        return distinct, which.reshape(values.shape)
+    occurs = np.zeros(span, dtype=np.bool_)
+    occurs[values] = True
+    distinct = np.flatnonzero(occurs)
+    if distinct.size == span:
+        return distinct, values
+    rank: IntArray = np.cumsum(occurs) - 1
+    return distinct, np.take(rank, values)
 
 
 def in_blocks(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
@@ -252,8 +252,8 @@ def once_each(rule: Callable[..., FloatArray], *columns: IntArray | FloatArray) 
     shape = every[0].shape
     keys = np.zeros(math.prod(shape), dtype=np.int64)
     for column in every:
-        found, which = np.unique(column, return_inverse=True)
-        keys = np.unique(keys * found.size + which.reshape(-1), return_inverse=True)[1].reshape(-1)
+        distinct, which = np.unique(column, return_inverse=True)
+        keys = np.unique(keys * distinct.size + which.reshape(-1), return_inverse=True)[1].reshape(-1)
     where = np.zeros(int(keys.max(initial=-1)) + 1, dtype=np.intp)
     where[keys] = np.arange(keys.size)
     with np.errstate(under="ignore"):

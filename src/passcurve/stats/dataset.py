@@ -182,8 +182,8 @@ def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 
     rank = int((resamples + 1) * (1.0 - inside(level, "level")) / 2.0 + 1e-9)
     if rank < 1:
         raise ValueError(f"{resamples} resamples are too few for level={level}")
-    drawn = bootstrap_counts(scores.size, resamples, seed) @ scores / scores.size
-    means = np.clip(np.sort(drawn), scores.min(), scores.max())
+    means = bootstrap_counts(scores.size, resamples, seed) @ scores / scores.size
+    means = np.clip(np.sort(means), scores.min(), scores.max())
     return Bounds(float(means[rank - 1]), float(means[resamples - rank]))
 
 
@@ -204,31 +204,31 @@ def simultaneous_band(
 
     n and c have shape (m,), ks (K,).  ValueError naming the element for counts that cannot be and for k > n.
     """
-    wanted = np.atleast_1d(whole(ks, "k"))
-    if wanted.ndim != 1 or not wanted.size:
-        raise ValueError(f"ks must be one row of at least one k, not an array of shape {wanted.shape}")
-    row = counts(n, c, max(one_whole(k, "k") for k in wanted.tolist()))
+    k_row = np.atleast_1d(whole(ks, "k"))
+    if k_row.ndim != 1 or not k_row.size:
+        raise ValueError(f"ks must be one row of at least one k, not an array of shape {k_row.shape}")
+    row = counts(n, c, max(one_whole(k, "k") for k in k_row.tolist()))
     draws, seed = one_whole(draws, "draws", most=MOST_DRAWS), one_whole(seed, "seed", 0)
     chance = inside(level, "level")
-    scores = pass_at_k(row.n[:, None], row.c[:, None], wanted[None, :])
+    scores = pass_at_k(row.n[:, None], row.c[:, None], k_row[None, :])
     m = row.n.size
-    padded = np.concatenate([scores, np.zeros((1, wanted.size)), np.ones((1, wanted.size))])
+    padded = np.concatenate([scores, np.zeros((1, k_row.size)), np.ones((1, k_row.size))])
     middle = padded.mean(axis=0)
-    apart = padded - middle
-    size = np.sqrt((apart**2).sum(axis=0))
+    deviations = padded - middle
+    size = np.sqrt((deviations**2).sum(axis=0))
     rng = np.random.default_rng(seed)
     largest = np.empty(draws)
     for start in range(0, draws, 1 << 12):
         rows = min(1 << 12, draws - start)
-        found = np.abs(rng.standard_normal((rows, m + 2)) @ (apart / size)).max(axis=1)
-        largest[start : start + rows] = found / np.sqrt(rng.chisquare(m + 1, rows) / (m + 1))
-    one = student(m + 1, (1.0 - chance) / 2.0)
-    critical = max(one, float(np.quantile(largest, chance, method="higher")))
+        maxima = np.abs(rng.standard_normal((rows, m + 2)) @ (deviations / size)).max(axis=1)
+        largest[start : start + rows] = maxima / np.sqrt(rng.chisquare(m + 1, rows) / (m + 1))
+    quantile = student(m + 1, (1.0 - chance) / 2.0)
+    critical = max(quantile, float(np.quantile(largest, chance, method="higher")))
     se = size / math.sqrt((m + 1) * (m + 2))
     return Band(
-        k=wanted.astype(np.int64),
+        k=k_row.astype(np.int64),
         mean=scores.mean(axis=0),
-        pointwise=Bounds(np.maximum(0.0, middle - one * se), np.minimum(1.0, middle + one * se)),
+        pointwise=Bounds(np.maximum(0.0, middle - quantile * se), np.minimum(1.0, middle + quantile * se)),
         simultaneous=Bounds(np.maximum(0.0, middle - critical * se), np.minimum(1.0, middle + critical * se)),
         critical=critical,
         level=level,
@@ -239,23 +239,23 @@ def simultaneous_band(
 
 def count_warnings(row: Row, k: int) -> tuple[str, ...]:
     """Return what a reader must know about the counts before relying on pass@k."""
-    said = []
+    warnings = []
     least = int(row.n.min())
     if row.n.size == 1:
-        said.append(ONE_PROBLEM)
+        warnings.append(ONE_PROBLEM)
     if is_saturated(row):
         what = "failed" if not row.c.any() else "passed"
-        said.append(f"saturated: every sample {what}; an interval without width would not be certainty")
+        warnings.append(f"saturated: every sample {what}; an interval without width would not be certainty")
     elif row.n.max() > 1 and bool(((row.c == 0) | (row.c == row.n)).all()):
-        said.append("every problem passed always or never: with duplicate samples (temperature 0) n is 1 in effect")
+        warnings.append("every problem passed always or never: with duplicate samples (temperature 0) n is 1 in effect")
     if k > 1 and k == least:
         whose = "a problem's score" if least == row.n.max() else "the score of a problem with that n"
-        said.append(f"k = n = {k}: {whose} is 0 or 1, and the noise of sampling is known from a model only")
+        warnings.append(f"k = n = {k}: {whose} is 0 or 1, and the noise of sampling is known from a model only")
     elif 2 * k > least and k > 1:
-        said.append(f"k={k} is more than half of n={least}: there is no unbiased estimate of the sampling noise")
+        warnings.append(f"k={k} is more than half of n={least}: there is no unbiased estimate of the sampling noise")
     if least != row.n.max():
-        said.append(f"the numbers of samples differ between problems: {least} to {int(row.n.max())}")
-    return tuple(said)
+        warnings.append(f"the numbers of samples differ between problems: {least} to {int(row.n.max())}")
+    return tuple(warnings)
 
 
 class _Limits(NamedTuple):

@@ -161,10 +161,10 @@ def _check(problems: Sequence[Counts], ks: Sequence[int], level: float, owed: in
     for k in ks:
         if isinstance(k, (bool, np.bool_)) or k != int(k) or k < 1:
             raise ValueError(f"k={k!r} must be a positive integer")
-    seen: set[str] = set()
+    ids: set[str] = set()
     for problem in problems:
         if not 0 <= problem.c <= problem.n:
             raise ValueError(f"problem {problem.problem_id!r}: c={problem.c} is not between 0 and n={problem.n}")
-        if problem.problem_id in seen:
+        if problem.problem_id in ids:
             raise ValueError(f"problem {problem.problem_id!r} is counted twice")
-        seen.add(problem.problem_id)
+        ids.add(problem.problem_id)

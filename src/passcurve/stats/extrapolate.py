@@ -74,10 +74,10 @@ def extrapolate(n: ArrayLike, c: ArrayLike, k: ArrayLike, *, far: bool = False) 
     else:
         values = [_beta_binomial(row, ks, reasons), _zero_inflated(row, ks, reasons)]
         values += [_power_law(row, ks, reasons), _chao2(row, ks, reasons)]
-    together = np.stack(values)
-    known = ~np.isnan(together).all(axis=0)
+    table = np.stack(values)
+    defined = ~np.isnan(table).all(axis=0)
     low, high = np.full(ks.size, np.nan), np.full(ks.size, np.nan)
-    low[known], high[known] = np.nanmin(together[:, known], axis=0), np.nanmax(together[:, known], axis=0)
+    low[defined], high[defined] = np.nanmin(table[:, defined], axis=0), np.nanmax(table[:, defined], axis=0)
     warnings = ["model-based: beyond n nothing is measured"] if most > least else []
     if most > LABELLED * least:
         warnings.append(f"k={most} is more than {LABELLED} n = {LABELLED * least}: far beyond the data")
@@ -118,8 +118,8 @@ def _zero_inflated(row: Row, ks: IntArray, reasons: list[str]) -> FloatArray:
     if row.n.max() < 3:
         reasons.append("zero-inflated: three numbers need at least three samples of some problem")
         return np.full(ks.size, np.nan)
-    found = fit_zero_inflated(row)
-    return (1.0 - found.impossible) * (1.0 - _fails(found.a, found.b, ks))
+    fit = fit_zero_inflated(row)
+    return (1.0 - fit.impossible) * (1.0 - _fails(fit.a, fit.b, ks))
 
 
 def fit_zero_inflated(row: Row) -> ZeroInflated:
@@ -138,16 +138,18 @@ def fit_zero_inflated(row: Row) -> ZeroInflated:
         return -math.fsum(weights * logs)
 
     fit = beta_binomial_fit(row.n, row.c)
-    seen = float((row.c == 0).mean())
+    unsolved = float((row.c == 0).mean())
     starts = [
-        (min(0.9, max(0.02, share)), a, b) for share in (0.02, seen / 2, seen) for a, b in ((fit.a, fit.b), (1, 1))
+        (min(0.9, max(0.02, share)), a, b)
+        for share in (0.02, unsolved / 2, unsolved)
+        for a, b in ((fit.a, fit.b), (1, 1))
     ]
     bounds = [(-15.0, 15.0), (-7.0, 14.0), (-7.0, 14.0)]
     best = None
     for share, a, b in starts:
         start = [math.log(share / (1.0 - share)), *np.clip(np.log([a, b]), -6.9, 13.9)]
-        tried = minimize(loss, start, method="L-BFGS-B", bounds=bounds)
-        best = tried if best is None or tried.fun < best.fun else best
+        fitted = minimize(loss, start, method="L-BFGS-B", bounds=bounds)
+        best = fitted if best is None or fitted.fun < best.fun else best
     assert best is not None
     return ZeroInflated(float(expit(best.x[0])), math.exp(best.x[1]), math.exp(best.x[2]), -float(best.fun))
 
@@ -170,12 +172,12 @@ def _chao2(row: Row, ks: IntArray, reasons: list[str]) -> FloatArray:
     if (row.n != n).any() or n < 2:
         reasons.append("Chao2: it needs the same n, at least 2, for every problem")
         return np.full(ks.size, np.nan)
-    seen, once, twice = (int(np.count_nonzero(each)) for each in (row.c, row.c == 1, row.c == 2))
+    solved, once, twice = (int(np.count_nonzero(mask)) for mask in (row.c, row.c == 1, row.c == 2))
     unseen = (n - 1) / n * (once**2 / (2 * twice) if twice else once * (once - 1) / 2)
-    unseen = min(unseen, float(m - seen))
+    unseen = min(unseen, float(m - solved))
     more = np.maximum(ks - n, 0).astype(np.float64)
     grown = unseen * -np.expm1(more * math.log1p(-once / (n * unseen + once))) if unseen > 0.0 else 0.0 * more
-    return np.where(ks >= n, (seen + grown) / m, np.nan)
+    return np.where(ks >= n, (solved + grown) / m, np.nan)
 
 
 # --- temperatures ---------------------------------------------------------------------------------------------------
@@ -225,29 +227,29 @@ def temperature_hull(
         raise ValueError(f"n of shape {np.shape(n)} does not fit c of shape {table.shape}")
     flat = counts(samples.ravel(), table.ravel())
     passed, samples = flat.c.reshape(table.shape), flat.n.reshape(table.shape)
-    wanted = np.atleast_1d(whole(ks, "k"))
-    if wanted.ndim != 1 or not wanted.size or (wanted < 1).any():
+    k_row = np.atleast_1d(whole(ks, "k"))
+    if k_row.ndim != 1 or not k_row.size or (k_row < 1).any():
         raise ValueError("ks must be one row of at least one integer of at least 1")
     half = samples // 2
-    if wanted.max() > half.min():
+    if k_row.max() > half.min():
         raise ValueError(
-            f"k={int(wanted.max())} needs {2 * int(wanted.max())} samples of each, and one has {samples.min()}"
+            f"k={int(k_row.max())} needs {2 * int(k_row.max())} samples of each, and one has {samples.min()}"
         )
     splits, seed = one_whole(splits, "splits", most=MOST_DRAWS), one_whole(seed, "seed", 0)
     rng = np.random.default_rng(seed)
-    curves = _curves(samples, passed, wanted)
-    honest = np.zeros(wanted.size)
+    curves = _curves(samples, passed, k_row)
+    honest = np.zeros(k_row.size)
     chosen = np.zeros(curves.shape)
-    column = np.arange(wanted.size)
+    column = np.arange(k_row.size)
     for _ in range(splits):
         first = rng.hypergeometric(passed, samples - passed, half)
-        pick = _curves(half, first, wanted).argmax(axis=0)
-        honest += _curves(samples - half, passed - first, wanted)[pick, column]
+        pick = _curves(half, first, k_row).argmax(axis=0)
+        honest += _curves(samples - half, passed - first, k_row)[pick, column]
         chosen[pick, column] += 1.0
     honest /= splits
     upper = curves.max(axis=0)
     best = degrees[curves.argmax(axis=0)]
-    return Hull(wanted, degrees, curves, upper, best, honest, upper - honest, chosen / splits, splits, seed)
+    return Hull(k_row, degrees, curves, upper, best, honest, upper - honest, chosen / splits, splits, seed)
 
 
 def _curves(n: IntArray, c: IntArray, ks: IntArray) -> FloatArray:

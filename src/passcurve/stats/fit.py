@@ -122,7 +122,7 @@ def fit_tails(passed: FloatArray, failed: FloatArray, samples: FloatArray) -> Fi
 
     Each argument has shape (sets, largest count); neither all-zero ``passed`` nor all-zero ``failed`` may occur.
     """
-    sums = [each.sum(axis=1) for each in (passed, failed, samples)]
+    sums = [tails.sum(axis=1) for tails in (passed, failed, samples)]
     share = sums[0] / sums[2]
     position = np.stack([np.log(share) - np.log1p(-share), np.zeros(share.size)])
     position[1] = np.log(2.0)
@@ -138,12 +138,12 @@ def fit_tails(passed: FloatArray, failed: FloatArray, samples: FloatArray) -> Fi
         gradient[1] = np.where(at_end, 0.0, gradient[1])
         curvature[1] = np.where(at_end, 0.0, curvature[1])
         step = _step(gradient, curvature, damping[active])
-        tried = here + step
-        tried[1] = np.clip(tried[1], low, high)
-        value = _value(tried, *tails)
+        candidate = here + step
+        candidate[1] = np.clip(candidate[1], low, high)
+        value = _value(candidate, *tails)
         better = value >= best[active] - 1e-12 * np.abs(best[active])
         moved = active[better]
-        position[:, moved] = tried[:, better]
+        position[:, moved] = candidate[:, better]
         best[moved] = value[better]
         damping[active] = np.where(better, damping[active] * 0.2, damping[active] * 8.0)
         small = (np.abs(step) < _CLOSE).all(axis=0)

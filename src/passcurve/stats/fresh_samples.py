@@ -39,8 +39,8 @@ def fresh_sample_limits(row: Row, k: int, method: Method, level: float) -> Bound
     if method == "one problem":
         if m > 1:
             raise ValueError(f"method 'one problem' needs exactly one problem, got {m}")
-        one = one_problem_interval(row.n, row.c, k, level)
-        return Bounds(float(one.low[0]), float(one.high[0]))
+        limits = one_problem_interval(row.n, row.c, k, level)
+        return Bounds(float(limits.low[0]), float(limits.high[0]))
     if method == "bound":
         if is_saturated(row):
             return _saturated(row, k, tail)
@@ -48,14 +48,14 @@ def fresh_sample_limits(row: Row, k: int, method: Method, level: float) -> Bound
             raise ValueError("method 'bound' needs one sample of each problem, or only failures, or only passes")
         return Bounds(*(float(end) for end in clopper_pearson(int(row.c.sum()), m, level)))
     if method == "unbiased":
-        found = sampling_variance(row.n, row.c, k, method="unbiased")
-        return t_interval(mean, math.sqrt(math.fsum(found.variance)) / m, math.inf, level)
+        noise = sampling_variance(row.n, row.c, k, method="unbiased")
+        return t_interval(mean, math.sqrt(math.fsum(noise.variance)) / m, math.inf, level)
     if method != "beta-binomial":
         raise ValueError(f"method {method!r} is not available for the target these_problems")
-    found = sampling_variance(row.n, row.c, k, method="beta-binomial")
-    if found.method == "none":
-        raise ValueError(found.reason)
-    variance = (math.fsum(found.variance) + largest_variance(int(row.n.min()), k)) / m**2
+    noise = sampling_variance(row.n, row.c, k, method="beta-binomial")
+    if noise.method == "none":
+        raise ValueError(noise.reason)
+    variance = (math.fsum(noise.variance) + largest_variance(int(row.n.min()), k)) / m**2
     fit = beta_binomial_fit(row.n, row.c)
     smooth = math.fsum(beta_posterior_pass_at_k(row.n, row.c, k, fit.a, fit.b).mean) / m
     low, high = effective_limits(np.array([mean]), np.array([smooth]), np.array([variance]), m, level)

@@ -68,12 +68,12 @@ def _sums(
 
 def _whole_part(n: IntArray, c: IntArray, k: IntArray) -> Doubled:
     """Return the part of the logarithm that does not depend on j."""
-    f = [log_factorial(each.astype(np.float64)) for each in (c, n - c, k, n - k, n)]
+    f = [log_factorial(number.astype(np.float64)) for number in (c, n - c, k, n - k, n)]
     return minus(plus(plus(f[0], f[1]), plus(f[2], f[3])), f[4])
 
 
 def _chance(whole: Doubled, n: IntArray, c: IntArray, k: IntArray, j: IntArray) -> FloatArray:
-    f = [log_factorial(each.astype(np.float64)) for each in (j, c - j, k - j, n - c - k + j)]
+    f = [log_factorial(number.astype(np.float64)) for number in (j, c - j, k - j, n - c - k + j)]
     logarithm = minus(whole, plus(plus(f[0], f[1]), plus(f[2], f[3])))
     scale = np.exp(logarithm.high)
     result: FloatArray = scale + scale * logarithm.low

@@ -74,16 +74,16 @@ def wilson(x: ArrayLike, m: ArrayLike, level: float = 0.95) -> Bounds[FloatArray
     Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference", JASA 22:209.
     """
     tail = _tail(level)
-    seen, trials = _proportion(x, m)
+    successes, trials = _proportion(x, m)
 
     from scipy.special import ndtri
 
     z = -float(ndtri(tail))
     square = z * z
-    middle = seen + square / 2
-    reach = z * np.sqrt(seen * (trials - seen) / trials + square / 4)
-    low = np.where(seen == 0, 0.0, np.maximum((middle - reach) / (trials + square), 0.0))
-    high = np.where(seen == trials, 1.0, np.minimum((middle + reach) / (trials + square), 1.0))
+    middle = successes + square / 2
+    reach = z * np.sqrt(successes * (trials - successes) / trials + square / 4)
+    low = np.where(successes == 0, 0.0, np.maximum((middle - reach) / (trials + square), 0.0))
+    high = np.where(successes == trials, 1.0, np.minimum((middle + reach) / (trials + square), 1.0))
     return Bounds(low[()], high[()])
 
 
@@ -99,13 +99,13 @@ def clopper_pearson(x: ArrayLike, m: ArrayLike, level: float = 0.95) -> Bounds[F
     binomial", Biometrika 26:404; the limits are quantiles of beta distributions.
     """
     tail = _tail(level)
-    seen, trials = _proportion(x, m)
+    successes, trials = _proportion(x, m)
 
     from scipy.special import betainccinv, betaincinv
 
-    none, every = seen == 0, seen == trials
-    low = np.where(none, 0.0, betaincinv(np.where(none, 1.0, seen), trials - seen + 1.0, tail))
-    high = np.where(every, 1.0, betainccinv(seen + 1.0, np.where(every, 1.0, trials - seen), tail))
+    none, every = successes == 0, successes == trials
+    low = np.where(none, 0.0, betaincinv(np.where(none, 1.0, successes), trials - successes + 1.0, tail))
+    high = np.where(every, 1.0, betainccinv(successes + 1.0, np.where(every, 1.0, trials - successes), tail))
     return Bounds(low[()], high[()])
 
 
@@ -137,18 +137,18 @@ class _Proportion(NamedTuple):
 
 
 def _proportion(x: ArrayLike, m: ArrayLike) -> _Proportion:
-    seen, trials = together(x=rectangular("x", x), m=rectangular("m", m))
-    for name, values in (("x", seen), ("m", trials)):
+    successes, trials = together(x=rectangular("x", x), m=rectangular("m", m))
+    for name, values in (("x", successes), ("m", trials)):
         if values.dtype.kind not in "iuf":
             raise ValueError(f"{name} must be integers, not {values.dtype.name} values")
     # Each of these is also false of NaN.
-    for sound, wanted in (
+    for sound, requirement in (
         ((trials >= 1) & np.isfinite(trials) & (np.floor(trials) == trials), "m must be an integer of at least 1"),
-        ((seen >= 0) & (np.floor(seen) == seen), "x must be an integer of at least 0"),
-        (seen <= trials, "x must not exceed m"),
+        ((successes >= 0) & (np.floor(successes) == successes), "x must be an integer of at least 0"),
+        (successes <= trials, "x must not exceed m"),
     ):
         if not sound.all():
             place = tuple(int(i) for i in np.argwhere(~sound)[0])
             where = f"element {place[0] if len(place) == 1 else place}: " if place else ""
-            raise ValueError(f"{where}x={seen[place]}, m={trials[place]}: {wanted}")
-    return _Proportion(seen.astype(np.float64), trials.astype(np.float64))
+            raise ValueError(f"{where}x={successes[place]}, m={trials[place]}: {requirement}")
+    return _Proportion(successes.astype(np.float64), trials.astype(np.float64))

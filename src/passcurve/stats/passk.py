@@ -148,8 +148,8 @@ def exact_pass_at_k(n: SupportsIndex, c: SupportsIndex, k: SupportsIndex) -> Fra
     try:
         n, c, k = operator.index(n), operator.index(c), operator.index(k)
     except TypeError:
-        shown = (" ".join(reprlib.repr(each).split()) for each in (n, c, k))
-        raise ValueError("n={}, c={}, k={}: each must be an integer".format(*shown)) from None
+        texts = (" ".join(reprlib.repr(value).split()) for value in (n, c, k))
+        raise ValueError("n={}, c={}, k={}: each must be an integer".format(*texts)) from None
     if n < 0 or c < 0:
         raise ValueError(f"n={n} and c={c} must not be negative")
     if k < 1:
@@ -170,14 +170,14 @@ def pass_each(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     result = np.empty(n.size)
     whole = n <= _WHOLE_N
     coefficients = _pascal()
-    drawn, failed = coefficients[n[whole], k[whole]], coefficients[n[whole] - c[whole], k[whole]]
-    result[whole] = (drawn - failed) / drawn
+    subsets, failed = coefficients[n[whole], k[whole]], coefficients[n[whole] - c[whole], k[whole]]
+    result[whole] = (subsets - failed) / subsets
     rest = ~whole
     log_q = _log_q(n[rest], c[rest], k[rest])
     result[rest] = -np.expm1(log_q.high) - np.exp(log_q.high) * log_q.low
     # One pass or one draw: a ratio of integers, rounded once.
-    one = np.minimum(c, k) == 1
-    result[one] = np.maximum(c, k)[one] / n[one]
+    simple = np.minimum(c, k) == 1
+    result[simple] = np.maximum(c, k)[simple] / n[simple]
     return result
 
 
@@ -191,8 +191,8 @@ def fail_each(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     log_q = _log_q(n[rest], c[rest], k[rest])
     scale = np.exp(log_q.high)
     result[rest] = scale + scale * log_q.low
-    one = np.minimum(c, k) == 1
-    result[one] = (n - np.maximum(c, k))[one] / n[one]
+    simple = np.minimum(c, k) == 1
+    result[simple] = (n - np.maximum(c, k))[simple] / n[simple]
     return result
 
 
@@ -203,9 +203,9 @@ def _log_fail(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
 def _variance(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     """``Q(k)^2 (1 - Q(2k) / Q(k)^2)``, with the logarithm of the quotient summed from terms of one sign."""
     result = np.full(n.size, np.nan)
-    known = 2 * k <= n
-    squared = fail_each(n[known], c[known], k[known]) ** 2
-    result[known] = -squared * np.expm1(_log_quotient(n[known], c[known], k[known]))
+    defined = 2 * k <= n
+    squared = fail_each(n[defined], c[defined], k[defined]) ** 2
+    result[defined] = -squared * np.expm1(_log_quotient(n[defined], c[defined], k[defined]))
     return result + 0.0  # no negative zero
 
 
@@ -236,13 +236,13 @@ def _log_quotient(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
 def _sum_quotient(n: FloatArray, c: FloatArray, k: FloatArray) -> FloatArray:
     """Sum log1p(-k^2/(n-k-i)^2) over i < c, or log1p(-kc/((n-k-i)(n-c-i))) over i < k, whichever is shorter."""
     terms = np.minimum(c, k)
-    other = np.where(c <= k, k, c)
+    larger = np.where(c <= k, k, c)
     total, rest = np.zeros(n.size), np.zeros(n.size)
     for i in range(int(terms.max(initial=0))):
         start = n - np.minimum(i, terms - 1)
-        below = (start - k) * (start - other)
-        share = k * other / below
-        term = np.where(share <= 0.5, np.log1p(-share), np.log(start * (start - k - other) / below))
+        below = (start - k) * (start - larger)
+        share = k * larger / below
+        term = np.where(share <= 0.5, np.log1p(-share), np.log(start * (start - k - larger) / below))
         total, lost = two_sum(total, np.where(i < terms, term, 0.0))
         rest += lost
     return total + rest

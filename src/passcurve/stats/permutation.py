@@ -74,14 +74,14 @@ def sign_flip_p(differences: ArrayLike, draws: int = 99_999, seed: int = 0) -> T
     gives p = 1.  What it assumes stands in the module.  ValueError for other shapes, draws < 1 and seed < 0.
     """
     values = np.abs(numbers(differences, "difference"))
-    seen = abs(math.fsum(np.asarray(differences, dtype=np.float64)))
+    observed = abs(math.fsum(np.asarray(differences, dtype=np.float64)))
     draws, seed = _random(draws, seed)
     values = values[values > 0.0]
     if not values.size:
         return Tested(1.0, 0.0, "exact", 0, None)
-    reached = seen - _TIE * math.fsum(values)
+    reached = observed - _TIE * math.fsum(values)
     if (units := _lattice(values)) is not None:
-        return Tested(_by_lattice(units, seen / math.fsum(values)), 0.0, "exact", 0, None)
+        return Tested(_by_lattice(units, observed / math.fsum(values)), 0.0, "exact", 0, None)
     if values.size <= _HALVES:
         return Tested(_by_halves(values, reached), 0.0, "exact", 0, None)
     hits = 0
@@ -89,7 +89,7 @@ def sign_flip_p(differences: ArrayLike, draws: int = 99_999, seed: int = 0) -> T
     for start in range(0, draws, _BLOCK):
         signs = _signs(rng, min(_BLOCK, draws - start), values.size)
         hits += int((np.abs(signs @ values) >= reached).sum())
-    return _drawn(hits, draws, seed)
+    return _monte_carlo(hits, draws, seed)
 
 
 def max_t_p(differences: ArrayLike, draws: int = 9_999, seed: int = 0) -> MaxT:
@@ -110,9 +110,9 @@ def max_t_p(differences: ArrayLike, draws: int = 9_999, seed: int = 0) -> MaxT:
     draws, seed = _random(draws, seed)
     size = np.sqrt((table**2).sum(axis=0))
     scaled = table / np.where(size > 0.0, size, 1.0)
-    seen = np.abs(scaled.sum(axis=0))
-    order = np.argsort(-seen, kind="stable")
-    ranked, scaled = seen[order], scaled[:, order]
+    observed = np.abs(scaled.sum(axis=0))
+    order = np.argsort(-observed, kind="stable")
+    ranked, scaled = observed[order], scaled[:, order]
     reached = ranked - _TIE * np.sqrt(table.shape[0])
     m = table.shape[0]
     exact = m <= _MAX_T_EXACT
@@ -122,10 +122,10 @@ def max_t_p(differences: ArrayLike, draws: int = 9_999, seed: int = 0) -> MaxT:
     for start in range(0, total, _BLOCK):
         rows = min(_BLOCK, total - start)
         signs = _listed(start, rows, m) if exact else _signs(rng, rows, m)
-        found = np.abs(signs @ scaled)
-        raw += (found >= reached).sum(axis=0)
+        statistics = np.abs(signs @ scaled)
+        raw += (statistics >= reached).sum(axis=0)
         # The largest among this hypothesis and those that follow it.
-        later = np.maximum.accumulate(found[:, ::-1], axis=1)[:, ::-1]
+        later = np.maximum.accumulate(statistics[:, ::-1], axis=1)[:, ::-1]
         stepped += (later >= reached).sum(axis=0)
     extra = 0 if exact else 1
     p, adjusted = np.empty(order.size), np.empty(order.size)
@@ -154,8 +154,8 @@ def stratified_permutation_p(
     pair(a, b)
     draws, seed = _random(draws, seed)
     m = a.n.size
-    seen = abs(math.fsum(pass_at_k(a.n, a.c, [k])) - math.fsum(pass_at_k(b.n, b.c, [k])))
-    reached = seen - _TIE * m
+    observed = abs(math.fsum(pass_at_k(a.n, a.c, [k])) - math.fsum(pass_at_k(b.n, b.c, [k])))
+    reached = observed - _TIE * m
     if k == 1 and (p := _strata(a, b, reached)) is not None:
         return Tested(p, 0.0, "exact", 0, None)
     hits = 0
@@ -164,10 +164,10 @@ def stratified_permutation_p(
     score_a, score_b = _scores(a.n, k), _scores(b.n, k)
     for start in range(0, draws, _BLOCK):
         rows = min(_BLOCK, draws - start)
-        drawn = rng.hypergeometric(both, a.n + b.n - both, a.n, size=(rows, m))
-        difference = score_a.of(drawn) - score_b.of(both - drawn)
+        passed_a = rng.hypergeometric(both, a.n + b.n - both, a.n, size=(rows, m))
+        difference = score_a.of(passed_a) - score_b.of(both - passed_a)
         hits += int((np.abs(difference.sum(axis=1)) >= reached).sum())
-    return _drawn(hits, draws, seed)
+    return _monte_carlo(hits, draws, seed)
 
 
 # --- counting -------------------------------------------------------------------------------------------------------
@@ -261,8 +261,8 @@ class _Scores(NamedTuple):
     where: IntArray
 
     def of(self, passed: IntArray) -> FloatArray:
-        found: FloatArray = self.table[self.where, passed]
-        return found
+        scores: FloatArray = self.table[self.where, passed]
+        return scores
 
 
 def _scores(n: IntArray, k: int) -> _Scores:
@@ -288,7 +288,7 @@ def _listed(start: int, rows: int, columns: int) -> FloatArray:
     return signs
 
 
-def _drawn(hits: int, draws: int, seed: int) -> Tested:
+def _monte_carlo(hits: int, draws: int, seed: int) -> Tested:
     p = (1 + hits) / (1 + draws)
     return Tested(p, math.sqrt(p * (1.0 - p) / draws), "Monte Carlo", draws, seed)
 

@@ -202,26 +202,26 @@ def _samples(difference: float, detectable: Callable[[int], float], k: int) -> i
 
 
 def _mean_variance(row: Row, k: int, at: int | None = None) -> float:
-    found = sampling_variance(row.n, row.c, k, at)
-    if found.method == "none":
-        raise ValueError(f"this pilot cannot tell sampling noise from differences between problems: {found.reason}")
-    return math.fsum(found.variance) / row.n.size
+    noise = sampling_variance(row.n, row.c, k, at)
+    if noise.method == "none":
+        raise ValueError(f"this pilot cannot tell sampling noise from differences between problems: {noise.reason}")
+    return math.fsum(noise.variance) / row.n.size
 
 
 def _warnings(pilot: _Pilot, floor: float, difference: float | None) -> list[str]:
     a, b = pilot.a, pilot.b
-    said = []
+    warnings = []
     if pilot.single:
-        said.append("planned from one run: how alike the models are is a guess (correlation)")
+        warnings.append("planned from one run: how alike the models are is a guess (correlation)")
     if pilot.between <= 0.0:
-        said.append("the estimated variance of the true differences is not above 0: it is taken as 0")
+        warnings.append("the estimated variance of the true differences is not above 0: it is taken as 0")
     if pilot.m < 20:
-        said.append(f"a pilot of {pilot.m} problems: these figures are rough")
+        warnings.append(f"a pilot of {pilot.m} problems: these figures are rough")
     if (a.n != a.n[0]).any() or (b.n != b.n[0]).any():
-        said.append("the numbers of samples differ between problems")
+        warnings.append("the numbers of samples differ between problems")
     if difference is not None and floor >= difference:
-        said.append(f"with {pilot.m} problems no number of samples finds a difference of {difference:g}: take more")
-    return said
+        warnings.append(f"with {pilot.m} problems no number of samples finds a difference of {difference:g}: take more")
+    return warnings
 
 
 def _sum_of_z(level: float, power: float) -> float:

@@ -47,8 +47,8 @@ def expected_attempts(n: ArrayLike, c: ArrayLike, budget: ArrayLike) -> FloatArr
     not_above("c", passed, "n", samples)
     if (over := np.greater(most, samples + 1)).any():
         place = first(over)
-        drawn, found = (values[place] for values in np.broadcast_arrays(most, samples))
-        which = f"budget={drawn} exceeds n+1={found + 1}"
+        attempts, size = (values[place] for values in np.broadcast_arrays(most, samples))
+        which = f"budget={attempts} exceeds n+1={size + 1}"
         raise ValueError(f"{which}{label(place, ' at element {}')}: no unbiased estimator exists")
     return spread(_attempts, samples + 1, passed, most)
 
@@ -76,12 +76,12 @@ def n_at_k(
     Source: Li et al. 2022, "Competition-level code generation with AlphaCode", arXiv:2203.07814 (n@k); the
     average over all subsets in place of its repeated draws is ours.
     """
-    kept, right = integers("filtered", filtered), integers("correct", correct)
-    samples, _, drawn = counts(n, 0, k)
+    candidates, right = integers("filtered", filtered), integers("correct", correct)
+    samples, _, ks = counts(n, 0, k)
     most = integers("submissions", submissions, least=1, capped=False)
-    not_above("filtered", kept, "n", samples)
-    not_above("correct", right, "filtered", kept)
-    return once_each(_submitted, samples, kept, right, drawn, most)
+    not_above("filtered", candidates, "n", samples)
+    not_above("correct", right, "filtered", candidates)
+    return once_each(_submitted, samples, candidates, right, ks, most)
 
 
 def ranked_top_k(sizes: ArrayLike, correct: ArrayLike, k: ArrayLike) -> FloatArray | np.float64:
@@ -100,9 +100,9 @@ def ranked_top_k(sizes: ArrayLike, correct: ArrayLike, k: ArrayLike) -> FloatArr
     """
     members, right = together(sizes=_rows("sizes", sizes), correct=_rows("correct", correct))
     not_above("correct", right, "sizes", members)
-    drawn = counts(members.sum(axis=-1), 0, k).k[..., None]
+    ks = counts(members.sum(axis=-1), 0, k).k[..., None]
     before = np.cumsum(members, axis=-1) - members
-    taken = np.clip(drawn - before, 0, members)
+    taken = np.clip(ks - before, 0, members)
     members, right, taken = np.broadcast_arrays(members, right, taken)
     flat = [values.reshape(-1) for values in (members, right, taken)]
     hit = np.zeros(taken.size)
@@ -125,10 +125,10 @@ def distinct_at_k(group_sizes: ArrayLike, k: ArrayLike) -> FloatArray | np.float
     Source: Hurlbert 1971, "The nonconcept of species diversity", Ecology 52:577.
     """
     members = _rows("group_sizes", group_sizes)
-    samples, _, drawn = counts(members.sum(axis=-1), 0, k)
-    shape = shape_of(group_sizes=samples.shape, k=drawn.shape)
-    seen = np.asarray(spread(pass_each, samples[..., None], members, drawn[..., None]))
-    result: FloatArray | np.float64 = np.where(np.broadcast_to(drawn, shape) == 1, 1.0, seen.sum(axis=-1))[()]
+    samples, _, ks = counts(members.sum(axis=-1), 0, k)
+    shape = shape_of(group_sizes=samples.shape, k=ks.shape)
+    expected = np.asarray(spread(pass_each, samples[..., None], members, ks[..., None]))
+    result: FloatArray | np.float64 = np.where(np.broadcast_to(ks, shape) == 1, 1.0, expected.sum(axis=-1))[()]
     return result
 
 
@@ -136,10 +136,10 @@ def distinct_at_k(group_sizes: ArrayLike, k: ArrayLike) -> FloatArray | np.float
 
 
 def _rows(name: str, values: ArrayLike) -> IntArray:
-    found = integers(name, values)
-    if not found.ndim:
+    rows = integers(name, values)
+    if not rows.ndim:
         raise ValueError(f"{name} must be a row of counts, not one number")
-    return found
+    return rows
 
 
 def _attempts(above: IntArray, c: IntArray, budget: IntArray) -> FloatArray:
@@ -153,11 +153,11 @@ def _attempts(above: IntArray, c: IntArray, budget: IntArray) -> FloatArray:
     return result
 
 
-def _submitted(n: IntArray, kept: IntArray, right: IntArray, k: IntArray, most: IntArray) -> FloatArray:
+def _submitted(n: IntArray, candidates: IntArray, right: IntArray, k: IntArray, most: IntArray) -> FloatArray:
     def weight(row: IntArray, f: IntArray) -> FloatArray:
-        return pass_each(kept[row], right[row], np.minimum(most[row], f))
+        return pass_each(candidates[row], right[row], np.minimum(most[row], f))
 
-    result = np.minimum(expectation(n, kept, k, np.ones_like(n), weight), 1.0)
-    free = most >= np.minimum(kept, k)
+    result = np.minimum(expectation(n, candidates, k, np.ones_like(n), weight), 1.0)
+    free = most >= np.minimum(candidates, k)
     result[free] = pass_each(n[free], right[free], k[free])
     return result

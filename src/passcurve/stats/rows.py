@@ -39,14 +39,14 @@ def counts(n: ArrayLike, c: ArrayLike, k: int = 1) -> Row:
     if not samples.size:
         raise ValueError("there are no problems")
     least = one_whole(k, "k")
-    for broken, wanted in (
+    for broken, requirement in (
         (samples < 1, "n must be at least 1"),
         ((passed < 0) | (passed > samples), "c must be between 0 and n"),
         (samples < least, f"k={least} needs that many samples"),
     ):
         if broken.any():
             place = int(np.flatnonzero(broken)[0])
-            raise ValueError(f"element {place}: n={samples[place]}, c={passed[place]}: {wanted}")
+            raise ValueError(f"element {place}: n={samples[place]}, c={passed[place]}: {requirement}")
     return Row(samples.astype(np.int64), passed.astype(np.int64))
 
 
@@ -85,10 +85,10 @@ def one_whole(value: object, name: str, least: int = 1, most: int = _LARGEST) ->
 
 def numbers(values: ArrayLike, name: str) -> FloatArray:
     """Return one row of at least one finite number."""
-    given = rectangular(name, values)
-    if given.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be numbers, not {given.dtype.name} values")
-    array = given.astype(np.float64)
+    raw = rectangular(name, values)
+    if raw.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numbers, not {raw.dtype.name} values")
+    array = raw.astype(np.float64)
     if array.ndim != 1 or not array.size:
         raise ValueError(f"{name} must be one row of at least one number, not an array of shape {array.shape}")
     if not np.isfinite(array).all():
@@ -114,11 +114,11 @@ def inside(value: object, name: str) -> float:
     return float(number)
 
 
-def real(value: object, name: str, wanted: str, low: float, high: float) -> float:
+def real(value: object, name: str, requirement: str, low: float, high: float) -> float:
     """Return one finite number from ``low`` to ``high``; ``wanted`` ends the refusal of anything else."""
     number = _scalar(value, "iuf")
     if number is None or not math.isfinite(number) or not low <= number <= high:
-        raise ValueError(f"{name}={_short(value)} is not {wanted}")
+        raise ValueError(f"{name}={_short(value)} is not {requirement}")
     return float(number)
 
 
@@ -144,8 +144,8 @@ def _scalar(value: object, kinds: str) -> int | float | None:
 
 def _short(value: object) -> str:
     """Return what was given as text on one line, bounded."""
-    given = value.item() if isinstance(value, np.generic) else value
-    return " ".join(reprlib.repr(given).split())
+    plain = value.item() if isinstance(value, np.generic) else value
+    return " ".join(reprlib.repr(plain).split())
 
 
 def normal(tail: float) -> float:

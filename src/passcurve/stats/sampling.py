@@ -76,12 +76,12 @@ def _unbiased(row: Row, k: int, at: int | None) -> FloatArray:
 def expected_variance(row: Row, k: int, a: float, b: float, at: int | None = None) -> FloatArray:
     """Return the mean of the variance over the chances that a beta distribution and the counts leave open."""
     pairs = distinct_pairs(row.n, row.c)
-    found = np.empty(pairs.n.size)
+    variances = np.empty(pairs.n.size)
     steps = np.arange(2 * k)
     for i, (n, c) in enumerate(zip(pairs.n.tolist(), pairs.c.tolist(), strict=True)):
         logs = np.concatenate([[0.0], np.cumsum(np.log1p(-(a + c) / (a + b + n + steps)))])
-        found[i] = _with_overlap(overlap(n if at is None else at, k), logs)
-    return found[pairs.which]
+        variances[i] = _with_overlap(overlap(n if at is None else at, k), logs)
+    return variances[pairs.which]
 
 
 @functools.lru_cache(maxsize=1024)

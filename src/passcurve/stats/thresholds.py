@@ -35,8 +35,8 @@ def pass_hat_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.floa
     it is c/n to the last bit.  Shapes and errors are those of the module.
     Source: Yao et al. 2024, "tau-bench", arXiv:2406.12045 (pass^k).
     """
-    found = counts(n, c, k)
-    return spread(_all_pass, *found)
+    checked = counts(n, c, k)
+    return spread(_all_pass, *checked)
 
 
 @overload
@@ -55,9 +55,9 @@ def g_pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike, tau: ArrayLike | Fract
     Source: Liu et al. 2024, "Are Your LLMs Capable of Stable Reasoning?", arXiv:2412.13147, where
     tau -> 0 is said to give pass@k: hence the threshold of at least 1.
     """
-    found = counts(n, c, k)
-    least = _thresholds(found.k, tau)
-    return once_each(_at_least, found.n, found.c, *np.broadcast_arrays(found.k, least))
+    checked = counts(n, c, k)
+    least = _thresholds(checked.k, tau)
+    return once_each(_at_least, checked.n, checked.c, *np.broadcast_arrays(checked.k, least))
 
 
 @overload
@@ -74,8 +74,8 @@ def mg_pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike, exact: bool = False) 
     Shapes, errors, accuracy and cost are those of ``g_pass_at_k``.
     Source: Liu et al. 2024, arXiv:2412.13147 (the two sides of its definition of mG-Pass@k).
     """
-    found = counts(n, c, k)
-    return spread(_mean_exact if exact else _mean_published, *found)
+    checked = counts(n, c, k)
+    return spread(_mean_exact if exact else _mean_published, *checked)
 
 
 @overload
@@ -152,40 +152,40 @@ def _mean_published(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
 def _mean_above(n: IntArray, c: IntArray, k: IntArray, twice: IntArray) -> FloatArray:
     """Return 1/k E[max(0, 2X - twice)]."""
     result = expectation(n, c, k, twice // 2 + 1, lambda row, j: (2 * j - twice[row]) / k[row])
-    one = (k == 1) & (twice == 1)
-    result[one] = c[one] / n[one]
+    simple = (k == 1) & (twice == 1)
+    result[simple] = c[simple] / n[simple]
     return np.minimum(result, 1.0)
 
 
 def _thresholds(k: IntArray, tau: ArrayLike | Fraction) -> IntArray:
     """Return max(1, ceil(tau k)) without rounding, once for each distinct tau and k."""
     taus = np.asarray(tau, dtype=object)
-    known: dict[Fraction, int] = {}
+    indices: dict[Fraction, int] = {}
     tau_at = np.empty(taus.shape, dtype=np.intp)
     for place in np.ndindex(taus.shape):
-        tau_at[place] = known.setdefault(_rational(taus[place], place), len(known))
+        tau_at[place] = indices.setdefault(_rational(taus[place], place), len(indices))
     ks, k_at = np.unique(k, return_inverse=True)
-    rows = [[max(1, -(-share.numerator * int(drawn) // share.denominator)) for drawn in ks] for share in known]
-    table = np.array(rows, dtype=np.int64).reshape(len(known), ks.size)
+    rows = [[max(1, -(-share.numerator * int(k_value) // share.denominator)) for k_value in ks] for share in indices]
+    table = np.array(rows, dtype=np.int64).reshape(len(indices), ks.size)
     result: IntArray = table[tau_at, k_at.reshape(k.shape)]
     return result
 
 
-def _rational(given: object, place: tuple[int, ...]) -> Fraction:
-    exact = _exact(given)
+def _rational(tau: object, place: tuple[int, ...]) -> Fraction:
+    exact = _exact(tau)
     if exact is None:
-        raise ValueError(f"{label(place)}tau={reprlib.repr(given)} is not a number")
+        raise ValueError(f"{label(place)}tau={reprlib.repr(tau)} is not a number")
     if not 0 <= exact <= 1:
-        raise ValueError(f"{label(place)}tau={reprlib.repr(given)} is not in [0, 1]")
+        raise ValueError(f"{label(place)}tau={reprlib.repr(tau)} is not in [0, 1]")
     plain = exact.limit_denominator(_PLAIN)
-    return plain if isinstance(given, float) and float(plain) == given else exact
+    return plain if isinstance(tau, float) and float(plain) == tau else exact
 
 
-def _exact(given: object) -> Fraction | None:
-    if isinstance(given, (bool, np.bool_, str)):
+def _exact(tau: object) -> Fraction | None:
+    if isinstance(tau, (bool, np.bool_, str)):
         return None
     try:
-        exact: Fraction = Fraction(given)  # type: ignore[call-overload]
+        exact: Fraction = Fraction(tau)  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):
         return None
     return exact

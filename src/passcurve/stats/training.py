@@ -36,21 +36,21 @@ def pkpo_rewards(rewards: ArrayLike, k: ArrayLike, baseline: Baseline | None = N
     baseline that is none of the three or that k does not allow.  At k = 1 without a baseline it is the rewards / n.
     Source: Walder and Karkhanis 2025, "Pass@K Policy Optimization", arXiv:2505.15201: s, s^(loo) and s^(loo-1).
     """
-    found, drawn = _group("rewards", rewards, k)
-    n = found.shape[-1]
+    groups, ks = _group("rewards", rewards, k)
+    n = groups.shape[-1]
     if baseline not in (None, "loo", "loo_minus_one"):
         raise ValueError(f"baseline={baseline!r} is none of None, 'loo', 'loo_minus_one'")
-    for name, broken, wanted in (
-        ("loo", drawn == n, f"needs k < n={n}: no k of the others are left"),
-        ("loo_minus_one", drawn == 1, "needs k > 1: there are no others in a subset of one"),
+    for name, broken, requirement in (
+        ("loo", ks == n, f"needs k < n={n}: no k of the others are left"),
+        ("loo_minus_one", ks == 1, "needs k > 1: there are no others in a subset of one"),
     ):
         if baseline == name and broken.any():
             place = first(broken)
-            raise ValueError(f"{label(place)}k={drawn[place]}: the baseline {name!r} {wanted}")
-    result = np.empty(found.shape)
-    for each in np.unique(drawn).tolist():
-        rows = drawn == each
-        result[rows] = _pkpo(found[rows], each, baseline)
+            raise ValueError(f"{label(place)}k={ks[place]}: the baseline {name!r} {requirement}")
+    result = np.empty(groups.shape)
+    for k_value in np.unique(ks).tolist():
+        rows = ks == k_value
+        result[rows] = _pkpo(groups[rows], k_value, baseline)
     return result
 
 
@@ -67,33 +67,33 @@ def pass_at_k_advantages(correct: ArrayLike, k: ArrayLike) -> FloatArray:
     a value that is neither 0 nor 1.
     Source: Chen et al. 2025, "Pass@k Training", arXiv:2508.10751, its analytical derivation.
     """
-    found, drawn = _group("correct", correct, k)
-    if (broken := (found != 0.0) & (found != 1.0)).any():
+    groups, k_array = _group("correct", correct, k)
+    if (broken := (groups != 0.0) & (groups != 1.0)).any():
         place = first(broken)
-        raise ValueError(f"{label(place)}correct={found[place]} is neither 0 nor 1")
-    n = np.full(drawn.size, found.shape[-1], dtype=np.int64)
-    c = found.sum(axis=-1).astype(np.int64).ravel()
+        raise ValueError(f"{label(place)}correct={groups[place]} is neither 0 nor 1")
+    n = np.full(k_array.size, groups.shape[-1], dtype=np.int64)
+    c = groups.sum(axis=-1).astype(np.int64).ravel()
     right = np.full(n.size, np.nan)
     wrong = np.full(n.size, np.nan)
-    some = (c > 0) & (drawn.ravel() <= n - c)
-    n, c, ks = n[some], c[some], drawn.ravel()[some]
+    some = (c > 0) & (k_array.ravel() <= n - c)
+    n, c, ks = n[some], c[some], k_array.ravel()[some]
     with np.errstate(under="ignore"):
         right[some] = np.sqrt(fail_each(n, c, ks) / pass_each(n, c, ks))
     wrong[some] = -(c / (n - c)) * right[some]
-    lead = (*drawn.shape, 1)
-    result: FloatArray = np.where(found == 1.0, right.reshape(lead), wrong.reshape(lead))
+    lead = (*k_array.shape, 1)
+    result: FloatArray = np.where(groups == 1.0, right.reshape(lead), wrong.reshape(lead))
     return result
 
 
 def _group(name: str, values: ArrayLike, k: ArrayLike) -> tuple[FloatArray, IntArray]:
     """Return the values and k, broadcast to one another."""
-    found = finite(name, values)
-    if not found.ndim:
+    groups = finite(name, values)
+    if not groups.ndim:
         raise ValueError(f"{name} must be a row with one entry for each sample, not one number")
-    n = found.shape[-1]
-    drawn = counts(n, 0, k).k
-    shape = shape_of(**{name: found.shape[:-1], "k": drawn.shape})
-    return np.broadcast_to(found, (*shape, n)), np.broadcast_to(drawn, shape)
+    n = groups.shape[-1]
+    ks = counts(n, 0, k).k
+    shape = shape_of(**{name: groups.shape[:-1], "k": ks.shape})
+    return np.broadcast_to(groups, (*shape, n)), np.broadcast_to(ks, shape)
 
 
 def _pkpo(rewards: FloatArray, k: int, baseline: Baseline | None) -> FloatArray:

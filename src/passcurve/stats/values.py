@@ -30,8 +30,8 @@ def best_of_k(values: ArrayLike, scores: ArrayLike, k: ArrayLike) -> FloatArray 
     Source: Nakano et al. 2021, "WebGPT", arXiv:2112.09332, appendix I (the unbiased estimate for best-of-n), here with
     ties.
     """
-    found, ranks = together(values=finite("values", values), scores=finite("scores", scores))
-    return _weighted(found, ranks, k)
+    rows, ranks = together(values=finite("values", values), scores=finite("scores", scores))
+    return _weighted(rows, ranks, k)
 
 
 def max_at_k(values: ArrayLike, k: ArrayLike) -> FloatArray | np.float64:
@@ -41,8 +41,8 @@ def max_at_k(values: ArrayLike, k: ArrayLike) -> FloatArray | np.float64:
     Shapes, errors and accuracy are those of the module; at k = 1 it is the mean of the values.
     Source: Walder and Karkhanis 2025, "Pass@K Policy Optimization", arXiv:2505.15201 (maxg@k).
     """
-    found = finite("values", values)
-    return _weighted(found, found, k)
+    rows = finite("values", values)
+    return _weighted(rows, rows, k)
 
 
 def min_at_k(values: ArrayLike, k: ArrayLike) -> FloatArray | np.float64:
@@ -69,19 +69,19 @@ def _weighted(values: FloatArray, scores: FloatArray, k: ArrayLike) -> FloatArra
     if not values.ndim:
         raise ValueError("values must be a row of samples, not one number")
     lead, n = values.shape[:-1], values.shape[-1]
-    drawn = counts(n, 0, k).k
-    shape = shape_of(values=lead, k=drawn.shape)
+    k_array = counts(n, 0, k).k
+    shape = shape_of(values=lead, k=k_array.shape)
     if not math.prod(shape):
         return np.empty(shape)
     rows = values.reshape(-1, n)
     means = np.sort(rows, axis=-1) if scores is values else _tied_means(rows, scores.reshape(-1, n))
-    ks, k_at = np.unique(drawn, return_inverse=True)
+    ks, k_at = np.unique(k_array, return_inverse=True)
     table = np.empty((ks.size, means.shape[0]))
-    for at, each in enumerate(ks.tolist()):
-        table[at] = means.sum(axis=-1) / n if each == 1 else (means * largest_weights(n, each)).sum(axis=-1)
+    for at, k_value in enumerate(ks.tolist()):
+        table[at] = means.sum(axis=-1) / n if k_value == 1 else (means * largest_weights(n, k_value)).sum(axis=-1)
     table = np.clip(table, means.min(axis=-1), means.max(axis=-1))
     row_at: IntArray = np.arange(means.shape[0]).reshape(lead)
-    result: FloatArray | np.float64 = table[k_at.reshape(drawn.shape), row_at][()]
+    result: FloatArray | np.float64 = table[k_at.reshape(k_array.shape), row_at][()]
     return result
 
 

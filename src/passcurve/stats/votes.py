@@ -47,47 +47,47 @@ def maj_at_k(counts: ArrayLike, correct: ArrayLike | None, k: ArrayLike) -> Floa
     votes = _rows(counts)
     right = _indices(correct, votes.shape[-1])
     lead = shape_of(counts=votes.shape[:-1], correct=right.shape)
-    drawn = within(votes.sum(axis=-1), 0, k).k
-    shape = shape_of(counts=lead, k=drawn.shape)
+    ks = within(votes.sum(axis=-1), 0, k).k
+    shape = shape_of(counts=lead, k=ks.shape)
     votes = np.broadcast_to(votes, (*shape, votes.shape[-1]))
-    right, drawn = np.broadcast_to(right, shape), np.broadcast_to(drawn, shape)
-    known: dict[tuple[int, tuple[int, ...], int], float] = {}
+    right, ks = np.broadcast_to(right, shape), np.broadcast_to(ks, shape)
+    credit_by_vote: dict[tuple[int, tuple[int, ...], int], float] = {}
     result = np.zeros(shape)
     for place in np.ndindex(shape):
         if right[place] >= 0:
             row = votes[place].tolist()
             own = row.pop(right[place])
-            key = own, tuple(sorted(filter(None, row))), int(drawn[place])
-            if key not in known:
-                known[key] = _vote(*key)
-            result[place] = known[key]
-    found: FloatArray | np.float64 = result[()]
-    return found
+            key = own, tuple(sorted(filter(None, row))), int(ks[place])
+            if key not in credit_by_vote:
+                credit_by_vote[key] = _vote(*key)
+            result[place] = credit_by_vote[key]
+    value: FloatArray | np.float64 = result[()]
+    return value
 
 
-def _rows(given: ArrayLike) -> IntArray:
-    found = integers("counts", given)
-    if not found.ndim:
+def _rows(values: ArrayLike) -> IntArray:
+    rows = integers("counts", values)
+    if not rows.ndim:
         raise ValueError("counts must be a row with the samples of each answer, not one number")
-    return found
+    return rows
 
 
 def _indices(correct: ArrayLike | None, answers: int) -> NDArray[np.intp]:
     """Return the index of the right answer for each problem, -1 for None."""
-    given = np.asarray(correct, dtype=object)
-    result = np.full(given.shape, -1, dtype=np.intp)
-    for place in np.ndindex(given.shape):
-        result[place] = _index(given[place], answers, place)
+    indices = np.asarray(correct, dtype=object)
+    result = np.full(indices.shape, -1, dtype=np.intp)
+    for place in np.ndindex(indices.shape):
+        result[place] = _index(indices[place], answers, place)
     return result
 
 
-def _index(given: object, answers: int, place: tuple[int, ...]) -> int:
-    if given is None:
+def _index(value: object, answers: int, place: tuple[int, ...]) -> int:
+    if value is None:
         return -1
     try:
-        index = operator.index(None if isinstance(given, bool) else given)  # type: ignore[arg-type]
+        index = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
-        raise ValueError(f"{label(place)}correct={reprlib.repr(given)} is neither an index nor None") from None
+        raise ValueError(f"{label(place)}correct={reprlib.repr(value)} is neither an index nor None") from None
     if not 0 <= index < answers:
         raise ValueError(f"{label(place)}correct={reprlib.repr(index)} is not the index of one of {answers} answers")
     return index
@@ -101,14 +101,14 @@ def _vote(own: int, others: tuple[int, ...], k: int) -> float:
         return own / n
     s = np.arange(max(1, k - rest), min(own, k) + 1)
     ones = np.ones_like(s)
-    drawn = chance(n * ones, own * ones, k * ones, s)
-    order = np.argsort(-drawn, kind="stable")
-    left = np.cumsum(drawn[order][::-1])[::-1]
+    probabilities = chance(n * ones, own * ones, k * ones, s)
+    order = np.argsort(-probabilities, kind="stable")
+    left = np.cumsum(probabilities[order][::-1])[::-1]
     total = 0.0
     for rank, at in enumerate(order.tolist()):
         if left[rank] <= _NOTHING * total:
             break
-        total += float(drawn[at]) * _credit(others, rest, int(s[at]), k - int(s[at]))
+        total += float(probabilities[at]) * _credit(others, rest, int(s[at]), k - int(s[at]))
     return min(1.0, total)
 
 
