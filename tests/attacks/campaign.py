@@ -19,12 +19,12 @@ PATIENCE_S = 900.0
 LIMITS = ("--timeout", "1", "--memory", "512MiB")
 
 
-class Found(NamedTuple):
-    """What became of one attack and of those beside it."""
+class AttackResult(NamedTuple):
+    """Results of one attack and of its bystanders."""
 
     row: dict[str, Any]
-    around: list[bool]
-    """Whether each bystander got the verdict that it deserves."""
+    bystanders: list[bool]
+    """Whether each bystander got the right verdict."""
 
     @property
     def passed(self) -> bool:
@@ -32,8 +32,8 @@ class Found(NamedTuple):
         return self.row["passed"]
 
     @property
-    def held(self) -> bool:
-        """Whether a probe ran to its end and was refused everything."""
+    def was_refused(self) -> bool:
+        """Whether a probe ran to its end and all its attempts were refused."""
         return self.row.get("call", {}).get("outcome") == f"returned {HELD!r}"
 
     def __str__(self) -> str:
@@ -42,27 +42,27 @@ class Found(NamedTuple):
 
 
 class Campaign(NamedTuple):
-    """What a run left."""
+    """Results of a run."""
 
-    found: dict[str, Found]
-    """By the name of the sample."""
+    results: dict[str, AttackResult]
+    """Results by the name of the sample."""
     record: dict[str, Any]
     code: int
     errors: str
     host: dict[str, object]
 
 
-def campaign(
-    shell: Any, samples: Iterable[Attack | Control], *words: str, level: str = "full", workers: int = 1
+def run_campaign(
+    shell: Any, samples: Iterable[Attack | Control], *arguments: str, level: str = "full", workers: int = 1
 ) -> Campaign:
-    """Judge samples among bystanders; skip the test where the level of isolation cannot be had."""
+    """Judge samples among bystanders; skip the test if the level of isolation is not available."""
     rows = [row for sample in samples for row in _among_bystanders(sample)]
     with Host(shell.folder) as host:
-        places = {**host.places, "@PASSCURVE@": passcurve.__file__, "@MSGSPEC@": msgspec.__file__}
+        values = {**host.placeholders, "@PASSCURVE@": passcurve.__file__, "@MSGSPEC@": msgspec.__file__}
         shell.write("problems.jsonl", (problem.row(name) for name, problem in PROBLEMS.items()))
-        shell.write("s.jsonl", (_filled(row, places) for row in rows))
+        shell.write("s.jsonl", (_fill(row, values) for row in rows))
         command = ["judge", "s.jsonl", "--benchmark", "problems.jsonl", "--subset", "--no-dedup", "--json", *LIMITS]
-        command += ["--workers", str(workers), "--isolation", level, *words]
+        command += ["--workers", str(workers), "--isolation", level, *arguments]
         session = shell.start(*command, env=shell.env | host.environment)
         try:
             out, err = session.communicate(timeout=PATIENCE_S)
@@ -72,14 +72,14 @@ def campaign(
         record = json.loads(out)
         if "cannot be had here" in record.get("error", ""):
             pytest.skip(record["error"])
-        return Campaign(_found(shell.folder, rows), record, session.returncode, err.decode(), host.findings())
+        return Campaign(_read_results(shell.folder, rows), record, session.returncode, err.decode(), host.findings())
 
 
 def _among_bystanders(sample: Attack | Control) -> Iterable[dict[str, Any]]:
     problem = PROBLEMS[sample.problem]
     texts = {"right": problem.right, "wrong": problem.wrong}
     if isinstance(sample, Attack) and sample.late:
-        # Slower than a first slice, it is judged at the end, where the attack is judged again.
+        # Too slow for the first attempt, it is judged at the end of the run, where the attack is judged again.
         texts["right late"] = f"{problem.right}\n\nimport time\ntime.sleep(0.4)\n"
     yield {"task_id": sample.problem, "completion": problem.right, "attack": sample.name, "part": "right"}
     yield {**sample.row, "attack": sample.name, "part": "attack"}
@@ -88,25 +88,25 @@ def _among_bystanders(sample: Attack | Control) -> Iterable[dict[str, Any]]:
             yield {"task_id": sample.problem, "completion": texts[part], "attack": sample.name, "part": part}
 
 
-def _filled(row: dict[str, Any], places: dict[str, str]) -> dict[str, Any]:
+def _fill(row: dict[str, Any], values: dict[str, str]) -> dict[str, Any]:
     filled = dict(row)
     if isinstance(row.get("solution"), str):
-        for place, value in places.items():
-            filled["solution"] = filled["solution"].replace(place, value)
+        for placeholder, value in values.items():
+            filled["solution"] = filled["solution"].replace(placeholder, value)
     return filled
 
 
-def _found(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Found]:
+def _read_results(folder: Path, rows: list[dict[str, Any]]) -> dict[str, AttackResult]:
     path = folder / "s.jsonl_results.jsonl"
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    found: dict[str, Found] = {}
-    around: dict[str, list[bool]] = {}
-    for wanted, line in zip(rows, lines, strict=False):
+    results: dict[str, AttackResult] = {}
+    bystanders: dict[str, list[bool]] = {}
+    for expected, line in zip(rows, lines, strict=False):
         row = json.loads(line)
         name, part = row["attack"], row["part"]
-        assert (wanted["attack"], wanted["part"]) == (name, part)
+        assert (expected["attack"], expected["part"]) == (name, part)
         if part == "attack":
-            found[name] = Found(row, around.setdefault(name, []))
+            results[name] = AttackResult(row, bystanders.setdefault(name, []))
         else:
-            around.setdefault(name, []).append(row["passed"] == part.startswith("right"))
-    return found
+            bystanders.setdefault(name, []).append(row["passed"] == part.startswith("right"))
+    return results

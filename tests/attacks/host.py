@@ -1,4 +1,4 @@
-"""What of the host must be after a run as it was before, and those on it who listen."""
+"""Host: its state before and after a run, and listeners that no sample may reach."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from typing import Self
 SECRET = "a secret of the host"
 PATIENCE_S = 10.0
 PR_SET_CHILD_SUBREAPER = 36
-PLACES = ("/", "/tmp", "/var/tmp", "/dev/shm", "/dev", "/run", "/etc", "/usr", "/usr/bin", "/home", "/root")
+FOLDERS = ("/", "/tmp", "/var/tmp", "/dev/shm", "/dev", "/run", "/etc", "/usr", "/usr/bin", "/home", "/root")
 
 
 def parents() -> dict[int, int]:
-    """Return the parent of each process that is alive."""
-    found = {}
+    """Return the parent of each living process."""
+    parent_of = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             try:
@@ -31,17 +31,17 @@ def parents() -> dict[int, int]:
             except OSError:
                 continue
             if state not in "ZX":
-                found[int(folder.name)] = int(parent)
-    return found
+                parent_of[int(folder.name)] = int(parent)
+    return parent_of
 
 
-def below(ancestor: int) -> set[int]:
-    """Return the descendants of a process that are alive."""
-    every, found, level = parents(), set(), {ancestor}
+def living_descendants(ancestor: int) -> set[int]:
+    """Return the living descendants of a process."""
+    parent_of, pids, level = parents(), set(), {ancestor}
     while level:
-        level = {pid for pid, parent in every.items() if parent in level}
-        found |= level
-    return found
+        level = {pid for pid, parent in parent_of.items() if parent in level}
+        pids |= level
+    return pids
 
 
 def mounts() -> list[str]:
@@ -50,14 +50,14 @@ def mounts() -> list[str]:
 
 
 def system_v() -> set[str]:
-    """Return what there is of System V, kind and key."""
+    """Return kind and key of each System V object."""
     kinds = ("shm", "msg", "sem")
     lines = ((kind, line) for kind in kinds for line in Path("/proc/sysvipc", kind).read_text("ascii").splitlines()[1:])
     return {f"{kind} {int(line.split()[0]) & 0xFFFFFFFF:x}" for kind, line in lines}
 
 
 class Host:
-    """A place that everybody may read and write, listeners, and the state of things before a run."""
+    """A folder that everybody may read and write, listeners, and the state of the host before a run."""
 
     def __init__(self, run: Path) -> None:
         self.run = run
@@ -71,11 +71,11 @@ class Host:
         for name in ("home", "tmp"):
             (run / name).mkdir()
         (run / "home" / "secret").write_text(SECRET, "ascii")
-        self.most_processes = 0
+        self.max_processes = 0
         self.reached: list[str] = []
         self._ended = threading.Event()
         self._listen()
-        self._processes = below(os.getpid())
+        self._processes = living_descendants(os.getpid())
         self._mounts = mounts()
         self._limits = Path("/proc/self/limits").read_text("ascii")
 
@@ -111,7 +111,7 @@ class Host:
 
     def _watch(self) -> None:
         while not self._ended.wait(0.25):
-            self.most_processes = max(self.most_processes, len(below(os.getpid()) - self._processes))
+            self.max_processes = max(self.max_processes, len(living_descendants(os.getpid()) - self._processes))
 
     def __enter__(self) -> Self:
         # Orphans become children of this process, so that none can hide.
@@ -126,14 +126,14 @@ class Host:
             thread.join()
         for line in self._listeners.values():
             line.close()
-        for pid in below(os.getpid()) - self._processes:
+        for pid in living_descendants(os.getpid()) - self._processes:
             os.kill(pid, signal.SIGKILL)
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
         shutil.rmtree(self.folder)
 
     @property
-    def places(self) -> dict[str, str]:
-        """Return what is to be filled into the programs."""
+    def placeholders(self) -> dict[str, str]:
+        """Placeholders in the programs, with their values."""
         return {
             "@CANARY@": str(self.canary),
             "@FOLDER@": str(self.folder),
@@ -150,13 +150,13 @@ class Host:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return what the environment of the run has besides."""
+        """Additional variables in the environment of the run."""
         return {"HOME": str(self.run / "home"), "TMPDIR": str(self.run / "tmp"), "ATTACK_SECRET": f"{self.mark} secret"}
 
     def findings(self) -> dict[str, object]:
-        """Return what is not as it was, by invariant; an invariant that holds has an empty value."""
+        """Return the changes by invariant; an invariant that holds has an empty value."""
         deadline = time.monotonic() + PATIENCE_S
-        while (left := below(os.getpid()) - self._processes) and time.monotonic() < deadline:
+        while (left := living_descendants(os.getpid()) - self._processes) and time.monotonic() < deadline:
             time.sleep(0.05)
         status = self.canary.stat()
         kept = (self.canary.read_text("ascii"), stat.S_IMODE(status.st_mode), status.st_mtime, status.st_nlink)
@@ -164,33 +164,33 @@ class Host:
         wide = (socket.AF_INET, self.free), (socket.AF_INET6, self.free)
         return {
             "no process is left": sorted(left),
-            "never more processes than the walls have": self.most_processes if self.most_processes > 40 else 0,
+            "never more processes than the walls have": self.max_processes if self.max_processes > 40 else 0,
             "nobody was reached": sorted(self.reached),
             "nobody listens": [family.name for family, port in wide if _answers(family, port)] + _names(self.mark),
             "the canary is what it was": [] if kept == (SECRET, 0o666, 1_000_000_000, 1) else kept,
             "the canary is not alone": sorted(_in(self.folder) - {"canary", "line"}),
             "no mark is left": self._marks(),
             "no mount is left": sorted(set(mounts()) - set(self._mounts)),
-            "nothing of System V is left": sorted(each for each in system_v() if each.endswith(f" {key}")),
+            "nothing of System V is left": sorted(name for name in system_v() if name.endswith(f" {key}")),
             "the folder for temporary files is empty": sorted(_in(self.run / "tmp")),
             "the home is what it was": sorted(_in(self.run / "home") - {"secret"}),
             "our own limits are what they were": Path("/proc/self/limits").read_text("ascii") != self._limits,
         }
 
     def _marks(self) -> list[str]:
-        found = []
+        paths = []
         library = Path(os.__file__).parent
-        for place in (*PLACES, self.run, library, library / "__pycache__", library / "site-packages"):
+        for folder in (*FOLDERS, self.run, library, library / "__pycache__", library / "site-packages"):
             try:
-                names = _in(Path(place))
+                names = _in(Path(folder))
             except OSError:
                 continue
-            found += [f"{place}/{name}" for name in names if self.mark in name]
-        return found
+            paths += [f"{folder}/{name}" for name in names if self.mark in name]
+        return paths
 
 
 def _in(folder: Path) -> set[str]:
-    return {each.name for each in folder.iterdir()}
+    return {path.name for path in folder.iterdir()}
 
 
 def _answers(family: socket.AddressFamily, port: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from campaign import Campaign, campaign
+from campaign import Campaign, run_campaign
 from corpus import ATTACKS, CONTROLS
 
 pytestmark = pytest.mark.nightly
@@ -34,7 +34,7 @@ SHARED = {
     "the tests found in modules": "the tests share a module with the sample",
     "a callback looked into": "the callback is the tests' own function, with all that it remembers",
 }
-"""What passes falsely where tests and sample share a process, and why; docs/verdicts.md tells users."""
+"""Attacks that pass in shared mode, and why; docs/verdicts.md lists them for users."""
 
 RESTRICTED = {
     "a program from the scratch": "a folder of the host may lie where libraries can be loaded; no process is started",
@@ -42,47 +42,48 @@ RESTRICTED = {
     "a file of the host seen": "Landlock has no rule for names, sizes and dates",
     "a folder of the host entered": "Landlock has no rule for where a process stands; nothing in it can be opened",
 }
-"""What a probe reaches where there are no namespaces, and why."""
+"""Probes that succeed without namespaces, and why."""
 
 HOST_AT_RESTRICTED: dict[str, str] = {}
-"""The invariants of the host that cannot hold without namespaces, and why: none."""
+"""Invariants of the host that cannot hold without namespaces, and why: none."""
 
 
-def _sound(run: Campaign, level: str) -> None:
+def assert_sound(run: Campaign, level: str) -> None:
+    """Check that a run is complete, and that neither the host nor any bystander was affected."""
     assert 0 == run.code, run.errors
     assert (0, 0, level) == (run.record["owed"], run.record["malformed"], run.record["isolation"])
-    known = HOST_AT_RESTRICTED if level == "restricted" else {}
-    assert {} == {what: found for what, found in run.host.items() if found and what not in known}
-    assert {} == {name: found.around for name, found in run.found.items() if not all(found.around)}
+    expected = HOST_AT_RESTRICTED if level == "restricted" else {}
+    assert {} == {name: changes for name, changes in run.host.items() if changes and name not in expected}
+    assert {} == {name: result.bystanders for name, result in run.results.items() if not all(result.bystanders)}
 
 
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("level", ["full", "restricted"])
 @pytest.mark.parametrize("mode", ["referee", "shared"])
 def test_attacks_everywhere(shell: Any, mode: str, level: str, workers: int):
-    """Exactly what is known to get through does, the host is what it was, and nobody else is harmed."""
-    run = campaign(shell, ATTACKS, "--verdict", mode, level=level, workers=workers)
-    _sound(run, level)
-    known = (SHARED if mode == "shared" else {}) | (RESTRICTED if level == "restricted" else {})
-    passed = {each.name for each in ATTACKS if each.expected == "fail" and run.found[each.name].passed}
-    assert set(known) == passed
+    """Exactly the attacks listed above pass, the host is unchanged, and no other sample is affected."""
+    run = run_campaign(shell, ATTACKS, "--verdict", mode, level=level, workers=workers)
+    assert_sound(run, level)
+    expected = (SHARED if mode == "shared" else {}) | (RESTRICTED if level == "restricted" else {})
+    passed = {attack.name for attack in ATTACKS if attack.expected == "fail" and run.results[attack.name].passed}
+    assert set(expected) == passed
     if mode == "referee":
-        refused = [each.name for each in ATTACKS if each.probe and each.name not in known]
-        assert [] == [str(run.found[name]) for name in refused if not run.found[name].held]
+        probes = [attack.name for attack in ATTACKS if attack.probe and attack.name not in expected]
+        assert [] == [str(run.results[name]) for name in probes if not run.results[name].was_refused]
 
 
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("level", ["full", "restricted", "none"])
 @pytest.mark.parametrize("mode", ["referee", "shared"])
 def test_controls_everywhere(shell: Any, mode: str, level: str, workers: int):
-    """Every honest program passes, whatever stands around it."""
-    samples = [each for each in CONTROLS if mode == "referee" or not each.apart]
-    run = campaign(shell, samples, "--verdict", mode, level=level, workers=workers)
-    _sound(run, level)
-    assert {} == {name: str(found) for name, found in run.found.items() if not found.passed}
+    """Every honest program passes in every mode at every level."""
+    samples = [control for control in CONTROLS if mode == "referee" or not control.needs_referee]
+    run = run_campaign(shell, samples, "--verdict", mode, level=level, workers=workers)
+    assert_sound(run, level)
+    assert {} == {name: str(result) for name, result in run.results.items() if not result.passed}
 
 
 def test_probes_are_real(shell: Any):
-    """Where nothing stands around them, the probes that do no harm get through."""
-    run = campaign(shell, [each for each in ATTACKS if each.harmless], "--verdict", "shared", level="none")
-    assert {} == {name: str(found) for name, found in run.found.items() if not found.passed}
+    """The probes that do no harm succeed without isolation."""
+    run = run_campaign(shell, [attack for attack in ATTACKS if attack.harmless], "--verdict", "shared", level="none")
+    assert {} == {name: str(result) for name, result in run.results.items() if not result.passed}

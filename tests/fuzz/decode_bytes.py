@@ -10,24 +10,24 @@ with atheris.instrument_imports():
     from passcurve.harness.wire import Decoder, Encoder, Handle, WireError
 
 
-def one_input(data: bytes) -> None:
-    """Decode; what is a value must be the same bytes again once it has been through both directions."""
+def test_one_input(data: bytes) -> None:
+    """Decode the bytes; a value that is encoded and decoded once more must have the same encoding."""
     encode = Encoder(lambda handle: handle).encode
     try:
-        value = Decoder(_kept, 100_000).decode(data)
+        value = Decoder(_keep, 100_000).decode(data)
     except WireError:
         return
     try:
-        again = encode(value)
+        encoded = encode(value)
     except WireError:
-        return  # nested one level deeper than a sender may
-    assert again == encode(Decoder(_kept).decode(again))
+        return  # nested one level deeper than an encoder may
+    assert encoded == encode(Decoder(_keep).decode(encoded))
 
 
-def _kept(handle: Handle) -> Handle:
+def _keep(handle: Handle) -> Handle:
     return handle
 
 
 if __name__ == "__main__":
-    atheris.Setup(sys.argv, one_input)
+    atheris.Setup(sys.argv, test_one_input)
     atheris.Fuzz()

@@ -28,7 +28,7 @@ _STIRLING = (
     Fraction(43867, 244188),
 )
 _TABLE = 1000
-"""From here nine terms of the series leave an error below 10^-56."""
+"""Smallest x from which nine terms of the series leave an error below 10^-56."""
 
 
 def pass_by_enumeration(n: int, c: int, k: int) -> Fraction:
@@ -83,8 +83,8 @@ def log_factorial(x: int) -> Decimal:
         return total
 
 
-def relative_error(found: float, log_of_exact: Decimal, *, complement: bool = False) -> float:
+def relative_error(value: float, log_of_exact: Decimal, *, complement: bool = False) -> float:
     """Return how far a float is from exp(log_of_exact), or from 1 minus it, as a share of that."""
     with localcontext(_PRECISE):
         exact = 1 - log_of_exact.exp() if complement else log_of_exact.exp()
-        return float(abs(Decimal(found) / exact - 1))
+        return float(abs(Decimal(value) / exact - 1))

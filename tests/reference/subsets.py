@@ -39,8 +39,8 @@ def vote(answers: Sequence[int], right: int, subset: Sequence[int]) -> Fraction:
     return Fraction(1, votes.count(max(votes)))
 
 
-def relative_error(found: float, exact: Fraction) -> float:
+def relative_error(value: float, exact: Fraction) -> float:
     """Return how far a float is from a fraction as a share of that; 0 must be met exactly."""
     if not exact:
-        return 0.0 if found == 0.0 else math.inf
-    return float(abs(Fraction(float(found)) / exact - 1))
+        return 0.0 if value == 0.0 else math.inf
+    return float(abs(Fraction(float(value)) / exact - 1))

@@ -1,6 +1,6 @@
 """The corpus: hostile samples by class, and odd but legal ones, as plain data.
 
-A place in a program is written between at signs and filled in by the tests: @CANARY@ is a file of the host, @FOLDER@
+A placeholder in a program stands between at signs, and the tests replace it: @CANARY@ is a file of the host, @FOLDER@
 the one it lies in, @MARK@ a name that must appear nowhere on the host, @HOST@ a process, @PORT@, @UNIX@ and
 @ABSTRACT@ what somebody listens on, @FREE@ a port that nobody listens on, @KEY@ a key of System V, @RUN@ the folder
 of the run, @HOME@ that of the user.
@@ -22,9 +22,9 @@ from corpus.wire import METHODS, VALUES, WIRE
 
 ATTACKS = (*CHEATS, *WIRE, *VALUES, *METHODS, *TEXTS, *DEATHS, *RESOURCES, *PROCESSES, *NETWORK, *FILES, *POISON)
 
-_QUICK = [each for each in ATTACKS if not each.slow]
-_EVERY = 6
-PARTS = {"a part": _QUICK[::_EVERY], "the others": [each for at, each in enumerate(_QUICK) if at % _EVERY]}
-"""The quick ones: some of each class, for every run of the tests, and the rest."""
+_QUICK = [attack for attack in ATTACKS if not attack.slow]
+_STEP = 6
+PARTS = {"a part": _QUICK[::_STEP], "the others": [attack for i, attack in enumerate(_QUICK) if i % _STEP]}
+"""The quick attacks: some of each class, for every run of the tests, and the rest."""
 
 __all__ = ["ATTACKS", "CONTROLS", "HELD", "PARTS", "PROBLEMS", "Attack", "Control"]

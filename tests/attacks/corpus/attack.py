@@ -1,4 +1,4 @@
-"""The two records of the corpus, and how the program of a probe is made."""
+"""Records of the corpus, and the programs of probes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 HELD = "held"
-"""What a probe returns when everything that it tried was refused."""
+"""Value that a probe returns if everything it tried was refused."""
 
 _PRELUDE = '''
 import ctypes, errno, fcntl, os, resource, signal, socket, stat, sys, threading, time
@@ -39,7 +39,7 @@ def add(a, b):
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """A hostile sample: what it is, on which problem, and how it must end behind every wall, tests apart."""
+    """A hostile sample, with the result that it must have in referee mode behind every wall."""
 
     name: str
     problem: str = "add"
@@ -47,28 +47,28 @@ class Attack:
     """A whole program; None where the attack is a completion."""
     completion: Any = None
     expected: Literal["fail", "any"] = "fail"
-    """'any': it may be right, and what it does to others is what counts."""
-    ends: tuple[str, ...] = ("failed",)
-    """The statuses that show that the attack itself was reached, in referee mode at full isolation."""
-    says: str = ""
-    """Words that the message must then have."""
+    """'any': it may pass; what counts is what it does to other samples."""
+    statuses: tuple[str, ...] = ("failed",)
+    """Statuses that show that the attack itself ran."""
+    message: str = ""
+    """Text that the message must then contain."""
     probe: bool = False
-    """It is right if, and only if, its probe got through, and returns HELD if not."""
+    """It passes if, and only if, one of its attempts succeeds, and returns HELD if not."""
     harmless: bool = False
-    """A probe that may be run without walls, and gets through there: so it is a real one."""
+    """A probe that may be run without walls, and succeeds there, which shows that it is real."""
     slow: bool = False
-    """It needs its whole limit as others do: left to the matrix."""
+    """It runs until its time limit, as others do: only the matrix runs it."""
     late: bool = False
-    """It is run again at the end, after the bystanders, and needs one that is late too."""
+    """It is judged again at the end of the run, and needs a bystander that is too."""
 
     @property
     def is_program(self) -> bool:
-        """Whether it compiles; others are none on purpose."""
-        return not {"compile", "no_code"} & set(self.ends)
+        """Whether it is a program that compiles."""
+        return not {"compile", "no_code"} & set(self.statuses)
 
     @property
     def row(self) -> dict[str, Any]:
-        """Return the sample."""
+        """The row of the samples file."""
         text = {"completion": self.completion} if self.program is None else {"solution": self.program}
         return {"task_id": self.problem, **text}
 
@@ -81,18 +81,18 @@ class Control:
     problem: str = "add"
     program: str | None = None
     completion: str | None = None
-    apart: bool = False
-    """It passes only where the tests are apart, because it was flattened to plain data."""
+    needs_referee: bool = False
+    """It passes only in referee mode, because it is flattened to plain data there."""
 
     @property
     def row(self) -> dict[str, Any]:
-        """Return the sample."""
+        """The row of the samples file."""
         text = {"completion": self.completion} if self.program is None else {"solution": self.program}
         return {"task_id": self.problem, **text}
 
 
 def probe(name: str, *attempts: str, setup: str = "", harmless: bool = True, **fields: Any) -> Attack:
-    """Return an attack that makes attempts, each an expression that raises or is False when it was refused."""
-    listed = "".join(f"    lambda: {attempt},\n" for attempt in attempts)
-    program = f"{_PRELUDE}{setup}\n\nattempts = [\n{listed}]\n{_VERDICT}"
+    """Return an attack that makes attempts: expressions that raise an exception or are False when they are refused."""
+    lines = "".join(f"    lambda: {attempt},\n" for attempt in attempts)
+    program = f"{_PRELUDE}{setup}\n\nattempts = [\n{lines}]\n{_VERDICT}"
     return Attack(name=name, program=program, probe=True, harmless=harmless, **fields)

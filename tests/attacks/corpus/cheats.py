@@ -7,27 +7,27 @@ from corpus.attack import Attack
 WRONG = "\n\ndef add(a, b):\n    return 0\n"
 
 
-def _at_load(name: str, code: str, ends: tuple[str, ...] = ("failed",), **fields: object) -> Attack:
+def _at_load(name: str, code: str, statuses: tuple[str, ...] = ("failed",), **fields: object) -> Attack:
     """Return an attack that does something when it is loaded, and has a wrong function."""
-    return Attack(name=name, program=code + WRONG, ends=ends, **fields)  # type: ignore[arg-type]
+    return Attack(name=name, program=code + WRONG, statuses=statuses, **fields)  # type: ignore[arg-type]
 
 
-def _in_call(name: str, code: str, ends: tuple[str, ...] = ("failed",), **fields: object) -> Attack:
+def _in_call(name: str, code: str, statuses: tuple[str, ...] = ("failed",), **fields: object) -> Attack:
     """Return an attack that does something when it is called, and returns a wrong number."""
     body = "".join(f"    {line}\n" for line in code.splitlines())
-    return Attack(name=name, program=f"def add(a, b):\n{body}    return 0\n", ends=ends, **fields)  # type: ignore[arg-type]
+    return Attack(name=name, program=f"def add(a, b):\n{body}    return 0\n", statuses=statuses, **fields)  # type: ignore[arg-type]
 
 
 LEAVING = (
-    _at_load("exit at load", "import sys\nsys.exit(0)", says="SystemExit"),
+    _at_load("exit at load", "import sys\nsys.exit(0)", message="SystemExit"),
     _at_load("raise SystemExit at load", "raise SystemExit"),
-    _at_load("os._exit at load", "import os\nos._exit(0)", ("crash",), says="exit code 0"),
+    _at_load("os._exit at load", "import os\nos._exit(0)", ("crash",), message="exit code 0"),
     _at_load("exit of the C library at load", "import ctypes\nctypes.CDLL(None).exit(0)", ("crash",)),
     _at_load("_exit of the C library at load", "import ctypes\nctypes.CDLL(None)._exit(0)", ("crash",)),
     _at_load("exit_group by number", "import ctypes\nctypes.CDLL(None).syscall(231, 0)", ("crash", "failed")),
-    _in_call("exit in a call", "import sys\nsys.exit(0)", says="SystemExit"),
+    _in_call("exit in a call", "import sys\nsys.exit(0)", message="SystemExit"),
     _in_call("exit with text in a call", "raise SystemExit('passed')"),
-    _in_call("os._exit in a call", "import os\nos._exit(0)", ("crash",), says="exit code 0"),
+    _in_call("os._exit in a call", "import os\nos._exit(0)", ("crash",), message="exit code 0"),
     _in_call("KeyboardInterrupt in a call", "raise KeyboardInterrupt"),
     _in_call("GeneratorExit in a call", "raise GeneratorExit"),
     _in_call("StopIteration in a call", "raise StopIteration(a + b)"),
@@ -70,7 +70,7 @@ LEAVING = (
     _in_call("stop itself", "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", ("timeout",)),
     _in_call("replace its interpreter", "import os, sys\nos.execv(sys.executable, ['python', '-c', 'pass'])"),
     _in_call("raise the assertion of the tests", "raise AssertionError"),
-    _in_call("recursion error as the answer", "return add(a, b)", says="RecursionError"),
+    _in_call("recursion error as the answer", "return add(a, b)", message="RecursionError"),
 )
 
 PATCHES = (
@@ -80,7 +80,7 @@ PATCHES = (
         problem="evens",
         program="import builtins\nbuiltins.len = lambda _: 5\nbuiltins.sorted = lambda _: [6, 8]\n"
         "def evens(numbers):\n    return numbers\n",
-        ends=("failed", "crash"),
+        statuses=("failed", "crash"),
     ),
     Attack(
         name="patch abs and round",
@@ -183,20 +183,20 @@ NAMES = (
     Attack(
         name="a decorator at the end of the file",
         program="def add(a, b):\n    return 0\n\n\ndef nothing(_):\n    return lambda *_: None\n\n\n@nothing",
-        ends=("compile",),
+        statuses=("compile",),
     ),
     Attack(
         name="a decorator and a comment at the end",
         completion="    return 0\n\n\n@(lambda _: lambda *_: None)\n#",
-        ends=("compile",),
+        statuses=("compile",),
     ),
-    Attack(name="an open string at the end", completion='    return 0\n\n\n"""', ends=("compile",)),
-    Attack(name="an open bracket at the end", completion="    return 0\n\n\nx = (", ends=("compile",)),
-    Attack(name="a backslash at the end", completion="    return 0\n\n\nx = 1 + \\", ends=("compile",)),
-    Attack(name="an if that leaves the tests out", completion="    return 0\n\n\nif False:", ends=("compile",)),
-    Attack(name="a return at module level", completion="    return 0\n\nreturn", ends=("compile",)),
+    Attack(name="an open string at the end", completion='    return 0\n\n\n"""', statuses=("compile",)),
+    Attack(name="an open bracket at the end", completion="    return 0\n\n\nx = (", statuses=("compile",)),
+    Attack(name="a backslash at the end", completion="    return 0\n\n\nx = 1 + \\", statuses=("compile",)),
+    Attack(name="an if that leaves the tests out", completion="    return 0\n\n\nif False:", statuses=("compile",)),
+    Attack(name="a return at module level", completion="    return 0\n\nreturn", statuses=("compile",)),
     Attack(name="no function at all", program="add = None\n"),
-    Attack(name="another name", program="def sum_of(a, b):\n    return a + b\n", says="NameError"),
+    Attack(name="another name", program="def sum_of(a, b):\n    return a + b\n", message="NameError"),
     Attack(name="the function deleted", program="def add(a, b):\n    return a + b\ndel add\n"),
     Attack(
         name="a class in place of the function",
@@ -416,7 +416,7 @@ def add(a, b):
             pass
     return a + b
 """,
-        ends=("timeout",),
+        statuses=("timeout",),
         late=True,
     ),
     Attack(
@@ -436,13 +436,13 @@ def add(a, b):
         pass
     return a + b
 """,
-        ends=("timeout",),
+        statuses=("timeout",),
         late=True,
     ),
     Attack(
         name="time in many short calls",
         program="import time\ndef add(a, b):\n    time.sleep(0.4)\n    return a + b\n",
-        ends=("timeout",),
+        statuses=("timeout",),
         slow=True,
     ),
     Attack(
@@ -450,7 +450,7 @@ def add(a, b):
         program="import time\nfor name in ('time', 'monotonic', 'perf_counter', 'process_time'):\n"
         "    setattr(time, name, lambda: 0.0)\ntime.clock_gettime_ns = lambda _: 0\n"
         "def add(a, b):\n    while True:\n        pass\n",
-        ends=("timeout",),
+        statuses=("timeout",),
         slow=True,
     ),
     Attack(
@@ -458,7 +458,7 @@ def add(a, b):
         program="import threading\ndef burn():\n    while True:\n        pass\n"
         "def add(a, b):\n    for _ in range(3):\n        threading.Thread(target=burn, daemon=True).start()\n"
         "    threading.Event().wait()\n",
-        ends=("timeout",),
+        statuses=("timeout",),
         late=True,
     ),
 )
@@ -516,25 +516,25 @@ EQUAL = (
         program="class Meta(type):\n    def __eq__(cls, other):\n        return True\n    __hash__ = type.__hash__\n    def mro(cls):\n        return [cls, object]\n"
         "class Thing(metaclass=Meta):\n    __module__ = 'builtins'\n    __eq__ = lambda *_: True\n    __hash__ = None\n"
         "Thing.__name__ = Thing.__qualname__ = 'int'\ndef add(a, b):\n    return Thing()\n",
-        ends=("failed", "output"),
+        statuses=("failed", "output"),
     ),
     Attack(
         name="an object that says it is of numpy",
         program="class Thing:\n    __module__ = 'numpy'\n    def tolist(self):\n        return Thing()\n    __eq__ = lambda *_: True\n"
         "def add(a, b):\n    return Thing()\n",
-        ends=("failed", "output"),
+        statuses=("failed", "output"),
     ),
     Attack(
         name="an object that says it is a Fraction",
         program="class Fraction:\n    __module__ = 'fractions'\n    numerator = denominator = property(lambda self: self)\n    __eq__ = lambda *_: True\n"
         "def add(a, b):\n    return Fraction()\n",
-        ends=("failed", "output"),
+        statuses=("failed", "output"),
     ),
     Attack(
         name="an object that says it is a Decimal",
         program="class Decimal:\n    __module__ = 'decimal'\n    __str__ = lambda _: 'sNaN'\n    __eq__ = lambda *_: True\n"
         "def add(a, b):\n    return Decimal()\n",
-        ends=("failed", "output"),
+        statuses=("failed", "output"),
     ),
     Attack(name="nan", problem="mean", program="def mean(numbers):\n    return float('nan')\n"),
     Attack(name="infinity", problem="mean", program="def mean(numbers):\n    return float('inf')\n"),

@@ -67,7 +67,7 @@ CONTROLS = (
     _add("multiplies matrices", "m = np.eye(40) @ np.eye(40)\nreturn a + b + int(m.sum()) - 40", "import numpy as np"),
     Control(
         name="returns an array for a list",
-        apart=True,
+        needs_referee=True,
         problem="evens",
         program="import numpy as np\ndef evens(numbers):\n    kept = np.array(numbers, dtype=int)\n    return kept[kept % 2 == 0]\n",
     ),

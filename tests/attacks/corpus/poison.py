@@ -5,10 +5,10 @@ from __future__ import annotations
 from corpus.attack import Attack, probe
 
 
-def _left(name: str, code: str, ends: tuple[str, ...] = ("failed",), **fields: object) -> Attack:
+def _left(name: str, code: str, statuses: tuple[str, ...] = ("failed",), **fields: object) -> Attack:
     """Return an attack that changes something that others might share, and is wrong itself."""
     program = f"import builtins, ctypes, os, resource, signal, sys, threading, time\n\n{code}\n\n\ndef add(a, b):\n    return 0\n"
-    return Attack(name=name, program=program, ends=ends, **fields)  # type: ignore[arg-type]
+    return Attack(name=name, program=program, statuses=statuses, **fields)  # type: ignore[arg-type]
 
 
 POISON = (
@@ -142,13 +142,13 @@ POISON = (
         name="the referee kept busy by a list",
         problem="evens",
         program="def evens(numbers):\n    return [2, 4] + [0] * 1_000_000\n",
-        ends=("failed", "output", "timeout"),
+        statuses=("failed", "output", "timeout"),
     ),
     Attack(
         name="the referee's memory used up",
         problem="counts",
         program="def counts(words):\n    return {i: [] for i in range(1_500_000)}\n",
-        ends=("failed", "output", "timeout", "memory"),
+        statuses=("failed", "output", "timeout", "memory"),
         late=True,
     ),
     Attack(
@@ -166,14 +166,14 @@ POISON = (
         name="the tests' callback called without an end",
         problem="twice",
         program="def twice(f, x):\n    while True:\n        f(x)\n",
-        ends=("timeout",),
+        statuses=("timeout",),
         late=True,
     ),
     Attack(
         name="the tests' callback called from threads",
         problem="twice",
         program="import threading\ndef twice(f, x):\n    for _ in range(5):\n        threading.Thread(target=f, args=(x,), daemon=True).start()\n    return 7\n",
-        ends=("failed", "crash", "timeout", "output"),
+        statuses=("failed", "crash", "timeout", "output"),
     ),
     Attack(
         name="the tests' callback given something odd",
@@ -184,7 +184,7 @@ POISON = (
         name="the tests' callback recursing into the sample",
         problem="twice",
         program="def twice(f, x):\n    def again(y):\n        return twice(f, y)\n    return again(x)\n",
-        says="RecursionError",
+        message="RecursionError",
     ),
     probe(
         "what somebody left in the scratch",

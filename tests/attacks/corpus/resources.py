@@ -7,11 +7,11 @@ from corpus.attack import Attack, probe
 _RUN_OUT = ("memory", "crash", "failed")
 
 
-def _fills(name: str, code: str, ends: tuple[str, ...] = _RUN_OUT, **fields: object) -> Attack:
+def _fills(name: str, code: str, statuses: tuple[str, ...] = _RUN_OUT, **fields: object) -> Attack:
     """Return an attack whose function fills something and then is wrong."""
     body = "".join(f"    {line}\n" for line in code.splitlines())
     program = f"import mmap, os, sys, threading, time\n\ndef add(a, b):\n{body}    return 0\n"
-    return Attack(name=name, program=program, ends=ends, **fields)  # type: ignore[arg-type]
+    return Attack(name=name, program=program, statuses=statuses, **fields)  # type: ignore[arg-type]
 
 
 RESOURCES = (
@@ -60,7 +60,7 @@ RESOURCES = (
         "descriptors without an end",
         "x = []\nfor _ in range(100_000): x.append(os.open('/dev/null', os.O_RDONLY))",
         ("failed",),
-        says="Errno 24",
+        message="Errno 24",
     ),
     _fills(
         "pipes filled",
@@ -119,7 +119,7 @@ RESOURCES = (
         "timers by the thousand",
         "import signal\nsignal.setitimer(signal.ITIMER_REAL, 1e-6, 1e-6)\nwhile True: pass",
         ("crash", "timeout"),
-        says="",
+        message="",
     ),
     probe("memory beside its limit, nameless", "os.memfd_create('hidden')"),
     probe("memory beside its limit, secret", "checked(libc.syscall(447, 0))", harmless=False),

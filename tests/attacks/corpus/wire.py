@@ -43,15 +43,15 @@ _WRONG = "\n\ndef add(a, b):\n    return 0\n"
 _BROKEN = ("crash", "failed", "output")
 
 
-def _sent(name: str, data: str, ends: tuple[str, ...] = _BROKEN, **fields: object) -> Attack:
+def _sent(name: str, data: str, statuses: tuple[str, ...] = _BROKEN, **fields: object) -> Attack:
     """Return an attack that sends bytes on every descriptor when it is loaded."""
-    return Attack(name=name, program=f"{_FRAME}say({data}){_WRONG}", ends=ends, **fields)  # type: ignore[arg-type]
+    return Attack(name=name, program=f"{_FRAME}say({data}){_WRONG}", statuses=statuses, **fields)  # type: ignore[arg-type]
 
 
-def _returned(name: str, value: str, ends: tuple[str, ...], setup: str = "", **fields: object) -> Attack:
+def _returned(name: str, value: str, statuses: tuple[str, ...], setup: str = "", **fields: object) -> Attack:
     """Return an attack that answers with a value of its own."""
     program = f"{setup}\n\ndef add(a, b):\n    return {value}\n"
-    return Attack(name=name, program=program, ends=ends, **fields)  # type: ignore[arg-type]
+    return Attack(name=name, program=program, statuses=statuses, **fields)  # type: ignore[arg-type]
 
 
 WIRE = (
@@ -109,7 +109,7 @@ def add(a, b):
     time.sleep(0.05)
     return 0
 """,
-        ends=_BROKEN,
+        statuses=_BROKEN,
     ),
     Attack(
         name="answers of its own without a function",
@@ -120,7 +120,7 @@ for answer in (3, 0, 1, 2):
     say(frame(record(value=number(answer))))
 os._exit(0)
 """,
-        ends=_BROKEN,
+        statuses=_BROKEN,
     ),
     Attack(
         name="one answer twice, so that the next is ahead",
@@ -132,7 +132,7 @@ def add(a, b):
         return 0
     return 0
 """,
-        ends=_BROKEN,
+        statuses=_BROKEN,
     ),
     Attack(
         name="the line read by the program itself",
@@ -150,12 +150,12 @@ say(frame(record(loaded=b"T", found=b"T")))
 def add(a, b):
     return 0
 """,
-        ends=_BROKEN,
+        statuses=_BROKEN,
     ),
     Attack(
         name="the line closed",
         program="import os\nos.closerange(0, 64)" + _WRONG,
-        ends=("crash",),
+        statuses=("crash",),
     ),
     Attack(
         name="the line closed half",
@@ -171,30 +171,30 @@ while True:
     pass
 """
         + _WRONG,
-        ends=("crash", "timeout"),
+        statuses=("crash", "timeout"),
     ),
     Attack(
         name="the line closed and life goes on",
         program="import os, time\nos.closerange(0, 64)\nwhile True:\n    pass\n" + _WRONG,
-        ends=("crash", "timeout"),
+        statuses=("crash", "timeout"),
     ),
     Attack(
         name="the line replaced by a pipe",
         program=_FRAME
         + "r, w = os.pipe()\nfor fd in descriptors():\n    if fd not in (r, w):\n        os.dup2(w, fd)\n"
         + _WRONG,
-        ends=("crash", "timeout", "failed"),
+        statuses=("crash", "timeout", "failed"),
     ),
     Attack(
         name="a frame without an end",
         program=_FRAME + "while True:\n    say(b'\\xff\\xff\\xff\\x03' + b'N' * 65536)\n" + _WRONG,
-        ends=("crash", "output", "timeout"),
+        statuses=("crash", "output", "timeout"),
     ),
     Attack(
         name="an answer byte by byte",
         program=_FRAME
         + "def add(a, b):\n    for byte in frame(record(value=number(3))):\n        say(bytes([byte]))\n        time.sleep(0.2)\n    return 0\n",
-        ends=("timeout", "crash", "failed"),
+        statuses=("timeout", "crash", "failed"),
         slow=True,
     ),
     Attack(
@@ -264,12 +264,12 @@ def _bad(
     body: str,
     use: str = "return Bad()",
     base: str = "object",
-    ends: tuple[str, ...] = ("failed",),
+    statuses: tuple[str, ...] = ("failed",),
     **fields: object,
 ) -> Attack:
     """Return an attack with a method that raises or does not end."""
     text = _TERRIBLE.format(base=base, method=method, body=body, use=use)
-    return Attack(name=name, program=text, ends=ends, **fields)  # type: ignore[arg-type]
+    return Attack(name=name, program=text, statuses=statuses, **fields)  # type: ignore[arg-type]
 
 
 _SPIN = "while True: pass"
@@ -292,7 +292,7 @@ METHODS = (
         "none",
         "pass",
         "raise Exception('x' * 300_000_000)",
-        ends=("failed", "memory"),
+        statuses=("failed", "memory"),
         slow=True,
     ),
     _bad(
@@ -300,7 +300,7 @@ METHODS = (
         "__repr__",
         _SPIN,
         "raise Exception(Bad())",
-        ends=("timeout",),
+        statuses=("timeout",),
         slow=True,
     ),
     _bad("an error whose arguments are itself", "none", "pass", "e = Exception(); e.args = (e,); raise e"),
@@ -332,6 +332,6 @@ METHODS = (
     _bad("an attribute that never ends", "__getattribute__", _SPIN),
     _bad("an attribute that leaves", "__getattribute__", "raise SystemExit"),
     _bad("a next that never ends", "__next__", _SPIN),
-    _bad("a finalizer that never ends", "__del__", _SPIN, "Bad(); return 0", ends=("timeout",)),
+    _bad("a finalizer that never ends", "__del__", _SPIN, "Bad(); return 0", statuses=("timeout",)),
     _bad("a call that never ends", "__call__", _SPIN),
 )
