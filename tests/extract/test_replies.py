@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from passcurve.extract import extract, names
+from passcurve.extract import extract, policy_names
 from passcurve.types import Completion, Problem, SampleKey
 
 FILE = Path(__file__).with_name("replies.txt")
@@ -85,14 +85,14 @@ def test_there_are_enough_texts():
     """At least sixty texts, each with a name of its own, each with a program for every policy."""
     assert len(REPLIES) >= 60
     assert len(REPLIES) == len({reply.name for reply in REPLIES})
-    assert [set(names())] * len(REPLIES) == [set(reply.programs) for reply in REPLIES]
+    assert [set(policy_names())] * len(REPLIES) == [set(reply.programs) for reply in REPLIES]
 
 
 @pytest.mark.parametrize("reply", REPLIES, ids=[reply.name for reply in REPLIES])
 def test_each_policy_makes_the_documented_program(reply):
     """Each policy makes of a text what the file says, letter by letter."""
     problem = PROBLEMS[reply.completion.key.problem_id]
-    found = {policy: extract(problem, reply.completion, policy).text for policy in names()}
+    found = {policy: extract(problem, reply.completion, policy).text for policy in policy_names()}
     assert reply.programs == found
 
 
@@ -101,13 +101,13 @@ def test_what_changed_a_text_is_recorded(reply):
     """A program that is not the text as it stands has more steps than the one that made it a program."""
     problem = PROBLEMS[reply.completion.key.problem_id]
     plain = extract(problem, reply.completion)
-    for policy in names():
+    for policy in policy_names():
         program = extract(problem, reply.completion, policy)
         assert program.steps
         assert (program.text == plain.text) or program.steps != plain.steps
 
 
-@pytest.mark.parametrize("policy", names())
+@pytest.mark.parametrize("policy", policy_names())
 def test_the_example_on_the_page_is_right(policy):
     """The page on extraction has a section for each policy, and its example is what the policy does."""
     page = PAGE.read_text("utf-8")

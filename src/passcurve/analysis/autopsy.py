@@ -19,7 +19,7 @@ import msgspec
 
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import DataError, StoreError, UsageError
-from passcurve.extract import DEFAULT, extract, find, names
+from passcurve.extract import DEFAULT, extract, find_policy, policy_names
 from passcurve.judging import run as pipeline
 from passcurve.signature import signature
 from passcurve.store.completions import stored_completions
@@ -109,9 +109,9 @@ def checked(policies: Sequence[str]) -> tuple[str, ...]:
 
     Raises UnknownNameError for a policy that there is not, UsageError when there is nothing to compare.
     """
-    chosen = tuple(dict.fromkeys(policies)) or names()
+    chosen = tuple(dict.fromkeys(policies)) or policy_names()
     for policy in chosen:
-        find(policy)
+        find_policy(policy)
     if len(chosen) < 2:
         raise UsageError(f"an autopsy needs two policies or more; {chosen[0]!r} is one")
     return chosen

@@ -1,4 +1,4 @@
-"""Fenced blocks of a chat reply, found by a parser of Markdown."""
+"""Fenced blocks of a chat reply, found by a Markdown parser."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import msgspec
 from markdown_it import MarkdownIt
 
 from passcurve.extract.join import continuation
-from passcurve.extract.source import MAX_CHARS, answers
+from passcurve.extract.source import MAX_CHARS, has_entry_point
 from passcurve.extract.step import Change, Task
 
 PYTHON = frozenset({"python", "python3", "python2", "py", "py3", "ipython", "ipython3"})
-"""What a block of Python may be called."""
+"""Language names of a block of Python."""
 MARKDOWN = frozenset({"markdown", "md"})
-_NESTING = 3
-_LATER = 8
-_EXTENDED = 200
-"""With more blocks than these none is looked at for fences inside it."""
-_SHOWN = 5
+_MAX_DEPTH = 3
+_MAX_CLOSING_FENCES = 8
+"""Largest number of later fences to try as the end of a block."""
+_MAX_EXTENDED = 200
+"""Largest number of blocks to extend; with more, none is."""
+_MAX_NUMBERS = 5
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,85 +30,85 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     language: str
-    """Lower case; empty where the fence does not say."""
+    """In lower case; empty where the fence names none."""
     first: int
-    """The line of its opening fence, from 0."""
+    """Line of its opening fence, from 0."""
     end: int
-    """The line after its closing fence, or after the text."""
+    """Line after its closing fence, or after the text."""
     closed: bool = True
 
 
-class Pick(msgspec.Struct, frozen=True):
-    """Take one fenced block by its place or its length; a text without one is left as it is."""
+class TakeBlock(msgspec.Struct, frozen=True):
+    """Take one fenced block by its place or its length; leave a text without one as it is."""
 
     which: Literal["first", "last", "longest"]
 
     def __call__(self, task: Task, text: str) -> Change | None:
         """Take the block."""
-        found = blocks(task, text)
-        if not found:
+        blocks = find_blocks(task, text)
+        if not blocks:
             return None
-        likely = preferred(found)
+        likely = select_likely(blocks)
         match self.which:
             case "first":
                 taken = likely[0]
             case "last":
                 taken = likely[-1]
             case "longest":
-                taken = max(likely, key=lambda each: len(each.text))
-        return Change(text=taken.text, said=took(found, [taken]))
+                taken = max(likely, key=lambda block: len(block.text))
+        return Change(text=taken.text, note=describe_taken(blocks, [taken]))
 
 
-def took(found: Sequence[Block], taken: Sequence[Block]) -> str:
-    """Say which blocks were taken."""
-    numbers = " and ".join(str(found.index(each) + 1) for each in taken[-_SHOWN:])
-    unclosed = "" if all(each.closed for each in taken) else ", which is not closed"
-    return f"took block{'s' if len(taken) > 1 else ''} {numbers} of {len(found)}{unclosed}"
+def describe_taken(blocks: Sequence[Block], taken: Sequence[Block]) -> str:
+    """Return the note on the blocks that were taken."""
+    numbers = " and ".join(str(blocks.index(block) + 1) for block in taken[-_MAX_NUMBERS:])
+    unclosed = "" if all(block.closed for block in taken) else ", which is not closed"
+    return f"took block{'s' if len(taken) > 1 else ''} {numbers} of {len(blocks)}{unclosed}"
 
 
-def preferred(found: Sequence[Block]) -> list[Block]:
-    """Return the blocks that say that they are Python; if none does, those that say nothing; if none, all."""
-    for wanted in (PYTHON, {""}):
-        if likely := [each for each in found if each.language in wanted]:
+def select_likely(blocks: Sequence[Block]) -> list[Block]:
+    """Return the blocks named Python; if there are none, those without a language; if there are none, all."""
+    for languages in (PYTHON, {""}):
+        if likely := [block for block in blocks if block.language in languages]:
             return likely
-    return list(found)
+    return list(blocks)
 
 
-def blocks(task: Task, text: str) -> list[Block]:
-    """Return the blocks of a text in order, blank ones aside; none of a text above MAX_CHARS.
+def find_blocks(task: Task, text: str) -> list[Block]:
+    """Return the blocks of a text in order, without blank ones; none of a text above MAX_CHARS.
 
-    Where the prompt had opened the fence, the text up to the first bare fence is a block.  A block of Python that is
-    none up to its closing fence goes on to the later fence up to which it is: its docstring had fences in it.
+    If the prompt opens the fence, the text up to the first bare fence is a block.  A block of Python that does not
+    parse is extended to a later fence up to which it does: its docstring contains fences.
     """
     if len(text) > MAX_CHARS:
         return []
-    found = _fences(text)
+    blocks = _parse_fences(text)
     lines = text.split("\n")
-    if found and not found[0].language and _is_code(task, lead := "\n".join(lines[: found[0].first])):
-        at = found[0].first + 1
-        rest = _fences("\n".join(lines[at:]))
-        moved = [msgspec.structs.replace(each, first=each.first + at, end=each.end + at) for each in rest]
-        found = [Block(text=lead + "\n", language="python", first=-1, end=at), *moved]
+    if blocks and not blocks[0].language and _is_code(task, lead := "\n".join(lines[: blocks[0].first])):
+        at = blocks[0].first + 1
+        rest = _parse_fences("\n".join(lines[at:]))
+        moved = [msgspec.structs.replace(block, first=block.first + at, end=block.end + at) for block in rest]
+        blocks = [Block(text=lead + "\n", language="python", first=-1, end=at), *moved]
     whole: list[Block] = []
-    bare = [at for at, line in enumerate(lines) if _bare(line)] if len(found) <= _EXTENDED else []
-    for each in found:
-        # What lies inside a fence that wraps others has the lines of that fence.
-        if not whole or each.first >= whole[-1].end or each.first == whole[-1].first:
-            whole.append(_extended(task, each, lines, bare))
-    return [each for each in whole if each.text.strip()]
+    bare = [at for at, line in enumerate(lines) if _is_bare_fence(line)] if len(blocks) <= _MAX_EXTENDED else []
+    for block in blocks:
+        # Blocks inside a fence have the lines of that fence.
+        if not whole or block.first >= whole[-1].end or block.first == whole[-1].first:
+            whole.append(_extend(task, block, lines, bare))
+    return [block for block in whole if block.text.strip()]
 
 
 def _is_code(task: Task, text: str) -> bool:
     if not text.strip():
         return False
-    if answers(task.parser.read(text).tree, task.problem.entry_point):
+    if has_entry_point(task.parser.read(text).tree, task.problem.entry_point):
         return True
     return task.form == "completion" and continuation(task, text) is not None
 
 
-def _extended(task: Task, block: Block, lines: list[str], bare: list[int]) -> Block:
+def _extend(task: Task, block: Block, lines: list[str], bare: list[int]) -> Block:
     start = bisect.bisect_left(bare, block.end)
-    later = bare[start : start + _LATER]
+    later = bare[start : start + _MAX_CLOSING_FENCES]
     if not later or block.language not in PYTHON or task.parser.read(block.text).tree is not None:
         return block
     for at in later:
@@ -117,19 +118,19 @@ def _extended(task: Task, block: Block, lines: list[str], bare: list[int]) -> Bl
     return block
 
 
-def _bare(line: str) -> bool:
+def _is_bare_fence(line: str) -> bool:
     return len(line.strip()) > 2 and set(line.strip()) == {"`"}
 
 
 def python_lines(task: Task, text: str) -> set[int]:
-    """Return the lines, from 0, of all blocks that are closed and Python; none of a text above MAX_CHARS."""
-    found = _fences(text) if len(text) <= MAX_CHARS else []
-    python = (each for each in found if each.closed and task.parser.read(each.text).tree is not None)
-    return {line for each in python for line in range(each.first, each.end)}
+    """Return the lines, from 0, of all closed blocks that parse as Python; none of a text above MAX_CHARS."""
+    blocks = _parse_fences(text) if len(text) <= MAX_CHARS else []
+    python = (block for block in blocks if block.closed and task.parser.read(block.text).tree is not None)
+    return {line for block in python for line in range(block.first, block.end)}
 
 
-def _fences(text: str, depth: int = 0) -> list[Block]:
-    found: list[Block] = []
+def _parse_fences(text: str, depth: int = 0) -> list[Block]:
+    blocks: list[Block] = []
     lines = text.split("\n")
     for token in _markdown().parse(text):
         if token.type != "fence" or token.map is None:
@@ -142,13 +143,13 @@ def _fences(text: str, depth: int = 0) -> list[Block]:
             end=end,
             closed=end - first > 1 and set(lines[end - 1].strip(" \t>")) == set(token.markup[:1]),
         )
-        inner = _fences(block.text, depth + 1) if depth < _NESTING and _wraps(block) else []
-        # The lines of what is inside are counted from the fence around it.
-        found += [msgspec.structs.replace(each, first=first, end=end) for each in inner] or [block]
-    return found
+        nested = _parse_fences(block.text, depth + 1) if depth < _MAX_DEPTH and _has_fences(block) else []
+        # Nested blocks have the lines of the fence around them.
+        blocks += [msgspec.structs.replace(inner, first=first, end=end) for inner in nested] or [block]
+    return blocks
 
 
-def _wraps(block: Block) -> bool:
+def _has_fences(block: Block) -> bool:
     return block.language in MARKDOWN or block.text.lstrip().startswith(("```", "~~~"))
 
 
@@ -159,7 +160,7 @@ def _language(info: str) -> str:
 
 @cache
 def _markdown() -> MarkdownIt:
-    # Only what can hold a fence is looked for; indented code is known so that a fence inside it is none.
+    # Parse only what can contain a fence, and indented code, inside which a fence does not count.
     parser = MarkdownIt("zero").enable(["fence", "list", "blockquote", "code"])
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser

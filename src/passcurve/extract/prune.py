@@ -1,4 +1,4 @@
-"""Steps that find the program in a reply, and cut it down to what the entry point needs."""
+"""Steps that find the program in a reply, and keep what the entry point needs."""
 
 from __future__ import annotations
 
@@ -9,68 +9,78 @@ from operator import itemgetter
 
 import msgspec
 
-from passcurve.extract.fences import Block, blocks, preferred, took
+from passcurve.extract.fences import Block, describe_taken, find_blocks, select_likely
 from passcurve.extract.join import continuation
-from passcurve.extract.source import answers, bound, defines, first_line, lines_of, lookups, outside, used
+from passcurve.extract.source import (
+    bound_names,
+    first_line,
+    global_lookups,
+    has_entry_point,
+    is_definition,
+    lines_of,
+    used_names,
+    walk_outside_functions,
+)
 from passcurve.extract.step import Change, Task
 
 _STARTERS = frozenset({"def", "class", "import", "from", "async"})
-_SETTINGS = frozenset({"setrecursionlimit", "set_int_max_str_digits"})
-"""Methods of ``sys`` by which a program makes room for its own depth and length."""
-_TRIES = 64
-"""How many lines of prose that look like the beginning of a statement are read on from."""
+_SETTERS = frozenset({"setrecursionlimit", "set_int_max_str_digits"})
+"""Methods of ``sys`` that raise the limits on recursion and on digits."""
+_MAX_STARTS = 64
+"""Largest number of lines in prose to parse from because they look like the start of a statement."""
 
 
-def code(task: Task, text: str) -> Change | None:
+def take_code(task: Task, text: str) -> Change | None:
     """Take the program out of a reply.
 
-    Of fenced blocks it is the last that has the entry point, with the others when it needs their names; else the
-    first that continues the prompt.  In what is not fenced it is the lines that are Python.
+    It is the last fenced block that defines the entry point, with the other blocks whose names it needs; else the first
+    block that continues the prompt.  Without fences it is the lines that are Python.
     """
-    found = blocks(task, text)
-    if found:
-        lead = "\n".join(text.split("\n")[: max(found[0].first, 0)])
-        return _of_blocks(task, found) or _of_lines(task, lead) or _longest(found)
-    return _of_lines(task, text)
+    blocks = find_blocks(task, text)
+    if blocks:
+        lead = "\n".join(text.split("\n")[: max(blocks[0].first, 0)])
+        return _take_from_blocks(task, blocks) or _take_from_lines(task, lead) or _take_longest(blocks)
+    return _take_from_lines(task, text)
 
 
-def _longest(found: Sequence[Block]) -> Change:
-    taken = max(preferred(found), key=lambda each: len(each.text))
-    return Change(text=taken.text, said=took(found, [taken]))
+def _take_longest(blocks: Sequence[Block]) -> Change:
+    taken = max(select_likely(blocks), key=lambda block: len(block.text))
+    return Change(text=taken.text, note=describe_taken(blocks, [taken]))
 
 
-def _of_blocks(task: Task, found: Sequence[Block]) -> Change | None:
-    likely = preferred(found)
+def _take_from_blocks(task: Task, blocks: Sequence[Block]) -> Change | None:
+    likely = select_likely(blocks)
     entry_point = task.problem.entry_point
-    parts = {id(each): task.parser.prefix(each.text) for each in likely}
-    for each in reversed(likely):
-        tree = task.parser.read(parts[id(each)]).tree
-        if tree is None or not answers(tree, entry_point):
+    parts = {id(block): task.parser.prefix(block.text) for block in likely}
+    for block in reversed(likely):
+        tree = task.parser.read(parts[id(block)]).tree
+        if tree is None or not has_entry_point(tree, entry_point):
             continue
-        lacking = used(tree) - _bound_in(tree)
-        others = [other for other in likely if other is not each and lacking & _bound_by(task, parts[id(other)])]
-        # What the block lacks stands before it, whichever came first.
-        taken = [*others, each]
-        if not others and parts[id(each)] == each.text:
-            return Change(text=each.text, said=took(found, taken))
+        lacking = used_names(tree) - _bound_in(tree)
+        others = [other for other in likely if other is not block and lacking & _bound_by(task, parts[id(other)])]
+        # The blocks with the missing names come first, whatever their order in the reply.
+        taken = [*others, block]
+        if not others and parts[id(block)] == block.text:
+            return Change(text=block.text, note=describe_taken(blocks, taken))
         text = "\n\n".join(parts[id(one)].rstrip("\n") for one in taken) + "\n"
-        return Change(text=text, said=took(found, taken) + _cut(taken, parts))
+        return Change(text=text, note=describe_taken(blocks, taken) + _cut_note(taken, parts))
     if task.form == "completion":
         for cut in (False, True):
-            for each in likely:
-                if going_on := continuation(task, each.text, cut=cut):
-                    lines = each.text.split("\n")
-                    text = "\n".join(lines[: going_on.lines])
-                    return Change(text=text, said=took(found, [each]) + (", cut after its Python" if cut else ""))
+            for block in likely:
+                if continued := continuation(task, block.text, cut=cut):
+                    lines = block.text.split("\n")
+                    text = "\n".join(lines[: continued.lines])
+                    note = describe_taken(blocks, [block])
+                    return Change(text=text, note=note + (", cut after its Python" if cut else ""))
     return None
 
 
-def _cut(taken: Sequence[Block], parts: dict[int, str]) -> str:
-    return "" if all(parts[id(each)].strip() == each.text.strip() for each in taken) else ", cut after its Python"
+def _cut_note(taken: Sequence[Block], parts: dict[int, str]) -> str:
+    return "" if all(parts[id(block)].strip() == block.text.strip() for block in taken) else ", cut after its Python"
 
 
 def _bound_in(tree: ast.Module) -> set[str]:
-    return set().union(*(bound(each) for each in tree.body))
+    return set().union(*(bound_names(statement) for statement in tree.body))
 
 
 def _bound_by(task: Task, text: str) -> set[str]:
@@ -78,49 +88,50 @@ def _bound_by(task: Task, text: str) -> set[str]:
     return set() if tree is None else _bound_in(tree)
 
 
-def _of_lines(task: Task, text: str) -> Change | None:
-    """Take the lines that are Python: those that continue the prompt, or statements among the prose."""
+def _take_from_lines(task: Task, text: str) -> Change | None:
+    """Take the lines that are Python: they continue the prompt, or are statements between prose."""
     if not text.strip():
         return None
     lines = text.split("\n")
     continues = task.form == "completion"
     if (continues and not lines[0].strip()) or lines[0][:1] in " \t":
-        going_on = continuation(task, text, cut=True) if continues else None
-        if going_on:
-            return _kept(lines, 0, going_on.lines)
-    pieces = list(_pieces(task, lines))
+        continued = continuation(task, text, cut=True) if continues else None
+        if continued:
+            return _keep_lines(lines, 0, continued.lines)
+    pieces = list(_find_pieces(task, lines))
     program = "\n\n".join("\n".join(lines[first:end]) for first, end in pieces)
-    if answers(task.parser.read(program).tree, task.problem.entry_point):
+    if has_entry_point(task.parser.read(program).tree, task.problem.entry_point):
         if len(pieces) == 1:
-            return _kept(lines, *pieces[0])
-        return Change(text=program + "\n", said=f"took {len(pieces)} pieces of Python out of the text")
+            return _keep_lines(lines, *pieces[0])
+        return Change(text=program + "\n", note=f"took {len(pieces)} pieces of Python out of the text")
     if continues:
         indented = next((at for at, line in enumerate(lines) if line[:1] in (" ", "\t") and line.strip()), 0)
         for start in dict.fromkeys((0, indented)):
-            if going_on := continuation(task, "\n".join(lines[start:]), cut=True):
-                return _kept(lines, start, start + going_on.lines)
+            if continued := continuation(task, "\n".join(lines[start:]), cut=True):
+                return _keep_lines(lines, start, start + continued.lines)
     return None
 
 
-def _kept(lines: list[str], first: int, end: int) -> Change | None:
+def _keep_lines(lines: list[str], first: int, end: int) -> Change | None:
     end = min(end, len(lines))
     if not any(line.strip() for line in (*lines[:first], *lines[end:])):
         return None
-    return Change(text="\n".join(lines[first:end]) + "\n", said=f"took lines {first + 1} to {end} of {len(lines)}")
+    return Change(text="\n".join(lines[first:end]) + "\n", note=f"took lines {first + 1} to {end} of {len(lines)}")
 
 
-def _pieces(task: Task, lines: list[str]) -> Iterator[tuple[int, int]]:
+def _find_pieces(task: Task, lines: list[str]) -> Iterator[tuple[int, int]]:
     at = tries = 0
     while at < len(lines):
         taken = 0
-        tries += _starts(lines[at])
-        if _starts(lines[at]) and tries <= _TRIES and (found := task.parser.prefix("\n".join(lines[at:]))):
-            taken = found.rstrip("\n").count("\n") + 1
+        is_start = _is_start(lines[at])
+        tries += is_start
+        if is_start and tries <= _MAX_STARTS and (piece := task.parser.prefix("\n".join(lines[at:]))):
+            taken = piece.rstrip("\n").count("\n") + 1
             yield at, at + taken
         at += max(taken, 1)
 
 
-def _starts(line: str) -> bool:
+def _is_start(line: str) -> bool:
     words = line.split(maxsplit=2)
     if not words or line[0].isspace():
         return False
@@ -128,102 +139,103 @@ def _starts(line: str) -> bool:
 
 
 class _Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement of the program, and what ties it to the others."""
+    """A statement of the program with the names that tie it to others."""
 
     node: ast.stmt
     bound: set[str]
     used: set[str]
-    touched: set[str]
-    """Names whose objects it changes."""
-    always: bool
-    never: bool
+    changed: set[str]
+    """Names of the objects that it changes."""
+    is_always_kept: bool
+    is_never_kept: bool
 
 
 def prune(task: Task, text: str) -> Change | None:
-    """Drop every statement that the entry point does not need: demonstrations, tests, a main guard, other functions."""
+    """Drop every statement that the entry point does not need, as demonstrations, tests and a main guard."""
     tree = task.parser.read(text).tree
-    if tree is None or not answers(tree, task.problem.entry_point):
+    if tree is None or not has_entry_point(tree, task.problem.entry_point):
         return None
-    looked_up = lookups(text, tree)
-    statements = [_statement(each, looked_up) for each in tree.body]
-    kept = _needed(statements, task.problem.entry_point)
+    looked_up = global_lookups(text, tree)
+    statements = [_describe_statement(node, looked_up) for node in tree.body]
+    kept = _find_needed(statements, task.problem.entry_point)
     dropped = len(statements) - len(kept)
     if not dropped:
         return None
-    said = f"dropped {dropped} statement{'s' if dropped > 1 else ''} that {task.problem.entry_point} does not need"
-    return Change(text=_written(text, tree, kept), said=said)
+    note = f"dropped {dropped} statement{'s' if dropped > 1 else ''} that {task.problem.entry_point} does not need"
+    return Change(text=_join_kept(text, tree, kept), note=note)
 
 
-def _needed(statements: Sequence[_Statement], entry_point: str) -> set[int]:
-    last = {name: at for at, each in enumerate(statements) if defines(each.node) for name in each.bound}
-    wanted_by: dict[str, list[int]] = {}
-    for at, each in enumerate(statements):
-        superseded = defines(each.node) and all(last[name] > at for name in each.bound)
-        for name in each.touched | (set() if superseded else each.bound):
-            wanted_by.setdefault(name, []).append(at)
-    kept = {at for at, each in enumerate(statements) if each.always}
+def _find_needed(statements: Sequence[_Statement], entry_point: str) -> set[int]:
+    last = {name: at for at, one in enumerate(statements) if is_definition(one.node) for name in one.bound}
+    providers: dict[str, list[int]] = {}
+    for at, statement in enumerate(statements):
+        superseded = is_definition(statement.node) and all(last[name] > at for name in statement.bound)
+        for name in statement.changed | (set() if superseded else statement.bound):
+            providers.setdefault(name, []).append(at)
+    kept = {at for at, statement in enumerate(statements) if statement.is_always_kept}
     names, seen = [entry_point, *(name for at in kept for name in statements[at].used)], set[str]()
     while names:
         name = names.pop()
         if name in seen:
             continue
         seen.add(name)
-        for at in wanted_by.get(name, ()):
-            if at not in kept and not statements[at].never:
+        for at in providers.get(name, ()):
+            if at not in kept and not statements[at].is_never_kept:
                 kept.add(at)
                 names += statements[at].used
     return kept
 
 
-def _statement(node: ast.stmt, looked_up: Sequence[tuple[int, set[str]]]) -> _Statement:
+def _describe_statement(node: ast.stmt, looked_up: Sequence[tuple[int, set[str]]]) -> _Statement:
     first, last = first_line(node), node.end_lineno or node.lineno
-    names = {each.id for each in outside(node) if isinstance(each, ast.Name)}
+    names = {inner.id for inner in walk_outside_functions(node) if isinstance(inner, ast.Name)}
     begin, end = (bisect(looked_up, line, key=itemgetter(0)) for line in (first - 1, last))
-    for _, inner in looked_up[begin:end]:
-        names |= inner
+    for _, global_names in looked_up[begin:end]:
+        names |= global_names
     module = node.module if isinstance(node, ast.ImportFrom) else None
-    star = isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+    is_star = isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
     return _Statement(
         node=node,
-        bound=bound(node),
+        bound=bound_names(node),
         used=names,
-        touched=_touched(node),
-        always=star or module == "__future__" or _sets_up(node),
-        never=isinstance(node, ast.If) and "__name__" in used(node.test),
+        changed=_changed_names(node),
+        is_always_kept=is_star or module == "__future__" or _raises_limit(node),
+        is_never_kept=isinstance(node, ast.If) and "__name__" in used_names(node.test),
     )
 
 
-def _sets_up(node: ast.stmt) -> bool:
+def _raises_limit(node: ast.stmt) -> bool:
     call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _SETTINGS
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _SETTERS
 
 
-def _touched(node: ast.stmt) -> set[str]:
-    """Return the names whose objects a statement changes: by a part, by a method, by a decorator of theirs."""
-    found: set[str] = set()
-    for each in outside(node):
-        if isinstance(each, ast.Attribute | ast.Subscript) and not isinstance(each.ctx, ast.Load):
-            found.add(_root(each))
-        elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Call):
-            if isinstance(each.value.func, ast.Attribute):
-                found.add(_root(each.value.func))
-        elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found |= {_root(one) for one in each.decorator_list if isinstance(_called(one), ast.Attribute)}
-    return found - {""}
+def _changed_names(node: ast.stmt) -> set[str]:
+    """Return the names whose objects a statement changes: a part, by a method, or by a decorator of theirs."""
+    names: set[str] = set()
+    for inner in walk_outside_functions(node):
+        if isinstance(inner, ast.Attribute | ast.Subscript) and not isinstance(inner.ctx, ast.Load):
+            names.add(_root_name(inner))
+        elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
+            if isinstance(inner.value.func, ast.Attribute):
+                names.add(_root_name(inner.value.func))
+        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            decorators = inner.decorator_list
+            names |= {_root_name(one) for one in decorators if isinstance(_callee(one), ast.Attribute)}
+    return names - {""}
 
 
-def _called(node: ast.expr) -> ast.expr:
+def _callee(node: ast.expr) -> ast.expr:
     return node.func if isinstance(node, ast.Call) else node
 
 
-def _root(node: ast.expr) -> str:
+def _root_name(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _written(text: str, tree: ast.Module, kept: set[int]) -> str:
-    """Return the statements that are kept, as they stood; what stands between two of them stays where it was."""
+def _join_kept(text: str, tree: ast.Module, kept: set[int]) -> str:
+    """Return the source of the kept statements, with the comments between neighbours."""
     parts: list[str] = []
     start, end = 0, 0
     for at, node in enumerate([*tree.body, None]):

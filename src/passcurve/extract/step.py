@@ -1,4 +1,4 @@
-"""What a policy is made of: steps that each take the text one bit further, or leave it alone."""
+"""The step, of which policies are made: it changes the text or leaves it alone."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from passcurve.types import Problem
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """What every step may know of the text that it is given."""
+    """The context of a text, for every step."""
 
     problem: Problem
     form: Literal["completion", "solution"]
     parser: Parser
-    """Shared by the steps, so that all of them together read no more than it allows."""
+    """Shared by the steps, which have one budget."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What a step made of a text."""
+    """The result of a step that changes a text."""
 
     text: str | None
-    """None when it found that there is nothing to run."""
-    said: str
+    """None when there is nothing to run."""
+    note: str
     """One short line for the record."""
     done: bool = False
-    """Whether the text is the program already, so that no later step is asked."""
+    """True when the text is the program already, and later steps are skipped."""
 
 
 Step: TypeAlias = Callable[[Task, str], Change | None]

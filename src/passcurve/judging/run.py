@@ -8,7 +8,7 @@ from collections.abc import Callable
 from passcurve import __version__
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import Interrupted
-from passcurve.extract import find as find_policy
+from passcurve.extract import find_policy
 from passcurve.generation.engine import GenerationEngine, GenerationRequest
 from passcurve.generation.sources import FileSource, ModelSource, Source
 from passcurve.judging.conclusion import conclude
