@@ -63,7 +63,7 @@ class Confinement:
             kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         if config["seccomp"]:
-            self.is_watched = watch.begin(watcher)
+            self.is_watched = watch.load_filter(watcher)
             self._narrow = seccomp.NarrowFilter(own_files=self.has_namespaces, watched=self.is_watched)
             self._strict = seccomp_strict.StrictFilter()
         watcher.close()

@@ -64,9 +64,9 @@ class DirtyPages:
 
     def register(self, areas: list[memory.Area]) -> None:
         """Register the writable areas of the process with the kernel.  Raises OSError before Linux 6.7."""
-        memory.begin(self._tracker)
+        memory.enable_tracking(self._tracker)
         for area in areas:
-            memory.register(self._tracker, area.start, area.end)
+            memory.register_area(self._tracker, area.start, area.end)
         self._end = areas[-1].end
         self._scan[_START], self._scan[_END] = areas[0].start, self._end
 
@@ -102,7 +102,7 @@ class DirtyPages:
     def ignore(self, runs: list[Run]) -> None:
         """Stop tracking runs of pages."""
         for start, _, size in runs:
-            memory.unregister(self._tracker, start, start + size)
+            memory.unregister_area(self._tracker, start, start + size)
 
     def close(self) -> None:
         """Close all descriptors."""

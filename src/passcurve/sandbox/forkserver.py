@@ -37,7 +37,7 @@ def serve(line: socket.socket, config: dict[str, Any]) -> NoReturn:
         hide_package(config["root"])
         if sys.platform.startswith("linux"):
             kernel.die_with_parent(config["supervisor"])
-            memory.prepare()
+            memory.lay_out()
         gc.collect()
         gc.freeze()
     except BaseException as error:

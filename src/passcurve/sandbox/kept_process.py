@@ -78,7 +78,7 @@ class RewoundProcess:
         """Pages that most jobs write."""
         return self._rewinder.hot
 
-    def begin(self) -> tuple[int, ...]:
+    def take_snapshot(self) -> tuple[int, ...]:
         """Take the snapshot, once the process waits for its first job; return where in its code it waits.
 
         Raises UncleanError, OSError.

@@ -36,7 +36,7 @@ class KeptSlot:
         Its lines must be new: what an earlier process has left on its own would be read before the snapshot.
         """
         if not self._launcher.allows_kept:
-            return "it takes seccomp"
+            return "this needs seccomp and a template process"
         spec = {"role": role, "kept": True, "lowest": FIRST + len(descriptors)}
         pid, tracker = self._launcher.fork(spec, descriptors)
         if not self._rewinds:
@@ -55,7 +55,7 @@ class KeptSlot:
         process = RewoundProcess(pid, tracker, os.dup(line), FIRST, self._launcher.stub, self._hot)
         self.process = process
         self._launcher.release()
-        registers = process.begin()
+        registers = process.take_snapshot()
         if self._registers not in (None, registers):
             raise UncleanError("the process waits at another place in its code than the first one")
         self._registers = registers

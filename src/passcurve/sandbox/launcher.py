@@ -53,7 +53,7 @@ class Launcher:
             pid = self._template.fork()
             if not spec["kept"]:
                 # One that is kept may be made while a job runs; its filter ends it at any call that would be noted.
-                self._page.enter(pid)
+                self._page.set_child(pid)
             return pid, self._template.send_spec(pid, spec, descriptors)
         pid = os.fork()
         if pid == 0:
@@ -73,12 +73,12 @@ class Launcher:
     def test_walls(self, config: dict[str, Any]) -> list[str]:
         """Have a child try what must fail; return the names of the attempts that worked."""
         read, write = os.pipe()
-        self._page.begin()
+        self._page.start_run()
         pid = os.fork()
         if pid == 0:
             broken = ["self-test"]
             try:
-                self._page.enter(os.getpid())
+                self._page.set_child(os.getpid())
                 self._close_private()
                 self._confinement.enter({"kept": False, "lowest": 0}, self._confinement.rules)
                 broken = wall_checks.broken(config)

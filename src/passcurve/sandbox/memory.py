@@ -57,7 +57,7 @@ class Area(NamedTuple):
     name: str
 
 
-def prepare() -> None:
+def lay_out() -> None:
     """Lay out the memory of this process so that its children seldom need more.  Call it once, before any fork."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
@@ -83,7 +83,7 @@ def _grow_stack() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     size = STACK_BYTES if soft == resource.RLIM_INFINITY else min(soft, STACK_BYTES)
     fd = os.open("/proc/self/maps", os.O_RDONLY)
-    end = next((area.end for area in areas(fd) if area.name == "[stack]"), 0)
+    end = next((area.end for area in read_areas(fd) if area.name == "[stack]"), 0)
     os.close(fd)
     if end:
         ctypes.memset(end - size + _STACK_MARGIN, 0, 1)
@@ -92,7 +92,7 @@ def _grow_stack() -> None:
         resource.setrlimit(resource.RLIMIT_STACK, (small, hard))
 
 
-def settle() -> None:
+def use_up_free_blocks() -> None:
     """Take all free blocks between used ones, for good, so that later objects lie in fresh memory.
 
     Which blocks are free, and in what order they would be given out, depends on all that this process and its parents
@@ -112,7 +112,7 @@ def settle() -> None:
             last = id(block)
 
 
-def areas(maps: int) -> list[Area]:
+def read_areas(maps: int) -> list[Area]:
     """Return the writable areas of a process; ``maps`` is the descriptor of its ``maps`` in /proc.
 
     Raises OSError for an area that is shared.
@@ -131,7 +131,7 @@ def areas(maps: int) -> list[Area]:
     return writable
 
 
-def track() -> int:
+def open_userfaultfd() -> int:
     """Return a userfaultfd, with which another process can track the pages that this one writes.
 
     Raises OSError where the kernel refuses.
@@ -141,16 +141,16 @@ def track() -> int:
     )
 
 
-def register(fd: int, start: int, end: int) -> None:
-    """Track the writes to the pages between two addresses.  Call ``begin`` first."""
+def register_area(fd: int, start: int, end: int) -> None:
+    """Track the writes to the pages between two addresses.  Call ``enable_tracking`` first."""
     fcntl.ioctl(fd, _UFFDIO_REGISTER, bytearray(struct.pack("<QQQQ", start, end - start, _MODE_WP, 0)))
 
 
-def unregister(fd: int, start: int, end: int) -> None:
+def unregister_area(fd: int, start: int, end: int) -> None:
     """Stop tracking the writes to the pages between two addresses."""
     fcntl.ioctl(fd, _UFFDIO_UNREGISTER, bytearray(struct.pack("<QQ", start, end - start)))
 
 
-def begin(fd: int) -> None:
+def enable_tracking(fd: int) -> None:
     """Agree with the kernel on how writes are tracked.  Raises OSError before Linux 6.7."""
     fcntl.ioctl(fd, _UFFDIO_API, bytearray(struct.pack("<QQQ", _API, _WP_ASYNC | _WP_UNPOPULATED, 0)))

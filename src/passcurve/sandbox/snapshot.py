@@ -30,7 +30,7 @@ class Snapshot:
 
     def find_areas(self) -> list[Area]:
         """Return the writable areas of the process, in order.  Raises UncleanError when they do not fit."""
-        areas = memory.areas(self._maps)
+        areas = memory.read_areas(self._maps)
         offset = 0
         for area in areas:
             self._areas.append((area, offset))

@@ -70,7 +70,7 @@ class Template:
                 close_private()
                 _close_all_but(commands.fileno(), line.fileno())
                 os.chdir("/")
-                memory.settle()
+                memory.use_up_free_blocks()
                 _rehearse(line, roles, enter)
                 kernel.prepare_clone()
                 _with_deep_stack(_serve)(commands.fileno(), line, roles, enter)
@@ -189,7 +189,7 @@ def _run_child(line: socket.socket, roles: dict[str, Role], enter: Enter) -> Non
     try:
         # Else the zygote could not trace it.  The others make the same calls, to find the same memory after them.
         kernel.prctl(kernel.PR_SET_DUMPABLE, int(spec["kept"]))
-        tracker = memory.track()
+        tracker = memory.open_userfaultfd()
         socket.send_fds(line, [b"t"], [tracker])
     except OSError:
         line.send(b"n")

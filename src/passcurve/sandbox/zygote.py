@@ -184,7 +184,7 @@ class Zygote:
     def _run(self, request: dict[str, Any], descriptors: list[int]) -> None:
         # A request to run never overtakes one to end, but a child may have died in between.
         self._end()
-        self._page.begin()
+        self._page.start_run()
         since_ns = time.monotonic_ns()
         pipe, alive = (-1, -1) if HAS_PIDFD else os.pipe()
         pid, tracker = self._launcher.fork({"role": request["role"], "kept": False, "lowest": 0}, descriptors)
@@ -210,7 +210,7 @@ class Zygote:
         if self._confinement.clean_scratch():
             # The one that is kept stands in the old folder.
             self._kept.lose(0)
-        self._report(end._replace(refused=self._page.noted()))
+        self._report(end._replace(refused=self._page.read_entries()))
 
 
 def _is_stopped(pid: int) -> bool:

@@ -45,12 +45,12 @@ class Page:
         self._map = mmap.mmap(-1, mmap.PAGESIZE)
         self._run = 0
 
-    def begin(self) -> None:
+    def start_run(self) -> None:
         """Start a new run without entries."""
         self._run += 1
         _HEAD.pack_into(self._map, 0, self._run, 0)
 
-    def enter(self, pid: int) -> None:
+    def set_child(self, pid: int) -> None:
         """Set the pid of the child of this run."""
         _HEAD.pack_into(self._map, 0, self._run, pid)
 
@@ -62,11 +62,11 @@ class Page:
         """Return the number of the run and the pid of its child, as its own namespace counts it."""
         return _HEAD.unpack_from(self._map, 0)
 
-    def note(self, place: int, run: int, number: int) -> None:
+    def write_entry(self, place: int, run: int, number: int) -> None:
         """Write one entry."""
         _ENTRY.pack_into(self._map, _HEAD.size + place % ENTRIES * _ENTRY.size, run, number)
 
-    def noted(self) -> list[int]:
+    def read_entries(self) -> list[int]:
         """Return the numbers of the system calls noted for this run."""
         if _ENTRY.unpack_from(self._map, _HEAD.size)[0] != self._run:
             return []  # each run writes from the first place on
@@ -74,7 +74,7 @@ class Page:
         return sorted(number for run, number in entries if run == self._run)
 
 
-def begin(line: socket.socket) -> bool:
+def load_filter(line: socket.socket) -> bool:
     """Load the zygote's filter and send the watcher its listener; return whether there is a listener."""
     listener = -1
     if _can_answer():
@@ -169,7 +169,7 @@ class _Watcher:
             self._run, self._noted, self._place = run, set(), 0
         if number not in self._noted and len(self._noted) < ENTRIES:
             self._noted.add(number)
-            self._page.note(self._place, run, number)
+            self._page.write_entry(self._place, run, number)
             self._place += 1
 
     def _is_waiting(self, identity: int) -> bool:
