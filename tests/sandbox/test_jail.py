@@ -321,7 +321,7 @@ def test_no_other_process_is_visible(full: Jailed):
 
 def test_identity_and_folders(full: Jailed):
     """A program is a plain user without the groups of root, and sees no folder of the host but what Python needs."""
-    needed = full.toolchain.folders
+    needed = full.sandbox.toolchain.folders
     hosts = [
         p for p in ("/home", "/root", "/var", "/run", "/sys", "/etc/hosts") if not any(n.startswith(p) for n in needed)
     ]
