@@ -145,7 +145,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     """As the user named it: ``openai:NAME``."""
     identity: dict[str, str]
-    """Identity of the back end: address, endpoint, digest of a file."""
+    """Facts of the back end that could change a sample: endpoint, digest of a file; not the address of a server."""
     prompt: str
     prompt_digest: str
     """Digest of all prompts as they are sent."""

@@ -102,6 +102,42 @@ def test_a_finished_run_tops_up(shell, server, answers, words):
     assert "decoding.temperature was 0.8, is 0.2" in other.err
 
 
+@pytest.fixture
+def other_server(server):
+    """Return a second server at an address of its own, with the answers of the first."""
+    made = type(server)()
+    made.text = server.text
+    yield made
+    made.close()
+
+
+def test_a_server_at_another_address(shell, server, answers, words, other_server):
+    """A run resumes at another address of the server, and each session's record has its own; another model cannot."""
+    other_server.text = server.text
+    moved = [other_server.url if word == server.url else word for word in words(n=3)]
+    first, second = shell(*words(n=2)), shell(*moved)
+    assert (0, 0, 24, 16) == (first.code, second.code, second.record["samples"], second.record["resumed"]), second.err
+    assert (16, 8) == (len(server.requests), len(other_server.requests))
+    records = [json.loads((shell.folder / "r" / f"config-00{number}.json").read_bytes()) for number in (1, 2)]
+    assert [server.url, other_server.url] == [record["settings"]["base_url"] for record in records]
+    assert records[0]["generation"] == records[1]["generation"]
+    refused = shell(*["openai:other" if word == "openai:tiny-coder" else word for word in moved])
+    assert (2, 8) == (refused.code, len(other_server.requests))
+    assert "model was 'openai:tiny-coder', is 'openai:other'" in refused.err
+
+
+def test_a_run_of_an_earlier_version_resumes(shell, server, answers, words, other_server):
+    """A record that has the server's address among the facts of the back end does not bind the run to it."""
+    other_server.text = server.text
+    assert 0 == shell(*words(n=1)).code
+    path = shell.folder / "r" / "config-001.json"
+    record = json.loads(path.read_bytes())
+    record["generation"]["identity"]["base_url"] = server.url
+    path.write_text(json.dumps(record))
+    moved = shell(*[other_server.url if word == server.url else word for word in words(n=2)])
+    assert (0, 8) == (moved.code, len(other_server.requests)), moved.err
+
+
 def test_stop_words_and_samples_that_were_cut_off(shell, server, answers, words):
     """A stop word that is left in the text changes no program; samples that were cut off count beside pass@k."""
     server.fault = lambda number, body: "stop left in" if number % 4 else "cut off"

@@ -336,4 +336,6 @@ def _flatten(generation: Generation) -> dict[str, object]:
             flat |= {f"{name}.{inner}": setting for inner, setting in value.items()}
         elif name != "version":
             flat[name] = value
+    # Earlier versions stored the address of the server here; the same model may answer at another one.
+    flat.pop("identity.base_url", None)
     return flat
