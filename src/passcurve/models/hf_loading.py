@@ -13,7 +13,7 @@ import msgspec
 
 from passcurve.errors import RefusedError, UsageError, nearest
 from passcurve.models.hf_options import HfOptions
-from passcurve.models.hub import is_cached, require_hub
+from passcurve.models.hub import cached_commit, require_hub
 from passcurve.models.sanitize import first_line
 
 WARPERS = {
@@ -50,7 +50,7 @@ class LoadedModels(msgspec.Struct, frozen=True, kw_only=True):
 def load_models(name: str, options: HfOptions) -> LoadedModels:
     """Load a model; raises UsageError for a missing library or device, RefusedError where it cannot be loaded."""
     _require_libraries()
-    if not is_cached(name, options.revision):
+    if not Path(name).is_dir() and cached_commit(name, options.revision) is None:
         require_hub(name, options.revision)
     torch, transformers = _libraries()
     devices = _devices(torch, options.device)
@@ -68,7 +68,7 @@ def load_models(name: str, options: HfOptions) -> LoadedModels:
         tokenizer=tokenizer,
         copies=copies,
         dtype=str(dtype).removeprefix("torch."),
-        weights=_weights(config, name),
+        weights=_weights(name, options.revision),
         is_encoder_decoder=bool(config.is_encoder_decoder),
         context_tokens=None if is_relative else getattr(inner, "max_position_embeddings", None),
     )
@@ -177,10 +177,10 @@ def _dtype(torch: Any, name: str, device: str) -> Any:
     return torch.bfloat16 if is_cuda and torch.cuda.is_bf16_supported() else torch.float32
 
 
-def _weights(config: Any, name: str) -> str:
+def _weights(name: str, revision: str | None) -> str:
     """Return the commit of the weights, or for a folder a digest of the ends of its files."""
-    if commit := getattr(config, "_commit_hash", None):
-        return str(commit)
+    if not Path(name).is_dir():
+        return cached_commit(name, revision) or ""
     digest = hashlib.blake2b(digest_size=8)
     for path in sorted(path for path in Path(name).iterdir() if path.is_file()):
         size = path.stat().st_size

@@ -1,4 +1,4 @@
-"""The Hugging Face cache and hub: whether a model is cached, and whether the hub can be reached.
+"""The Hugging Face cache and hub: the commit of a cached model, and a check that the hub can be reached.
 
 The hub's own client retries each file of a model for half a minute before it reports that there is no network.  Ask
 once here, with a short limit, before any file is requested.
@@ -18,15 +18,15 @@ _REACH_S = 3.0
 """Time limit for the first answer of the hub, name resolution included."""
 
 
-def is_cached(name: str, revision: str | None) -> bool:
-    """Return True if the cache holds the configuration of a model; a folder counts as cached."""
-    if Path(name).is_dir():
-        return True
+def cached_commit(name: str, revision: str | None) -> str | None:
+    """Return the commit of a cached model, None where it is not cached; raises RefusedError for an invalid name."""
     hub = _hub()
     try:
-        return isinstance(hub.try_to_load_from_cache(name, "config.json", revision=revision), str)
+        path = hub.try_to_load_from_cache(name, "config.json", revision=revision)
     except hub.errors.HFValidationError:
         raise RefusedError(f"hf: cannot load {name!r}: it is neither a folder nor a name like OWNER/NAME") from None
+    # .../snapshots/COMMIT/config.json
+    return Path(path).parent.name if isinstance(path, str) else None
 
 
 def require_hub(name: str, revision: str | None) -> None:
@@ -57,6 +57,8 @@ def require_hub(name: str, revision: str | None) -> None:
 
 def _hub() -> Any:
     import huggingface_hub
+    import huggingface_hub.errors
+    import huggingface_hub.utils
 
     # It logs its progress and its retries on stderr; an error that ends a run is reported by us.
     huggingface_hub.utils.logging.set_verbosity(logging.CRITICAL)
