@@ -70,7 +70,7 @@ def run_campaign(
             session.kill()
             raise
         record = json.loads(out)
-        if "cannot be had here" in record.get("error", ""):
+        if "is not available here" in record.get("error", ""):
             pytest.skip(record["error"])
         return Campaign(_read_results(shell.folder, rows), record, session.returncode, err.decode(), host.findings())
 

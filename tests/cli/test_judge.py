@@ -478,7 +478,7 @@ class TestModes:
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", "--subset", "--isolation", "full", "--json")
         if done.code == 2:
-            assert "--isolation full cannot be had here" in done.err
+            assert "--isolation full is not available here" in done.err
         else:
             assert (0, "full") == (done.code, done.record["isolation"])
 

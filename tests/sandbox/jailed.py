@@ -50,8 +50,8 @@ def find_isolation(
     reuse: str = "auto",
 ) -> tuple[tools.Toolchain, isolation.Probe]:
     """Return interpreter and isolation, tried once.  Raises IsolationError where there is none at that level."""
-    toolchain = tools.find(python, (), packages)
-    return toolchain, isolation.find(level, toolchain, limits, reuse=reuse)
+    toolchain = tools.find_toolchain(python, (), packages)
+    return toolchain, isolation.find_isolation(level, toolchain, limits, reuse=reuse)
 
 
 class Jailed:
@@ -105,14 +105,14 @@ class Jailed:
         plan: CheckPlan = CheckPlan(),  # noqa: B008 - frozen
         limits: Limits | None = None,
         problem_id: str = "",
-        reuse: bool = True,
+        allow_kept: bool = True,
     ) -> Job:
-        """Return the job that checks a program; ``reuse``: it may run in processes that are put back."""
+        """Return the job that checks a program; ``allow_kept``: it may run in kept processes."""
         problem = Problem(
             id=problem_id or f"T/{hash((test, prompt, name))}", prompt=prompt, entry_point=name, test=test
         )
         wanted = make_job(problem, program, plan, limits or self.limits, 0, next(self._tags))
-        return msgspec.structs.replace(wanted, reuse=wanted.reuse and reuse)
+        return msgspec.structs.replace(wanted, allow_kept=wanted.allow_kept and allow_kept)
 
     def run(self, wanted: Job) -> Outcome:
         """Run a job to its end."""

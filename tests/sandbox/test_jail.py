@@ -243,7 +243,7 @@ def test_every_process_finds_the_same_memory(level: str):
         with jail_at(level, reuse=reuse) as jail:
             for first in ("pass", "import time; time.sleep(0.01)", "pass"):
                 for kept in (True, False):
-                    answers.add((first, jail.value(PLACES.format(first=first), reuse=kept)))
+                    answers.add((first, jail.value(PLACES.format(first=first), allow_kept=kept)))
     assert 2 == len(answers)
 
 
@@ -366,7 +366,7 @@ def test_a_program_holds_its_line_only(jail: Jailed, reuse: bool):
         "    lines = {it.st_ino for it in others.values() if stat.S_ISSOCK(it.st_mode)}\n"
         "    return list(found), list(others), len(lines)\n"
     )
-    assert ([0, 1, 2, 3], [3], 1) == tuple(jail.value(source, reuse=reuse))
+    assert ([0, 1, 2, 3], [3], 1) == tuple(jail.value(source, allow_kept=reuse))
 
 
 def test_our_own_code_is_not_importable(jail: Jailed):

@@ -137,7 +137,9 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
     """Return an attempt that looks from outside at a sample that sleeps."""
 
     def attempt(jail: Jailed) -> str:
-        jail.pool.start(0, jail.job("import time\ndef f():\n    time.sleep(0.4)\n    return 1\n", IS_ONE, reuse=False))
+        jail.pool.start(
+            0, jail.job("import time\ndef f():\n    time.sleep(0.4)\n    return 1\n", IS_ONE, allow_kept=False)
+        )
         while not (there := samples(jail)):
             if jail.pool.wait(0.01):
                 return "refused"  # it could not even begin
@@ -188,7 +190,9 @@ def outlive(victim: str) -> Callable[[Jailed], str]:
     """Return an attempt of what a zygote has started to go on when that was killed."""
 
     def attempt(jail: Jailed) -> str:
-        jail.pool.start(0, jail.job("import time\ndef f():\n    time.sleep(3)\n    return 1\n", IS_ONE, reuse=False))
+        jail.pool.start(
+            0, jail.job("import time\ndef f():\n    time.sleep(3)\n    return 1\n", IS_ONE, allow_kept=False)
+        )
         sample = until(lambda: jail.pool.wait(0.01) or samples(jail), "the sample")[0]
         outer = jail.pool._workers[0]._zygotes.clients["jail"].pid
         time.sleep(0.1)

@@ -35,7 +35,7 @@ from passcurve.types import Limits
 answers = {}
 for wanted in sys.argv[1:]:
     try:
-        found = probe.find(wanted, toolchain.find(None, ()), Limits(memory_bytes=1 << 30))
+        found = probe.find_isolation(wanted, toolchain.find_toolchain(None, ()), Limits(memory_bytes=1 << 30))
         answers[wanted] = [found.jail.isolation, list(found.jail.layers), "; ".join(found.jail.missing)]
     except PasscurveError as error:
         answers[wanted] = [type(error).__name__, [], str(error)]
@@ -63,13 +63,13 @@ def walls(namespaces: int, landlock: int, seccomp: int) -> Walls:
 )
 def test_names_of_levels(level: str, stand: tuple[int, int, int]):
     """All three walls are full, a filter with one of the others is restricted, and everything else is none."""
-    assert level == isolation.level(walls(*stand))
+    assert level == isolation.level_of(walls(*stand))
 
 
 @pytest.fixture(scope="module")
 def toolchain() -> tools.Toolchain:
     """Return our own interpreter without packages."""
-    return tools.find(None, ())
+    return tools.find_toolchain(None, ())
 
 
 @pytest.mark.parametrize("level", ["full", "restricted"])
@@ -85,24 +85,24 @@ def test_what_is_said_of_a_level(level: str):
         assert said.landlock_abi > 0
         assert said.watched
         assert jail.probe.own_clock
-        assert (level == "full") == (isolation.weaknesses(said) == ())
+        assert (level == "full") == (isolation.list_weaknesses(said) == ())
 
 
 def test_auto_is_the_best(toolchain: tools.Toolchain):
     """Left to itself the probe takes full where it can be had."""
     need("full")
-    assert "full" == isolation.find("auto", toolchain, LIMITS).jail.isolation
+    assert "full" == isolation.find_isolation("auto", toolchain, LIMITS).jail.isolation
 
 
 def test_none(toolchain: tools.Toolchain):
     """No isolation is had by asking for it, and says so."""
-    said = isolation.find("none", toolchain, LIMITS).jail
+    said = isolation.find_isolation("none", toolchain, LIMITS).jail
     assert ("none", ("rlimits",), ("all: --isolation none",)) == (said.isolation, said.layers, said.missing)
 
 
 def test_survey(toolchain: tools.Toolchain):
     """Each layer is tried by itself and has either no reason or one in words."""
-    survey = isolation.survey(toolchain, LIMITS)
+    survey = isolation.try_layers(toolchain, LIMITS)
     assert {"namespaces", "landlock", "seccomp"} == set(survey)
     assert all(isinstance(reason, str) for reason in survey.values())
 
@@ -151,7 +151,7 @@ def test_without_namespaces():
     assert "namespaces: " in found["auto"][2]
     assert "restricted" == found["restricted"][0]
     assert "IsolationError" == found["full"][0]
-    assert "--isolation full cannot be had here (namespaces: " in found["full"][2]
+    assert "--isolation full is not available here (namespaces: " in found["full"][2]
 
 
 def test_without_landlock():
@@ -181,7 +181,7 @@ def test_an_unknown_machine(toolchain: tools.Toolchain, monkeypatch: pytest.Monk
     """A machine whose system calls we do not know is refused by name, except for no isolation at all."""
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     with pytest.raises(IsolationError, match="riscv64"):
-        isolation.find("auto", toolchain, LIMITS)
+        isolation.find_isolation("auto", toolchain, LIMITS)
 
 
 # Broken walls, made of ours: a copy of the package in which one layer does nothing must be caught by its self-test.
@@ -216,7 +216,7 @@ from passcurve.sandbox.zygote_client import Walls
 from passcurve.types import Limits
 stand = Walls(**json.loads(sys.argv[1]))
 try:
-    ready = probe.try_walls(stand, toolchain.find(None, ()), Limits(memory_bytes=1 << 30))
+    ready = probe.try_walls(stand, toolchain.find_toolchain(None, ()), Limits(memory_bytes=1 << 30))
     print("the walls stand")
 except PasscurveError as error:
     print(error)
@@ -326,9 +326,9 @@ import sys
 import msgspec
 from passcurve.sandbox import probe, toolchain
 from passcurve.types import Limits
-found = toolchain.find(None, ())
+found = toolchain.find_toolchain(None, ())
 found = msgspec.structs.replace(found, folders=(*found.folders, sys.argv[1]))
-print(probe.find("restricted", found, Limits(memory_bytes=1 << 30)).jail.isolation)
+print(probe.find_isolation("restricted", found, Limits(memory_bytes=1 << 30)).jail.isolation)
 """
 
 

@@ -36,7 +36,7 @@ def fake(folder: Path, **answers: object) -> str:
 
 def test_our_own_interpreter():
     """Without a word the samples run under the interpreter that runs us, taken from outside its environment."""
-    found = tools.find(None, ())
+    found = tools.find_toolchain(None, ())
     assert "%d.%d.%d" % sys.version_info[:3] == found.version
     assert Path(found.executable).samefile(sys._base_executable)
     assert any(Path(folder, "os.py").exists() for folder in found.folders)
@@ -45,55 +45,55 @@ def test_our_own_interpreter():
 
 def test_an_interpreter_by_path():
     """An interpreter that is named is asked what it is, and says the same as when it runs us."""
-    assert tools.find(None, ()).version == tools.find(sys.executable, ()).version
+    assert tools.find_toolchain(None, ()).version == tools.find_toolchain(sys.executable, ()).version
 
 
 @pytest.mark.parametrize("name", ["/nowhere/python", "no-such-python", "/"])
 def test_an_interpreter_that_is_not_there(name: str):
     """An interpreter that cannot be run is named, with the reason."""
     with pytest.raises(UsageError, match=f"--python '{name}' cannot be run"):
-        tools.find(name, ())
+        tools.find_toolchain(name, ())
 
 
 def test_what_is_no_interpreter():
     """A program that is no Python is named as none."""
     with pytest.raises(UsageError, match="is not a usable Python"):
-        tools.find(shutil.which("false") or "/bin/false", ())
+        tools.find_toolchain(shutil.which("false") or "/bin/false", ())
 
 
 def test_a_program_that_answers_nonsense():
     """A program that ends well and says nothing is no usable Python either."""
     with pytest.raises(UsageError, match="--python"):
-        tools.find(shutil.which("true") or "/bin/true", ())
+        tools.find_toolchain(shutil.which("true") or "/bin/true", ())
 
 
 @pytest.mark.parametrize("version", ["2.7.18", "3.8.20"])
 def test_too_old(tmp_path: Path, version: str):
     """An interpreter that is too old is named with its version and the oldest that will do."""
     with pytest.raises(UsageError, match=rf"Python {version}; the judge needs 3\.9 or newer"):
-        tools.find(fake(tmp_path, version=version), ())
+        tools.find_toolchain(fake(tmp_path, version=version), ())
 
 
 def test_another_implementation(tmp_path: Path):
     """An implementation other than CPython is refused by name."""
     with pytest.raises(UsageError, match="is pypy; the judge needs CPython"):
-        tools.find(fake(tmp_path, implementation="pypy"), ())
+        tools.find_toolchain(fake(tmp_path, implementation="pypy"), ())
 
 
 def test_a_package_that_is_not_there():
     """A package that is not installed is named, with the nearest one that is."""
     with pytest.raises(UsageError, match=r"package 'msgspek' is not installed .*did you mean 'msgspec'\?"):
-        tools.find(None, ("msgspek",))
+        tools.find_toolchain(None, ("msgspek",))
 
 
 def test_an_optional_package_that_is_not_there():
     """A package that is only welcome may be missing."""
-    assert () == tools.find(None, (), ("no-such-package-of-anybody",)).packages
+    assert () == tools.find_toolchain(None, (), ("no-such-package-of-anybody",)).packages
 
 
 def test_a_package_with_its_requirements():
     """A package comes with its version and with all that it requires."""
-    found = tools.find(None, ("httpx",))
+    found = tools.find_toolchain(None, ("httpx",))
     names = {each.partition("==")[0].lower() for each in found.packages}
     assert {"httpx", "httpcore", "anyio", "idna"} <= names
     assert f"httpx=={metadata.version('httpx')}" in found.packages
@@ -102,12 +102,12 @@ def test_a_package_with_its_requirements():
 
 def test_names_of_packages():
     """A package is found however its name is written."""
-    assert tools.find(None, ("PyTest",)).packages == tools.find(None, ("pytest",)).packages
+    assert tools.find_toolchain(None, ("PyTest",)).packages == tools.find_toolchain(None, ("pytest",)).packages
 
 
 def test_what_the_root_holds():
     """The jail's root holds system folders, the standard library and the packages asked for, each once and absolute."""
-    found = tools.find(None, ("msgspec",))
+    found = tools.find_toolchain(None, ("msgspec",))
     folders, links, masks = tools.root_layout(found)
     targets = [target for _, target in folders]
     assert len(targets) == len(set(targets))
@@ -160,7 +160,7 @@ def others() -> list[str]:
         path = shutil.which(f"python{version}")
         if path and version != mine:
             try:
-                found.append(tools.find(path, ()).executable)
+                found.append(tools.find_toolchain(path, ()).executable)
             except UsageError:
                 continue
     return found[:2]
@@ -174,6 +174,6 @@ def test_another_interpreter(level: str):
         pytest.skip("there is no other interpreter of Python on the PATH")
     for path in paths:
         with jail_at(level, packages=(), python=path) as jail:
-            assert tools.find(path, ()).version == jail.probe.jail.python
+            assert tools.find_toolchain(path, ()).version == jail.probe.jail.python
             source = "import platform\ndef f():\n    return platform.python_version()\n"
             assert jail.probe.jail.python == jail.value(source)

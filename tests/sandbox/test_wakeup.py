@@ -76,10 +76,10 @@ def test_a_pool_at_rest_is_woken(pool):
     began = time.monotonic()
     ringer = threading.Timer(0.05, pool.wakeup.set)
     ringer.start()
-    pool.rest(LONG_S)
+    pool.wait_for_wakeup(LONG_S)
     ringer.join()
     pool.wakeup.set()
-    pool.rest(LONG_S)
+    pool.wait_for_wakeup(LONG_S)
     assert time.monotonic() - began < LONG_S
 
 

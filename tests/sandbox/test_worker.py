@@ -73,7 +73,7 @@ def child(jail: Jailed, name: str) -> Process:
 
 def start(jail: Jailed, program: str = SLEEP, test: str = IS_ONE) -> None:
     """Start a job and wait until its program is being run, in processes of its own."""
-    jail.pool.start(0, jail.job(program, test, reuse=False))
+    jail.pool.start(0, jail.job(program, test, allow_kept=False))
 
     def runs() -> bool:
         assert [] == jail.pool.wait(0.02)
@@ -201,7 +201,7 @@ def test_a_new_order_before_the_last_child_is_reaped(jail: Jailed):
         os.kill(forks.pid, signal.SIGCONT)
         assert needs_retry(jail.end())
         for key in ("second", "third", "fourth"):
-            outcome = jail.run(jail.job(ONE, IS_ONE, problem_id=key, limits=limits, reuse=False))
+            outcome = jail.run(jail.job(ONE, IS_ONE, problem_id=key, limits=limits, allow_kept=False))
             assert ("report", "passed") == (outcome.ended, (outcome.report or {}).get("status")), outcome
 
 
@@ -209,7 +209,7 @@ def test_fresh_zygotes(jail: Jailed):
     """A job that asks for it runs in zygotes that have served nothing before."""
     assert jail.check(ONE, IS_ONE).passed
     before = {each for name in ("jail", "referee") for each in zygote(jail, name)}
-    outcome = jail.run(msgspec.structs.replace(jail.job(ONE, IS_ONE), fresh=True))
+    outcome = jail.run(msgspec.structs.replace(jail.job(ONE, IS_ONE), fresh_zygotes=True))
     assert "passed" == outcome.report["status"]
     after = {each for name in ("jail", "referee") for each in zygote(jail, name)}
     assert set() == before & after

@@ -34,7 +34,7 @@ def doctor(python: Interpreter = None, as_json: AsJson = False) -> None:
     from passcurve.sandbox import probe, toolchain
 
     limits = Limits()
-    tools = toolchain.find(python, (), toolchain.OPTIONAL)
+    tools = toolchain.find_toolchain(python, (), toolchain.OPTIONAL)
     workers, memory_bytes, note = config.fit_to_machine(None, None)
     record: dict[str, Any] = {
         "passcurve": __version__,
@@ -48,13 +48,13 @@ def doctor(python: Interpreter = None, as_json: AsJson = False) -> None:
         "memory_bytes": memory_bytes,
         "cache": str(config.cache_dir()),
     }
-    layers = probe.survey(tools, limits)
+    layers = probe.try_layers(tools, limits)
     try:
-        strongest = probe.find("auto", tools, limits)
+        strongest = probe.find_isolation("auto", tools, limits)
         record["isolation"] = strongest.jail.isolation
         record["jail"] = msgspec.to_builtins(strongest.jail)
         record["own_clock"] = strongest.own_clock
-        record["weaknesses"] = list(probe.weaknesses(strongest.jail))
+        record["weaknesses"] = list(probe.list_weaknesses(strongest.jail))
         failure = None
     except IsolationError as error:
         record["isolation"] = "none"

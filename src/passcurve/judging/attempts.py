@@ -32,11 +32,13 @@ def next_attempt(job: Job, outcome: Outcome) -> Retry | None:
     """Return the attempt that must follow this outcome, or None when the outcome is final."""
     timeout_s = job.limits.timeout_s
     if outcome.ended == "slice":
-        return Retry(msgspec.structs.replace(without_replay(job), slice_s=timeout_s, reuse=False), at_end=True)
+        return Retry(msgspec.structs.replace(without_replay(job), slice_s=timeout_s, allow_kept=False), at_end=True)
     if job.replayed and not is_conclusive(outcome):
         return Retry(without_replay(job), at_end=False)
     if needs_retry(outcome) and job.tries < MAX_TRIES - 1:
-        retry = msgspec.structs.replace(job, slice_s=timeout_s, reuse=False, fresh=True, tries=job.tries + 1)
+        retry = msgspec.structs.replace(
+            job, slice_s=timeout_s, allow_kept=False, fresh_zygotes=True, tries=job.tries + 1
+        )
         return Retry(retry, at_end=True)
     return None
 

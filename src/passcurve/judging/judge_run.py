@@ -80,7 +80,7 @@ class JudgeRun:
             if batch.is_waiting:
                 self._calibrate_ahead(upcoming)
                 if self._scheduler.is_empty:
-                    self._pool.rest(self._source.poll_s)
+                    self._pool.wait_for_wakeup(self._source.poll_s)
             for_s = _TICK_S if batch.rows < BATCH_ROWS else _MOMENT_S
             outcomes = self._scheduler.run(self._source.poll_s if batch.is_waiting else for_s)
             # What is counted is stored: the line that ends an interrupted run says so.

@@ -65,7 +65,7 @@ def make_job(
             referee=None,
             limits=limits,
             slice_s=limits.timeout_s,
-            reuse=False,
+            allow_kept=False,
         )
     referee = Referee(
         key=f"{problem.id} {plan.write_back}",

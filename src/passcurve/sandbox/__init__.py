@@ -7,19 +7,23 @@ Theory of operation
 -------------------
 Three parties::
 
-    supervisor ──starts──> referee zygote ──forks──> referee   runs the problem's prompt and tests, never the sample
-        │                                              │ calls: tagged plain data, bounded, no pickle
-        └────────starts──> jail zygote ────forks──> jail       runs one sample, answers calls
+    supervisor ──> fork server ──> referee zygote ──forks──> referee   runs the problem's prompt and tests
+        │                                                       │ calls: tagged plain data, bounded, no pickle
+        └────────> fork server ──> jail zygote ─────forks──> jail      runs one sample, answers calls
 
-* The supervisor (``pool``, ``worker``) owns results and deadlines.  It never runs tests or samples.
-* A zygote (``zygote``) is a clean interpreter, exec'd with an empty environment, that builds its walls once
-  (``layers``) and then forks a child for each order.  It is process 1 of its own process namespace, so that
-  nothing inside can kill it, and it kills everything inside when an order ends.
-* The jail (``inside``) is a fork of a zygote that never held a test.  All it can contribute is plain data.
-* The referee is jailed in the same way: a downloaded data set is not trusted with the host either.
+* The supervisor (``pool``, ``worker`` and what they import) owns results and deadlines.  It never runs tests or
+  samples.  Each worker has a zygote of each kind.
+* A fork server (``forkserver``) is a clean interpreter with an environment of its own, from which zygotes are forked.
+* A zygote (``zygote``) builds its walls once (``layers``) and then has a child forked for each job.  It is process 1
+  of its own process namespace: nothing inside can kill it, and it kills everything inside when a job ends.
+* The jail is a process that never held a test.  All it can contribute is plain data.
+* The referee has the same walls: a downloaded data set is not trusted with the host either.
 
-Both ends of the line between referee and jail are made by the supervisor, new for each sample, so that no sample
-can leave bytes behind for the next.  Trust falls inwards: pool > zygote > inside.  ``kernel``, ``layers``, ``wire``,
-``raised``, ``inside`` and ``zygote`` import nothing outside the standard library and each other; they run under the
-interpreter of the samples, which may be older than ours.
+A job runs in one of two ways.  ``kept_runner`` sends it to two processes that wait for jobs and are rewound or replaced
+after each; the supervisor forwards their calls.  ``oneshot_runner`` has two new processes forked for it, with a new
+socket between them, so that no sample can leave bytes behind for the next.  A job that kept processes do not answer
+exactly as expected is repeated in new ones.
+
+Files that run under the interpreter of the samples, which may be older than ours, import the standard library and each
+other only; docs/tour.md lists them.
 """

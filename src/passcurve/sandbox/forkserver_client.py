@@ -1,7 +1,7 @@
 """The supervisor's side of the fork servers: two interpreters from which all zygotes are forked.
 
-One is for the samples and one for the tests, so that what a sample learns of its own process, where things lie in
-memory for instance, tells it nothing of theirs.
+One is for the samples and one for the tests.  So a sample that learns something about its own process, such as the
+addresses of objects, learns nothing about the process of the tests.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from passcurve.sandbox import kernel
 from passcurve.sandbox.toolchain import Toolchain
 
 READY_S = 60.0
-"""A fork server takes 0.1 s on an idle machine; one that takes this long never comes."""
+"""A fork server starts in 0.1 s on an idle machine; one that takes this long never will."""
 
 FRAME_BYTES = 1 << 16
-"""Of an answer."""
+"""Largest answer of a fork server."""
 
-LEAVE_S = 0.5
-"""How long a process gets to end by itself before it is killed."""
+EXIT_S = 0.5
+"""Time in which a process may end by itself before it is killed."""
 
 TRIAL_ROLE = "passcurve.harness.rewind_trial"
 SAMPLE_ROLES = ("passcurve.harness.sample", "passcurve.harness.shared", TRIAL_ROLE)
@@ -47,7 +47,7 @@ _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "LD_BIND_NOW": "1",
-    # The kernel writes there whenever it likes, which nobody could put back.
+    # The kernel writes to an rseq area at any time, which no rewind could undo.
     "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
 }
 _PREIMPORT = (
@@ -70,15 +70,15 @@ _PREIMPORT = (
     "types",
     "typing",
 )
-"""What samples import most.  Each module more makes every fork dearer, so rarer ones are loaded by those who ask."""
+"""Modules that samples import most.  Each one slows every fork, so samples load rarer ones themselves."""
 
 
 class KilledError(SandboxError):
-    """A zygote was killed by somebody else before its walls stood, which says nothing of the walls."""
+    """Somebody else killed a zygote before its walls stood; this says nothing about the walls."""
 
 
 class ForkServerClient:
-    """One such interpreter; another is started when it was killed.
+    """One fork server; another is started when it was killed.
 
     Use it from one thread only, which must live as long: the kernel ends the fork server, and its zygotes with it, when
     the thread that started it ends.
@@ -87,20 +87,20 @@ class ForkServerClient:
     def __init__(self, executable: str, roles: tuple[str, ...]) -> None:
         self._executable, self._roles = executable, roles
         self._process: subprocess.Popen[bytes] | None = None
-        self._line: socket.socket | None = None
+        self._connection: socket.socket | None = None
         self._frames = FrameBuffer(FRAME_BYTES)
         self._number = 0
-        """Of the last order: an interruption may have come before its answer."""
-        self.fixed = False
+        """Number of the last order: an interruption may have come before its answer."""
+        self.has_fixed_addresses = False
         """Whether its addresses are the same in every run."""
         self._pids: set[int] = set()
-        """Of the zygotes that the process at hand has forked and not reaped."""
+        """Pids of the zygotes that the present process has forked and not reaped."""
 
     def start(self) -> None:
-        """Start it without waiting for it.  Raises SandboxError when the system lets us have none."""
+        """Start it without waiting for it.  Raises SandboxError when the system refuses."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         before = kernel.fix_addresses()
-        self.fixed = before is not None
+        self.has_fixed_addresses = before is not None
         try:
             self._process = subprocess.Popen(
                 [self._executable, "-B", "-S", "-s", _BOOT],
@@ -121,22 +121,22 @@ class ForkServerClient:
         config = {"root": _ROOT, "preimport": _PREIMPORT, "roles": self._roles, "supervisor": os.getpid()}
         data = json.dumps(config).encode()
         ours.settimeout(READY_S)
-        self._line, self._frames = ours, FrameBuffer(FRAME_BYTES)
+        self._connection, self._frames = ours, FrameBuffer(FRAME_BYTES)
         with contextlib.suppress(OSError):
             ours.sendall(len(data).to_bytes(4, "little") + data)
 
-    def fork(self, line: socket.socket) -> int:
-        """Have a zygote forked that serves ``line``; return its pid, which stays its own until it is reaped.
+    def fork(self, connection: socket.socket) -> int:
+        """Have a zygote forked that serves ``connection``; return its pid, which stays its own until it is reaped.
 
-        Raises SandboxError when there is no interpreter to be had, KilledError when somebody else ended it twice.
+        Raises SandboxError when no interpreter starts, KilledError when somebody else killed it twice.
         """
         order = {"do": "fork"}
-        answer = self._ask(order, [line.fileno()]) if self._process is not None else None
+        answer = self._request(order, [connection.fileno()]) if self._process is not None else None
         if answer is None:
-            # There was none, or somebody has killed it.
+            # It was not started, or somebody has killed it.
             self.close()
             self.start()
-            answer = self._ask(order, [line.fileno()])
+            answer = self._request(order, [connection.fileno()])
         if answer is None:
             code = self.close()
             if code == -signal.SIGKILL:
@@ -149,21 +149,21 @@ class ForkServerClient:
         self._pids.add(pid)
         return pid
 
-    def reap(self, pid: int, within_s: float = LEAVE_S) -> int:
-        """Wait so long for a zygote to end, then kill it; return its exit status, below zero for a signal."""
-        # With the fork server all its zygotes are killed; the next one does not know them.
-        answer = self._ask({"do": "reap", "pid": pid, "within_s": within_s}) if pid in self._pids else None
+    def reap(self, pid: int, within_s: float = EXIT_S) -> int:
+        """Wait for a zygote to end, and kill it after that time; return its exit status, below zero for a signal."""
+        # All zygotes die with their fork server; the next one does not know them.
+        answer = self._request({"do": "reap", "pid": pid, "within_s": within_s}) if pid in self._pids else None
         self._pids.discard(pid)
         return -signal.SIGKILL if answer is None else int(answer["status"])
 
-    def _ask(self, order: dict[str, Any], descriptors: list[int] | None = None) -> dict[str, Any] | None:
-        if self._line is None:
+    def _request(self, order: dict[str, Any], descriptors: list[int] | None = None) -> dict[str, Any] | None:
+        if self._connection is None:
             return None
         try:
             self._number += 1
             payload = marshal.dumps({**order, "number": self._number}, MARSHAL_VERSION)
-            socket.send_fds(self._line, [len(payload).to_bytes(4, "little") + payload], descriptors or [])
-            while data := self._line.recv(FRAME_BYTES):
+            socket.send_fds(self._connection, [len(payload).to_bytes(4, "little") + payload], descriptors or [])
+            while data := self._connection.recv(FRAME_BYTES):
                 for frame in self._frames.feed(data):
                     answer: dict[str, Any] = wire.decode(frame)
                     if answer.get("number", self._number) == self._number:
@@ -173,16 +173,16 @@ class ForkServerClient:
         return None
 
     def close(self) -> int | None:
-        """End it, and all zygotes that are left; return its exit status if it came to its end by itself."""
+        """End it, and all zygotes that are left; return its exit status if it ended by itself."""
         process, self._process = self._process, None
         self._pids.clear()
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
         if process is None:
             return None
         try:
-            return process.wait(timeout=LEAVE_S)
+            return process.wait(timeout=EXIT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -190,14 +190,14 @@ class ForkServerClient:
 
 
 class ForkServers:
-    """Both fork servers, started at once.  Close them: that leaves no process behind."""
+    """Both fork servers, started at once.  ``close`` leaves no process behind."""
 
     def __init__(self, toolchain: Toolchain, referee_role: str) -> None:
         self.referee_role = referee_role
         self.samples = ForkServerClient(toolchain.executable, SAMPLE_ROLES)
         self.tests = ForkServerClient(toolchain.executable, (referee_role,))
         for fork_server in (self.samples, self.tests):
-            # Whoever needs it is told.
+            # Whoever needs it gets the error.
             with contextlib.suppress(SandboxError, OSError):
                 fork_server.start()
 

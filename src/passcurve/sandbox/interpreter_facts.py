@@ -1,4 +1,4 @@
-"""What an interpreter says of itself; imported here, run by path under any other interpreter."""
+"""Facts about an interpreter.  Imported by our own interpreter, run by path under any other."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 import sysconfig
 
 
-def facts() -> dict[str, object]:
-    """Return version, executable and the folders of the running interpreter, without its virtual environment."""
-    # Not by sysconfig: some distributions answer with the virtual environment's own folder.
+def read_facts() -> dict[str, object]:
+    """Return version, executable and folders of the running interpreter, without its virtual environment."""
+    # Not from sysconfig: on some distributions it returns the folder of the virtual environment.
     folders = {os.path.dirname(os.__file__)}
     folders.update(os.path.dirname(path) for path in sys.path if os.path.basename(path) == "lib-dynload")
     return {
@@ -24,4 +24,4 @@ def facts() -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(facts()))  # noqa: T201 - the answer is the output
+    print(json.dumps(read_facts()))  # noqa: T201 - the answer is the output

@@ -1,4 +1,4 @@
-"""What goes into the sandbox and what comes out: orders and facts, no judgement."""
+"""What goes into the sandbox and what comes out: jobs and facts, no judgement."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 from passcurve.types import Limits
 
 Ended = Literal["report", "exit", "slice", "timeout", "tests", "wall", "fault"]
-"""What ended a job: a report came; the process ended first; a limit of the sample's time or of the tests' own; the
-wall, because the machine did not let it run; or our own failure."""
+"""What ended a job: its report; the end of its process; its time slice; its time limit; the limit of the tests' own
+time; the limit of the wall time, when the machine did not let it run; a fault of ours."""
 
 
 class Referee(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class Referee(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     role: str
     setup: dict[str, Any]
-    """All but what a job says of itself."""
+    """Everything except what belongs to a single job."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,17 +32,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """None: the role itself reports."""
     limits: Limits
     slice_s: float
-    """Stop earlier than the limit says, to run it again later from the start; the limit itself when final."""
+    """Time after which the job is stopped, to run again later from the start; the time limit for the last run."""
     replayed: bytes = b""
-    """The calls that the program makes unasked, as the tests recognise them; its setup has them as it is asked."""
+    """Calls that the program makes before the tests ask, as the tests see them; the setup has them as it is asked."""
     whole: bool = False
-    """The tests ask nothing else."""
+    """Whether the tests make no other calls."""
     record: bool = False
-    """Report the calls that can be made so."""
-    reuse: bool = True
-    """It may run in processes that are rewound; what they cannot judge they hand on to new ones."""
-    fresh: bool = False
-    """Run it in zygotes that have served nothing before."""
+    """Whether to report the calls that can be replayed."""
+    allow_kept: bool = True
+    """Whether kept processes may run it; a job that they cannot judge runs again in new ones."""
+    fresh_zygotes: bool = False
+    """Whether it needs zygotes that have served nothing before."""
     tries: int = 0
 
 
@@ -54,14 +54,14 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     report: dict[str, Any] | None = None
     exit_code: int | None = None
     signal: int | None = None
-    """Of the program's process, unless we ended it ourselves."""
+    """Signal that ended the program's process, unless we sent it."""
     fault: str = ""
     """Our failure, in words."""
     garbage: bool = False
-    """Whether something came on the line that is no report."""
+    """Whether something came on the connection that is no report."""
     doubt: str = ""
-    """What looks like the program's doing but deserves a second run: garbage on the line, a SIGKILL of no known
-    hand."""
+    """Why the job deserves a second run though it looks like the program's doing: garbage on the connection, or a
+    SIGKILL from an unknown sender."""
     own_s: float = 0.0
     wall_s: float = 0.0
     cpu_s: float = 0.0
@@ -69,4 +69,4 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     overfull: bool = False
     """Whether it was ended because it filled its scratch, where no mount bounds that."""
     refused: tuple[str, ...] = ()
-    """Telling system calls that the program tried, by name."""
+    """Names of the system calls that the program tried, among those that no honest program needs."""

@@ -104,7 +104,7 @@ class KeptRunner:
 
     def takes(self, job: Job) -> bool:
         """Tell whether kept processes may run a job."""
-        if not job.reuse or job.referee is None or self.failure:
+        if not job.allow_kept or job.referee is None or self.failure:
             return False
         size = max(len(job.setup["program"]), len(job.referee.setup["test"]), len(job.replayed))
         return size <= JOB_BYTES and not self._cache.is_unfit(job.referee.key)
@@ -304,7 +304,7 @@ class KeptRunner:
             self._repeat_in_new(job)
 
     def _repeat_in_new(self, job: Job) -> None:
-        self._queue.repeat(msgspec.structs.replace(job, reuse=False))
+        self._queue.repeat(msgspec.structs.replace(job, allow_kept=False))
 
     @property
     def next_tick(self) -> float | None:

@@ -98,7 +98,7 @@ class Pool:
         self._clear_wakeup()
         return [outcome for worker in self._workers for outcome in worker.collect()]
 
-    def rest(self, at_most_s: float) -> None:
+    def wait_for_wakeup(self, at_most_s: float) -> None:
         """Wait for the wake-up with nothing under way, for that time at most."""
         if not self._is_woken:
             self._handle_events(at_most_s)

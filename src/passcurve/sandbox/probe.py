@@ -1,4 +1,4 @@
-"""Which isolation this host can give, found by building it, with the reason for each layer that is missing."""
+"""Find the isolation that this host can give by building it, and the reason for each layer that is missing."""
 
 from __future__ import annotations
 
@@ -20,46 +20,48 @@ from passcurve.types import Isolation, Jail, Limits, Reuse
 REMEDY = "use a Linux machine or a Linux container or VM; --isolation none runs samples with no wall at all"
 
 TRIAL_S = 10.0
-"""How long a process gets to be put back: thousands of times what it takes."""
+"""Time in which a process must be rewound: thousands of times what it takes."""
 
 TRIAL_ROUNDS = 3
-"""How often it is tried: what was put back must come back once more."""
+"""Number of rewinds in a trial: what was restored once must be restored again."""
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """The best walls that stood, and what is said of them."""
+    """The best walls that stand, and what is reported about them."""
 
     walls: Walls
     jail: Jail
     own_clock: bool
-    """Whether a sample's own time can be measured here; else its wall time counts."""
+    """Whether a sample's own time can be measured here; otherwise its wall time counts."""
 
     @property
     def reuse(self) -> Reuse:
-        """Whether processes are put back after each sample, or each gets new ones."""
+        """Whether processes are rewound after each sample, or replaced."""
         return self.jail.reuse
 
 
-def level(walls: Walls) -> Isolation:
-    """Return the name of what these walls are together."""
+def level_of(walls: Walls) -> Isolation:
+    """Return the level of isolation that these walls make."""
     if walls.namespaces and walls.landlock and walls.seccomp:
         return "full"
     return "restricted" if walls.seccomp and (walls.landlock or walls.namespaces) else "none"
 
 
-def find(
+def find_isolation(
     wanted: str, toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None = None, reuse: str = "auto"
 ) -> Probe:
-    """Build the best walls there are at the level wanted ('auto': the best above none).
+    """Build the best walls at the level ``wanted`` ('auto': the best above none).
 
-    ``fork_server``: where zygotes come from; default: one of its own, for this call.  ``reuse``: 'rewind' demands that
-    processes can be put back, 'fork' does without, 'auto' finds out.
+    ``fork_server``: where zygotes come from; by default one that is started for this call.
+    ``reuse``: 'rewind' demands that processes can be rewound, 'fork' does without, 'auto' finds out.
     Raises IsolationError with the reason for each missing layer and the remedy.
     """
-    found = _find(wanted, toolchain, limits, fork_server, reuse)
-    if reuse == "rewind" and found.jail.reuse != "rewind":
-        raise IsolationError(f"--reuse rewind cannot be had here ({found.jail.no_rewind}); --reuse fork works anywhere")
-    return found
+    probe = _find(wanted, toolchain, limits, fork_server, reuse)
+    if reuse == "rewind" and probe.jail.reuse != "rewind":
+        raise IsolationError(
+            f"--reuse rewind is not available here ({probe.jail.no_rewind}); --reuse fork works anywhere"
+        )
+    return probe
 
 
 def _find(wanted: str, toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None, reuse: str) -> Probe:
@@ -84,7 +86,7 @@ def _find(wanted: str, toolchain: Toolchain, limits: Limits, fork_server: ForkSe
         except SandboxError as error:
             missing.append(f"{'namespaces' if walls.namespaces else 'landlock and seccomp'}: {error}")
             continue
-        reached = level(walls)
+        reached = level_of(walls)
         if wanted == "full" and reached != "full":
             break
         if wanted == "restricted" and not walls.namespaces:
@@ -93,7 +95,7 @@ def _find(wanted: str, toolchain: Toolchain, limits: Limits, fork_server: ForkSe
     reasons = "; ".join(missing)
     if wanted == "auto":
         raise IsolationError(f"no isolation is possible here ({reasons}): {REMEDY}")
-    raise IsolationError(f"--isolation {wanted} cannot be had here ({reasons}); `passcurve doctor` explains")
+    raise IsolationError(f"--isolation {wanted} is not available here ({reasons}); `passcurve doctor` explains")
 
 
 def try_walls(
@@ -125,13 +127,15 @@ def _build(fork_server: ForkServerClient, settings: ZygoteSettings) -> Ready:
     try:
         ready = zygote.wait_ready()
         no_rewind = try_to_rewind(zygote) if settings.rewinds else ""
-        return msgspec.structs.replace(ready, no_rewind=no_rewind, rewinds=settings.rewinds, fixed=fork_server.fixed)
+        return msgspec.structs.replace(
+            ready, no_rewind=no_rewind, rewinds=settings.rewinds, fixed_addresses=fork_server.has_fixed_addresses
+        )
     finally:
         zygote.close()
 
 
 def try_to_rewind(zygote: ZygoteClient) -> str:
-    """Have a process corrupt its own interpreter and put it back; return why that does not work, or nothing."""
+    """Have a process corrupt its own interpreter and rewind it; return why that does not work, or an empty string."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with ours, theirs:
         ours.settimeout(TRIAL_S)
@@ -141,13 +145,13 @@ def try_to_rewind(zygote: ZygoteClient) -> str:
         try:
             for number in range(1, TRIAL_ROUNDS + 1):
                 ours.send(b"?")
-                if (found := ours.recv(64)) != CLEAN:
-                    return f"a program found {found.decode()} what the one before it had changed"
+                if (change := ours.recv(64)) != CLEAN:
+                    return f"a program found {change.decode()} what the one before it had changed"
                 answer = zygote.ask({"do": "rewind", "tag": number, "typical": True}, [], TRIAL_S)
                 if answer is None or not answer.get("clean"):
-                    return "a process could not be put back"
+                    return "a process could not be rewound"
         except OSError as error:
-            return f"a process that was put back does not answer ({error})"
+            return f"a process that was rewound does not answer ({error})"
     return ""
 
 
@@ -167,7 +171,7 @@ def _jail(walls: Walls, ready: Ready, toolchain: Toolchain, missing: list[str]) 
     if walls.seccomp:
         layers.append("seccomp")
     return Jail(
-        isolation=level(walls),
+        isolation=level_of(walls),
         layers=tuple(layers),
         missing=tuple(missing),
         landlock_abi=ready.landlock,
@@ -177,19 +181,19 @@ def _jail(walls: Walls, ready: Ready, toolchain: Toolchain, missing: list[str]) 
         packages=toolchain.packages,
         reuse="rewind" if ready.rewinds and not ready.no_rewind else "fork",
         no_rewind=ready.no_rewind,
-        fixed_addresses=ready.fixed,
+        fixed_addresses=ready.fixed_addresses,
     )
 
 
-def weaknesses(jail: Jail) -> tuple[str, ...]:
-    """Return what a sample can do behind these walls that it could not do at level full, each in a line."""
+def list_weaknesses(jail: Jail) -> tuple[str, ...]:
+    """Return what a sample can do behind these walls that it could not do at level full, one line each."""
     if jail.isolation == "full":
         return ()
     if jail.isolation == "none":
         return ("a sample can do whatever you can, within its limits of memory, time and open files",)
     if any("namespaces" in layer for layer in jail.layers):
         return ("a sample can list and read all of its own root, which holds the interpreter and packages",)
-    found = [
+    lines = [
         "a sample can ask whether a file of the host exists, and its size and dates, but not read it",
         "the scratch is a folder of the host, measured 50 times a second: what is written in between, and files that "
         "are held open after they were removed (64 at most, 64 MiB each), are not bounded by it",
@@ -198,19 +202,19 @@ def weaknesses(jail: Jail) -> tuple[str, ...]:
         "names of the host, its kernel, its processes' count and its load can be seen",
     ]
     if not jail.own_uid:
-        found.append("a sample runs under your own user id, and its threads count as yours")
-    return tuple(found)
+        lines.append("a sample runs under your own user id, and its threads count as yours")
+    return tuple(lines)
 
 
-def survey(toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None = None) -> dict[str, str]:
-    """Try each layer by itself; return its name with the empty string, or with the reason why it does not work."""
-    alone = {
+def try_layers(toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None = None) -> dict[str, str]:
+    """Try each layer by itself; return why it does not work by its name, or an empty string."""
+    single_layers = {
         "namespaces": Walls(namespaces=True, landlock=False, seccomp=False),
         "landlock": Walls(namespaces=False, landlock=True, seccomp=False),
         "seccomp": Walls(namespaces=False, landlock=False, seccomp=True),
     }
     reasons = {}
-    for name, walls in alone.items():
+    for name, walls in single_layers.items():
         if not sys.platform.startswith("linux"):
             reasons[name] = f"{platform.system()} has none"
             continue

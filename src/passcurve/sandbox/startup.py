@@ -49,10 +49,10 @@ def start_sandbox(
     """Start a sandbox, which ends with the context.
 
     ``packages`` must be installed beside ``python``; those of ``optional`` are taken if they are.
-    ``level``, ``reuse``: as for ``probe.find``.
+    ``level``, ``reuse``: as for ``probe.find_isolation``.
     Raises UsageError for a missing interpreter or package, IsolationError for a missing level.
     """
-    toolchain = tools.find(python, packages, (*tools.OPTIONAL, *optional))
+    toolchain = tools.find_toolchain(python, packages, (*tools.OPTIONAL, *optional))
     with closing(ForkServers(toolchain, referee_role)) as fork_servers:
-        probe = isolation.find(level, toolchain, limits, fork_servers.samples, reuse)
+        probe = isolation.find_isolation(level, toolchain, limits, fork_servers.samples, reuse)
         yield Sandbox(toolchain=toolchain, fork_servers=fork_servers, probe=probe, limits=limits)

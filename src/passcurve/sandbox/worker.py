@@ -53,7 +53,7 @@ class Worker:
 
     def start(self, *jobs: Job) -> None:
         """Start jobs, to run one after another; the worker must be idle.  Raises SandboxError without a zygote."""
-        if jobs[0].fresh and self._zygotes.is_ready:
+        if jobs[0].fresh_zygotes and self._zygotes.is_ready:
             self.close()
         self._queue.waiting.extend(jobs)
         self._start_waiting()

@@ -1,4 +1,4 @@
-"""The supervisor's side of a zygote: have it forked, send it orders, hear from it."""
+"""The supervisor's side of a zygote: start it, send it orders, read its answers."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from passcurve.sandbox.toolchain import Toolchain
 from passcurve.types import Limits
 
 READY_S = 60.0
-"""A zygote takes 0.02 s on an idle machine; one that takes this long never comes."""
+"""A zygote starts in 0.02 s on an idle machine; one that takes this long never will."""
 
-FAIL_S = 5.0
-"""How long one that gave up gets to end by itself."""
+FAILED_EXIT_S = 5.0
+"""Time in which a zygote that failed may end by itself."""
 
 Side = Literal["jail", "referee"]
 SIDES: tuple[Side, Side] = ("jail", "referee")
 
 _FOLDER = "passcurve-"
 FIRST_UID = 1_500_000_000
-"""Root's samples run under this uid plus the pid of their zygote: far above what systems hand out."""
+"""Root's samples run under this uid plus the pid of their zygote: far above the uids that systems assign."""
 
 SETUP_BYTES = 64 << 10
 """Largest setup that is sent on a new socket, which takes so much before anybody reads."""
@@ -86,7 +86,7 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     """Whether rewinding a process was tried."""
     no_rewind: str = ""
     """Why that did not work."""
-    fixed: bool = False
+    fixed_addresses: bool = False
     """Whether addresses are the same in every run."""
 
 
@@ -196,7 +196,7 @@ class ZygoteClient:
     def wait_ready(self) -> Ready:
         """Wait until the walls stand.  Raises SandboxError with the zygote's own reason when they do not.
 
-        The error is a KilledError when somebody else ended the zygote before.
+        The error is a KilledError when somebody else killed the zygote before.
         """
         self.connection.settimeout(READY_S)
         deadline = time.monotonic() + READY_S
@@ -220,8 +220,8 @@ class ZygoteClient:
             raise SandboxError(f"a zygote did not start (exit status {code})")
         if "failed" in answer:
             self.request_exit()
-            # One whose watcher was killed fails at what that does not answer.
-            if self._fork_server.reap(self.pid, FAIL_S) == -signal.SIGKILL:
+            # A zygote whose watcher was killed fails at the first call that nobody answers.
+            if self._fork_server.reap(self.pid, FAILED_EXIT_S) == -signal.SIGKILL:
                 raise KilledError("a zygote's watcher was killed before its walls stood")
             raise SandboxError(answer["failed"])
         self.connection.settimeout(None)
@@ -289,16 +289,16 @@ class ZygoteClient:
         return None
 
     def request_exit(self) -> None:
-        """Tell the zygote to end, with everything in it, without waiting for it."""
+        """Have the zygote end, with everything in it, without waiting for it."""
         self.connection.close()
 
     def close(self) -> None:
         """End the zygote and everything in it."""
         self.request_exit()
-        # Left to itself it reaps its children, so that the time they used is known to whoever waits for us.
+        # A zygote that ends by itself reaps its children, so that their CPU time counts as ours.
         self._fork_server.reap(self.pid)
         if self._folder is not None:
-            # Samples may have left folders too deep for a removal that follows them down.
+            # Samples may leave folders too deep for a recursive removal.
             for left in Path(self._folder, "scratch").iterdir():
                 empty(str(left))
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -311,7 +311,7 @@ def _decode(frame: bytes) -> dict[str, Any]:
 
 
 def _remove_orphans() -> None:
-    """Remove the folders of ours whose supervisor was killed before it could."""
+    """Remove the folders of supervisors that were killed before they could."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*-*"):
         owner = folder.name.removeprefix(_FOLDER).partition("-")[0]
         if owner.isdecimal() and not Path(f"/proc/{owner}").exists() and folder.stat().st_uid == os.getuid():
