@@ -105,11 +105,11 @@ class Starter:
         """Return a row that fails."""
         return {"task_id": task, "completion": "    return None\n", **fields}
 
-    def mixed(self, tasks: Sequence[str], each: int) -> list[dict[str, Any]]:
-        """Return ``each`` distinct rows for each task; of three, one passes, one fails, one does not compile."""
+    def mixed(self, tasks: Sequence[str], samples: int) -> list[dict[str, Any]]:
+        """Return ``samples`` distinct rows for each task; of three, one passes, one fails, one does not compile."""
         made = []
         for task in tasks:
-            for number in range(each):
+            for number in range(samples):
                 mark = f"    # {number}\n"
                 kinds = (self.right(task)["completion"], "    return None\n", "    return (\n")
                 made.append({"task_id": task, "completion": mark + kinds[number % 3]})
@@ -125,9 +125,9 @@ def rows_of(text: str) -> list[dict[str, Any]]:
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ready]:
     """Return the command, loaded; matplotlib keeps its list of fonts, which takes seconds, for the session."""
     KEPT["MPLCONFIGDIR"] = str(tmp_path_factory.mktemp("matplotlib"))
-    found = Ready(COMMAND[0], KEPT)
-    yield found
-    found.close()
+    command = Ready(COMMAND[0], KEPT)
+    yield command
+    command.close()
 
 
 @pytest.fixture

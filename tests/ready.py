@@ -56,12 +56,12 @@ class Ready:
         text = json.dumps(request).encode()
         socket.send_fds(self.line, [len(text).to_bytes(8, "big")], [read_in, write_out, write_err])
         self.line.sendall(text)
-        for each in (read_in, write_out, write_err):
-            os.close(each)
+        for pipe in (read_in, write_out, write_err):
+            os.close(pipe)
         pid = int(self.answers.readline())
-        found = self._read({read_out: bytearray(), read_err: bytearray()}, pid, patience_s)
+        output = self._read({read_out: bytearray(), read_err: bytearray()}, pid, patience_s)
         code = os.waitstatus_to_exitcode(int(self.answers.readline()))
-        return code, bytes(found[read_out]), bytes(found[read_err])
+        return code, bytes(output[read_out]), bytes(output[read_err])
 
     def close(self) -> None:
         """End the process that was forked."""
@@ -83,10 +83,10 @@ class Ready:
             )
 
     @staticmethod
-    def _read(found: dict[int, bytearray], pid: int, patience_s: float) -> dict[int, bytearray]:
+    def _read(output: dict[int, bytearray], pid: int, patience_s: float) -> dict[int, bytearray]:
         deadline = time.monotonic() + patience_s
         with selectors.DefaultSelector() as selector:
-            for pipe in found:
+            for pipe in output:
                 selector.register(pipe, selectors.EVENT_READ)
             while selector.get_map():
                 ready = selector.select(max(0.0, deadline - time.monotonic()))
@@ -95,11 +95,11 @@ class Ready:
                     raise subprocess.TimeoutExpired("passcurve", patience_s)
                 for key, _ in ready:
                     piece = os.read(key.fd, AT_ONCE)
-                    found[key.fd] += piece
+                    output[key.fd] += piece
                     if not piece:
                         selector.unregister(key.fd)
                         os.close(key.fd)
-        return found
+        return output
 
 
 def load(modules: Sequence[str]) -> None:

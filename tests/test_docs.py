@@ -45,8 +45,12 @@ def long_options(command: object) -> set[str]:
 
 
 def section(path: str) -> str:
-    """Return the section of docs/cli.md on one command."""
-    match = re.search(rf"^#+ `{re.escape(path)}`$(.*?)(?=^#+ |\Z)", read("docs/cli.md"), re.MULTILINE | re.DOTALL)
+    """Return the section on one command in the pages of the command line."""
+    match = re.search(
+        rf"^#+ `{re.escape(path)}`$(.*?)(?=^#+ |\Z)",
+        read("docs/cli.md") + read("docs/lab.md"),
+        re.MULTILINE | re.DOTALL,
+    )
     return match[1] if match else ""
 
 
@@ -55,8 +59,8 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-def test_the_page_on_the_command_line_has_each_command():
-    """Each command and group has a section of its own in docs/cli.md."""
+def test_each_command_has_a_section():
+    """Each command and group has a section of its own in docs/cli.md or docs/lab.md."""
     assert [] == [path for path in COMMANDS if not section(path).strip()]
 
 

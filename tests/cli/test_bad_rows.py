@@ -68,9 +68,9 @@ def test_lines_that_are_no_rows(judge):
     assert len(LINES) == done.record["malformed"]
     assert len(LINES) + 1 == done.record["samples"] == len(rows)
     assert 1.0 == done.record["pass@1"]["value"]
-    found = {bad["line"]: bad["reason"] for bad in done.record["malformed_lines"]}
-    for number, (name, (_, said)) in enumerate(LINES.items(), start=1):
-        assert said in found[2 * number], name
+    reasons = {bad["line"]: bad["reason"] for bad in done.record["malformed_lines"]}
+    for number, (name, (_, message)) in enumerate(LINES.items(), start=1):
+        assert message in reasons[2 * number], name
     shown = [line for line in done.err.splitlines() if line.startswith("passcurve: s.jsonl:")]
     assert 10 == len(shown)
     assert re.match(r"passcurve: s\.jsonl:2: not JSON: Unterminated string", shown[0])
@@ -112,11 +112,11 @@ def test_rows_without_code(judge):
     assert (0, 0) == (done.code, done.record["malformed"])
     assert len(NO_CODE) == done.record["statuses"]["no_code"]
     assert len(NO_CODE) + 1 == done.record["statuses"]["passed"]
-    for number, (name, (_, said)) in enumerate(NO_CODE.items()):
+    for number, (name, (_, message)) in enumerate(NO_CODE.items()):
         assert ("no_code", False, "none") == tuple(rows[2 * number + 1][key] for key in ("status", "passed", "mode")), (
             name
         )
-        assert said in rows[2 * number + 1]["message"], name
+        assert message in rows[2 * number + 1]["message"], name
         assert rows[2 * number + 1]["result"].startswith("failed: "), name
     assert {"referee": len(NO_CODE) + 1, "shared": 0} == done.record["modes"]
 
@@ -149,8 +149,8 @@ def test_rows_with_odd_code(judge):
     """Whatever the code holds, the row is judged: NUL, surrogates, ten megabytes, both forms."""
     done, rows = judge(*(line for line, _ in ODD.values()))
     assert (0, 0, 0) == (done.code, done.record["malformed"], done.record["owed"])
-    for (name, (_, status)), found in zip(ODD.items(), rows, strict=True):
-        assert found["status"] in (status if isinstance(status, tuple) else (status,)), (name, found["result"])
+    for (name, (_, status)), result in zip(ODD.items(), rows, strict=True):
+        assert result["status"] in (status if isinstance(status, tuple) else (status,)), (name, result["result"])
     assert "passed" == rows[list(ODD).index("an old result of ours")]["result"]
 
 
@@ -159,7 +159,7 @@ def test_blank_lines_line_ends_and_a_byte_order_mark(judge, end):
     """Blank lines are passed over, CRLF is a line end, and a byte order mark is no part of the first row."""
     done, rows = judge(b"\xef\xbb\xbf" + row(completion=GOOD), b"", b"  \t", row(completion="    pass"), b"", end=end)
     assert (0, 0, 2) == (done.code, done.record["malformed"], done.record["samples"])
-    assert [True, False] == [each["passed"] for each in rows]
+    assert [True, False] == [result["passed"] for result in rows]
     assert 0.5 == done.record["pass@1"]["value"]
 
 

@@ -44,18 +44,18 @@ def test_the_numbers(shell, both):
     done = shell("compare", *both, "--json")
     assert 0 == done.code, done.err
     (pair,) = done.record["pairs"]
-    (found,) = pair["differences"]
+    (difference,) = pair["differences"]
     scores = [[Fraction(digits.count("1"), 4) for digits in side.values()] for side in (A, B)]
     differences = [a - b for a, b in zip(*scores, strict=True)]
-    assert found["a"] == pytest.approx(float(sum(scores[0]) / 6), rel=1e-15)
-    assert found["b"] == pytest.approx(float(sum(scores[1]) / 6), rel=1e-15)
-    assert found["difference"] == pytest.approx(float(sum(differences) / 6), rel=1e-15)
-    assert (3, 2, 1) == (found["wins"], found["ties"], found["losses"])
-    assert found["p"] == pytest.approx(float(exact_p(differences)), rel=1e-12)
-    assert found["adjusted"] is None
-    low, high = found["new_problems"]["low"], found["new_problems"]["high"]
-    assert low < found["difference"] < high
-    assert ["P/1", "P/3", "P/2", "P/4"] == [each["problem_id"] for each in pair["deciders"]]
+    assert difference["a"] == pytest.approx(float(sum(scores[0]) / 6), rel=1e-15)
+    assert difference["b"] == pytest.approx(float(sum(scores[1]) / 6), rel=1e-15)
+    assert difference["difference"] == pytest.approx(float(sum(differences) / 6), rel=1e-15)
+    assert (3, 2, 1) == (difference["wins"], difference["ties"], difference["losses"])
+    assert difference["p"] == pytest.approx(float(exact_p(differences)), rel=1e-12)
+    assert difference["adjusted"] is None
+    low, high = difference["new_problems"]["low"], difference["new_problems"]["high"]
+    assert low < difference["difference"] < high
+    assert ["P/1", "P/3", "P/2", "P/4"] == [problem["problem_id"] for problem in pair["deciders"]]
 
 
 def test_swapped(shell, both):
@@ -73,9 +73,9 @@ def test_several_runs_and_ks(shell, both):
     pairs = done.record["pairs"]
     assert [("a", "b"), ("a", "c"), ("b", "c")] == [(pair["a"][0], pair["b"][0]) for pair in pairs]
     for pair in pairs:
-        assert [1, 2] == [each["k"] for each in pair["differences"]]
-        for each in pair["differences"]:
-            assert each["p"] - 1e-9 <= each["adjusted"] <= 1
+        assert [1, 2] == [difference["k"] for difference in pair["differences"]]
+        for difference in pair["differences"]:
+            assert difference["p"] - 1e-9 <= difference["adjusted"] <= 1
 
 
 def test_what_is_printed(shell, both):
@@ -93,23 +93,23 @@ def test_what_is_printed(shell, both):
 
 def test_every_k(shell, both):
     """All stands for the steps 1, 2, 5, ... up to the least number of samples."""
-    found = shell("compare", *both, "--k", "all", "--json").record["pairs"][0]["differences"]
-    assert [1, 2, 4] == [each["k"] for each in found]
-    assert all(each["adjusted"] is not None for each in found)
+    differences = shell("compare", *both, "--k", "all", "--json").record["pairs"][0]["differences"]
+    assert [1, 2, 4] == [difference["k"] for difference in differences]
+    assert all(difference["adjusted"] is not None for difference in differences)
 
 
 def test_unequal_samples(shell, both):
     """With unequal n it stands beside p which test gave it, and no adjusted p is below it."""
     write(shell, "c_results.jsonl", dict.fromkeys(PROBLEMS, "0"))
     write(shell, "d_results.jsonl", dict.fromkeys(PROBLEMS, "1000"))
-    found = shell("compare", "d_results.jsonl", "c_results.jsonl", both[0], "--json").record["pairs"]
-    for pair in found:
-        (each,) = pair["differences"]
-        assert each["p"] <= each["adjusted"]
+    pairs = shell("compare", "d_results.jsonl", "c_results.jsonl", both[0], "--json").record["pairs"]
+    for pair in pairs:
+        (difference,) = pair["differences"]
+        assert difference["p"] <= difference["adjusted"]
     # One pass on each problem, A's with chance 4/5: x of them give x/4 - (6 - x), as far as 6/4 for x = 6 and x <= 3.
     exact = sum(Fraction(comb(6, x) * 4**x, 5**6) for x in (0, 1, 2, 3, 6))
-    assert "permutation within problems" == found[0]["differences"][0]["p_test"]
-    assert float(exact) == pytest.approx(found[0]["differences"][0]["p"], rel=1e-12)
+    assert "permutation within problems" == pairs[0]["differences"][0]["p_test"]
+    assert float(exact) == pytest.approx(pairs[0]["differences"][0]["p"], rel=1e-12)
     out = shell("compare", "d_results.jsonl", "c_results.jsonl").out
     assert "with unequal n the larger p of these and of permutations within problems" in out
 
@@ -160,11 +160,11 @@ def test_what_cannot_be_compared(shell, both, what):
     shell.write("raw.jsonl", [{"task_id": "P/0", "completion": "x"}])
     write(shell, "few.jsonl", {task: digits for task, digits in A.items() if task != "P/5"})
     (shell.folder / "none.json").write_text('{"eval": [1]}')
-    words, said = BAD[what]
+    words, message = BAD[what]
     done = shell("compare", *words)
     assert (2, "") == (done.code, done.out)
     assert re.fullmatch(r"passcurve: .+\n", done.err)
-    assert said in done.err
+    assert message in done.err
 
 
 def test_a_plan(shell, both):

