@@ -1,4 +1,4 @@
-"""What every room's tests may use: the installed command in a folder of its own, and the benchmark it ships."""
+"""Fixtures of all tests: the installed command in a folder of its own, and the built-in benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from ready import Ready
+from command_server import CommandServer
 
 sys.path.insert(0, str(Path(__file__).parent / "sandbox"))
 
@@ -23,16 +23,16 @@ COMMAND = (str(Path(sys.executable).with_name("passcurve")),)
 if not Path(COMMAND[0]).exists():
     COMMAND = (sys.executable, "-c", "from passcurve.__main__ import run; run()")
 STARTER = files("passcurve.bench") / "starter"
-PATIENCE_S = 120.0
-KEPT = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "PYTHONPATH")}
+TIMEOUT_S = 120.0
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "PYTHONPATH")}
 
 
-# A shell starts what runs in its background with interruptions ignored, and every child would inherit that.
+# A shell starts background jobs with SIGINT ignored, and every child would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class Done(NamedTuple):
-    """What a command left when it ended."""
+class Completed(NamedTuple):
+    """Exit code and output of a command that has ended."""
 
     code: int
     out: str
@@ -40,36 +40,36 @@ class Done(NamedTuple):
 
     @property
     def record(self) -> dict[str, Any]:
-        """What was printed, which must be one JSON object and nothing else."""
+        """The output as one JSON object; anything beside it is an error."""
         return json.loads(self.out)
 
 
 class Shell:
-    """Runs ``passcurve`` in a folder, with nothing of the user's settings in its environment."""
+    """Runner of ``passcurve`` in a folder, without the user's settings in its environment."""
 
-    def __init__(self, folder: Path, ready: Ready | None = None) -> None:
+    def __init__(self, folder: Path, server: CommandServer | None = None) -> None:
         self.folder = folder
-        self.ready = ready
-        """What is forked instead of starting a process, where a fork is as good."""
+        self.server = server
+        """Server that forks the command, for calls that need no process of their own."""
         self.before: tuple[str, ...] = ()
-        """Another program's words, for one that starts the command in its own way."""
-        self.env = {**KEPT, "HOME": str(folder), "PASSCURVE_CACHE": str(folder / "cache"), "TMPDIR": str(folder)}
+        """Program and arguments that start the command, as in ``nohup``; by default none."""
+        self.env = {**ENVIRONMENT, "HOME": str(folder), "PASSCURVE_CACHE": str(folder / "cache"), "TMPDIR": str(folder)}
 
-    def __call__(self, *words: object, stdin: bytes = b"", **env: str) -> Done:
+    def __call__(self, *words: object, stdin: bytes = b"", **env: str) -> Completed:
         """Run a command to its end."""
-        if self.ready and not self.before and self.ready.fits(self.env | env, stdin):
-            code, out, err = self.ready.run([*map(str, words)], self.folder, self.env | env, stdin, PATIENCE_S)
-            return Done(code, out.decode(), err.decode())
+        if self.server and not self.before and self.server.can_run(self.env | env, stdin):
+            code, out, err = self.server.run([*map(str, words)], self.folder, self.env | env, stdin, TIMEOUT_S)
+            return Completed(code, out.decode(), err.decode())
         done = subprocess.run(
             [*self.before, *COMMAND, *map(str, words)],
             cwd=self.folder,
             env=self.env | env,
             input=stdin,
             capture_output=True,
-            timeout=PATIENCE_S,
+            timeout=TIMEOUT_S,
             check=False,
         )
-        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+        return Completed(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def start(self, *words: object, **options: Any) -> subprocess.Popen[bytes]:
         """Start a command as the leader of a process group of its own."""
@@ -90,7 +90,7 @@ class Shell:
 
 
 class Starter:
-    """The shipped benchmark: its problems, and answers whose verdict is known."""
+    """The built-in benchmark: its problems, and completions whose verdict is known."""
 
     def __init__(self) -> None:
         self.problems = {row["task_id"]: row for row in rows_of((STARTER / "problems.jsonl").read_text("utf-8"))}
@@ -122,23 +122,23 @@ def rows_of(text: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ready]:
-    """Return the command, loaded; matplotlib keeps its list of fonts, which takes seconds, for the session."""
-    KEPT["MPLCONFIGDIR"] = str(tmp_path_factory.mktemp("matplotlib"))
-    command = Ready(COMMAND[0], KEPT)
-    yield command
-    command.close()
+def command_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandServer]:
+    """Return the server that forks the command; it keeps matplotlib's list of fonts, which is slow to build."""
+    ENVIRONMENT["MPLCONFIGDIR"] = str(tmp_path_factory.mktemp("matplotlib"))
+    server = CommandServer(COMMAND[0], ENVIRONMENT)
+    yield server
+    server.close()
 
 
 @pytest.fixture
-def shell(tmp_path: Path, ready: Ready) -> Shell:
+def shell(tmp_path: Path, command_server: CommandServer) -> Shell:
     """Return the command in an empty folder."""
-    return Shell(tmp_path, ready)
+    return Shell(tmp_path, command_server)
 
 
 @pytest.fixture(scope="session")
 def shell_in() -> type[Shell]:
-    """Return what makes a shell of a folder, for runs that several tests share."""
+    """Return the class ``Shell``, for runs that several tests share."""
     return Shell
 
 
@@ -150,7 +150,7 @@ def starter() -> Starter:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """Return the folder of published data that PASSCURVE_TEST_DATA names; what needs it is skipped without."""
+    """Return the folder of published data that PASSCURVE_TEST_DATA names; skip the test without it."""
     named = os.environ.get("PASSCURVE_TEST_DATA")
     if not named:
         pytest.skip("PASSCURVE_TEST_DATA names no folder with published benchmarks")
@@ -161,6 +161,6 @@ def data() -> Path:
 
 @pytest.fixture(scope="module")
 def jail() -> Iterator[Jailed]:
-    """Return the best jail that there is here."""
+    """Return the strongest jail that this machine supports."""
     with jail_at("auto") as jail:
         yield jail

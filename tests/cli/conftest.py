@@ -1,4 +1,4 @@
-"""One judged run of the shipped examples, which many tests of this room only read."""
+"""Fixtures of the command line's tests: one judged run of the built-in examples, which no test changes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 
 
-class Judged(NamedTuple):
-    """A folder in which ``starter:examples`` has been judged."""
+class JudgedExamples(NamedTuple):
+    """Run of ``starter:examples``: the shell of its folder, the ended command and the rows of results."""
 
     shell: Any
     done: Any
@@ -16,21 +16,21 @@ class Judged(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def judged(shell_in, tmp_path_factory) -> Judged:
-    """Judge the shipped examples once; nobody may change the folder."""
+def judged(shell_in, tmp_path_factory) -> JudgedExamples:
+    """Judge the built-in examples once; tests must not change the folder."""
     shell = shell_in(tmp_path_factory.mktemp("judged"))
     done = shell("judge", "starter:examples", "--json", "--timeout", "1")
-    return Judged(shell, done, shell.rows("starter-examples_results.jsonl"))
+    return JudgedExamples(shell, done, shell.rows("starter-examples_results.jsonl"))
 
 
 @pytest.fixture
-def without(shell):
-    """Return what makes packages as absent to the command as if they had never been installed."""
+def hide_packages(shell):
+    """Return a function that hides installed packages from the command."""
 
-    def remove(*packages: str) -> None:
+    def hide(*packages: str) -> None:
         folder = shell.folder / "absent"
         folder.mkdir()
         (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({packages!r}))\n")
         shell.env["PYTHONPATH"] = str(folder)
 
-    return remove
+    return hide

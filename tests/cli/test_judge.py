@@ -659,9 +659,8 @@ def test_an_interrupted_callback(shell, place, name, before):
     assert (130, "passcurve: interrupted\n") == (done.returncode, done.stderr)
 
 
-@pytest.mark.parametrize("ms", range(0, 500, 50))
-def test_an_early_interruption(shell, ms):
-    """Ctrl-C while the command still loads ends it with 130 and at most a line."""
+def test_an_early_interruption(shell):
+    """Ctrl-C at any time in the first half second ends the command with 130 and at most one line."""
     code = (
         "import sys, passcurve.__main__ as m\n"
         "class Begun:\n"
@@ -671,16 +670,19 @@ def test_an_early_interruption(shell, ms):
         "sys.meta_path.insert(0, Begun())\n"
         "m.run()\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, "judge", "starter:examples"],
-        cwd=shell.folder,
-        env=shell.env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as started:
-        started.stdout.readline()
-        time.sleep(ms / 1000)
-        started.send_signal(signal.SIGINT)
-        _, err = started.communicate(timeout=60)
-    assert 130 == started.returncode, err
-    assert len(err.decode().splitlines()) <= 1
+    wrong = []
+    for delay_ms in range(0, 500, 50):
+        with subprocess.Popen(
+            [sys.executable, "-c", code, "judge", "starter:examples"],
+            cwd=shell.folder,
+            env=shell.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            process.stdout.readline()
+            time.sleep(delay_ms / 1000)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        if process.returncode != 130 or len(errors.splitlines()) > 1:
+            wrong.append((delay_ms, process.returncode, errors))
+    assert [] == wrong

@@ -56,9 +56,9 @@ def test_a_lesson_draws_pictures(name, shell):
 
 
 @pytest.mark.ci
-def test_without_matplotlib_only_pictures_are_missing(shell, without):
+def test_without_matplotlib_only_pictures_are_missing(shell, hide_packages):
     """Without the extra each lesson still has its table; asked for a picture it names the command that installs it."""
-    without("matplotlib")
+    hide_packages("matplotlib")
     for name in LESSONS:
         assert 0 == shell("lab", *name.split(), *LESSONS[name]).code
     done = shell("lab", "urn", "--plot", "a.svg")

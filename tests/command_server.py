@@ -1,7 +1,7 @@
-"""The command, loaded once and forked for each call: a process as any other, without the half second of loading.
+"""A server that loads the command once and forks it for each call, which saves half a second of loading.
 
-In it are its own exit code, pipes, folder, environment and memory; shared are what was imported and the hash seed.
-So what depends on either, on a signal, on a terminal or on limits of a process is tested with a process of its own.
+A forked call has its own exit code, pipes, folder, environment and memory; it shares the imports and the hash seed.
+Tests of signals, terminals, process limits, imports or the hash seed must start a process of their own.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-FIXED = ("PYTHON", "LANG", "LC_", "LD_", "MPL", "OMP_", "OPENBLAS")
-"""How variables begin that were read when everything was loaded."""
+READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MPL", "OMP_", "OPENBLAS")
+"""Prefixes of variables that are read when everything is loaded."""
 
-AT_ONCE = 1 << 16
-"""The bytes that a pipe takes before anybody reads."""
+PIPE_BYTES = 1 << 16
+"""Capacity of a pipe."""
 
-LOADED = ("numpy", "scipy.special", "passcurve.cli.main")
-WITH_A_PICTURE = ("matplotlib.figure", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_agg")
+PRELOADED = ("numpy", "scipy.special", "passcurve.cli.main")
+PRELOADED_FOR_PLOTS = ("matplotlib.figure", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_agg")
 
 
-class Ready:
-    """The side of the tests: starts the process that is forked when it is first needed."""
+class CommandServer:
+    """Client side of the server, which starts on the first call."""
 
     def __init__(self, command: str, env: Mapping[str, str]) -> None:
         self.command = command
         self.env = dict(env)
         self.process: subprocess.Popen[bytes] | None = None
 
-    def fits(self, env: Mapping[str, str], stdin: bytes) -> bool:
-        """Return whether a fork is what a process of its own would be, as far as this file knows."""
+    def can_run(self, env: Mapping[str, str], stdin: bytes) -> bool:
+        """Return whether a forked call behaves like a process of its own."""
         names = {name for name, _ in env.items() ^ self.env.items()}
-        return len(stdin) <= AT_ONCE and not any(name.startswith(FIXED) for name in names)
+        return len(stdin) <= PIPE_BYTES and not any(name.startswith(READ_AT_START) for name in names)
 
     def run(
-        self, words: Sequence[str], folder: Path, env: Mapping[str, str], stdin: bytes, patience_s: float
+        self, words: Sequence[str], folder: Path, env: Mapping[str, str], stdin: bytes, timeout_s: float
     ) -> tuple[int, bytes, bytes]:
-        """Run the command to its end and return exit code, stdout and stderr."""
+        """Run the command and return its exit code, stdout and stderr."""
         if self.process is None:
             self._start()
         (read_in, write_in), (read_out, write_out), (read_err, write_err) = os.pipe(), os.pipe(), os.pipe()
@@ -54,37 +54,37 @@ class Ready:
         os.close(write_in)
         request = {"argv": [self.command, *words], "cwd": str(folder), "env": dict(env)}
         text = json.dumps(request).encode()
-        socket.send_fds(self.line, [len(text).to_bytes(8, "big")], [read_in, write_out, write_err])
-        self.line.sendall(text)
+        socket.send_fds(self.connection, [len(text).to_bytes(8, "big")], [read_in, write_out, write_err])
+        self.connection.sendall(text)
         for pipe in (read_in, write_out, write_err):
             os.close(pipe)
-        pid = int(self.answers.readline())
-        output = self._read({read_out: bytearray(), read_err: bytearray()}, pid, patience_s)
-        code = os.waitstatus_to_exitcode(int(self.answers.readline()))
+        pid = int(self.responses.readline())
+        output = self._read({read_out: bytearray(), read_err: bytearray()}, pid, timeout_s)
+        code = os.waitstatus_to_exitcode(int(self.responses.readline()))
         return code, bytes(output[read_out]), bytes(output[read_err])
 
     def close(self) -> None:
-        """End the process that was forked."""
+        """Stop the server."""
         if self.process is not None:
-            self.answers.close()
-            self.line.close()
+            self.responses.close()
+            self.connection.close()
             self.process.wait()
 
     def _start(self) -> None:
-        self.line, theirs = socket.socketpair()
-        self.answers = self.line.makefile("rb")
-        with theirs:
+        self.connection, server_end = socket.socketpair()
+        self.responses = self.connection.makefile("rb")
+        with server_end:
             self.process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())],
+                [sys.executable, __file__, str(server_end.fileno())],
                 env=self.env,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[server_end.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
             )
 
     @staticmethod
-    def _read(output: dict[int, bytearray], pid: int, patience_s: float) -> dict[int, bytearray]:
-        deadline = time.monotonic() + patience_s
+    def _read(output: dict[int, bytearray], pid: int, timeout_s: float) -> dict[int, bytearray]:
+        deadline = time.monotonic() + timeout_s
         with selectors.DefaultSelector() as selector:
             for pipe in output:
                 selector.register(pipe, selectors.EVENT_READ)
@@ -92,9 +92,9 @@ class Ready:
                 ready = selector.select(max(0.0, deadline - time.monotonic()))
                 if not ready:
                     os.kill(pid, signal.SIGKILL)
-                    raise subprocess.TimeoutExpired("passcurve", patience_s)
+                    raise subprocess.TimeoutExpired("passcurve", timeout_s)
                 for key, _ in ready:
-                    piece = os.read(key.fd, AT_ONCE)
+                    piece = os.read(key.fd, PIPE_BYTES)
                     output[key.fd] += piece
                     if not piece:
                         selector.unregister(key.fd)
@@ -103,39 +103,39 @@ class Ready:
 
 
 def load(modules: Sequence[str]) -> None:
-    """Import what is there; what is missing is for the command to say."""
+    """Import modules; the command itself reports those that are missing."""
     for module in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
 
 
-def serve(line: socket.socket) -> None:
-    """Fork for each request and answer with its pid and, when it has ended, with its status; return in the fork."""
+def serve(connection: socket.socket) -> None:
+    """Fork for each request; answer with its pid and then its exit status.  Return in the forked process."""
     from passcurve.config import use_one_thread
 
     use_one_thread()
-    load(LOADED)
-    gc.freeze()  # else each fork writes to every page, to no avail
+    load(PRELOADED)
+    gc.freeze()  # else each fork copies every page
     interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
-        head, pipes, _, _ = socket.recv_fds(line, 8, 3)
+        head, pipes, _, _ = socket.recv_fds(connection, 8, 3)
         if not head:
             os._exit(0)
         size = int.from_bytes(head, "big")
-        text = line.recv(size, socket.MSG_WAITALL)
+        text = connection.recv(size, socket.MSG_WAITALL)
         request = json.loads(text)
         if "--plot" in request["argv"]:
-            load(WITH_A_PICTURE)
+            load(PRELOADED_FOR_PLOTS)
             gc.freeze()
         pid = os.fork()
         if not pid:
             break
         for pipe in pipes:
             os.close(pipe)
-        line.sendall(b"%d\n" % pid)
-        line.sendall(b"%d\n" % os.waitpid(pid, 0)[1])
+        connection.sendall(b"%d\n" % pid)
+        connection.sendall(b"%d\n" % os.waitpid(pid, 0)[1])
     signal.signal(signal.SIGINT, interrupted)
-    line.close()
+    connection.close()
     for number, pipe in enumerate(pipes):
         os.dup2(pipe, number)
         os.close(pipe)
