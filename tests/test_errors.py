@@ -1,4 +1,4 @@
-"""The tree of failures: the picture on top of it, the exit codes, the nearest name."""
+"""The tree of errors: its picture, the exit codes, the nearest name."""
 
 from __future__ import annotations
 
@@ -10,40 +10,38 @@ import pytest
 from passcurve import errors
 from passcurve.errors import PasscurveError, nearest
 
-CLASSES = [
-    each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, BaseException)
-]  # fmt: skip
-DRAWN = re.compile(r"(?P<lead>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?P<code>\d+)  (?P<words>.+)")
+CLASSES = [member for _, member in inspect.getmembers(errors, inspect.isclass) if issubclass(member, BaseException)]
+TREE_LINE = re.compile(r"(?P<lead>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?P<code>\d+)  (?P<words>.+)")
 
 
-def drawn() -> dict[str, tuple[str | None, int]]:
+def parse_tree() -> dict[str, tuple[str | None, int]]:
     """Return parent and exit code of each class in the picture."""
-    found: dict[str, tuple[str | None, int]] = {}
+    tree: dict[str, tuple[str | None, int]] = {}
     path: list[str] = []
     for line in (errors.__doc__ or "").splitlines():
-        if match := DRAWN.fullmatch(line):
+        if match := TREE_LINE.fullmatch(line):
             depth = len(match["lead"]) // 4
             path[depth:] = [match["name"]]
-            found[match["name"]] = (path[depth - 1] if depth else None, int(match["code"]))
-    return found
+            tree[match["name"]] = (path[depth - 1] if depth else None, int(match["code"]))
+    return tree
 
 
 def test_the_picture_shows_every_class():
     """The tree in the docstring has each class of the module, and no other."""
-    assert {each.__name__ for each in CLASSES} == drawn().keys()
+    assert {error.__name__ for error in CLASSES} == parse_tree().keys()
 
 
-@pytest.mark.parametrize("each", CLASSES)
-def test_the_picture_shows_the_parent(each):
+@pytest.mark.parametrize("error", CLASSES)
+def test_the_picture_shows_the_parent(error):
     """Each class stands in the picture under the class it is derived from."""
-    parent = drawn()[each.__name__][0]
-    assert (parent or "Exception") == each.__bases__[0].__name__
+    parent = parse_tree()[error.__name__][0]
+    assert (parent or "Exception") == error.__bases__[0].__name__
 
 
-@pytest.mark.parametrize("each", CLASSES)
-def test_the_picture_shows_the_exit_code(each):
+@pytest.mark.parametrize("error", CLASSES)
+def test_the_picture_shows_the_exit_code(error):
     """The number in the picture is the exit code on the class."""
-    assert drawn()[each.__name__][1] == each.exit_code
+    assert parse_tree()[error.__name__][1] == error.exit_code
 
 
 @pytest.mark.parametrize(
@@ -65,15 +63,15 @@ def test_exit_codes(name, code):
     assert code == getattr(errors, name).exit_code
 
 
-@pytest.mark.parametrize("each", CLASSES)
-def test_one_clause_catches_all(each):
+@pytest.mark.parametrize("error", CLASSES)
+def test_one_clause_catches_all(error):
     """Every class is a PasscurveError and holds one sentence of explanation."""
-    assert issubclass(each, PasscurveError)
-    assert (each.__doc__ or "").endswith(".")
+    assert issubclass(error, PasscurveError)
+    assert (error.__doc__ or "").endswith(".")
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "hint"),
+    ("name", "names", "hint"),
     [
         ("startr", ["starter", "humaneval"], "; did you mean 'starter'?"),
         ("HumanEval/1O", ["HumanEval/10", "HumanEval/2"], "; did you mean 'HumanEval/10'?"),
@@ -82,11 +80,11 @@ def test_one_clause_catches_all(each):
         ("starter", [], ""),
     ],
 )
-def test_nearest(name, known, hint):
+def test_nearest(name, names, hint):
     """A name that is close to a known one gets a hint, any other none."""
-    assert hint == nearest(name, known)
+    assert hint == nearest(name, names)
 
 
-def test_nearest_takes_what_can_be_read_once():
+def test_nearest_takes_an_iterator():
     """The known names may be an iterator."""
     assert "; did you mean 'ab'?" == nearest("aab", iter(["ab", "xy"]))

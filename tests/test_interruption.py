@@ -1,4 +1,4 @@
-"""Interruptions that come at moments that are wrong for them."""
+"""Interruptions: deferred to the end of a block, and not lost while a command loads."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import threading
 
 import pytest
 
-from passcurve.interruption import deferred
+from passcurve.interruption import defer_interrupts
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_waits_for_the_end_of_a_block(number):
-    """A block runs to its end, and the handler is called then, once, and is in its place again."""
+def test_an_interruption_waits_for_the_end_of_a_block(number):
+    """The handler is called once, after the block, and is installed again."""
     called, done = [], []
 
     def handler(number, _):
@@ -23,8 +23,8 @@ def test_it_waits_for_the_end_of_a_block(number):
         raise KeyboardInterrupt
 
     def block():
-        with deferred():
-            with deferred():
+        with defer_interrupts():
+            with defer_interrupts():
                 signal.raise_signal(number)
                 signal.raise_signal(number)
                 done.append("inner")
@@ -39,11 +39,11 @@ def test_it_waits_for_the_end_of_a_block(number):
         signal.signal(number, before)
 
 
-def test_an_error_of_the_block_does_not_lose_it():
-    """An interruption is raised though the block ended with an error."""
+def test_an_error_in_the_block_does_not_lose_the_interruption():
+    """An interruption is raised even when the block ends with an error."""
 
     def block():
-        with deferred():
+        with defer_interrupts():
             signal.raise_signal(signal.SIGINT)
             raise OSError
 
@@ -51,23 +51,23 @@ def test_an_error_of_the_block_does_not_lose_it():
         block()
 
 
-def test_what_is_ignored_stays_ignored():
-    """A signal that is ignored is ignored in the block and behind it."""
+def test_an_ignored_signal_stays_ignored():
+    """An ignored signal is ignored in the block and after it."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with deferred():
+        with defer_interrupts():
             signal.raise_signal(signal.SIGINT)
         assert signal.SIG_IGN is signal.getsignal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def test_other_threads_run_their_blocks():
-    """A thread that cannot be interrupted needs no handler."""
+def test_other_threads_need_no_handler():
+    """A block in another thread runs without a handler."""
     done = []
 
     def block():
-        with deferred():
+        with defer_interrupts():
             done.append(True)
 
     thread = threading.Thread(target=block)

@@ -1,4 +1,4 @@
-"""The signature: one line that has everything that could change the number."""
+"""The signature: one line with every setting that could change a score."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADER = Header(
 )
 
 
-def changed(**fields: object) -> Header:
+def change_header(**fields: object) -> Header:
     """Return the header with other fields; those of limits and jail are named ``limits__...``."""
     parts: dict[str, dict[str, object]] = {"": {}, "limits": {}, "jail": {}}
     for name, value in fields.items():
@@ -34,7 +34,7 @@ def changed(**fields: object) -> Header:
     )
 
 
-def test_the_line():
+def test_the_whole_signature():
     """The signature is name:value pairs with bars between them, in a fixed order."""
     expected = (
         "benchmark:starter@0123456789ab|timeout:3s-own|memory:4GiB|extract:raw|verdict:auto|isolation:full|python:3.11.7|"
@@ -63,27 +63,27 @@ def test_the_line():
     ],
     ids=lambda fields: next(iter(fields)),
 )
-def test_what_could_change_the_number_changes_the_line(fields):
+def test_a_setting_that_could_change_a_score_changes_the_signature(fields):
     """Each setting that could change a verdict is in the signature."""
-    assert signature(HEADER) != signature(changed(**fields))
+    assert signature(HEADER) != signature(change_header(**fields))
 
 
-def test_where_the_samples_lie_does_not_matter():
-    """The signature is the same wherever the file of samples is."""
-    assert signature(HEADER) == signature(changed(samples="/b/other.jsonl"))
+def test_the_path_of_the_samples_does_not_matter():
+    """The signature does not depend on the path of the samples."""
+    assert signature(HEADER) == signature(change_header(samples="/b/other.jsonl"))
 
 
-def test_a_choice_of_problems_is_named():
-    """A score over some problems only says which."""
-    assert signature(changed(problems="starter/1*")).endswith("|problems:starter/1*")
+def test_a_pattern_of_problems_is_in_the_signature():
+    """A score over some of the problems has their pattern in its signature."""
+    assert signature(change_header(problems="starter/1*")).endswith("|problems:starter/1*")
 
 
-def test_no_packages_are_said():
-    """A jail without packages says none."""
-    assert "|packages:none|" in signature(changed(jail__packages=()))
+def test_no_packages():
+    """A jail without packages has the value ``none``."""
+    assert "|packages:none|" in signature(change_header(jail__packages=()))
 
 
 def test_fractions_are_written_short():
     """Limits are written without needless digits."""
-    line = signature(changed(limits__timeout_s=0.25, limits__memory_bytes=768 << 20, limits__clock="wall"))
+    line = signature(change_header(limits__timeout_s=0.25, limits__memory_bytes=768 << 20, limits__clock="wall"))
     assert "|timeout:0.25s-wall|memory:0.75GiB|" in line

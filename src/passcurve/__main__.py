@@ -30,7 +30,7 @@ def _run() -> None:
 
 
 def _version() -> None:
-    # What scripts ask most often is answered without loading the commands, which takes several times as long.
+    # Scripts often ask for the version: loading the commands would take several times as long.
     from passcurve import __version__
     from passcurve.cli.output import run_and_flush, write
 

@@ -1,4 +1,4 @@
-"""Settings: from words and the environment to frozen values; the only file that reads the environment."""
+"""Settings from the command line and the environment, which no other file reads."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import tempfile
 import tomllib
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,11 +21,11 @@ from passcurve.types import Metric, Prices
 DEFAULT_KS = (1, 10, 100)
 ALL_KS = "all"
 METRICS = ("pass@k", "pass^k", "g-pass@k", "mg-pass@k", "attempts@k", "distinct@k", "cover")
-"""What can be had from stored verdicts."""
-_SHARED = {"g-pass@k": "g-pass@k:0.5", "cover": "cover:0.5"}
-"""Metrics that need tau, and how they are written."""
-_SHORT = {"attempts": "attempts@k", "distinct": "distinct@k"}
-_UNSTORED = {
+"""Metrics of stored verdicts."""
+_WITH_SHARE = {"g-pass@k": "g-pass@k:0.5", "cover": "cover:0.5"}
+"""Metrics with the parameter tau, each with an example."""
+_SHORT_NAMES = {"attempts": "attempts@k", "distinct": "distinct@k"}
+_NEEDS_MORE = {
     "maj@k": "the answer that each sample gave (passcurve.maj_at_k takes them)",
     "best-of@k": "a score of each sample (passcurve.best_of_k takes them)",
     "max@k": "the share of tests that each sample passed (passcurve.max_at_k takes them)",
@@ -32,21 +33,22 @@ _UNSTORED = {
     "n@k": "which samples passed the public tests (passcurve.n_at_k takes their number)",
     "ranked@k": "the order in which the samples were ranked (passcurve.ranked_top_k takes it)",
 }
-"""Metrics that need more than verdicts, and what."""
-_METRIC = re.compile(r"(?P<stem>[a-z-]+)(?:(?P<sign>[@^])(?P<k>k|[1-9][0-9]{0,14}))?(?::(?P<share>[0-9]*\.?[0-9]+))?")
+"""Metrics that need more than verdicts, each with what it needs."""
+_METRIC = re.compile(r"(?P<base>[a-z-]+)(?:(?P<sign>[@^])(?P<k>k|[1-9][0-9]{0,14}))?(?::(?P<share>[0-9]*\.?[0-9]+))?")
 DEFAULT_MEMORY_BYTES = 4 << 30
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(k|m|g|ki|mi|gi)?b?\s*", re.IGNORECASE)
 _THREADS, _ONE_THREAD = "OPENBLAS_NUM_THREADS", "1"
+"""The variable that limits the threads of numpy, and our value of it."""
 OWN_ADDRESS_SPACE_BYTES = 512 << 20
-"""Of address space, for ourselves: numpy's library looks for it for ever where it gets too little."""
+"""Least address space for passcurve itself: with less, the library of numpy tries to allocate for ever."""
 _MEMORY_SHARE = 0.9
-_DIGITS = 15
-"""More would be no count and no size of anything."""
+_MAX_DIGITS = 15
+"""Most digits of a count or a size."""
 
 
 def cache_dir() -> Path:
-    """Return where fetched benchmarks lie: ``PASSCURVE_CACHE``, else the user's cache folder."""
+    """Return the folder of fetched benchmarks: ``PASSCURVE_CACHE``, or one in the user's cache folder."""
     if named := os.environ.get("PASSCURVE_CACHE"):
         return Path(named)
     if base := os.environ.get("XDG_CACHE_HOME"):
@@ -54,289 +56,307 @@ def cache_dir() -> Path:
     try:
         return Path("~/.cache/passcurve").expanduser()
     except RuntimeError:
-        # Nobody knows this user, as in many containers.
+        # This user has no name and no home, as in many containers.
         return Path(tempfile.gettempdir()) / f"passcurve-cache-{os.getuid()}"
 
 
 def use_one_thread() -> None:
-    """Have numpy start no threads for linear algebra: the command does none, and they take 0.2 s of CPU to start."""
+    """Keep numpy from starting threads, which take 0.2 s of CPU: no command needs linear algebra."""
     if _THREADS not in os.environ:
         os.environ[_THREADS] = _ONE_THREAD
 
 
 def original_environment() -> dict[str, str]:
-    """Return the environment for a program of the user's: as it was when we were started."""
+    """Return the environment as it was when the command started, for programs of the user."""
     return {name: value for name, value in os.environ.items() if (name, value) != (_THREADS, _ONE_THREAD)}
 
 
 def api_key(variable: str) -> str:
-    """Return the key that an environment variable holds; empty for ``none`` and for one that is not set."""
+    """Return the key in an environment variable; empty for ``none`` and for a variable that is not set."""
     return "" if variable == "none" else os.environ.get(variable, "").strip()
 
 
 def parse_temperatures(text: str, option: str = "--temperature") -> tuple[float, ...]:
-    """Return the temperatures of ``0.2,0.8``, each once.  Raises UsageError for what is none."""
-    said = "0.8 or 0.2,0.8"
-    return tuple(dict.fromkeys(_parse_numbers(option, text, 100.0, "none", "no temperature", said)))
+    """Return the temperatures of ``0.2,0.8``, each once.  Raises UsageError for anything else."""
+    return tuple(dict.fromkeys(_parse_numbers(option, text, 100.0, "0.8 or 0.2,0.8")))
 
 
 def parse_object(option: str, text: str) -> dict[str, object]:
-    """Return the JSON object that an option holds.  Raises UsageError for anything else."""
+    """Return the JSON object in the text of an option.  Raises UsageError for anything else."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"{option} {text!r} is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise UsageError(f"{option} {text!r} is no JSON object; write it like {option} '{{\"top_k\": 20}}'")
-    return found
+        raise UsageError(f"{option} {text!r} is not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"{option} {text!r} must be a JSON object, like {option} '{{\"top_k\": 20}}'")
+    return value
 
 
-def parse_assignments(option: str, texts: Sequence[str], known: Sequence[str], whose: str) -> dict[str, str]:
-    """Return what ``NAME=VALUE`` says, several times.  Raises UsageError for a name that ``whose`` does not have."""
-    found = {}
+def parse_assignments(option: str, texts: Sequence[str], allowed: Sequence[str], owner: str) -> dict[str, str]:
+    """Return the values of several ``NAME=VALUE``.  Raises UsageError for a name that is not allowed."""
+    values = {}
     for text in texts:
         name, sign, value = text.partition("=")
         name = name.strip().replace("_", "-")
         if not sign:
-            raise UsageError(f"{option} {text!r} sets nothing; write it like {option} NAME=VALUE")
-        if name not in known:
-            there = f"it has {', '.join(known)}" if known else "it has none"
-            raise UsageError(f"{option} {text!r}: {whose} has no {name!r}{nearest(name, known)} ({there})")
-        found[name] = value.strip()
-    return found
+            raise UsageError(f"{option} {text!r} must be NAME=VALUE")
+        if name not in allowed:
+            names = f"its options are {', '.join(allowed)}" if allowed else "it has none"
+            raise UsageError(f"{option} {text!r}: {owner} has no option {name!r}{nearest(name, allowed)} ({names})")
+        values[name] = value.strip()
+    return values
 
 
-def read_options(path: Path, known: Collection[str]) -> dict[str, object]:
-    """Return the options of a TOML file, ``known`` being their names with dashes.
+def read_options(path: Path, allowed: Collection[str]) -> dict[str, object]:
+    """Return the options in a TOML file; ``allowed`` are their names with dashes.
 
-    Raises DataError, with the nearest name, for a file that cannot be read and for a name that is none.
+    Raises DataError for a file that cannot be read, and for an unknown name, with the nearest one.
     """
-    try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"--config {str(path)!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"--config {str(path)!r} is no TOML: {error}") from None
+    table = _read_toml(f"--config {str(path)!r}", path)
     for name in table:
-        if name.replace("_", "-") not in known:
-            raise DataError(f"--config {str(path)!r} sets {name!r}, which is no option{nearest(name, known)}")
+        if name.replace("_", "-") not in allowed:
+            raise DataError(f"--config {str(path)!r} has an unknown option {name!r}{nearest(name, allowed)}")
     return {name.replace("_", "-"): value for name, value in table.items()}
 
 
 def read_prices(path: Path, model: str) -> Prices:
-    """Return what a TOML file of prices, one table for each model, says of a model, ``openai:NAME`` or ``NAME``.
+    """Return the prices of a model, ``openai:NAME`` or ``NAME``, from a TOML file with one table for each model.
 
-    Raises DataError when it says nothing of it, with the nearest name, or cannot be read.
+    Raises DataError when the file cannot be read, or has no table for the model.
     """
-    where = f"--prices {str(path)!r}"
-    try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{where} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{where} is no TOML: {error}") from None
+    source = f"--prices {str(path)!r}"
+    table = _read_toml(source, path)
     name = model if model in table else model.partition(":")[2]
     if name not in table:
-        raise DataError(f"{where} has no table for {model!r}{nearest(name, table)}")
+        raise DataError(f"{source} has no table for {model!r}{nearest(name, table)}")
     try:
         return msgspec.convert(table[name], Prices)
     except msgspec.ValidationError as error:
-        raise DataError(f"{where}, {name!r}: {error}") from None
+        raise DataError(f"{source}, {name!r}: {error}") from None
+
+
+def _read_toml(source: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {source}: {getattr(error, 'strerror', None) or error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{source} is not valid TOML: {error}") from None
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def machine_memory_bytes() -> int | None:
-    """Return the bytes of memory that this machine or container has, or None where that cannot be known."""
-    found = []
+    """Return the memory of this machine or container in bytes, or None where it is not known."""
+    sizes = []
     with contextlib.suppress(ValueError, OSError, AttributeError):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
-            found.append(int(Path(name).read_text(encoding="ascii")))
+            sizes.append(int(Path(name).read_text(encoding="ascii")))
         except (OSError, ValueError):
             continue
-    return min(found) if found else None
+    return min(sizes) if sizes else None
 
 
-def address_space() -> tuple[int | None, int | None]:
-    """Return the limits of our address space in bytes: ours, and the hard one, which no sample can exceed.
+def address_space_limits() -> tuple[int | None, int | None]:
+    """Return the soft and the hard limit of this process' address space, in bytes; None stands for no limit.
 
-    None stands for no limit.
+    No sample can exceed the hard one.
     """
     if sys.platform == "win32":
         return None, None
     import resource
 
-    soft, hard = (None if each == resource.RLIM_INFINITY else each for each in resource.getrlimit(resource.RLIMIT_AS))
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    soft, hard = (None if limit == resource.RLIM_INFINITY else limit for limit in limits)
     return soft, hard
 
 
 def parse_size(text: str) -> int:
-    """Return bytes for words like ``4GiB``, ``512MB`` or ``1073741824``.  Raises UsageError for anything else."""
+    """Return the bytes of ``4GiB``, ``512MB`` or ``1073741824``.  Raises UsageError for anything else."""
     match = _SIZE.fullmatch(text)
     if match is None:
-        raise UsageError(f"--memory {text!r} is no size; write it like 4GiB, 512MiB or 2G")
-    if len(match[1]) > _DIGITS:
-        raise UsageError(f"--memory has {len(match[1])} digits; write it like 4GiB, 512MiB or 2G")
+        raise UsageError(f"--memory {text!r} must be a size like 4GiB, 512MiB or 2G")
+    if len(match[1]) > _MAX_DIGITS:
+        raise UsageError(f"--memory has {len(match[1])} digits; it must be a size like 4GiB, 512MiB or 2G")
     size = int(float(match[1]) * _UNITS[(match[2] or "").lower()])
     if size < 64 << 20:
-        raise UsageError(f"--memory {text!r} is too little for an interpreter; at least 64MiB is needed")
+        raise UsageError(f"--memory {text!r} must be at least 64MiB, which an interpreter needs")
     return size
 
 
 def parse_ks(text: str) -> tuple[int, ...]:
-    """Return the values of ``--k 1,10,100``, each once, in order.  Raises UsageError for what is no list of counts."""
+    """Return the values of ``--k 1,10,100``, each once, in order.  Raises UsageError for anything else."""
     return parse_counts("--k", text)
 
 
 def checked_ks(k: int | Sequence[int]) -> tuple[int, ...]:
-    """Return the values of k that were given in Python, each once.  Raises UsageError for what is none."""
+    """Return the values of k from a call in Python, each once.  Raises UsageError for anything else."""
     ks = (k,) if isinstance(k, int) else tuple(dict.fromkeys(k))
     if not ks or any(type(value) is not int or value < 1 for value in ks):
-        raise UsageError(f"k must be a positive integer or several, got {k!r}")
+        raise UsageError(f"k must be a positive integer or a sequence of them, got {k!r}")
     return ks
 
 
 def parse_counts(option: str, text: str, example: str = "1,10,100") -> tuple[int, ...]:
-    """Return the counts of an option like ``--k 1,10,100``, each once, in order.
+    """Return the positive integers of an option like ``--k 1,10,100``, each once, in order.
 
-    Raises UsageError for what is no list of counts.
+    Raises UsageError for anything else.
     """
-    found = []
+    counts = []
     for part in re.split(r"[\s,]+", text.strip("()[] \t")):
         if part:
-            if not part.isdecimal() or len(part) > _DIGITS or int(part) < 1:
+            if not part.isdecimal() or len(part) > _MAX_DIGITS or int(part) < 1:
                 raise UsageError(
-                    f"{option} {text!r}: {part!r} is no whole number from 1 on; write it like {option} {example}"
+                    f"{option} {text!r}: {part!r} must be a positive integer; write it like {option} {example}"
                 )
-            found.append(int(part))
-    if not found:
-        raise UsageError(f"{option} {text!r} names no {option.lstrip('-')}; write it like {option} {example}")
-    return tuple(dict.fromkeys(found))
+            counts.append(int(part))
+    if not counts:
+        raise UsageError(f"{option} {text!r} is empty; write it like {option} {example}")
+    return tuple(dict.fromkeys(counts))
 
 
 def parse_chances(option: str, text: str) -> tuple[float, ...]:
-    """Return the chances of an option like ``--model 0.1,0.5``, in order.  Raises UsageError for what is none."""
-    return _parse_numbers(option, text, 1.0, "no chance", "no chance from 0 to 1", f"{option} 0.1,0.5")
+    """Return the chances of an option like ``--model 0.1,0.5``, in order.  Raises UsageError for anything else."""
+    return _parse_numbers(option, text, 1.0, f"{option} 0.1,0.5")
 
 
-def _parse_numbers(option: str, text: str, most: float, none: str, wrong: str, example: str) -> tuple[float, ...]:
-    """Return the numbers from 0 to ``most``; the other words are what an error says."""
-    found = []
+def _parse_numbers(option: str, text: str, largest: float, example: str) -> tuple[float, ...]:
+    numbers = []
     for part in filter(None, re.split(r"[\s,]+", text.strip())):
         try:
-            value = float(part)
+            number = float(part)
         except ValueError:
-            value = -1.0
-        if not 0.0 <= value <= most:
-            raise UsageError(f"{option} {text!r}: {part!r} is {wrong}; write it like {example}")
-        found.append(value)
-    if not found:
-        raise UsageError(f"{option} {text!r} names {none}; write it like {example}")
-    return tuple(found)
+            number = -1.0
+        if not 0.0 <= number <= largest:
+            raise UsageError(
+                f"{option} {text!r}: {part!r} must be a number from 0 to {largest:g}; write it like {example}"
+            )
+        numbers.append(number)
+    if not numbers:
+        raise UsageError(f"{option} {text!r} is empty; write it like {example}")
+    return tuple(numbers)
 
 
 def parse_metrics(text: str) -> tuple[Metric, ...]:
     """Return the metrics of ``--metric pass@k,pass^5,g-pass@k:0.5``, each once, in order.
 
-    Raises UsageError naming the part that is none, with the nearest name, or what a metric would need.
+    Raises UsageError for an unknown metric, with the nearest name, and for one that needs more than verdicts.
     """
-    found = tuple(dict.fromkeys(_metric(part) for part in re.split(r"[\s,]+", text.strip()) if part))
-    if not found:
-        raise UsageError(f"--metric {text!r} names no metric; there are {', '.join(METRICS)}")
-    return found
+    metrics = tuple(dict.fromkeys(_metric(part) for part in re.split(r"[\s,]+", text.strip()) if part))
+    if not metrics:
+        raise UsageError(f"--metric {text!r} is empty; choose from {', '.join(METRICS)}")
+    return metrics
 
 
 def _metric(part: str) -> Metric:
     match = _METRIC.fullmatch(part)
-    stem, sign, k, share = match.group("stem", "sign", "k", "share") if match else (part, None, None, None)
-    name = f"{stem}{sign}k" if sign else _SHORT.get(str(stem), str(stem))
-    if name in _UNSTORED:
-        raise UsageError(f"--metric {part!r} needs {_UNSTORED[name]}, and verdicts do not hold that")
+    base, sign, k, share = match.group("base", "sign", "k", "share") if match else (part, None, None, None)
+    name = f"{base}{sign}k" if sign else _SHORT_NAMES.get(str(base), str(base))
+    if name in _NEEDS_MORE:
+        raise UsageError(f"--metric {part!r} needs {_NEEDS_MORE[name]}, and verdicts do not hold that")
     if name not in METRICS:
-        known = (*METRICS, *_SHORT, *_UNSTORED)
-        raise UsageError(f"--metric {part!r} is none{nearest(name, known) or '; there are ' + ', '.join(METRICS)}")
-    if name in _SHARED and share is None:
-        raise UsageError(f"--metric {part!r} needs a share between 0 and 1; write it like {_SHARED[name]}")
-    if share is not None and (name not in _SHARED or not 0.0 <= float(share) <= 1.0):
-        wanted = "takes no share" if name not in _SHARED else "has a share that is not between 0 and 1"
-        raise UsageError(f"--metric {part!r} {wanted}")
+        hint = nearest(name, (*METRICS, *_SHORT_NAMES, *_NEEDS_MORE)) or f"; choose from {', '.join(METRICS)}"
+        raise UsageError(f"--metric {part!r} is not a metric{hint}")
+    if name in _WITH_SHARE and share is None:
+        raise UsageError(f"--metric {part!r} needs a share between 0 and 1; write it like {_WITH_SHARE[name]}")
+    if share is not None and name not in _WITH_SHARE:
+        raise UsageError(f"--metric {part!r} takes no share; leave out ':{share}'")
+    if share is not None and not 0.0 <= float(share) <= 1.0:
+        raise UsageError(f"--metric {part!r}: the share must be between 0 and 1")
     return Metric(name=name, k=int(k) if k not in (None, "k") else None, share=share or "")
 
 
-def fit_to_machine(workers: int | None, memory_bytes: int | None) -> tuple[int, int, str]:
-    """Return (workers, memory_bytes, note) such that all workers at their limit fit into this machine.
+class Resources(NamedTuple):
+    """The resources of a run on this machine."""
 
-    Raises UsageError when a limit that was asked for does not fit even once.
+    workers: int
+    memory_bytes: int
+    """Memory limit of each sample."""
+    note: str
+    """Reason why there is less than the user asked for; empty when there is not."""
+
+
+def fit_to_machine(workers: int | None, memory_bytes: int | None) -> Resources:
+    """Return as many workers as fit into this machine when each uses all its memory.
+
+    Raises UsageError when a memory limit that the user set does not fit even once.
     """
     total = machine_memory_bytes()
-    room = int(total * _MEMORY_SHARE) if total else None
+    available = int(total * _MEMORY_SHARE) if total else None
     wanted = workers if workers is not None else cores()
     if wanted < 1:
-        raise UsageError(f"--workers {wanted} is too few; at least 1 is needed")
+        raise UsageError(f"--workers must be a positive integer, got {wanted}")
     if memory_bytes is None:
         memory_bytes = DEFAULT_MEMORY_BYTES
-        if room is not None and room < memory_bytes:
-            return 1, room >> 20 << 20, f"memory limit lowered to {room >> 20} MiB: this machine has no more"
-    elif room is not None and room < memory_bytes:
-        raise UsageError(f"--memory asks for {_gib(memory_bytes)}; at most {_gib(room)} of this machine can be given")
-    own, allowed = address_space()
-    if own is not None and own < OWN_ADDRESS_SPACE_BYTES:
+        if available is not None and available < memory_bytes:
+            note = f"memory limit lowered to {available >> 20} MiB: this machine has no more"
+            return Resources(1, available >> 20 << 20, note)
+    elif available is not None and available < memory_bytes:
         raise UsageError(
-            f"this process may use {_gib(own)} of address space (ulimit -v); "
-            f"at least {_gib(OWN_ADDRESS_SPACE_BYTES)} is needed, whatever samples may use"
+            f"--memory must fit into this machine: at most {_gib(available)} are available, got {_gib(memory_bytes)}"
         )
-    if allowed is not None and allowed < memory_bytes:
-        raise UsageError(
-            f"--memory {_gib(memory_bytes)}: this process may use {_gib(allowed)} of address space (ulimit -v), "
-            "and samples inherit that; raise the limit or ask for less memory"
-        )
-    fitting = wanted if room is None else max(1, min(wanted, room // memory_bytes))
+    _check_address_space(memory_bytes)
+    fitting = wanted if available is None else max(1, min(wanted, available // memory_bytes))
     note = ""
     if workers is not None and fitting < workers:
         note = (
-            f"{fitting} workers instead of {workers}: {workers} at {_gib(memory_bytes)} each do not fit "
-            "into this machine (--memory lowers what each may use)"
+            f"{fitting} workers instead of {workers}: {workers} with {_gib(memory_bytes)} each do not fit "
+            "into this machine (a lower --memory lets more fit)"
         )
-    return fitting, memory_bytes, note
+    return Resources(fitting, memory_bytes, note)
+
+
+def _check_address_space(memory_bytes: int) -> None:
+    soft, hard = address_space_limits()
+    if soft is not None and soft < OWN_ADDRESS_SPACE_BYTES:
+        raise UsageError(
+            f"the address space of this process is limited to {_gib(soft)} (ulimit -v); "
+            f"passcurve itself needs at least {_gib(OWN_ADDRESS_SPACE_BYTES)}"
+        )
+    if hard is not None and hard < memory_bytes:
+        raise UsageError(
+            f"--memory is {_gib(memory_bytes)}, but samples inherit a limit of {_gib(hard)} of address space "
+            "(ulimit -v); raise that limit, or lower --memory"
+        )
 
 
 def _gib(size: int) -> str:
     return f"{size / (1 << 30):.3g} GiB"
 
 
-class Scores(msgspec.Struct, frozen=True, kw_only=True):
-    """Which scores a command was asked for."""
+class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The scores that a command estimates."""
 
     ks: tuple[int, ...]
-    ks_asked: bool
-    """Whether they were named, so that one that cannot be had is an error."""
+    ks_requested: bool
+    """True when the user named them: a k without an estimate is then an error."""
     every_k: bool
     metrics: tuple[Metric, ...]
 
 
-def parse_scores(k: str | None, metric: str, gates: Sequence[int] = ()) -> Scores:
-    """Return what ``--k`` and ``--metric`` ask for, and pass@k at the k of each gate.
+def parse_scores(k: str | None, metric: str, gates: Sequence[int] = ()) -> ScoreOptions:
+    """Return the scores of ``--k`` and ``--metric``, and pass@k at the k of each gate.
 
-    Raises UsageError for a k or a metric that is none.
+    Raises UsageError for an invalid k or an unknown metric.
     """
     every_k = k is not None and k.strip() == ALL_KS
     ks = DEFAULT_KS if k is None else () if every_k else parse_ks(k)
     metrics = parse_metrics(metric)
     if gates and Metric() not in metrics:
         metrics += (Metric(),)
-    return Scores(
+    return ScoreOptions(
         ks=tuple(dict.fromkeys([*ks, *gates])),
-        ks_asked=k is not None and not every_k,
+        ks_requested=k is not None and not every_k,
         every_k=every_k,
         metrics=metrics,
     )
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Return the names in a list that commas or blanks separate."""
+    """Return the names in a list, separated by commas or blanks."""
     return tuple(re.sub(r"[\s,]+", " ", text).split())

@@ -1,17 +1,17 @@
-"""What can go wrong, as one tree; a bad sample is a record, never one of these.
+"""The tree of errors; a bad sample is a record, never an error.
 
-PasscurveError            1  something failed and it was not the model
-├── UsageError            2  the command or the call asks for what cannot be
-├── DataError             2  a file, a row or a benchmark is not what it should be
-│   └── UnknownNameError  2  a name that nothing answers to
-├── SandboxError          1  the jail could not be built or did not hold together
-│   └── IsolationError    2  a level of isolation was asked for that this host cannot give
+PasscurveError            1  something other than the model failed
+├── UsageError            2  the command or the call is invalid
+├── DataError             2  a file, a row or a benchmark is invalid
+│   └── UnknownNameError  2  an unknown name
+├── SandboxError          1  the jail could not be built or broke
+│   └── IsolationError    2  the host cannot give the requested isolation
 ├── StoreError            1  a run directory could not be read, written or locked
-├── FetchError            1  a benchmark could not be fetched or its checksum is wrong
-├── ModelError            1  a back end could not be reached or gave no sample
-│   ├── RefusedError      2  a back end refuses what is asked: the key, the model, a setting
+├── FetchError            1  a benchmark could not be fetched, or its checksum is wrong
+├── ModelError            1  a back end could not be reached, or returned no sample
+│   ├── RefusedError      2  a back end refuses the key, the model or a setting
 │   └── TooLongError      1  a prompt and its answer do not fit into the model's context
-└── Interrupted         130  the user stopped the run; what was done is stored
+└── Interrupted         130  the user stopped the run; finished verdicts are stored
 
 The number is the exit code of a command that ends with this error.
 """
@@ -22,33 +22,33 @@ from collections.abc import Iterable
 
 
 class PasscurveError(Exception):
-    """Something failed and it was not the model."""
+    """Something other than the model failed."""
 
     exit_code = 1
 
 
 class UsageError(PasscurveError):
-    """The command or the call asks for what cannot be."""
+    """The command or the call is invalid."""
 
     exit_code = 2
 
 
 class DataError(PasscurveError):
-    """A file, a row or a benchmark is not what it should be."""
+    """A file, a row or a benchmark is invalid."""
 
     exit_code = 2
 
 
 class UnknownNameError(DataError):
-    """A name that nothing answers to; the message offers the nearest known ones."""
+    """An unknown name; the message offers the nearest known one."""
 
 
 class SandboxError(PasscurveError):
-    """The jail could not be built or did not hold together."""
+    """The jail could not be built or broke."""
 
 
 class IsolationError(SandboxError):
-    """A level of isolation was asked for that this host cannot give."""
+    """The host cannot give the requested isolation."""
 
     exit_code = 2
 
@@ -58,15 +58,15 @@ class StoreError(PasscurveError):
 
 
 class FetchError(PasscurveError):
-    """A benchmark could not be fetched, or what came is not what was expected."""
+    """A benchmark could not be fetched, or its checksum is wrong."""
 
 
 class ModelError(PasscurveError):
-    """A back end could not be reached, or gave no sample."""
+    """A back end could not be reached, or returned no sample."""
 
 
 class RefusedError(ModelError):
-    """A back end refuses what is asked, and would again: the key, the model, a setting."""
+    """A back end refuses the key, the model or a setting: a retry would fail as well."""
 
     exit_code = 2
 
@@ -75,15 +75,15 @@ class TooLongError(ModelError):
     """A prompt and its answer do not fit into the model's context; other problems may fit."""
 
 
-class Interrupted(PasscurveError):  # noqa: N818 - it is not an error of anybody
-    """The user stopped the run; what was done is stored and the same command resumes."""
+class Interrupted(PasscurveError):  # noqa: N818 - an interruption is not an error
+    """The user stopped the run; finished verdicts are stored, and the same command resumes it."""
 
     exit_code = 130
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a hint like ``; did you mean 'starter'?`` or the empty string."""
-    import difflib  # most commands need no hint, and it is slow to load
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return a hint like ``; did you mean 'starter'?``, or the empty string."""
+    import difflib  # loaded here: most commands need no hint, and it is slow to load
 
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""Interruptions (Ctrl-C, SIGTERM) at moments that are wrong: where nothing can be raised, where nothing may be lost."""
+"""Interruptions (Ctrl-C, SIGTERM) that come where nothing can be raised, or where nothing may be lost."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# What type checkers take for true; the module that has it takes longer to load than all here.
+# Type checkers take this for true; ``typing`` takes longer to load than this module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
     from typing import Any
 
-_MOMENT_S = 0.01
-"""By then the callback has ended."""
+_CALLBACK_S = 0.01
+"""Longest duration of a callback."""
 
 
 @contextmanager
 def forward_lost_interrupts() -> Iterator[None]:
-    """Interrupt the calling thread once more when a callback was interrupted, where it would be lost.
+    """Interrupt the calling thread once more when an interruption is lost in a callback.
 
     The import system has such callbacks.
     """
@@ -27,7 +27,7 @@ def forward_lost_interrupts() -> Iterator[None]:
 
     def hook(lost: UnraisableHookArgs) -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
-            # By another thread: here it would be lost once more.
+            # Another thread raises it: raised here, it would be lost once more.
             _thread.start_new_thread(_interrupt, (thread,))
         else:
             before(lost)
@@ -52,29 +52,29 @@ def interrupt_on_sigterm() -> Iterator[None]:
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
-    """Let no interruption fall into a block; one that comes meanwhile is raised at its end."""
+def defer_interrupts() -> Iterator[None]:
+    """Defer interruptions to the end of a block."""
     import signal
     import threading
 
     if threading.current_thread() is not threading.main_thread():
-        # No other is ever interrupted.
+        # Only the main thread is ever interrupted.
         yield
         return
-    came: list[int] = []
+    deferred: list[int] = []
     before: dict[signal.Signals, Any] = {}
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(number)
             if handler is not None and handler is not signal.SIG_IGN:
                 before[number] = handler
-                signal.signal(number, lambda number, _: came.append(number))
+                signal.signal(number, lambda number, _: deferred.append(number))
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])
+        if deferred:
+            signal.raise_signal(deferred[0])
 
 
 def _raise_keyboard_interrupt(_number: int, _frame: object) -> None:
@@ -85,8 +85,8 @@ def _interrupt(thread: int) -> None:
     import signal
     import time
 
-    time.sleep(_MOMENT_S)
-    # Where Ctrl-C is ignored (nohup) it was the other one.
+    time.sleep(_CALLBACK_S)
+    # Where Ctrl-C is ignored (nohup), the signal was SIGTERM.
     number = signal.SIGTERM if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else signal.SIGINT
     if sys.platform == "win32":
         _thread.interrupt_main(number)

@@ -40,22 +40,22 @@ BACKENDS: dict[str, str] = {
     "recorded": "passcurve.models.recorded:Recorded",
     "vllm": "passcurve.models.vllm:Vllm",
 }
-"""What can write samples, by what stands before the colon in ``--model``."""
+"""The back ends, by the name before the colon in ``--model``."""
 
 
 def backend(spec: str) -> tuple[Any, str]:
-    """Return the class that ``--model name:words`` names, and the words.
+    """Return the class and the argument that ``--model name:argument`` names.
 
-    Raises UnknownNameError with the names that there are, UsageError when there is no colon.
+    Raises UnknownNameError with all names for an unknown one, UsageError when there is no colon.
     """
-    name, colon, words = spec.partition(":")
+    name, colon, argument = spec.partition(":")
     if name not in BACKENDS:
-        known = ", ".join(f"{each}:" for each in BACKENDS)
+        names = ", ".join(f"{backend}:" for backend in BACKENDS)
         hint = nearest(name, BACKENDS) if colon else f"; is it openai:{spec}?"
-        raise UnknownNameError(f"--model {spec!r} names no back end{hint} (known: {known})")
+        raise UnknownNameError(f"--model {spec!r}: {name!r} is not a back end{hint} (known: {names})")
     if not colon:
-        raise UsageError(f"--model {spec!r} lacks its colon; write it like {name}:")
-    return load(BACKENDS[name]), words
+        raise UsageError(f"--model {spec!r} needs a colon; write it like {name}:")
+    return load(BACKENDS[name]), argument
 
 
 def load(target: str) -> object:

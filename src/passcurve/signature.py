@@ -1,4 +1,4 @@
-"""The signature: one line that says everything that could change the number."""
+"""The signature: one line with every setting that could change a score."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from passcurve.types import Header
 
 
 def signature(header: Header) -> str:
-    """Return the line that goes with a score, as ``name:value`` pairs separated by ``|``."""
+    """Return the signature of a score: ``name:value`` pairs, separated by ``|``."""
     limits, jail = header.limits, header.jail
     parts = {
         "benchmark": f"{header.benchmark}@{header.benchmark_digest[:12]}",
@@ -27,17 +27,17 @@ def signature(header: Header) -> str:
         parts["subset"] = "yes"
     if header.problems:
         parts["problems"] = header.problems
-    if (drawn := header.generation) is not None:
-        parts["model"] = drawn.model
-        parts["prompt"] = f"{drawn.prompt}@{drawn.prompt_digest[:12]}"
+    if (generation := header.generation) is not None:
+        parts["model"] = generation.model
+        parts["prompt"] = f"{generation.prompt}@{generation.prompt_digest[:12]}"
         for name, value in (
-            ("temperature", drawn.decoding.temperature),
-            ("top-p", drawn.decoding.top_p),
-            ("max-tokens", drawn.decoding.max_tokens),
+            ("temperature", generation.decoding.temperature),
+            ("top-p", generation.decoding.top_p),
+            ("max-tokens", generation.decoding.max_tokens),
         ):
             if value is not None:
                 parts[name] = f"{value:g}"
-        parts["run-seed"] = str(drawn.decoding.seed)
+        parts["run-seed"] = str(generation.decoding.seed)
     return "|".join(f"{name}:{value}" for name, value in parts.items())
 
 

@@ -130,7 +130,7 @@ def test_samples_that_changed_are_refused(judged, starter):
         ("none.jsonl", "'none.jsonl' is no run, and has none beside it"),
         ("near.jsonl --metrics blue", "--metrics 'blue' is none; did you mean 'bleu'?"),
         ("near.jsonl strange.jsonl --plot a.svg", "--plot draws one run"),
-        ("near.jsonl --k 0", "'0' is no whole number from 1 on"),
+        ("near.jsonl --k 0", "'0' must be a positive integer"),
     ],
 )
 def test_bad_input_is_one_line(words, said, judged):

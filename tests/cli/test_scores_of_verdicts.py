@@ -122,17 +122,17 @@ class TestMetrics:
     @pytest.mark.parametrize(
         ("asked", "said"),
         [
-            ("pas@k", "--metric 'pas@k' is none; did you mean 'pass@k'?"),
-            ("gibberish!", "--metric 'gibberish!' is none; there are pass@k, pass^k"),
+            ("pas@k", "--metric 'pas@k' is not a metric; did you mean 'pass@k'?"),
+            ("gibberish!", "--metric 'gibberish!' is not a metric; choose from pass@k, pass^k"),
             ("maj@k", "--metric 'maj@k' needs the answer that each sample gave"),
             ("best-of@10", "--metric 'best-of@10' needs a score of each sample"),
             ("max@k", "--metric 'max@k' needs the share of tests that each sample passed"),
             ("n@10", "--metric 'n@10' needs which samples passed the public tests"),
             ("g-pass@k", "--metric 'g-pass@k' needs a share between 0 and 1; write it like g-pass@k:0.5"),
-            ("g-pass@k:1.5", "--metric 'g-pass@k:1.5' has a share that is not between 0 and 1"),
+            ("g-pass@k:1.5", "--metric 'g-pass@k:1.5': the share must be between 0 and 1"),
             ("pass@k:0.5", "--metric 'pass@k:0.5' takes no share"),
-            ("pass@0", "--metric 'pass@0' is none"),
-            (",", "--metric ',' names no metric"),
+            ("pass@0", "--metric 'pass@0' is not a metric"),
+            (",", "--metric ',' is empty"),
         ],
     )
     def test_refusals(self, shell, asked, said):
@@ -175,7 +175,7 @@ class TestEveryK:
         """All stands alone."""
         done = shell("show", results(shell, "r.jsonl", ORDINARY), "--k", "1,all")
         assert (2, "") == (done.code, done.out)
-        assert "'all' is no whole number" in done.err
+        assert "'all' must be a positive integer" in done.err
 
 
 class TestHardData:

@@ -122,7 +122,7 @@ class TestCommand:
         ("words", "expected"),
         [
             ([], "Some problems are not attempted. 1 of 2 have no sample: 'own/two'"),
-            (["--k=0"], "--k '0': '0' is no whole number"),
+            (["--k=0"], "--k '0': '0' must be a positive integer"),
             (["--n_worker=2"], "unknown option '--n_worker=2'; did you mean '--n_workers'?"),
             (["--n_workers=two"], "--n_workers must be an integer, got 'two'"),
             (["--problem_file=none.jsonl"], "no file 'none.jsonl'"),

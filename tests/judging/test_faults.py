@@ -209,7 +209,7 @@ def test_too_little_memory_for_ourselves(run_of, nothing_left, flags):
     run = under(run_of(LARGE, "--memory", "64MiB"), f'ulimit {flags} {200 << 10}; exec "$@"')
     done = run.end()
     nothing_left()
-    check_refused(done, "at least 0.5 GiB is needed")
+    check_refused(done, "at least 0.5 GiB")
 
 
 def test_a_limit_of_memory_that_can_be_raised(run_of, nothing_left):

@@ -222,8 +222,8 @@ def test_functions_that_fail(order, call, many, said):
             r"did you mean 'openai'\? \(known: anthropic:, command:, hf:, mutant:",
         ),
         ("gpt-4", UnknownNameError, "is it openai:gpt-4"),
-        ("mutant", UsageError, "lacks its colon; write it like mutant:"),
-        ("hg:x", UnknownNameError, "names no back end"),
+        ("mutant", UsageError, "write it like mutant:"),
+        ("hg:x", UnknownNameError, "is not a back end"),
     ],
 )
 def test_a_back_end_that_is_none(spec, error, said):

@@ -443,10 +443,10 @@ def typed(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("tempratur = 1\n", "sets 'tempratur', which is no option; did you mean 'temperature'"), ("a = [", "is no TOML")],
+    [("tempratur = 1\n", "unknown option 'tempratur'; did you mean 'temperature'"), ("a = [", "is not valid TOML")],
 )
 def test_a_file_of_options_that_is_none(typed, tmp_path, text, said):
-    """A name that is no option is told with the nearest, and a file that is no TOML as such."""
+    """An unknown option is refused with the nearest name, and so is a file that is not TOML."""
     (tmp_path / "c.toml").write_text(text)
     done = typed("--config", "c.toml", "--model", "mutant:")
     assert 2 == done.exit_code
@@ -459,14 +459,14 @@ def test_a_file_of_options_that_is_none(typed, tmp_path, text, said):
         (("--model", "opena:x"), "did you mean 'openai'"),
         (("--model", "recorded:r.jsonl", "--temperature", "0.5"), "has no temperature or top-p"),
         (("--model", "mutant:", "--top-p", "0.5"), "has no top-p"),
-        (("--model", "mutant:", "--temperature", "hot"), "'hot' is no temperature"),
+        (("--model", "mutant:", "--temperature", "hot"), "'hot' must be a number"),
         (("--model", "mutant:", "--rpm", "5", "--tpm", "9"), "calls no server; leave --rpm and --tpm out"),
-        (("--model", "openai:x", "--temperature", "hot"), "'hot' is no temperature"),
+        (("--model", "openai:x", "--temperature", "hot"), "'hot' must be a number"),
         (("--model", "openai:x", "--temperature", "0.1,0.2", "--run", "r"), "give a run each"),
-        (("--model", "openai:x", "--extra-body", "[1]"), "is no JSON object"),
-        (("--model", "mutant:", "--model-option", "device=cpu"), "mutant: has no 'device' (it has none)"),
-        (("--model", "hf:x", "--model-option", "devic=cpu"), "hf: has no 'devic'; did you mean 'device'"),
-        (("--model", "hf:x", "--model-option", "device"), "sets nothing; write it like --model-option NAME=VALUE"),
+        (("--model", "openai:x", "--extra-body", "[1]"), "must be a JSON object"),
+        (("--model", "mutant:", "--model-option", "device=cpu"), "mutant: has no option 'device' (it has none)"),
+        (("--model", "hf:x", "--model-option", "devic=cpu"), "hf: has no option 'devic'; did you mean 'device'"),
+        (("--model", "hf:x", "--model-option", "device"), "must be NAME=VALUE"),
         (("--model", "openai:x", "--prompt", "bas"), "did you mean 'base'"),
         (("--model", "openai:x", "--endpoint", "text"), "is none of auto, completions, chat"),
         (

@@ -140,7 +140,7 @@ def examine(
             run=folder / _JUDGED,
             results=None,
             ks=(1,),
-            ks_asked=False,
+            ks_requested=False,
             subset=True,
             strict=False,
             extract=DEFAULT,
@@ -260,7 +260,7 @@ def _summary(
         )
     attempted = len(set(texts.problem))
     missing = attempted < len(problems) and not request.subset
-    unmet = any(lacks_requested_value(ruling.estimates, (), ks_requested=request.ks_asked) for ruling in rulings)
+    unmet = any(lacks_requested_value(ruling.estimates, (), ks_requested=request.ks_requested) for ruling in rulings)
     return Autopsy(
         benchmark=request.benchmark.name,
         problems=len(problems),

@@ -78,7 +78,7 @@ def autopsy(
         limits=limits,
         workers=workers,
         ks=config.parse_ks(k),
-        ks_asked=True,
+        ks_requested=True,
         verdict=defaults.verdict,
         packages=config.parse_names(options.packages) or defaults.packages,
         python=options.python,

@@ -27,7 +27,7 @@ class Setup(NamedTuple):
 
     options: JudgingOptions
     gates: tuple[Gate, ...]
-    scores: config.Scores
+    scores: config.ScoreOptions
     limits: Limits
     workers: int
     note: str
@@ -45,7 +45,7 @@ class Setup(NamedTuple):
             limits=self.limits,
             workers=self.workers,
             ks=self.scores.ks,
-            ks_asked=self.scores.ks_asked,
+            ks_requested=self.scores.ks_requested,
             every_k=self.scores.every_k,
             metrics=self.scores.metrics,
             verdict=self.options.verdict.value,

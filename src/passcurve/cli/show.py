@@ -102,7 +102,7 @@ def _show_scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
 
     request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k)
     scored = score.score_run(run, request, config.cache_dir())
-    unmet = lacks_requested_value(scored.estimates, wanted.metrics, ks_requested=wanted.ks_asked)
+    unmet = lacks_requested_value(scored.estimates, wanted.metrics, ks_requested=wanted.ks_requested)
     code = 2 if unmet or not scored.finished or scored.attempted < scored.problems else 0
     benchmark = scored.header.benchmark if scored.header is not None else ""
     paragraph = methods.judged(scored.estimates, scored.curve, scored.counts, benchmark, scored.header)

@@ -7,7 +7,7 @@ from operator import itemgetter
 
 import msgspec
 
-from passcurve.interruption import deferred
+from passcurve.interruption import defer_interrupts
 from passcurve.judging.pending import Row
 from passcurve.judging.request import Slowest, Suspect
 from passcurve.store.codec import VerdictLine
@@ -63,7 +63,7 @@ class VerdictCollector:
     def flush(self) -> None:
         """Store the verdicts that have come since the last call."""
         if self._unstored:
-            with deferred():
+            with defer_interrupts():
                 lines, self._unstored = self._unstored, []
                 self._store.append(lines)
 

@@ -133,5 +133,5 @@ def _exit_code(run: FinishedRun, estimates: tuple[Estimate, ...], attempted: int
     from passcurve.stats.metrics import lacks_requested_value
 
     lacks_samples = attempted < len(run.problems) and not request.subset
-    lacks_value = lacks_requested_value(estimates, request.metrics, ks_requested=request.ks_asked)
+    lacks_value = lacks_requested_value(estimates, request.metrics, ks_requested=request.ks_requested)
     return 2 if run.source.malformed or lacks_samples or lacks_value else 0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from passcurve.extract import DEFAULT as DEFAULT_POLICY
 from passcurve.extract import extract
 from passcurve.generation.sources import END, Source
-from passcurve.interruption import deferred
+from passcurve.interruption import defer_interrupts
 from passcurve.judging.attempts import first_attempt, next_attempt
 from passcurve.judging.calibration import Calibration, Calibrations
 from passcurve.judging.collector import VerdictCollector
@@ -84,7 +84,7 @@ class JudgeRun:
             for_s = _TICK_S if batch.rows < BATCH_ROWS else _MOMENT_S
             outcomes = self._scheduler.run(self._source.poll_s if batch.is_waiting else for_s)
             # What is counted is stored: the line that ends an interrupted run says so.
-            with deferred():
+            with defer_interrupts():
                 for outcome in outcomes:
                     self._take(outcome)
                 # Before more is read: an equal program is looked for among the pending ones and in the store.

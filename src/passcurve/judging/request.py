@@ -38,7 +38,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     workers: int
     ks: tuple[int, ...]
-    ks_asked: bool = False
+    ks_requested: bool = False
     """A k that was asked for and cannot be estimated is an error; a default one is not."""
     every_k: bool = False
     """Every k from 1 to the least n, besides ``ks``."""
