@@ -53,7 +53,7 @@ from passcurve.stats.dataset import bootstrap_counts
 from passcurve.stats.fit import fit_tails
 from passcurve.stats.fresh_samples import effective_limits
 from passcurve.stats.metrics import ScoreRequest, score_counts
-from passcurve.stats.sampling import largest_variance, overlap
+from passcurve.stats.sampling import largest_variance, overlap_probabilities
 from passcurve.types import Counts, Metric
 
 LEVEL = 0.95
@@ -171,7 +171,7 @@ def expected(a: np.ndarray, b: np.ndarray, n: int, k: int) -> tuple[np.ndarray, 
     moments = [np.ones_like(failed)]
     for t in range(2 * k):
         moments.append(moments[-1] * (failed + t) / (size + t))
-    weights = overlap(n, k)
+    weights = overlap_probabilities(n, k)
     spread = sum(weights[j] * (moments[2 * k - j] - moments[2 * k]) for j in range(1, k + 1) if weights[j] > 0)
     return spread, 1.0 - moments[k]
 

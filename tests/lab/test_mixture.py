@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from passcurve.errors import UsageError
-from passcurve.lab.mixture import KS, mixture, of_run
+from passcurve.lab.mixture import KS, measure_run, mixture
 from passcurve.stats import exact_pass_at_k
 
 CHANCES = (0.0, 0.125, 0.5, 0.75, 1.0)
@@ -48,7 +48,7 @@ def test_simulations_agree_within_their_stated_error():
 
 def test_a_run_has_its_estimates():
     """Of a run the curve is the mean of the unbiased estimates, up to the k that the samples allow."""
-    found = of_run("r", [10, 20], [3, 0], KS)
+    found = measure_run("r", [10, 20], [3, 0], KS)
     assert (1, 2, 3, 5, 7, 10) == found.k
     (model,) = found.models
     for k, value, wrong in zip(found.k, model.value, model.wrong, strict=True):

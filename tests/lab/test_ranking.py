@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu, pointbiserialr
 
-from passcurve.lab.ranking import Measured, ranked
+from passcurve.lab.ranking import Statistic, rank_samples
 
 RNG = np.random.default_rng(8)
 PROBLEM = np.repeat(np.arange(15), 8)
@@ -28,7 +28,7 @@ def within(values, passed, problem):
 
 def test_the_pooled_auc_is_the_share_of_pairs():
     """It is U over the number of pairs, as scipy has it."""
-    found = ranked(VALUES, PASSED, PROBLEM).pooled.value
+    found = rank_samples(VALUES, PASSED, PROBLEM).pooled.value
     assert auc(VALUES, PASSED) == pytest.approx(found, rel=1e-12)
     u = mannwhitneyu(VALUES[PASSED], VALUES[~PASSED]).statistic
     assert u / (PASSED.sum() * (~PASSED).sum()) == pytest.approx(found, rel=1e-12)
@@ -36,7 +36,7 @@ def test_the_pooled_auc_is_the_share_of_pairs():
 
 def test_within_only_pairs_of_one_problem_count():
     """It is the mean over problems with both kinds of their own AUC; how many these are stands beside it."""
-    found = ranked(VALUES, PASSED, PROBLEM)
+    found = rank_samples(VALUES, PASSED, PROBLEM)
     assert within(VALUES, PASSED, PROBLEM) == pytest.approx(found.within.value, rel=1e-12)
     both = [each for each in range(15) if 0 < PASSED[PROBLEM == each].sum() < 8]
     assert len(both) == found.informative
@@ -44,7 +44,7 @@ def test_within_only_pairs_of_one_problem_count():
 
 def test_the_correlation_is_that_of_scipy():
     """The point-biserial correlation is what scipy gives."""
-    found = ranked(VALUES, PASSED, PROBLEM).point_biserial.value
+    found = rank_samples(VALUES, PASSED, PROBLEM).point_biserial.value
     assert pointbiserialr(PASSED, VALUES).statistic == pytest.approx(found, rel=1e-12)
 
 
@@ -60,7 +60,7 @@ def test_the_intervals_are_those_of_a_plain_bootstrap_of_problems():
         plain["pooled"].append(auc(v, p))
         plain["within"].append(within(v, p, names))
         plain["point_biserial"].append(pointbiserialr(p, v).statistic)
-    found = ranked(VALUES, PASSED, PROBLEM, resamples=200, seed=3)
+    found = rank_samples(VALUES, PASSED, PROBLEM, resamples=200, seed=3)
     for name, drawn in plain.items():
         measured = getattr(found, name)
         assert list(np.quantile(drawn, [0.025, 0.975])) == pytest.approx([measured.low, measured.high], rel=1e-9)
@@ -70,7 +70,7 @@ def test_a_value_that_only_tells_problems_apart_ranks_nothing_within():
     """A number that is the same for all samples of a problem is worth nothing within, whatever it is pooled."""
     easy = np.repeat(np.arange(4), 10)
     passed = np.tile(np.arange(10), 4) < 2 + 2 * easy
-    found = ranked(easy.astype(float), passed, easy)
+    found = rank_samples(easy.astype(float), passed, easy)
     assert 0.5 == found.within.value
     assert found.pooled.value > 0.7
 
@@ -78,15 +78,15 @@ def test_a_value_that_only_tells_problems_apart_ranks_nothing_within():
 @pytest.mark.parametrize("passed", [True, False])
 def test_without_both_kinds_nothing_is_ranked(passed):
     """If every sample passed, or none, there is no pair and no correlation: None, not a half."""
-    found = ranked(VALUES, np.full(120, passed), PROBLEM)
-    assert (Measured(value=None),) * 3 == (found.within, found.pooled, found.point_biserial)
+    found = rank_samples(VALUES, np.full(120, passed), PROBLEM)
+    assert (Statistic(value=None),) * 3 == (found.within, found.pooled, found.point_biserial)
     assert 0 == found.informative
     assert (found.mean_right is None) == (not passed)
 
 
 def test_a_constant_value_has_no_correlation():
     """A value that never varies ranks as a coin does and correlates with nothing."""
-    found = ranked(np.full(120, 0.1), PASSED, PROBLEM)
+    found = rank_samples(np.full(120, 0.1), PASSED, PROBLEM)
     assert (0.5, 0.5, None) == (found.within.value, found.pooled.value, found.point_biserial.value)
 
 
@@ -95,13 +95,13 @@ def test_samples_without_a_value_are_left_out():
     values = VALUES.copy()
     values[::7] = np.nan
     kept = ~np.isnan(values)
-    found = ranked(values, PASSED, PROBLEM)
+    found = rank_samples(values, PASSED, PROBLEM)
     assert 18 == found.left_out
     assert auc(VALUES[kept], PASSED[kept]) == pytest.approx(found.pooled.value, rel=1e-12)
 
 
 def test_one_problem_has_no_interval():
     """With one problem there is nothing to draw anew."""
-    found = ranked(VALUES[:8], np.arange(8) < 3, PROBLEM[:8])
+    found = rank_samples(VALUES[:8], np.arange(8) < 3, PROBLEM[:8])
     assert found.pooled.value is not None
     assert (None, None) == (found.pooled.low, found.pooled.high)

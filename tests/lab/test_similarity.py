@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from passcurve.errors import UnknownNameError, UsageError
-from passcurve.lab.similarity import METRICS, MOST_CHARACTERS, choose, compared
+from passcurve.lab.similarity import METRICS, MOST_CHARACTERS, load_metrics, strip_prompt
 
 PROGRAM = "    total = a + b\n    return total\n"
 PACKAGES = [
@@ -24,13 +24,13 @@ REFERENCE = "    total = a - b\n    return total\n"
 def metric(name, package):
     """Return one metric; the test is skipped where its package is not installed."""
     pytest.importorskip(package, reason=f"{name} needs an extra")
-    (found,) = choose([name]).metrics
+    (found,) = load_metrics([name]).metrics
     return found
 
 
 def test_exact_match_is_equality_up_to_the_ends():
     """White space at both ends does not count, anything else does; it needs no package."""
-    (exact,) = choose(["exact"]).metrics
+    (exact,) = load_metrics(["exact"]).metrics
     assert (1.0, 0.0) == (exact.score(" a\n", "a"), exact.score("a b", "a  b"))
 
 
@@ -93,25 +93,25 @@ def test_a_signature_has_the_tokenisation_and_the_version():
 
 def test_the_prompt_is_compared_only_where_it_must():
     """Where the program begins with the prompt both go without it; a whole program is compared with a whole one."""
-    assert ("x", "y", "rest") == compared("p\n", "y", "p\nx")
-    assert ("q", "p\ny", "whole") == compared("p\n", "y", "q")
-    assert MOST_CHARACTERS == len(compared("", "y", "x" * 10**6)[0])
+    assert ("x", "y", "rest") == strip_prompt("p\n", "y", "p\nx")
+    assert ("q", "p\ny", "whole") == strip_prompt("p\n", "y", "q")
+    assert MOST_CHARACTERS == len(strip_prompt("", "y", "x" * 10**6)[0])
 
 
 def test_an_unknown_metric_has_the_nearest_name():
     """A name that is none says which is nearest."""
     with pytest.raises(UnknownNameError, match=r"'blue' is none; did you mean 'bleu'\?"):
-        choose(["blue"])
+        load_metrics(["blue"])
 
 
 def test_what_is_missing_says_how_to_install_it(monkeypatch):
     """Without the packages exact match is left with a note for each extra; asked for by name it is a usage error."""
     for package in ("sacrebleu.metrics", "rouge_score.rouge_scorer", "rapidfuzz.distance", "codebleu"):
         monkeypatch.setitem(__import__("sys").modules, package, None)
-    found = choose()
+    found = load_metrics()
     assert ["exact"] == [each.name for each in found.metrics]
     assert ("no bleu, chrf, rouge-l, edit: pip install 'passcurve[match]'",
             "no codebleu: pip install 'passcurve[codebleu]'") == found.notes  # fmt: skip
     with pytest.raises(UsageError, match=r"pip install 'passcurve\[codebleu\]'"):
-        choose(["exact", "codebleu"])
+        load_metrics(["exact", "codebleu"])
     assert len(METRICS) == 6

@@ -78,7 +78,7 @@ def test_nothing_to_show():
 def test_the_sentence():
     """The sentence for a paper names n, m, k, estimator with source, both intervals, and how programs ran."""
     counts = [Counts(problem_id="a", n=4, c=2), Counts(problem_id="b", n=5, c=2)]
-    said = methods.judged([AT_1, AT_10], None, counts, "X", HEADER)
+    said = methods.describe_scores([AT_1, AT_10], None, counts, "X", HEADER)
     for part in (
         "n = 4 to 5 samples of each of 2 problems of X",
         "report pass@1,",
@@ -94,4 +94,4 @@ def test_the_sentence():
 
 def test_no_sentence_without_a_number():
     """Where nothing has a value there is nothing to write of."""
-    assert "" == methods.judged([AT_10], None, [], "X", HEADER)
+    assert "" == methods.describe_scores([AT_10], None, [], "X", HEADER)

@@ -35,7 +35,7 @@ def test_statuses_that_occur():
 @pytest.mark.parametrize(("count", "shown"), [(0, 0), (3, 3), (4, 4), (5, 4)])
 def test_a_long_list_is_cut_and_says_by_how_much(count, shown):
     """A list is cut only when that saves lines, and then says how many are left out."""
-    lines = terminal.listed(map(str, range(count)), 3, "more")
+    lines = terminal.truncate(map(str, range(count)), 3, "more")
     assert shown == len(lines)
     if count == 5:
         assert "... and 2 more" == lines[-1]

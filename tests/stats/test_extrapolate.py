@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 from passcurve.stats import beta_binomial_fit, extrapolate, pass_at_k, temperature_hull
 from passcurve.stats.extrapolate import fit_zero_inflated
-from passcurve.stats.rows import counts
+from passcurve.stats.rows import check_row
 
 
 def drawn(seed: int, impossible: float, m: int = 164, n: int = 20) -> np.ndarray:
@@ -32,7 +32,7 @@ class TestExtrapolate:
     def test_zero_inflated_is_the_maximum_that_another_minimiser_finds(self) -> None:
         """Its likelihood is that of a global search by scipy's differential evolution over the same model."""
         c = drawn(2, 0.5, m=80)
-        ours = fit_zero_inflated(counts(20, c))
+        ours = fit_zero_inflated(check_row(20, c))
         constant = sum(math.log(math.comb(20, x)) for x in c.tolist())
 
         def loss(x: np.ndarray) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from passcurve.stats import exact_pass_at_k, sampling_variance, var_pass_at_k
-from passcurve.stats.sampling import largest_variance, overlap
+from passcurve.stats.sampling import largest_variance, overlap_probabilities
 
 
 def exact_variance(n: int, k: int, p: Fraction) -> Fraction:
@@ -25,7 +25,7 @@ def test_overlap_gives_the_variance(n: int, k: int) -> None:
     """The sum of h(j) q^(2k-j) less q^(2k) is the variance over all outcomes."""
     p = Fraction(3, 10)
     q = float(1 - p)
-    formula = sum(h * q ** (2 * k - j) for j, h in enumerate(overlap(n, k))) - q ** (2 * k)
+    formula = sum(h * q ** (2 * k - j) for j, h in enumerate(overlap_probabilities(n, k))) - q ** (2 * k)
     assert float(exact_variance(n, k, p)) == pytest.approx(formula, rel=1e-11)
 
 

@@ -16,8 +16,8 @@ from passcurve.analysis import compare
 from passcurve.bench import resolve
 from passcurve.errors import DataError, StoreError
 from passcurve.extract import extract
-from passcurve.lab.ranking import Ranked, ranked
-from passcurve.lab.similarity import Chosen, Metric, compared
+from passcurve.lab.ranking import Ranking, rank_samples
+from passcurve.lab.similarity import LoadedMetrics, Metric, strip_prompt
 from passcurve.signature import signature
 from passcurve.stats.estimate import estimate
 from passcurve.store.completions import stored_completions
@@ -59,7 +59,7 @@ class Matched(msgspec.Struct, frozen=True, kw_only=True):
     """pass@k of the same samples."""
     scores: dict[str, float | None]
     """Each metric, the mean over problems of the mean over samples."""
-    ranked: dict[str, Ranked]
+    ranked: dict[str, Ranking]
     level: float
     resamples: int
     seed: int
@@ -98,7 +98,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 def match(
     runs: Sequence[Path],
-    chosen: Chosen,
+    chosen: LoadedMetrics,
     ks: Sequence[int],
     cache_dir: Path,
     *,
@@ -132,7 +132,7 @@ def _folder(path: Path) -> Path:
 def _one(
     path: Path,
     folder: Path,
-    chosen: Chosen,
+    chosen: LoadedMetrics,
     ks: Sequence[int],
     cache_dir: Path,
     level: float,
@@ -164,7 +164,7 @@ def _one(
             estimates=estimate(counts, ks),
             scores={name: _mean(each, values.problem) for name, each in values.metrics.items()},
             ranked={
-                name: ranked(each, values.passed, values.problem, level=level, resamples=resamples, seed=seed)
+                name: rank_samples(each, values.passed, values.problem, level=level, resamples=resamples, seed=seed)
                 for name, each in values.metrics.items()
             },
             level=level,
@@ -217,7 +217,9 @@ def _values(
         which[at] = numbers.setdefault(problem.id, len(numbers))
         text = extract(problem, row, policy).text
         no_code += text is None
-        program, reference, how = compared(problem.prompt, problem.reference, problem.prompt if text is None else text)
+        program, reference, how = strip_prompt(
+            problem.prompt, problem.reference, problem.prompt if text is None else text
+        )
         whole += how == "whole"
         key = (problem.id, program)
         if key not in known:

@@ -16,7 +16,7 @@ from passcurve.analysis.score import score_run
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.judging.inputs import TemporaryFolder
 from passcurve.report import plots
-from passcurve.report.scores import score_lines, span
+from passcurve.report.scores import interval_text, score_lines
 from passcurve.report.terminal import number
 from passcurve.signature import digest
 from passcurve.store.lines import read_lines
@@ -189,7 +189,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """
         from passcurve.report.curves import curve_sheet
 
-        if not plots.is_ready():
+        if not plots.is_available():
             raise UsageError(f"a plot needs matplotlib: {plots.INSTALL}")
         if theme not in plots.THEMES:
             raise UsageError(f"theme must be one of {', '.join(plots.THEMES)}, got {theme!r}")
@@ -214,8 +214,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             cells = (
                 estimate.name,
                 "" if missing else number(estimate.value or 0.0),
-                estimate.reason if missing else span(estimate.new_problems),
-                "" if missing else span(estimate.these_problems),
+                estimate.reason if missing else interval_text(estimate.new_problems),
+                "" if missing else interval_text(estimate.these_problems),
             )
             lines.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
         attempted = [problem for problem in self.counts if problem.n]

@@ -38,7 +38,7 @@ def compare(
     scored = [analysis.read(run) for run in runs]
     comparison = analysis.compare(scored, ks or analysis.steps(scored), level=level, seed=seed)
     if as_json:
-        write_json({**msgspec.to_builtins(comparison), "methods": methods.compared(comparison)})
+        write_json({**msgspec.to_builtins(comparison), "methods": methods.describe_comparison(comparison)})
         return
     write_lines(report.comparison_lines(comparison))
 

@@ -39,7 +39,7 @@ def urn(
     from passcurve.report import figures, lessons
 
     numbers = lesson(n, c, k)
-    _show(numbers, lessons.urn_says, lessons.urn_lines, as_json)
+    _show(numbers, lessons.urn_sentences, lessons.urn_lines, as_json)
     draw(figures.urn_picture, numbers, plot, theme)
 
 
@@ -63,7 +63,7 @@ def estimators(
     from passcurve.report import figures, lessons
 
     numbers = lesson(p, k, ns, draws=draws, seed=seed)
-    _show(numbers, lessons.estimators_says, lessons.estimators_lines, as_json)
+    _show(numbers, lessons.estimators_sentences, lessons.estimators_lines, as_json)
     draw(figures.estimators_picture, numbers, plot, theme)
 
 
@@ -91,7 +91,7 @@ def budget(
 
     samples, passed = compare.whole(run)
     numbers = lesson(samples, passed, k, ns=ns, ms=ms, draws=draws, seed=seed)
-    _show(numbers, lessons.budget_says, lessons.budget_lines, as_json)
+    _show(numbers, lessons.budget_sentences, lessons.budget_lines, as_json)
     draw(figures.budget_picture, numbers, plot, theme)
 
 
@@ -128,10 +128,10 @@ def temperature(
         from passcurve.analysis import compare
 
         swept = compare.sweep(runs, degrees)
-        numbers = lesson.measured(swept.temperatures, swept.n, swept.c, ks, splits=splits, seed=seed)
+        numbers = lesson.measure_sweep(swept.temperatures, swept.n, swept.c, ks, splits=splits, seed=seed)
     else:
-        numbers = lesson.simulated(degrees or lesson.TEMPERATURES, ks, m=m, n=n, splits=splits, seed=seed)
-    _show(numbers, lessons.temperature_says, lessons.temperature_lines, as_json)
+        numbers = lesson.simulate_sweep(degrees or lesson.TEMPERATURES, ks, m=m, n=n, splits=splits, seed=seed)
+    _show(numbers, lessons.temperature_sentences, lessons.temperature_lines, as_json)
     draw(figures.temperature_picture, numbers, plot, theme)
 
 
@@ -165,10 +165,10 @@ def mixture(
     if run is not None:
         from passcurve.analysis import compare
 
-        numbers = lesson.of_run(str(run), *compare.whole(run), ks)
+        numbers = lesson.measure_run(str(run), *compare.whole(run), ks)
     else:
         numbers = lesson.mixture(models or lesson.MODELS, ks, n=n, seed=seed)
-    _show(numbers, lessons.mixture_says, lessons.mixture_lines, as_json)
+    _show(numbers, lessons.mixture_sentences, lessons.mixture_lines, as_json)
     draw(figures.mixture_picture, numbers, plot, theme)
 
 

@@ -43,7 +43,7 @@ def match(
     from passcurve.lab import similarity
     from passcurve.report import match as likeness
 
-    chosen = similarity.choose(config.parse_names(metrics))
+    chosen = similarity.load_metrics(config.parse_names(metrics))
     table, values = matching.match(runs, chosen, ks, config.cache_dir(), level=level, resamples=resamples, seed=seed)
     if as_json:
         write_json(likeness.match_record(table))

@@ -21,7 +21,7 @@ def check_plots(paths: Sequence[Path]) -> None:
             raise UsageError(f"--plot {str(path)!r} ends in none of {formats}{nearest(path.suffix, plots.FORMATS)}")
         if not path.absolute().parent.is_dir():
             raise UsageError(f"--plot {str(path)!r}: there is no folder {str(path.absolute().parent)!r}")
-    if paths and not plots.is_ready():
+    if paths and not plots.is_available():
         raise UsageError(f"--plot needs matplotlib: {plots.INSTALL}; tables and --json do without it")
 
 

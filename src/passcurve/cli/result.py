@@ -61,7 +61,9 @@ def result_record(result: Result) -> dict[str, Any]:
 
     return {
         **scores.score_record(result.estimates, result.curve),
-        "methods": methods.judged(result.estimates, result.curve, result.counts, result.benchmark, result.header),
+        "methods": methods.describe_scores(
+            result.estimates, result.curve, result.counts, result.benchmark, result.header
+        ),
         "benchmark": result.benchmark,
         "problems": result.problems,
         "attempted": result.attempted,
@@ -101,7 +103,7 @@ def result_lines(result: Result) -> Iterator[str]:
         yield f"  slowest pass: {result.slowest.own_s:.3f} s ({key.problem_id} sample {key.sample_index})"
     suspects = [(suspect.key, suspect.status, suspect.seen) for suspect in result.suspects]
     yield from terminal.suspicion_lines(result.suspicious, suspects)
-    paragraph = methods.judged(result.estimates, result.curve, result.counts, result.benchmark, result.header)
+    paragraph = methods.describe_scores(result.estimates, result.curve, result.counts, result.benchmark, result.header)
     if paragraph:
         yield f"  for a paper: {paragraph}"
     if result.results is not None:

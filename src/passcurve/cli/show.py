@@ -105,7 +105,7 @@ def _show_scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     unmet = lacks_requested_value(scored.estimates, wanted.metrics, ks_requested=wanted.ks_requested)
     code = 2 if unmet or not scored.finished or scored.attempted < scored.problems else 0
     benchmark = scored.header.benchmark if scored.header is not None else ""
-    paragraph = methods.judged(scored.estimates, scored.curve, scored.counts, benchmark, scored.header)
+    paragraph = methods.describe_scores(scored.estimates, scored.curve, scored.counts, benchmark, scored.header)
     if as_json:
         write_json(
             {

@@ -89,8 +89,8 @@ def budget(
         raise UsageError(f"k={k} exceeds the {least} samples that some problem has: no unbiased estimator exists")
     if m < 2:
         raise UsageError("a budget needs two problems or more: of one there are none to leave out")
-    ns = tuple(sorted(set(ns) or _halved(most, k), reverse=True))
-    ms = tuple(sorted(set(ms) or _halved(m, min(FEWEST_PROBLEMS, m)), reverse=True))
+    ns = tuple(sorted(set(ns) or _halve(most, k), reverse=True))
+    ms = tuple(sorted(set(ms) or _halve(m, min(FEWEST_PROBLEMS, m)), reverse=True))
     for n_part in ns:
         if not k <= n_part <= most:
             raise UsageError(
@@ -119,14 +119,14 @@ def exact_variance(n: IntArray, c: IntArray, k: int, fewer: int, problems: int) 
     """Return the variance of the score over all subsamples of ``of`` problems with up to ``fewer`` samples of each."""
     scores = pass_at_k(n, c, k)
     pairs, which = np.unique(np.stack([n, c]), axis=1, return_inverse=True)
-    within = np.array([_within(int(samples), int(right), k, min(fewer, int(samples))) for samples, right in pairs.T])[
-        which.reshape(-1)
-    ]
+    within = np.array(
+        [_subsample_variance(int(samples), int(right), k, min(fewer, int(samples))) for samples, right in pairs.T]
+    )[which.reshape(-1)]
     spread = float(np.var(scores, ddof=1))
     return math.fsum(within) / n.size / problems + spread / problems * (1.0 - problems / n.size)
 
 
-def _within(n: int, c: int, k: int, fewer: int) -> float:
+def _subsample_variance(n: int, c: int, k: int, fewer: int) -> float:
     """Return the variance of pass@k of ``fewer`` of the n samples, drawn without replacement."""
     from scipy.stats import hypergeom
 
@@ -138,7 +138,7 @@ def _within(n: int, c: int, k: int, fewer: int) -> float:
     return math.fsum(weights * deviations**2)
 
 
-def _halved(most: int, least: int) -> tuple[int, ...]:
+def _halve(most: int, least: int) -> tuple[int, ...]:
     sizes = [most]
     while len(sizes) < _STEPS and sizes[-1] // 2 >= least:
         sizes.append(sizes[-1] // 2)

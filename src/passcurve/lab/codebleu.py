@@ -37,7 +37,7 @@ def code_bleu() -> Callable[[str, str], float]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                result = calc_codebleu([_parsable(reference)], [_parsable(program)], "python")
+                result = calc_codebleu([_as_function(reference)], [_as_function(program)], "python")
         except Exception:
             # What models write breaks its parser in ways that it does not name.
             return math.nan
@@ -55,5 +55,5 @@ class _Quiet(logging.Filter):
         return "data-flow" not in record.getMessage()
 
 
-def _parsable(text: str) -> str:
+def _as_function(text: str) -> str:
     return f"def f():\n{text}" if text[:1].isspace() else text

@@ -97,7 +97,7 @@ def estimators(p: float, k: int, ns: Sequence[int] = (), *, draws: int = 10_000,
         raise UsageError(f"draws={draws}: simulate 2 data sets at least and {MOST_DRAWS:,} at most")
     rng = np.random.default_rng(seed)
     truth = -math.expm1(k * math.log1p(-p)) if p < 1.0 else 1.0
-    rows = tuple(_at(p, n, k, truth, draws, rng) for n in sizes)
+    rows = tuple(_estimators_at(p, n, k, truth, draws, rng) for n in sizes)
     return Estimators(p=p, k=k, truth=truth, draws=draws, seed=seed, rows=rows)
 
 
@@ -112,9 +112,9 @@ def plug_in_variance(p: float, n: int, k: int) -> float:
     return math.fsum(weights * (values - mean) ** 2)
 
 
-def _at(p: float, n: int, k: int, truth: float, draws: int, rng: np.random.Generator) -> AtN:
+def _estimators_at(p: float, n: int, k: int, truth: float, draws: int, rng: np.random.Generator) -> AtN:
     batches = n // k
-    means = _simulated(p, n, k, draws, rng)
+    means = _simulate(p, n, k, draws, rng)
 
     def moments(samples: int, bias: float, variance: float, simulated: float) -> Moments:
         return Moments(
@@ -137,7 +137,7 @@ def _at(p: float, n: int, k: int, truth: float, draws: int, rng: np.random.Gener
     )
 
 
-def _simulated(p: float, n: int, k: int, draws: int, rng: np.random.Generator) -> tuple[float, float, float, float]:
+def _simulate(p: float, n: int, k: int, draws: int, rng: np.random.Generator) -> tuple[float, float, float, float]:
     """Return the mean of each estimator over simulated data sets; all four see the same samples of each."""
     batches = n // k
     rows = max(1, _BLOCK // batches)

@@ -67,11 +67,13 @@ def mixture(
     k_values = tuple(sorted(set(ks)))
     _check(k_values, n)
     rng = np.random.default_rng(seed)
-    results = [_model(_name(at, len(models)), chances, k_values, n, rng) for at, chances in enumerate(models)]
-    return Mixture(k=k_values, n=n, m=max(_often(model.chances) for model in results), seed=seed, models=tuple(results))
+    results = [_model(_model_name(at, len(models)), chances, k_values, n, rng) for at, chances in enumerate(models)]
+    return Mixture(
+        k=k_values, n=n, m=max(_problem_count(model.chances) for model in results), seed=seed, models=tuple(results)
+    )
 
 
-def of_run(name: str, n: ArrayLike, c: ArrayLike, ks: Sequence[int] = KS) -> Mixture:
+def measure_run(name: str, n: ArrayLike, c: ArrayLike, ks: Sequence[int] = KS) -> Mixture:
     """Return pass@k of a run, from the counts of its problems, beside ``1 - (1 - pass@1)^k``.
 
     n and c have shape (m,).  Of ``ks`` those that the samples allow; UsageError when there is none.
@@ -88,7 +90,7 @@ def of_run(name: str, n: ArrayLike, c: ArrayLike, ks: Sequence[int] = KS) -> Mix
         chances=(),
         pass_at_1=value[0],
         value=tuple(value[1:]),
-        wrong=_wrong(value[0], k_values),
+        wrong=_jensen_values(value[0], k_values),
         simulated=(),
         simulated_se=(),
     )
@@ -104,16 +106,16 @@ def _check(ks: tuple[int, ...], n: int) -> None:
         raise UsageError(f"n={n} is more than the {MOST_SAMPLES:,} samples that are simulated at most")
 
 
-def _often(chances: Sequence[float]) -> int:
+def _problem_count(chances: Sequence[float]) -> int:
     """Return how many problems are simulated."""
     return -(-PROBLEMS // len(chances)) * len(chances)
 
 
-def _name(at: int, count: int) -> str:
+def _model_name(at: int, count: int) -> str:
     return chr(ord("A") + at) if count <= 26 else f"model {at + 1}"
 
 
-def _wrong(mean: float, ks: Sequence[int]) -> tuple[float, ...]:
+def _jensen_values(mean: float, ks: Sequence[int]) -> tuple[float, ...]:
     return tuple(_pass_at_k(mean, k) for k in ks)
 
 
@@ -129,7 +131,7 @@ def _model(name: str, chances: Sequence[float], ks: Sequence[int], n: int, rng: 
             raise UsageError(f"model {name}: {p:g} is no chance: it lies between 0 and 1")
     m = len(chances)
     mean = math.fsum(chances) / m
-    passed = rng.binomial(n, np.tile(np.array(chances), _often(chances) // m))
+    passed = rng.binomial(n, np.tile(np.array(chances), _problem_count(chances) // m))
     column = np.array(ks)[None, :]
     estimates = pass_at_k(n, passed[:, None], column)
     noise = unbiased_variance(np.array(chances)[:, None], n, column)
@@ -138,7 +140,7 @@ def _model(name: str, chances: Sequence[float], ks: Sequence[int], n: int, rng: 
         chances=tuple(chances),
         pass_at_1=mean,
         value=tuple(math.fsum(_pass_at_k(p, k) for p in chances) / m for k in ks),
-        wrong=_wrong(mean, ks),
+        wrong=_jensen_values(mean, ks),
         simulated=tuple(math.fsum(column) / passed.size for column in estimates.T),
         simulated_se=tuple(math.sqrt(math.fsum(column) / m / passed.size) for column in noise.T),
     )

@@ -24,7 +24,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class Statistic(msgspec.Struct, frozen=True, kw_only=True):
     """A statistic with its interval; None is what cannot be had."""
 
     value: float | None
@@ -32,12 +32,12 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
 
 
-class Ranked(msgspec.Struct, frozen=True, kw_only=True):
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """How one metric ranks the samples of a run."""
 
-    within: Measured
-    pooled: Measured
-    point_biserial: Measured
+    within: Statistic
+    pooled: Statistic
+    point_biserial: Statistic
     mean_right: float | None
     """Mean value of the samples that passed."""
     mean_wrong: float | None
@@ -47,7 +47,7 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     """Samples without a value."""
 
 
-def ranked(
+def rank_samples(
     values: FloatArray,
     passed: BoolArray,
     problem: IntArray,
@@ -55,7 +55,7 @@ def ranked(
     level: float = 0.95,
     resamples: int = 999,
     seed: int = 0,
-) -> Ranked:
+) -> Ranking:
     """Return how ``values`` rank the samples; all three have shape (N,), ``problem`` numbers the problems from 0.
 
     Values that are NaN are left out.  A statistic is None where there is no pair or nothing varies; its interval is
@@ -66,24 +66,24 @@ def ranked(
     m = int(problem.max()) + 1 if problem.size else 0
     right, wrong = np.bincount(owner[y], minlength=m), np.bincount(owner[~y], minlength=m)
     both = (right > 0) & (wrong > 0)
-    above = _above(x, y, owner, m)
+    above = _count_wins(x, y, owner, m)
     ones = np.ones((1, m))
     resampled = bootstrap_counts(m, resamples, seed) if m > 1 else np.empty((0, m))
     own = np.diag(above)[both] / (right * wrong)[both]
 
     def within(weights: FloatArray) -> FloatArray:
-        return _over(weights[:, both] @ own, weights[:, both].sum(axis=1))
+        return _divide(weights[:, both] @ own, weights[:, both].sum(axis=1))
 
     def pooled(weights: FloatArray) -> FloatArray:
-        return _over(((weights @ above) * weights).sum(axis=1), (weights @ right) * (weights @ wrong))
+        return _divide(((weights @ above) * weights).sum(axis=1), (weights @ right) * (weights @ wrong))
 
     def correlation(weights: FloatArray) -> FloatArray:
         return _correlation(x, y.astype(np.float64), owner, weights)
 
-    return Ranked(
-        within=_measured(within(ones), within(resampled), level, int(both.sum())),
-        pooled=_measured(pooled(ones), pooled(resampled), level, m),
-        point_biserial=_measured(correlation(ones), correlation(resampled), level, m),
+    return Ranking(
+        within=_with_interval(within(ones), within(resampled), level, int(both.sum())),
+        pooled=_with_interval(pooled(ones), pooled(resampled), level, m),
+        point_biserial=_with_interval(correlation(ones), correlation(resampled), level, m),
         mean_right=float(x[y].mean()) if y.any() else None,
         mean_wrong=float(x[~y].mean()) if not y.all() else None,
         informative=int(both.sum()),
@@ -91,7 +91,7 @@ def ranked(
     )
 
 
-def _above(x: FloatArray, y: BoolArray, owner: IntArray, m: int) -> FloatArray:
+def _count_wins(x: FloatArray, y: BoolArray, owner: IntArray, m: int) -> FloatArray:
     """Return how many pairs of a right sample of problem i and a wrong one of j the right one wins, at [i, j].
 
     Ties count half.
@@ -109,21 +109,21 @@ def _above(x: FloatArray, y: BoolArray, owner: IntArray, m: int) -> FloatArray:
     return wins_table
 
 
-def _over(part: FloatArray, whole: FloatArray) -> FloatArray:
+def _divide(part: FloatArray, whole: FloatArray) -> FloatArray:
     """Divide; NaN where there is nothing to divide by."""
     result: FloatArray = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
     return result
 
 
-def _measured(value: FloatArray, resampled: FloatArray, level: float, problems: int) -> Measured:
+def _with_interval(value: FloatArray, resampled: FloatArray, level: float, problems: int) -> Statistic:
     if math.isnan(value[0]):
-        return Measured(value=None)
+        return Statistic(value=None)
     resampled = resampled[~np.isnan(resampled)]
     if problems < 2 or not resampled.size:
-        return Measured(value=float(value[0]))
+        return Statistic(value=float(value[0]))
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(resampled, [tail, 1.0 - tail])
-    return Measured(value=float(value[0]), low=float(low), high=float(high))
+    return Statistic(value=float(value[0]), low=float(low), high=float(high))
 
 
 def _correlation(values: FloatArray, passed: FloatArray, problem: IntArray, weights: FloatArray) -> FloatArray:

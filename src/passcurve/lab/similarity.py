@@ -30,7 +30,7 @@ class Metric(NamedTuple):
     """Everything that could change its number."""
 
 
-class Chosen(NamedTuple):
+class LoadedMetrics(NamedTuple):
     """Metrics that are ready, and what is missing."""
 
     metrics: tuple[Metric, ...]
@@ -38,7 +38,7 @@ class Chosen(NamedTuple):
     """One line for each extra that is not installed."""
 
 
-def choose(names: Sequence[str] = ()) -> Chosen:
+def load_metrics(names: Sequence[str] = ()) -> LoadedMetrics:
     """Return the metrics of these names; without names all that are installed, and notes on the others.
 
     Raises UnknownNameError with the nearest name, UsageError with the command that installs what is missing.
@@ -58,10 +58,10 @@ def choose(names: Sequence[str] = ()) -> Chosen:
     notes = tuple(f"no {', '.join(lacking)}: {install}" for install, lacking in missing.items())
     if names and notes:
         raise UsageError(f"--metrics: {'; '.join(notes)}")
-    return Chosen(tuple(metrics), notes)
+    return LoadedMetrics(tuple(metrics), notes)
 
 
-def compared(prompt: str, reference: str, program: str) -> tuple[str, str, str]:
+def strip_prompt(prompt: str, reference: str, program: str) -> tuple[str, str, str]:
     """Return what is compared: program and reference without the prompt where both begin with it, and which it was.
 
     The shared prompt would make every program alike.  The third is ``rest`` or, where the program does not begin with

@@ -83,7 +83,7 @@ class Temperature(msgspec.Struct, frozen=True, kw_only=True):
     """For each k that is at most half of n: both halves need k samples."""
 
 
-def simulated(
+def simulate_sweep(
     temperatures: Sequence[float] = TEMPERATURES,
     ks: Sequence[int] = (),
     *,
@@ -97,16 +97,16 @@ def simulated(
     Raises UsageError for temperatures that are not distinct numbers from 0 on, for k above n, and for sizes below 1 or
     above ``MOST``.
     """
-    degrees = _degrees(temperatures)
+    degrees = _check_temperatures(temperatures)
     if not (1 <= m <= MOST and 2 <= n <= MOST):
         raise UsageError(f"{m} problems with {n} samples: simulate 1 problem and 2 samples at least, {MOST:,} at most")
     k_values = _k_values(ks, n)
     rng = np.random.default_rng(seed)
-    weights = decks(m, rng)
-    chances = np.stack([tempered(weights, degree)[:, 0] for degree in degrees])
+    weights = draw_decks(m, rng)
+    chances = np.stack([temper(weights, degree)[:, 0] for degree in degrees])
     truth = np.stack([1.0 - ((1.0 - chances) ** k).mean(axis=1) for k in k_values], axis=1)
     passed = rng.binomial(n, chances)
-    sweep_result = measured(degrees, np.full(passed.shape, n), passed, k_values, splits=splits, seed=seed)
+    sweep_result = measure_sweep(degrees, np.full(passed.shape, n), passed, k_values, splits=splits, seed=seed)
     table = pass_at_k(n, np.arange(n + 1)[:, None], np.array(k_values)[None, :])
     over = np.zeros((SWEEPS, len(k_values)))
     column = np.arange(len(k_values))
@@ -133,7 +133,7 @@ def simulated(
     )
 
 
-def measured(
+def measure_sweep(
     temperatures: Sequence[float],
     n: ArrayLike,
     c: ArrayLike,
@@ -147,7 +147,7 @@ def measured(
     By default k is 1, 2, 5, 10, ... up to the least n.  Raises UsageError for a k above the least n, and for
     temperatures that are not distinct numbers from 0 on.
     """
-    degrees = _degrees(temperatures)
+    degrees = _check_temperatures(temperatures)
     samples, passed = np.asarray(n, dtype=np.int64), np.asarray(c, dtype=np.int64)
     least = int(samples.min())
     k_values = _k_values(ks, least)
@@ -186,7 +186,7 @@ def measured(
     )
 
 
-def decks(m: int, rng: np.random.Generator) -> FloatArray:
+def draw_decks(m: int, rng: np.random.Generator) -> FloatArray:
     """Return the weights at T = 1 of the programs of m problems, shape (m, ``PROGRAMS``), the right one first."""
     right = np.clip(rng.beta(_SPREAD * _RIGHT, _SPREAD * (1.0 - _RIGHT), m), 1e-12, 1.0 - 1e-12)
     wrong = rng.standard_exponential((m, PROGRAMS - 1)) + 1e-12
@@ -194,7 +194,7 @@ def decks(m: int, rng: np.random.Generator) -> FloatArray:
     return np.concatenate([right[:, None], wrong], axis=1)
 
 
-def tempered(weights: FloatArray, temperature: float) -> FloatArray:
+def temper(weights: FloatArray, temperature: float) -> FloatArray:
     """Return the chances ``w^(1/T)``, each row divided by its sum; at T = 0 the heaviest of each row, ties sharing."""
     if temperature == 0.0:
         heaviest = (weights == weights.max(axis=1, keepdims=True)).astype(np.float64)
@@ -206,7 +206,7 @@ def tempered(weights: FloatArray, temperature: float) -> FloatArray:
     return result
 
 
-def _degrees(temperatures: Sequence[float]) -> list[float]:
+def _check_temperatures(temperatures: Sequence[float]) -> list[float]:
     degrees = [float(temperature) for temperature in temperatures]
     if not degrees or not all(0.0 <= degree <= 100.0 for degree in degrees):
         raise UsageError(f"temperatures {degrees}: name one at least, each from 0 to 100")

@@ -53,7 +53,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """Drawn with putting back, ``1 - ((n-c)/n)^k``: the biased plug-in."""
 
 
-class Reckoned(msgspec.Struct, frozen=True, kw_only=True):
+class FloatResults(msgspec.Struct, frozen=True, kw_only=True):
     """pass@k of one urn in floating point, three ways, beside the exact value."""
 
     n: int
@@ -86,7 +86,7 @@ class Urn(msgspec.Struct, frozen=True, kw_only=True):
     replaced: Exact
     table: tuple[Share, ...]
     """For c = n .. 0."""
-    reckoned: tuple[Reckoned, ...]
+    reckoned: tuple[FloatResults, ...]
 
 
 def urn(n: int, c: int, k: int) -> Urn:
@@ -109,12 +109,12 @@ def urn(n: int, c: int, k: int) -> Urn:
         steps=_steps(n, c, k),
         fails=_exact(1 - passes),
         passes=_exact(passes),
-        replaced=_exact(_replaced(n, c, k)),
+        replaced=_exact(_with_replacement(n, c, k)),
         table=tuple(
-            Share(c=right, passes=_exact(exact_pass_at_k(n, right, k)), replaced=_exact(_replaced(n, right, k)))
+            Share(c=right, passes=_exact(exact_pass_at_k(n, right, k)), replaced=_exact(_with_replacement(n, right, k)))
             for right in range(n, -1, -1)
         ),
-        reckoned=tuple(_reckoned(*example) for example in dict.fromkeys(((n, c, k), *_TRIED))),
+        reckoned=tuple(_float_results(*example) for example in dict.fromkeys(((n, c, k), *_TRIED))),
     )
 
 
@@ -122,7 +122,7 @@ def _exact(value: Fraction) -> Exact:
     return Exact(f"{value.numerator}/{value.denominator}" if value.denominator > 1 else str(value), float(value))
 
 
-def _replaced(n: int, c: int, k: int) -> Fraction:
+def _with_replacement(n: int, c: int, k: int) -> Fraction:
     return 1 - Fraction(n - c, n) ** k
 
 
@@ -139,11 +139,11 @@ def _steps(n: int, c: int, k: int) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _reckoned(n: int, c: int, k: int) -> Reckoned:
+def _float_results(n: int, c: int, k: int) -> FloatResults:
     from scipy.special import comb
 
     failing, every = float(comb(n - c, k)), float(comb(n, k))
-    return Reckoned(
+    return FloatResults(
         n=n,
         c=c,
         k=k,

@@ -26,12 +26,12 @@ def p_value(p: float) -> str:
     return "< .0001" if p < 0.0001 else f"{p:.4f}".removeprefix("0")
 
 
-def span(interval: Interval) -> str:
+def signed_interval(interval: Interval) -> str:
     """Return an interval of differences."""
     return f"{signed(interval.low)} to {signed(interval.high)}"
 
 
-def count(counts: Counts) -> str:
+def passes_of_samples(counts: Counts) -> str:
     """Return c of n."""
     return f"{counts.c}/{counts.n}"
 
@@ -52,7 +52,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
         for text in pair.differs:
             yield printable(f"  differs: {text}")
     yield ""
-    yield printable(f"  for a paper: {methods.compared(comparison)}")
+    yield printable(f"  for a paper: {methods.describe_comparison(comparison)}")
 
 
 def _difference_lines(difference: Difference) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _difference_lines(difference: Difference) -> Iterator[str]:
         ("these problems, fresh samples", difference.these_problems),
     ):
         if interval is not None:
-            yield f"    {name}: {interval.level:.0%} interval {span(interval)}"
+            yield f"    {name}: {interval.level:.0%} interval {signed_interval(interval)}"
     if difference.between is not None and difference.within is not None:
         between, within = number(difference.between), number(difference.within)
         yield f"    variance of the differences: {between} between problems, {within} within"
@@ -86,7 +86,7 @@ def _decider_lines(pair: Pair) -> Iterator[str]:
         return
     yield "  the problems that decide, passed of samples:"
     for decider in pair.deciders[:_DECIDERS]:
-        yield printable(f"    {decider.problem_id}: A {count(decider.a)}, B {count(decider.b)}")
+        yield printable(f"    {decider.problem_id}: A {passes_of_samples(decider.a)}, B {passes_of_samples(decider.b)}")
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passcurve.report.plots import Sheet, counted, sheet
+from passcurve.report.plots import Sheet, set_ticks, sheet
 from passcurve.types import Curve
 
 _TICKS = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
@@ -25,7 +25,7 @@ def curve_sheet(curves: Sequence[tuple[str, Curve]], theme: str) -> Sheet:
                 panel.errorbar(curve.k, curve.value, yerr=spread, color=colour, marker="o", capsize=3, label=name)
         largest = max(curve.k[-1] for _, curve in curves)
         panel.set_xscale("log")
-        counted(panel.xaxis, [tick for tick in _TICKS if tick <= largest])
+        set_ticks(panel.xaxis, [tick for tick in _TICKS if tick <= largest])
         panel.set_ylim(0.0, 1.02)
         panel.set_xlabel("k")
         panel.set_ylabel("pass@k")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from passcurve.report.plots import Sheet, counted, sheet, warmth
+from passcurve.report.plots import Sheet, heat_colour, set_ticks, sheet
 
 if TYPE_CHECKING:
     from passcurve.lab.budget import Budget
@@ -31,15 +31,15 @@ def urn_picture(lesson: Urn, theme: str) -> Sheet:
         blue, orange, *_ = canvas.theme.series
         back = {"color": orange, "linestyle": "--", "label": "put back: 1 - (1 - c/n)^k, biased"}
         without = {"color": blue, "label": "not put back: pass@k"}
-        left.plot(draws, [(1.0 - lesson.c / lesson.n) ** draw for draw in draws], **back, **_dots(draws, "s"))
-        left.plot(draws, [1.0, *(step.all_wrong.value for step in lesson.steps)], **without, **_dots(draws, "o"))
+        left.plot(draws, [(1.0 - lesson.c / lesson.n) ** draw for draw in draws], **back, **_marker(draws, "s"))
+        left.plot(draws, [1.0, *(step.all_wrong.value for step in lesson.steps)], **without, **_marker(draws, "o"))
         left.set_title(f"All wrong so far: n = {lesson.n}, c = {lesson.c}")
         left.set_xlabel("samples drawn")
         left.set_ylabel("chance")
         if len(draws) <= _FEW:
             left.set_xticks(draws)
-        right.plot([share.c for share in rows], [share.replaced.value for share in rows], **back, **_dots(rows, "s"))
-        right.plot([share.c for share in rows], [share.passes.value for share in rows], **without, **_dots(rows, "o"))
+        right.plot([share.c for share in rows], [share.replaced.value for share in rows], **back, **_marker(rows, "s"))
+        right.plot([share.c for share in rows], [share.passes.value for share in rows], **without, **_marker(rows, "o"))
         right.set_title(f"One of {lesson.k} right, of n = {lesson.n} samples")
         right.set_xlabel("right samples c")
         right.legend(loc="lower right")
@@ -84,12 +84,12 @@ def estimators_picture(lesson: Estimators, theme: str) -> Sheet:
         ]
         if deviations:
             right.set_yscale("log")
-            counted(right.yaxis, [at for at in _TICKS if min(deviations) / 1.5 <= at <= 1.5 * max(deviations)])
+            set_ticks(right.yaxis, [at for at in _TICKS if min(deviations) / 1.5 <= at <= 1.5 * max(deviations)])
         left.legend(loc="lower right")
         right.legend(loc="lower left")
         for panel in canvas.panels:
             panel.set_xscale("log")
-            counted(panel.xaxis, ns)
+            set_ticks(panel.xaxis, ns)
             panel.set_xlabel("samples n")
     return canvas
 
@@ -118,7 +118,7 @@ def budget_picture(lesson: Budget, theme: str) -> Sheet:
             panel.set_ylim(bottom=0.0)
             if costs[-1] > 4 * costs[0]:
                 panel.set_xscale("log")
-                counted(panel.xaxis, [tick for tick in _TICKS_COUNTED if costs[0] <= tick <= costs[-1]] or costs)
+                set_ticks(panel.xaxis, [tick for tick in _TICKS_COUNTED if costs[0] <= tick <= costs[-1]] or costs)
         right.legend(loc="upper right")
     return canvas
 
@@ -128,7 +128,7 @@ def temperature_picture(lesson: Temperature, theme: str) -> Sheet:
     with sheet(theme, columns=2, size=(7.2, 3.6), sharey=True) as canvas:
         left, right = canvas.panels
         for at, curve in enumerate(lesson.curves):
-            colour = warmth(canvas.theme, at / max(1, len(lesson.curves) - 1))
+            colour = heat_colour(canvas.theme, at / max(1, len(lesson.curves) - 1))
             name = f"T = {curve.temperature:g}"
             if curve.truth:
                 left.plot(lesson.k, curve.truth, color=colour, label=name)
@@ -161,7 +161,7 @@ def temperature_picture(lesson: Temperature, theme: str) -> Sheet:
         left.legend(loc="lower right")
         for panel in canvas.panels:
             panel.set_xscale("log")
-            counted(panel.xaxis, lesson.k)
+            set_ticks(panel.xaxis, lesson.k)
             panel.set_xlabel("k")
             panel.margins(y=0.08)
     return canvas
@@ -189,7 +189,7 @@ def mixture_picture(lesson: Mixture, theme: str) -> Sheet:
             else:
                 panel.plot(lesson.k, model.value, color=colour, marker=marker, label=name)
         panel.set_xscale("log")
-        counted(panel.xaxis, lesson.k)
+        set_ticks(panel.xaxis, lesson.k)
         panel.set_ylim(0.0, 1.05)
         panel.set_xlabel("k")
         panel.set_ylabel("chance that one of k is right")
@@ -198,6 +198,6 @@ def mixture_picture(lesson: Mixture, theme: str) -> Sheet:
     return canvas
 
 
-def _dots(points: Sequence[object], marker: str) -> dict[str, str]:
+def _marker(points: Sequence[object], marker: str) -> dict[str, str]:
     """Return a marker for points that are few enough to be told apart."""
     return {"marker": marker if len(points) <= _FEW else ""}

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from passcurve.report.terminal import listed, number, printable
+from passcurve.report.terminal import number, printable, truncate
 from passcurve.types import Counts, Estimate, GenerationProgress, Prices
 
 _FAILURES_SHOWN = 5
@@ -118,7 +118,7 @@ def sweep_lines(runs: Sequence[tuple[float | None, Sequence[Estimate], Generatio
 def failure_lines(progress: GenerationProgress) -> list[str]:
     """Return why samples are missing, bounded."""
     reasons = [failure for failure in progress.failures if failure != progress.ended_by]
-    lines = listed((printable(reason) for reason in reasons), _FAILURES_SHOWN, "more reasons")
+    lines = truncate((printable(reason) for reason in reasons), _FAILURES_SHOWN, "more reasons")
     return [*lines, printable(progress.ended_by)] if progress.ended_by else lines
 
 

@@ -24,12 +24,12 @@ _DIGITS = 24
 """Longest fraction that is shown as one."""
 
 
-def urn_says(lesson: Urn) -> list[str]:
+def urn_sentences(lesson: Urn) -> list[str]:
     """Return three sentences on an lesson."""
     n, c, k = lesson.n, lesson.c, lesson.k
     return [
         f"The samples are an urn of {n} balls, {c} of them right: {k} drawn without putting back are all wrong with "
-        f"chance {number(lesson.fails.value)}, so pass@{k} is {_short(lesson.passes)}.",
+        f"chance {number(lesson.fails.value)}, so pass@{k} is {_short_fraction(lesson.passes)}.",
         f"Putting each ball back would give {number(lesson.replaced.value)}, which is the plug-in 1 - (1 - c/n)^k: it "
         "takes the samples for all that the model can write.",
         "Reckon it as a product or a sum of logarithms: the ratio of two binomials is right on paper and is nothing in "
@@ -41,13 +41,18 @@ def urn_lines(lesson: Urn, width: int | None = None) -> list[str]:
     """Return an urn as text."""
     n, c, k = lesson.n, lesson.c, lesson.k
     steps = [
-        [f"draw {step.draw}", f"{step.wrong} of {step.left}", _short(step.chance), _short(step.all_wrong)]
+        [
+            f"draw {step.draw}",
+            f"{step.wrong} of {step.left}",
+            _short_fraction(step.chance),
+            _short_fraction(step.all_wrong),
+        ]
         for step in lesson.steps[:_SHOWN]
     ]
     share = [
-        [str(share.c), _short(share.passes), number(share.passes.value), number(share.replaced.value)]
+        [str(share.c), _short_fraction(share.passes), number(share.passes.value), number(share.replaced.value)]
         for share in lesson.table
-        if share.c in _chosen(n, c)
+        if share.c in _rows_to_show(n, c)
     ]
     reckoned = [
         [
@@ -69,17 +74,18 @@ def urn_lines(lesson: Urn, width: int | None = None) -> list[str]:
         *table(["", "wrong balls left", "this one wrong", "all wrong so far"], steps, width=width),
         *([f"  ... and {len(lesson.steps) - _SHOWN} more"] if len(lesson.steps) > _SHOWN else []),
         *counted,
-        f"  pass@{k} = 1 - {_short(lesson.fails)} = {_short(lesson.passes)} = {number(lesson.passes.value)}",
+        f"  pass@{k} = 1 - {_short_fraction(lesson.fails)} = {_short_fraction(lesson.passes)} "
+        f"= {number(lesson.passes.value)}",
         "",
         *table(["c", f"pass@{k}", "", "put back (biased)"], share, left=0, width=width),
         "",
         *table(["in floating point", "ratio", "product", "passcurve", "exact, rounded"], reckoned, width=width),
         "",
-        *(f"  {sentence}" for sentence in urn_says(lesson)),
+        *(f"  {sentence}" for sentence in urn_sentences(lesson)),
     ]
 
 
-def estimators_says(lesson: Estimators) -> list[str]:
+def estimators_sentences(lesson: Estimators) -> list[str]:
     """Return three sentences on the estimators."""
     first, last = lesson.rows[0], lesson.rows[-1]
     gain = last.repeated.variance / last.unbiased.variance if last.unbiased.variance > 0.0 else 1.0
@@ -121,11 +127,11 @@ def estimators_lines(lesson: Estimators, width: int | None = None) -> list[str]:
         f"  simulated: mean of {lesson.draws:,} data sets for each n (its standard error), seed {lesson.seed}",
         *table(["n", "t", *heads], simulated, left=0, width=width),
         "",
-        *(f"  {sentence}" for sentence in estimators_says(lesson)),
+        *(f"  {sentence}" for sentence in estimators_sentences(lesson)),
     ]
 
 
-def budget_says(lesson: Budget) -> list[str]:
+def budget_sentences(lesson: Budget) -> list[str]:
     """Return three sentences on what a smaller run would have said."""
     whole = lesson.sizes[0]
     samples = [size for size in lesson.sizes if size.m == whole.m][-1]
@@ -134,14 +140,14 @@ def budget_says(lesson: Budget) -> list[str]:
         f"Fewer samples or problems leave the score where it is on average, {number(lesson.value)}; what changes is "
         f"how far one run strays: by {number(samples.sd)} with {_samples(samples.n)} of each of {samples.m} problems, "
         f"by {number(problems.sd)} with {problems.n} of each of {problems.m}.",
-        _others(whole, samples, problems),
+        _compare_widths(whole, samples, problems),
         f"For fresh samples of the same problems it is {number(samples.these_problems)} with {_samples(samples.n)} of "
         f"each, where the whole run has {number(whole.these_problems)}; about other problems that narrower interval "
         "says nothing.",
     ]
 
 
-def _others(whole: Size, samples: Size, problems: Size) -> str:
+def _compare_widths(whole: Size, samples: Size, problems: Size) -> str:
     """Say which of the two ways to be cheaper costs more of what is known about other problems."""
     sentence = (
         f"For other problems like these, {samples.cost:,} samples on {samples.m} problems leave an interval of "
@@ -177,11 +183,11 @@ def budget_lines(lesson: Budget, width: int | None = None) -> list[str]:
         f"  score and range: {lesson.draws:,} subsamples without replacement of each size, seed {lesson.seed}; "
         f"sd: exact; width: of the {lesson.level:.0%} interval, mean",
         "",
-        *(f"  {sentence}" for sentence in budget_says(lesson)),
+        *(f"  {sentence}" for sentence in budget_sentences(lesson)),
     ]
 
 
-def temperature_says(lesson: Temperature) -> list[str]:
+def temperature_sentences(lesson: Temperature) -> list[str]:
     """Return three sentences on temperatures."""
     degrees = [curve.temperature for curve in lesson.curves]
     best = {k: max(lesson.curves, key=lambda curve: curve.value[at]) for at, k in enumerate(lesson.k)}
@@ -240,10 +246,10 @@ def temperature_lines(lesson: Temperature, width: int | None = None) -> list[str
         lines += ["", *table(heads, rows, left=0, width=width)]
         halves = f"  other half: mean over {lesson.splits} splits of the samples, seed {lesson.seed}"
         lines.append(f"{halves}; luck: over {lesson.sweeps} simulated sweeps" if lesson.simulated else halves)
-    return [*lines, "", *(f"  {sentence}" for sentence in temperature_says(lesson))]
+    return [*lines, "", *(f"  {sentence}" for sentence in temperature_sentences(lesson))]
 
 
-def mixture_says(lesson: Mixture) -> list[str]:
+def mixture_sentences(lesson: Mixture) -> list[str]:
     """Return three sentences on why pass@1 does not say what pass@k is."""
     last = lesson.k[-1]
     worst = max(lesson.models, key=lambda model: model.wrong[-1] - model.value[-1])
@@ -283,7 +289,7 @@ def mixture_lines(lesson: Mixture, width: int | None = None) -> list[str]:
         lines += [*table(heads, rows, left=0, width=width), ""]
     if any(model.simulated for model in lesson.models):
         lines.append(f"  simulated: {lesson.n:,} samples of each of {lesson.m:,} such problems, seed {lesson.seed}")
-    return [printable(line) for line in lines] + [f"  {sentence}" for sentence in mixture_says(lesson)]
+    return [printable(line) for line in lines] + [f"  {sentence}" for sentence in mixture_sentences(lesson)]
 
 
 def _chances(model: Model) -> str:
@@ -299,12 +305,12 @@ def _samples(n: int) -> str:
     return f"{n:,} sample{'s' if n != 1 else ''}"
 
 
-def _short(exact: Exact) -> str:
+def _short_fraction(exact: Exact) -> str:
     """Return a fraction as it is while it can be read, else as a number."""
     return exact.fraction if len(exact.fraction) <= _DIGITS else number(exact.value)
 
 
-def _chosen(n: int, c: int) -> set[int]:
+def _rows_to_show(n: int, c: int) -> set[int]:
     """Return the numbers of right samples that are shown."""
     if n <= _SHOWN:
         return set(range(n + 1))

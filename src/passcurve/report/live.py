@@ -87,7 +87,7 @@ class Display:
             parts.append(f"pass@1 {number(estimate.value)} ({number(interval.low)} to {number(interval.high)})")
         parts.append(f"{rate:,.0f}/s")
         if rate > 0 and total > judged:
-            parts.append(f"about {_span((total - judged) / rate)} left")
+            parts.append(f"about {_duration((total - judged) / rate)} left")
         parts += beside()
         # Where nobody can be told, the work goes on.
         try:
@@ -102,7 +102,7 @@ class Display:
     def _load_in_time(self, now: float) -> bool:
         """Begin to load what a score needs, when it is time to; say whether it is there."""
         if self._loader is None and now - self._began >= self._load_after_s:
-            self._loader = threading.Thread(target=_load, name="passcurve-load", daemon=True)
+            self._loader = threading.Thread(target=_load_libraries, name="passcurve-load", daemon=True)
             self._loader.start()
         return self._loader is not None and not self._loader.is_alive()
 
@@ -129,7 +129,7 @@ class Display:
             sys.stderr.flush()
 
 
-def _load() -> None:
+def _load_libraries() -> None:
     # What cannot be loaded is told where it is needed.
     with contextlib.suppress(Exception):
         import rich.console
@@ -140,7 +140,7 @@ def _load() -> None:
         import passcurve.stats.metrics  # noqa: F401 - as scipy
 
 
-def _span(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

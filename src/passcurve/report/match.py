@@ -17,7 +17,7 @@ from passcurve.report.terminal import number, number_or_dash, printable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from passcurve.lab.ranking import Measured
+    from passcurve.lab.ranking import Statistic
 
 NAMES = {
     "exact": "exact match",
@@ -50,9 +50,9 @@ def _run_lines(run: MatchedRun, width: int | None) -> Iterator[str]:
             NAMES[name],
             number_or_dash(ranking.mean_right),
             number_or_dash(ranking.mean_wrong),
-            _measured(ranking.within),
-            _measured(ranking.pooled),
-            _measured(ranking.point_biserial, signs=True),
+            _statistic_text(ranking.within),
+            _statistic_text(ranking.pooled),
+            _statistic_text(ranking.point_biserial, signs=True),
         ]
         for name, ranking in run.ranked.items()
     ]
@@ -99,7 +99,7 @@ def _score_lines(match: Match, width: int | None) -> Iterator[str]:
         )
 
 
-def _measured(statistic: Measured, *, signs: bool = False) -> str:
+def _statistic_text(statistic: Statistic, *, signs: bool = False) -> str:
     show = signed if signs else number
     if statistic.value is None:
         return "-"

@@ -26,7 +26,7 @@ _INTERVALS = {
 }
 
 
-def judged(
+def describe_scores(
     estimates: Sequence[Estimate],
     curve: Curve | None,
     counts: Sequence[Counts],
@@ -64,10 +64,10 @@ def judged(
         text += f", with {100 * levels[0]:g}% intervals {' and '.join(intervals)}"
     if curve is not None:
         text += f"; the band of the curve is simultaneous (sup-t, {curve.draws:,} draws, seed {curve.seed})"
-    return f"{text}{_judging(header)}."
+    return f"{text}{_describe_judging(header)}."
 
 
-def compared(comparison: Comparison) -> str:
+def describe_comparison(comparison: Comparison) -> str:
     """Return the sentence for a comparison of runs."""
     differences = [difference for pair in comparison.pairs for difference in pair.differences]
     first = differences[0]
@@ -116,7 +116,7 @@ def _samples(counts: Sequence[Counts], *, copies: bool) -> str:
     return f"{n} {kind} of {'the one problem' if len(counts) == 1 else f'each of {len(counts)} problems'}"
 
 
-def _judging(header: Header | None) -> str:
+def _describe_judging(header: Header | None) -> str:
     if header is None:
         return ""
     limits = header.limits

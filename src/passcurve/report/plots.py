@@ -37,7 +37,7 @@ class Sheet(NamedTuple):
     theme: Theme
 
 
-def is_ready() -> bool:
+def is_available() -> bool:
     """Tell whether matplotlib is installed."""
     try:
         import matplotlib as mpl  # noqa: F401 - only whether it can be
@@ -68,7 +68,7 @@ def sheet(
         yield Sheet(figure, tuple(panels.flat), colours)
 
 
-def drawn(on: Sheet, format_: str) -> bytes:
+def render(on: Sheet, format_: str) -> bytes:
     """Return a sheet as a file of a format, ``svg``, ``png`` or ``pdf``; the same sheet gives the same bytes."""
     import matplotlib as mpl
 
@@ -82,10 +82,10 @@ def drawn(on: Sheet, format_: str) -> bytes:
 
 def save(on: Sheet, path: Path) -> None:
     """Write a sheet in the format that the name ends with; raises OSError where that cannot be."""
-    path.write_bytes(drawn(on, path.suffix.lower().removeprefix(".")))
+    path.write_bytes(render(on, path.suffix.lower().removeprefix(".")))
 
 
-def counted(axis: Any, at: Sequence[float]) -> None:
+def set_ticks(axis: Any, at: Sequence[float]) -> None:
     """Put ticks at these numbers only, written in full."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -94,7 +94,7 @@ def counted(axis: Any, at: Sequence[float]) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 
 
-def warmth(theme: Theme, share: float) -> Any:
+def heat_colour(theme: Theme, share: float) -> Any:
     """Return a colour between cold, 0, and hot, 1, that can be seen on the ground of the theme."""
     import matplotlib as mpl
 

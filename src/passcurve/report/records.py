@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from passcurve.lab.ranking import Ranked
+    from passcurve.lab.ranking import Ranking
 
 
 class Ruling(Protocol):
@@ -168,7 +168,7 @@ class MatchedRun(Protocol):
     @property
     def estimates(self) -> Sequence[Estimate]: ...
     @property
-    def ranked(self) -> Mapping[str, Ranked]: ...
+    def ranked(self) -> Mapping[str, Ranking]: ...
     @property
     def scores(self) -> Mapping[str, float | None]: ...
     @property

@@ -23,14 +23,14 @@ def score_lines(estimates: Sequence[Estimate], curve: Curve | None = None, width
     visible = _steps(estimates) if curve is not None else list(estimates)
     band = dict(zip(curve.k, zip(curve.low, curve.high, strict=True), strict=True)) if curve is not None else {}
     rows = [_row(estimate, band) for estimate in visible]
-    heads = _heads(visible, curve)
+    heads = _headings(visible, curve)
     used = [at for at, _ in enumerate(heads) if any(row.cells and row.cells[at] != "-" for row in rows)]
     heads = [heads[at] for at in used]
     rows = [row._replace(cells=[row.cells[at] for at in used] if row.cells else []) for row in rows]
     lines = _table(heads, rows)
     if width is not None and max(map(len, _table(heads, [row for row in rows if row.cells])), default=0) > width:
         lines = list(_stacked(heads, rows))
-    return [*lines, *_meaning(visible, curve), *(f"  warning: {text}" for text in warnings(visible))]
+    return [*lines, *_legend(visible, curve), *(f"  warning: {text}" for text in warnings(visible))]
 
 
 def score_record(estimates: Sequence[Estimate], curve: Curve | None = None) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def warnings(estimates: Sequence[Estimate]) -> list[str]:
     return [printable(text) for text in dict.fromkeys(text for estimate in estimates for text in estimate.warnings)]
 
 
-def span(interval: Interval | None) -> str:
+def interval_text(interval: Interval | None) -> str:
     """Return an interval as its two ends."""
     return "-" if interval is None else f"{number(interval.low)} to {number(interval.high)}"
 
@@ -74,7 +74,7 @@ class _Row(NamedTuple):
     reason: str = ""
 
 
-def _heads(estimates: Sequence[Estimate], curve: Curve | None) -> list[str]:
+def _headings(estimates: Sequence[Estimate], curve: Curve | None) -> list[str]:
     levels = {estimate.new_problems.level for estimate in estimates if estimate.new_problems is not None}
     level = f"{100 * min(levels):g}% " if levels else ""
     heads = [f"{level}new problems", f"{level}these problems"]
@@ -84,7 +84,7 @@ def _heads(estimates: Sequence[Estimate], curve: Curve | None) -> list[str]:
 def _row(estimate: Estimate, band: dict[int, tuple[float, float]]) -> _Row:
     if estimate.value is None:
         return _Row(estimate.name, "-", [], printable(estimate.reason))
-    cells = [span(estimate.new_problems), span(estimate.these_problems)]
+    cells = [interval_text(estimate.new_problems), interval_text(estimate.these_problems)]
     if band:
         ends = band.get(estimate.k) if estimate.metric == "pass@k" else None
         cells.append("-" if ends is None else f"{number(ends[0])} to {number(ends[1])}")
@@ -111,7 +111,7 @@ def _stacked(heads: Sequence[str], rows: Sequence[_Row]) -> Iterator[str]:
         yield from (f"    {head}: {cell}" for head, cell in zip(heads, row.cells, strict=False) if cell != "-")
 
 
-def _meaning(estimates: Sequence[Estimate], curve: Curve | None) -> Iterator[str]:
+def _legend(estimates: Sequence[Estimate], curve: Curve | None) -> Iterator[str]:
     """Say what the intervals are for and how they were made."""
     parts = []
     for target, label in _TARGETS.items():

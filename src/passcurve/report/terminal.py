@@ -46,7 +46,7 @@ def suspicion_lines(count: int, suspects: Sequence[tuple[SampleKey, Status, tupl
     named = suspects[:_SUSPECTS_SHOWN] if count > _SUSPECTS_SHOWN + 1 else suspects
     lines = [f"  suspicious: {count:,} sample{'s' if count != 1 else ''} tried what no honest program needs"]
     lines += [
-        f"    {key.problem_id} sample {key.sample_index} ({status}): {_few(observations)}"
+        f"    {key.problem_id} sample {key.sample_index} ({status}): {_first_observations(observations)}"
         for key, status, observations in named
     ]
     if count > len(named):
@@ -54,13 +54,13 @@ def suspicion_lines(count: int, suspects: Sequence[tuple[SampleKey, Status, tupl
     return [printable(line) for line in lines]
 
 
-def _few(observations: Sequence[str]) -> str:
+def _first_observations(observations: Sequence[str]) -> str:
     return ", ".join(observations[:_SEEN_SHOWN]) + (
         f" and {len(observations) - _SEEN_SHOWN} more" if len(observations) > _SEEN_SHOWN else ""
     )
 
 
-def listed(lines: Iterable[str], limit: int, more: str, count: int | None = None) -> list[str]:
+def truncate(lines: Iterable[str], limit: int, more: str, count: int | None = None) -> list[str]:
     """Return the first lines, and how many are left out; ``count`` where there are more than are known."""
     every = list(lines)
     rest = (count or len(every)) - limit
@@ -70,12 +70,12 @@ def listed(lines: Iterable[str], limit: int, more: str, count: int | None = None
 def malformed_lines(malformed: Sequence[tuple[int, str]], samples: str, count: int) -> list[str]:
     """Return what each line that is no row says, bounded; ``count`` is how many there are."""
     messages = (f"{samples}:{line}: {reason}" for line, reason in malformed)
-    return listed(messages, _MALFORMED_SHOWN, "more lines are no rows", count)
+    return truncate(messages, _MALFORMED_SHOWN, "more lines are no rows", count)
 
 
 def note_lines(notes: Sequence[str]) -> list[str]:
     """Return what calibration found, bounded."""
-    return listed((f"note: {note}" for note in notes), _NOTES_SHOWN, "more notes (passcurve bench check lists all)")
+    return truncate((f"note: {note}" for note in notes), _NOTES_SHOWN, "more notes (passcurve bench check lists all)")
 
 
 def verdict_text(
@@ -94,19 +94,19 @@ def verdict_text(
     ]
     facts.append(f"{verdict.memory_bytes / (1 << 20):.0f} MiB of {limits.memory_bytes / (1 << 20):.0f}")
     parts += ["  " + ", ".join(facts), "  " + jail_line(jail), ""]
-    parts += [_titled("prompt", problem.prompt)]
+    parts += [_section("prompt", problem.prompt)]
     if program is None:
         parts.append(f"program: {missing}\n")
-        parts += [_titled("it was made so", "\n".join(verdict.extraction))] if verdict.extraction else []
+        parts += [_section("it was made so", "\n".join(verdict.extraction))] if verdict.extraction else []
     else:
         steps = "; ".join(program.steps)
-        parts.append(_titled(f"program ({steps})", program.text if program.text is not None else "(none)"))
+        parts.append(_section(f"program ({steps})", program.text if program.text is not None else "(none)"))
     if verdict.call is not None:
-        parts.append(_titled("last call", f"{verdict.call.arguments}\n-> {verdict.call.outcome}"))
+        parts.append(_section("last call", f"{verdict.call.arguments}\n-> {verdict.call.outcome}"))
     if verdict.test_line:
-        parts.append(_titled("at this line of the tests", verdict.test_line))
+        parts.append(_section("at this line of the tests", verdict.test_line))
     if verdict.exception:
-        parts.append(_titled("exception", verdict.message))
+        parts.append(_section("exception", verdict.message))
     if verdict.suspicious:
         parts.append(f"seen: {', '.join(verdict.suspicious)}\n")
     if verdict.flattened:
@@ -114,7 +114,7 @@ def verdict_text(
     return printable("\n".join(parts))
 
 
-def _titled(title: str, text: str) -> str:
+def _section(title: str, text: str) -> str:
     body = "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n"))
     return f"{title}:\n{body}\n"
 

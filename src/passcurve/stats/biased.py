@@ -15,9 +15,16 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import IntArray, chances, counts, integers, once_each, spread
+from passcurve.stats.counts import (
+    IntArray,
+    apply_rule,
+    apply_to_distinct,
+    check_counts,
+    check_integers,
+    check_probabilities,
+)
 from passcurve.stats.double_double import FloatArray, two_product
-from passcurve.stats.hypergeometric import chance
+from passcurve.stats.hypergeometric import pmf
 
 _TERMS = 1 << 12
 """Terms of a sum worked on at a time."""
@@ -41,7 +48,7 @@ def plug_in_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.fl
     n, c and k broadcast, 0 <= c <= n and 1 <= k <= n, as for ``pass_at_k``; ValueError naming the element otherwise.
     At k = 1 it is c/n to the last bit.
     """
-    return spread(_plug_in, *counts(n, c, k))
+    return apply_rule(_plug_in, *check_counts(n, c, k))
 
 
 @overload
@@ -55,8 +62,8 @@ def naive_variance(p: ArrayLike, k: ArrayLike, t: ArrayLike) -> FloatArray | np.
     The law is the binomial one: each batch holds a pass with the chance 1 - q^k (Chen et al. 2021, section 2.1, on the
     estimate itself).  p, k >= 1 and t >= 1 broadcast; errors are those of the module.
     """
-    ks, batches = (integers(*named, least=1, capped=False) for named in (("k", k), ("t", t)))
-    return once_each(_naive, chances("p", p), ks, batches)
+    ks, batches = (check_integers(*named, least=1, capped=False) for named in (("k", k), ("t", t)))
+    return apply_to_distinct(_naive, check_probabilities("p", p), ks, batches)
 
 
 @overload
@@ -74,9 +81,9 @@ def unbiased_variance(p: ArrayLike, n: ArrayLike, k: ArrayLike) -> FloatArray | 
     p, n and k broadcast, 1 <= k <= n; errors are those of the module.  The cost is that of the terms that matter, a few
     thousand at n = 10^6, for each distinct (p, n, k).
     """
-    chance_of_pass = chances("p", p)
-    sizes = counts(n, 0, k)
-    return once_each(_unbiased, chance_of_pass, sizes.n, sizes.k)
+    chance_of_pass = check_probabilities("p", p)
+    sizes = check_counts(n, 0, k)
+    return apply_to_distinct(_unbiased, chance_of_pass, sizes.n, sizes.k)
 
 
 @overload
@@ -93,9 +100,9 @@ def plug_in_bias(p: ArrayLike, n: ArrayLike, k: ArrayLike) -> FloatArray | np.fl
     p, n and k broadcast, 1 <= k <= n; errors are those of the module.  The cost is a few vector operations on n
     numbers for each distinct (p, n, k).
     """
-    chance_of_pass = chances("p", p)
-    sizes = counts(n, 0, k)
-    return once_each(_bias, chance_of_pass, sizes.n, sizes.k)
+    chance_of_pass = check_probabilities("p", p)
+    sizes = check_counts(n, 0, k)
+    return apply_to_distinct(_bias, chance_of_pass, sizes.n, sizes.k)
 
 
 # --- the rules ------------------------------------------------------------------------------------------------------
@@ -112,13 +119,13 @@ def _plug_in(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     return result
 
 
-def _power(base: FloatArray, rest: FloatArray, k: IntArray) -> FloatArray:
+def _rounded_power(base: FloatArray, rest: FloatArray, k: IntArray) -> FloatArray:
     """Return (base + rest)^k, where rest is what rounding the base lost and k may be 10^6."""
     result: FloatArray = np.power(base, k) * np.exp(k * (rest / np.where(base > 0.0, base, 1.0)))
     return result
 
 
-def _failing(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fail_chance(p: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return 1 - p and what its rounding lost."""
     q = 1.0 - p
     return q, (1.0 - q) - p
@@ -128,7 +135,7 @@ def _naive(p: FloatArray, k: IntArray, t: IntArray) -> FloatArray:
     result = np.zeros(p.size)
     some = (p > 0.0) & (p < 1.0)
     p, k, t = p[some], k[some], t[some]
-    result[some] = _power(*_failing(p), k) * -np.expm1(k * np.log1p(-p)) / t
+    result[some] = _rounded_power(*_fail_chance(p), k) * -np.expm1(k * np.log1p(-p)) / t
     return result
 
 
@@ -169,9 +176,9 @@ def _unbiased_one(p: float, n: int, k: int) -> float:
 def _overlaps(p: float, n: int, k: int, first: int, last: int) -> FloatArray:
     """Return h(j) q^(2k-j) (1 - q^j) for j = first .. last."""
     j = np.arange(first, last + 1)
-    q, rest = _failing(np.full(j.size, p))
-    shares = chance(np.full(j.size, n), np.full(j.size, k), np.full(j.size, k), j)
-    result: FloatArray = shares * _power(q, rest, 2 * k - j) * -np.expm1(j * math.log1p(-p))
+    q, rest = _fail_chance(np.full(j.size, p))
+    shares = pmf(np.full(j.size, n), np.full(j.size, k), np.full(j.size, k), j)
+    result: FloatArray = shares * _rounded_power(q, rest, 2 * k - j) * -np.expm1(j * math.log1p(-p))
     return result
 
 
@@ -182,7 +189,7 @@ def _bias(p: FloatArray, n: IntArray, k: IntArray) -> FloatArray:
 def _bias_one(p: float, n: int, k: int) -> float:
     if p in (0.0, 1.0) or k == 1:
         return 0.0
-    q, q_rest = (float(part[0]) for part in _failing(np.array([p])))
+    q, q_rest = (float(part[0]) for part in _fail_chance(np.array([p])))
     f = _failures(p, q, n, k)
     weights = _binomial(f, (q + q_rest) / p, n, min(int((n + 1) * q), n))
     # f - n q without the rounding of q.
@@ -191,8 +198,8 @@ def _bias_one(p: float, n: int, k: int) -> float:
     u = distance / (n * q)
     share = f / n
     back, lost = two_product(share, np.full(1, float(n)))
-    powers = _power(share, ((f - back) - lost) / n, np.full(f.size, k))
-    base = float(_power(np.array([q]), np.array([q_rest]), np.array([k]))[0])
+    powers = _rounded_power(share, ((f - back) - lost) / n, np.full(f.size, k))
+    base = float(_rounded_power(np.array([q]), np.array([q_rest]), np.array([k]))[0])
     near = np.abs(k * u) < 0.5
     gap = np.empty(f.size)
     gap[near] = base * _beyond_tangent(u[near], k)

@@ -11,13 +11,23 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import together
+from passcurve.stats.counts import broadcast
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.fresh_samples import is_saturated
 from passcurve.stats.intervals import Bounds
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.permutation import Tested, sign_flip_p, stratified_permutation_p
-from passcurve.stats.rows import Row, chances, counts, inside, normal, one_whole, pair, student, whole
+from passcurve.stats.rows import (
+    Row,
+    check_integer,
+    check_open_unit,
+    check_row,
+    check_same_problems,
+    integer_array,
+    normal_quantile,
+    probability_row,
+    t_quantile,
+)
 from passcurve.stats.sampling import Sampling, largest_variance, sampling_variance
 
 POWER = 0.8
@@ -90,10 +100,10 @@ def paired_difference(
     n and c have shape (m,) or broadcast to it.  Raises ValueError for invalid counts, k > n, rows of different lengths
     and a level outside (0, 1).
     """
-    a, b = counts(n_a, c_a, k), counts(n_b, c_b, k)
-    k, draws, seed = one_whole(k, "k"), one_whole(draws, "draws"), one_whole(seed, "seed", 0)
-    pair(a, b)
-    tail = (1.0 - inside(level, "level")) / 2.0
+    a, b = check_row(n_a, c_a, k), check_row(n_b, c_b, k)
+    k, draws, seed = check_integer(k, "k"), check_integer(draws, "draws"), check_integer(seed, "seed", 0)
+    check_same_problems(a, b)
+    tail = (1.0 - check_open_unit(level, "level")) / 2.0
     differences = pass_at_k(a.n, a.c, [k]) - pass_at_k(b.n, b.c, [k])
     m = differences.size
     mean = math.fsum(differences) / m
@@ -107,8 +117,10 @@ def paired_difference(
         differences=differences,
         level=level,
         new_problems=_padded_t(differences, tail),
-        paired_t=_around(mean, student(m - 1, tail) * sd / math.sqrt(m)) if m > 1 else Bounds(math.nan, math.nan),
-        these_problems=_around(mean, normal(tail) * math.sqrt(noise.mean / m)),
+        paired_t=_clipped_bounds(mean, t_quantile(m - 1, tail) * sd / math.sqrt(m))
+        if m > 1
+        else Bounds(math.nan, math.nan),
+        these_problems=_clipped_bounds(mean, normal_quantile(tail) * math.sqrt(noise.mean / m)),
         sampling=noise.method,
         p=test.p,
         p_test=test.name,
@@ -118,7 +130,7 @@ def paired_difference(
         losses=int((differences < 0).sum()),
         between=sd**2 - noise.raw,
         within=noise.raw,
-        minimum_detectable=(normal(tail) + normal(1.0 - POWER)) * (sd or math.nan) / math.sqrt(m),
+        minimum_detectable=(normal_quantile(tail) + normal_quantile(1.0 - POWER)) * (sd or math.nan) / math.sqrt(m),
         warnings=tuple(_warnings(a, b, k, differences, noise)),
     )
 
@@ -127,7 +139,7 @@ def _padded_t(differences: FloatArray, tail: float) -> Bounds[float]:
     """Return the t interval of the differences with -1 and +1 appended."""
     padded = np.concatenate([differences, [-1.0, 1.0]])
     m = padded.size
-    return _around(math.fsum(padded) / m, student(m - 1, tail) * _sd(padded) / math.sqrt(m))
+    return _clipped_bounds(math.fsum(padded) / m, t_quantile(m - 1, tail) * _sd(padded) / math.sqrt(m))
 
 
 def _mcnemar(a: Row, b: Row) -> float:
@@ -204,7 +216,7 @@ def _sd(values: FloatArray) -> float:
     return math.sqrt(math.fsum((values - mean) ** 2) / (values.size - 1))
 
 
-def _around(middle: float, reach: float) -> Bounds[float]:
+def _clipped_bounds(middle: float, reach: float) -> Bounds[float]:
     if math.isnan(reach):
         return Bounds(math.nan, math.nan)
     return Bounds(max(-1.0, middle - reach), min(1.0, middle + reach))
@@ -222,7 +234,7 @@ def mcnemar_exact(b: ArrayLike, c: ArrayLike) -> FloatArray | np.float64:
     ``sign_flip_p`` of the differences.  b and c are integers of at least 0 and broadcast; b = c = 0 gives 1.
     Source: McNemar 1947, Psychometrika 12:153, in its exact form.  ValueError for anything else.
     """
-    only_a, only_b = together(b=whole(b, "b"), c=whole(c, "c"))
+    only_a, only_b = broadcast(b=integer_array(b, "b"), c=integer_array(c, "c"))
     for name, values in (("b", only_a), ("c", only_b)):
         if (values < 0).any():
             raise ValueError(f"{name}={values[values < 0].flat[0]} is negative")
@@ -244,7 +256,7 @@ def holm(p: ArrayLike) -> FloatArray:
     where the data are at hand.  p has shape (h,), each in [0, 1], NaN refused; the order is kept.
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6:65.
     """
-    values = chances(p, "p")
+    values = probability_row(p, "p")
     order = np.argsort(values, kind="stable")
     stepped = np.minimum(1.0, np.maximum.accumulate(values[order] * np.arange(values.size, 0, -1)))
     result = np.empty(values.size)

@@ -31,7 +31,7 @@ _FEW_KS = 64
 """Up to this many k each gets its own pass over the problems."""
 
 
-class Counts(NamedTuple):
+class CheckedCounts(NamedTuple):
     """Integers within the definition, each in the shape in which it was given."""
 
     n: IntArray
@@ -39,22 +39,24 @@ class Counts(NamedTuple):
     k: IntArray
 
 
-def counts(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> Counts:
+def check_counts(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> CheckedCounts:
     """Return n, c and k as integers of their own shapes, or refuse them: 0 <= c <= n and 1 <= k <= n."""
-    result = Counts(integers("n", n), integers("c", c), integers("k", k, least=1, capped=False))
-    samples, passed = together(n=result.n, c=result.c)
-    not_above("c", passed, "n", samples)
-    shape = shape_of(n=samples.shape, k=result.k.shape)
+    result = CheckedCounts(
+        check_integers("n", n), check_integers("c", c), check_integers("k", k, least=1, capped=False)
+    )
+    samples, passed = broadcast(n=result.n, c=result.c)
+    check_not_above("c", passed, "n", samples)
+    shape = broadcast_shape(n=samples.shape, k=result.k.shape)
     if samples.size and result.k.size and result.k.max() > result.n.min():
         samples, ks = np.broadcast_to(samples, shape), np.broadcast_to(result.k, shape)
         if (over := ks > samples).any():
-            place = first(over)
+            place = first_index(over)
             which = f"k={ks[place]} exceeds n={samples[place]}"
-            raise ValueError(f"{which}{label(place, ' at element {}')}: no unbiased estimator exists")
+            raise ValueError(f"{which}{element_label(place, ' at element {}')}: no unbiased estimator exists")
     return result
 
 
-def together(**named: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+def broadcast(**named: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     """Broadcast arrays, or refuse by naming those that do not fit."""
     try:
         return np.broadcast_arrays(*named.values())
@@ -63,7 +65,7 @@ def together(**named: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         raise ValueError(f"{shapes} do not fit each other") from None
 
 
-def shape_of(**named: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast_shape(**named: tuple[int, ...]) -> tuple[int, ...]:
     """Broadcast shapes, or refuse by naming those that do not fit."""
     try:
         return np.broadcast_shapes(*named.values())
@@ -72,21 +74,21 @@ def shape_of(**named: tuple[int, ...]) -> tuple[int, ...]:
         raise ValueError(f"{shapes} do not fit each other") from None
 
 
-def not_above(small_name: str, small: IntArray, large_name: str, large: IntArray) -> None:
+def check_not_above(small_name: str, small: IntArray, large_name: str, large: IntArray) -> None:
     """Refuse one count that exceeds another, element by element."""
     if small.size and large.size and small.max() > large.min():
-        small, large = together(**{small_name: small, large_name: large})
+        small, large = broadcast(**{small_name: small, large_name: large})
         if (over := small > large).any():
-            place = first(over)
-            raise ValueError(f"{label(place)}{small_name}={small[place]} exceeds {large_name}={large[place]}")
+            place = first_index(over)
+            raise ValueError(f"{element_label(place)}{small_name}={small[place]} exceeds {large_name}={large[place]}")
 
 
-def integers(name: str, values: ArrayLike, *, least: int = 0, capped: bool = True) -> IntArray:
+def check_integers(name: str, values: ArrayLike, *, least: int = 0, capped: bool = True) -> IntArray:
     """Return counts as int64, not copied where they are that.
 
     What counts samples is capped at ``LARGEST_N``; a k or a budget is not, for it is compared with a count elsewhere.
     """
-    array = rectangular(name, values)
+    array = as_array(name, values)
     if not array.size and array.dtype.kind == "f":
         return array.astype(np.int64)
     if array.dtype.kind not in _WIDEST:
@@ -94,46 +96,46 @@ def integers(name: str, values: ArrayLike, *, least: int = 0, capped: bool = Tru
     if array.dtype.kind != "i":
         array = array.astype(_WIDEST[array.dtype.kind], copy=False)
     if array.dtype.kind == "f" and (broken := ~(np.isfinite(array) & (np.floor(array) == array))).any():
-        place = first(broken)
-        raise ValueError(f"{label(place)}{name}={array[place]} is not an integer")
+        place = first_index(broken)
+        raise ValueError(f"{element_label(place)}{name}={array[place]} is not an integer")
     if array.size and array.min() < least:
-        place = first(array < least)
+        place = first_index(array < least)
         wrong = f"is less than {least}" if least else "is negative"
-        raise ValueError(f"{label(place)}{name}={plain(array[place])} {wrong}")
+        raise ValueError(f"{element_label(place)}{name}={integer_text(array[place])} {wrong}")
     if array.size and array.max() > LARGEST_N:
         if capped:
-            place = first(array > LARGEST_N)
+            place = first_index(array > LARGEST_N)
             most = f"exceeds {LARGEST_N}, the most this is made for"
-            raise ValueError(f"{label(place)}{name}={plain(array[place])} {most}")
+            raise ValueError(f"{element_label(place)}{name}={integer_text(array[place])} {most}")
         array = np.minimum(array, 2**60)
     return array.astype(np.int64, copy=False)
 
 
-def chances(name: str, values: ArrayLike) -> FloatArray:
+def check_probabilities(name: str, values: ArrayLike) -> FloatArray:
     """Return numbers in [0, 1] as float64, or refuse them."""
-    array = finite(name, values)
+    array = check_finite(name, values)
     if (broken := (array < 0.0) | (array > 1.0)).any():
-        place = first(broken)
-        raise ValueError(f"{label(place)}{name}={array[place]} is not in [0, 1]")
+        place = first_index(broken)
+        raise ValueError(f"{element_label(place)}{name}={array[place]} is not in [0, 1]")
     return array
 
 
-def finite(name: str, values: ArrayLike) -> FloatArray:
+def check_finite(name: str, values: ArrayLike) -> FloatArray:
     """Return numbers, or truth values as 0 and 1, as float64, or refuse them."""
-    array = rectangular(name, values)
+    array = as_array(name, values)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be numbers, not {array.dtype.name} values")
     floats: FloatArray = array.astype(np.float64, copy=False)
     if (broken := ~np.isfinite(floats)).any():
-        place = first(broken)
-        raise ValueError(f"{label(place)}{name}={floats[place]} is not a finite number")
+        place = first_index(broken)
+        raise ValueError(f"{element_label(place)}{name}={floats[place]} is not a finite number")
     return floats
 
 
-def rectangular(name: str, values: ArrayLike) -> NDArray[Any]:
+def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
     """Return an array, or refuse rows of different lengths by naming the first that differs, and masked elements."""
     if isinstance(values, np.ma.MaskedArray) and (hidden := np.ma.getmaskarray(values)).any():
-        raise ValueError(f"{label(first(hidden))}{name} is masked; leave such elements out")
+        raise ValueError(f"{element_label(first_index(hidden))}{name} is masked; leave such elements out")
     try:
         return np.asarray(values)
     except ValueError:
@@ -143,18 +145,18 @@ def rectangular(name: str, values: ArrayLike) -> NDArray[Any]:
         raise ValueError(f"{problem}; rows must be equally long") from None
 
 
-def plain(value: np.generic) -> str:
+def integer_text(value: np.generic) -> str:
     """Return a whole number as text, one with very many digits in short."""
     number = value.item()
     return str(int(number)) if abs(number) < 10**20 else f"{float(number):.6g}"
 
 
-def first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
+def first_index(mask: NDArray[np.bool_]) -> tuple[int, ...]:
     """Return where the first true element is."""
     return tuple(int(i) for i in np.argwhere(mask)[0])
 
 
-def label(place: tuple[int, ...], form: str = "element {}: ") -> str:
+def element_label(place: tuple[int, ...], form: str = "element {}: ") -> str:
     """Say where in the array; nothing for a number without a shape."""
     if not place:
         return ""
@@ -175,7 +177,7 @@ class Pairs(NamedTuple):
     which: IntArray
 
 
-def spread(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray | np.float64:
+def apply_rule(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray | np.float64:
     """Apply a rule to the broadcast n, c and k, once to each distinct combination where that saves work."""
     shape = np.broadcast_shapes(n.shape, c.shape, k.shape)
     size = math.prod(shape)
@@ -185,14 +187,14 @@ def spread(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray | np
         if pairs.n.size * ks.size <= size:
             row, column = np.nonzero(pairs.n >= ks[:, None])[::-1]
             table = np.full((ks.size, pairs.n.size), np.nan)
-            table[column, row] = in_blocks(rule, pairs.n[row], pairs.c[row], ks[column])
-            return _looked_up(table, pairs.which, k_at, shape)
+            table[column, row] = apply_in_blocks(rule, pairs.n[row], pairs.c[row], ks[column])
+            return _look_up(table, pairs.which, k_at, shape)
     flat = (np.broadcast_to(values, shape).ravel() for values in (n, c, k))
-    result: FloatArray | np.float64 = in_blocks(rule, *flat).reshape(shape)[()]
+    result: FloatArray | np.float64 = apply_in_blocks(rule, *flat).reshape(shape)[()]
     return result
 
 
-def _looked_up(table: FloatArray, pair_at: IntArray, k_at: IntArray, shape: tuple[int, ...]) -> FloatArray:
+def _look_up(table: FloatArray, pair_at: IntArray, k_at: IntArray, shape: tuple[int, ...]) -> FloatArray:
     if k_at.size > _FEW_KS:
         return np.asarray(table[k_at, pair_at], dtype=np.float64)
     # One k at a time: a look-up by one index is several times faster than by two.
@@ -232,7 +234,7 @@ def _distinct(values: IntArray) -> tuple[IntArray, IntArray]:
     return distinct, np.take(rank, values)
 
 
-def in_blocks(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
+def apply_in_blocks(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     """Apply a rule to flat arrays, a block at a time."""
     result = np.empty(n.size)
     with np.errstate(under="ignore"):
@@ -242,7 +244,7 @@ def in_blocks(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     return result
 
 
-def once_each(rule: Callable[..., FloatArray], *columns: IntArray | FloatArray) -> FloatArray | np.float64:
+def apply_to_distinct(rule: Callable[..., FloatArray], *columns: IntArray | FloatArray) -> FloatArray | np.float64:
     """Apply a rule of any number of flat arrays to broadcast ones, once to each distinct combination."""
     try:
         every = np.broadcast_arrays(*columns)

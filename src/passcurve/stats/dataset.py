@@ -18,7 +18,17 @@ from passcurve.stats.double_double import FloatArray
 from passcurve.stats.fresh_samples import Method, default_method, fresh_sample_limits, is_saturated
 from passcurve.stats.intervals import Bounds, plus_two_t, t_interval, wilson
 from passcurve.stats.passk import pass_at_k
-from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, counts, inside, numbers, one_whole, student, whole
+from passcurve.stats.rows import (
+    MOST_DRAWS,
+    IntArray,
+    Row,
+    check_integer,
+    check_open_unit,
+    check_row,
+    integer_array,
+    number_row,
+    t_quantile,
+)
 from passcurve.stats.sampling import VarianceFrom, sampling_variance
 
 Target = Literal["new_problems", "these_problems"]
@@ -85,7 +95,7 @@ def clustered_se(values: ArrayLike, clusters: Sequence[object] | ArrayLike) -> C
     values has shape (m,); clusters names the cluster of each, of any type that can be a key.
     ValueError for other shapes, for values that are not finite, and below 5 clusters, where no standard error holds.
     """
-    scores = numbers(values, "value")
+    scores = number_row(values, "value")
     names: dict[object, int] = {}
     try:
         listed: list[object] = list(clusters)  # type: ignore[arg-type]
@@ -137,8 +147,8 @@ def dataset_interval(
     n and c have shape (m,) or broadcast to it.  Raises ValueError for invalid counts, for k > n, and for a method that
     the target or the data do not allow.
     """
-    row, k = counts(n, c, k), one_whole(k, "k")
-    level = inside(level, "level")
+    row, k = check_row(n, c, k), check_integer(k, "k")
+    level = check_open_unit(level, "level")
     scores = pass_at_k(row.n, row.c, [k])
     noise = sampling_variance(row.n, row.c, k)
     within = math.fsum(noise.variance) / scores.size
@@ -177,9 +187,9 @@ def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 
     problems.
     values has shape (m,).  ValueError for other shapes and when (B+1)(1-level)/2 is below 1.
     """
-    scores = numbers(values, "value")
-    resamples, seed = one_whole(resamples, "resamples", most=MOST_DRAWS), one_whole(seed, "seed", 0)
-    rank = int((resamples + 1) * (1.0 - inside(level, "level")) / 2.0 + 1e-9)
+    scores = number_row(values, "value")
+    resamples, seed = check_integer(resamples, "resamples", most=MOST_DRAWS), check_integer(seed, "seed", 0)
+    rank = int((resamples + 1) * (1.0 - check_open_unit(level, "level")) / 2.0 + 1e-9)
     if rank < 1:
         raise ValueError(f"{resamples} resamples are too few for level={level}")
     means = bootstrap_counts(scores.size, resamples, seed) @ scores / scores.size
@@ -204,12 +214,12 @@ def simultaneous_band(
 
     n and c have shape (m,), ks (K,).  ValueError naming the element for counts that cannot be and for k > n.
     """
-    k_row = np.atleast_1d(whole(ks, "k"))
+    k_row = np.atleast_1d(integer_array(ks, "k"))
     if k_row.ndim != 1 or not k_row.size:
         raise ValueError(f"ks must be one row of at least one k, not an array of shape {k_row.shape}")
-    row = counts(n, c, max(one_whole(k, "k") for k in k_row.tolist()))
-    draws, seed = one_whole(draws, "draws", most=MOST_DRAWS), one_whole(seed, "seed", 0)
-    chance = inside(level, "level")
+    row = check_row(n, c, max(check_integer(k, "k") for k in k_row.tolist()))
+    draws, seed = check_integer(draws, "draws", most=MOST_DRAWS), check_integer(seed, "seed", 0)
+    chance = check_open_unit(level, "level")
     scores = pass_at_k(row.n[:, None], row.c[:, None], k_row[None, :])
     m = row.n.size
     padded = np.concatenate([scores, np.zeros((1, k_row.size)), np.ones((1, k_row.size))])
@@ -222,7 +232,7 @@ def simultaneous_band(
         rows = min(1 << 12, draws - start)
         maxima = np.abs(rng.standard_normal((rows, m + 2)) @ (deviations / size)).max(axis=1)
         largest[start : start + rows] = maxima / np.sqrt(rng.chisquare(m + 1, rows) / (m + 1))
-    quantile = student(m + 1, (1.0 - chance) / 2.0)
+    quantile = t_quantile(m + 1, (1.0 - chance) / 2.0)
     critical = max(quantile, float(np.quantile(largest, chance, method="higher")))
     se = size / math.sqrt((m + 1) * (m + 2))
     return Band(

@@ -32,7 +32,7 @@ def log_factorial(x: FloatArray) -> Doubled:
     inverse = 1.0 / large
     square = inverse * inverse
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
-    result = times(log_whole(large), large + 0.5)
+    result = times(log_integer(large), large + 0.5)
     result = _plus(result, -large)
     result = _plus(result, _half_log_two_pi().high, _half_log_two_pi().low)
     result = _plus(result, series)
@@ -43,7 +43,7 @@ def log_factorial(x: FloatArray) -> Doubled:
     )
 
 
-def log_whole(x: FloatArray) -> Doubled:
+def log_integer(x: FloatArray) -> Doubled:
     """Return log x of whole x >= 1, < 2^40: powers of two, 64 points, and atanh of what is left, below 1/256."""
     mantissa, exponent = np.frexp(x)
     point = np.rint(mantissa * 128.0)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import together
+from passcurve.stats.counts import broadcast
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.fit import beta_binomial_fit
 from passcurve.stats.passk import pass_at_k
-from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, counts, numbers, one_whole, whole
+from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, check_integer, check_row, integer_array, number_row
 
 LABELLED, FARTHEST = 2, 10
 """Past this many times n a value is labelled far, and past the second it is given only when asked for."""
@@ -58,8 +58,8 @@ def extrapolate(n: ArrayLike, c: ArrayLike, k: ArrayLike, *, far: bool = False) 
     warning.  All values are NaN, with the reason, where all samples failed or all passed.  ValueError for counts that
     cannot be and k < 1.
     """
-    row = counts(n, c)
-    ks = np.atleast_1d(whole(k, "k"))
+    row = check_row(n, c)
+    ks = np.atleast_1d(integer_array(k, "k"))
     if ks.ndim != 1 or not ks.size or (ks < 1).any():
         raise ValueError("k must be one row of at least one integer of at least 1")
     least, most = int(row.n.min()), int(ks.max())
@@ -86,7 +86,7 @@ def extrapolate(n: ArrayLike, c: ArrayLike, k: ArrayLike, *, far: bool = False) 
     )
 
 
-def _fails(a: float, b: float, ks: IntArray) -> FloatArray:
+def _fail_share(a: float, b: float, ks: IntArray) -> FloatArray:
     """Return B(a, b + k) / B(a, b)."""
     from scipy.special import gammaln
 
@@ -101,7 +101,7 @@ def _beta_binomial(row: Row, ks: IntArray, reasons: list[str]) -> FloatArray:
     except ValueError as error:
         reasons.append(f"beta-binomial: {error}")
         return np.full(ks.size, np.nan)
-    return 1.0 - _fails(a, b, ks)
+    return 1.0 - _fail_share(a, b, ks)
 
 
 class ZeroInflated(NamedTuple):
@@ -119,7 +119,7 @@ def _zero_inflated(row: Row, ks: IntArray, reasons: list[str]) -> FloatArray:
         reasons.append("zero-inflated: three numbers need at least three samples of some problem")
         return np.full(ks.size, np.nan)
     fit = fit_zero_inflated(row)
-    return (1.0 - fit.impossible) * (1.0 - _fails(fit.a, fit.b, ks))
+    return (1.0 - fit.impossible) * (1.0 - _fail_share(fit.a, fit.b, ks))
 
 
 def fit_zero_inflated(row: Row) -> ZeroInflated:
@@ -218,16 +218,16 @@ def temperature_hull(
     temperatures has shape (T,), c (T, m) with the same m problems in every row, n broadcasts to it; ks (K,).  Each k
     must be at most half of the smallest n, rounded down, for both halves must have k samples.  ValueError otherwise.
     """
-    degrees = numbers(temperatures, "temperature")
-    table = whole(c, "c")
+    degrees = number_row(temperatures, "temperature")
+    table = integer_array(c, "c")
     if table.ndim != 2 or table.shape[0] != degrees.size or not table.size:
         raise ValueError(f"c must have shape ({degrees.size}, m), a row for each temperature, not {table.shape}")
-    samples, _ = together(n=whole(n, "n"), c=table)
+    samples, _ = broadcast(n=integer_array(n, "n"), c=table)
     if samples.shape != table.shape:
         raise ValueError(f"n of shape {np.shape(n)} does not fit c of shape {table.shape}")
-    flat = counts(samples.ravel(), table.ravel())
+    flat = check_row(samples.ravel(), table.ravel())
     passed, samples = flat.c.reshape(table.shape), flat.n.reshape(table.shape)
-    k_row = np.atleast_1d(whole(ks, "k"))
+    k_row = np.atleast_1d(integer_array(ks, "k"))
     if k_row.ndim != 1 or not k_row.size or (k_row < 1).any():
         raise ValueError("ks must be one row of at least one integer of at least 1")
     half = samples // 2
@@ -235,7 +235,7 @@ def temperature_hull(
         raise ValueError(
             f"k={int(k_row.max())} needs {2 * int(k_row.max())} samples of each, and one has {samples.min()}"
         )
-    splits, seed = one_whole(splits, "splits", most=MOST_DRAWS), one_whole(seed, "seed", 0)
+    splits, seed = check_integer(splits, "splits", most=MOST_DRAWS), check_integer(seed, "seed", 0)
     rng = np.random.default_rng(seed)
     curves = _curves(samples, passed, k_row)
     honest = np.zeros(k_row.size)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import distinct_pairs
 from passcurve.stats.double_double import FloatArray
-from passcurve.stats.rows import IntArray, counts, one_whole, positive
+from passcurve.stats.rows import IntArray, check_integer, check_positive, check_row
 
 LEAST_SIZE, MOST_SIZE = 1e-3, 1e6
 """a + b is kept between these: beyond, the likelihood is flat (each problem always or never passes; all alike)."""
@@ -53,12 +53,12 @@ def beta_binomial_fit(n: ArrayLike, c: ArrayLike) -> BetaBinomial:
     ValueError where nothing can be fitted: all samples failed, all passed, or each problem has one sample (then only
     a / (a + b) is determined), and for counts that cannot be.
     """
-    row = counts(n, c)
+    row = check_row(n, c)
     if not row.c.any() or (row.c == row.n).all():
         raise ValueError(f"all {int(row.n.sum())} samples {'failed' if not row.c.any() else 'passed'}: nothing to fit")
     if row.n.max() == 1:
         raise ValueError("each problem has one sample: how much the problems differ cannot be told from that")
-    tails = [above(values)[None, :] for values in (row.c, row.n - row.c, row.n)]
+    tails = [count_above(values)[None, :] for values in (row.c, row.n - row.c, row.n)]
     a, b, fitted = fit_tails(*tails)
 
     from scipy.special import gammaln
@@ -75,9 +75,9 @@ def beta_posterior_pass_at_k(n: ArrayLike, c: ArrayLike, k: int, a: float, b: fl
     With a = b = 1 this is the uniform prior, which is no default: it says .476 of 0 of 10 at k = 10.
     ValueError for counts that cannot be, k < 1, and a or b that is not a positive number.
     """
-    row = counts(n, c)
-    k = one_whole(k, "k", most=_LARGEST_K)
-    a, b = positive(a, "a"), positive(b, "b")
+    row = check_row(n, c)
+    k = check_integer(k, "k", most=_LARGEST_K)
+    a, b = check_positive(a, "a"), check_positive(b, "b")
     pairs = distinct_pairs(row.n, row.c)
     passed, failed = pairs.c.astype(np.float64), (pairs.n - pairs.c).astype(np.float64)
     mean, variance = posterior_moments(a + passed, b + failed, k)
@@ -102,13 +102,13 @@ def posterior_moments(passed: FloatArray, failed: FloatArray, k: int) -> Posteri
     return Posterior(-np.expm1(log_q), variance)
 
 
-def above(values: IntArray) -> FloatArray:
+def count_above(values: IntArray) -> FloatArray:
     """Return how many values exceed 0, 1, ..."""
     counted = np.bincount(values)
     return (values.size - np.cumsum(counted))[:-1].astype(np.float64)
 
 
-class Fitted(NamedTuple):
+class Fits(NamedTuple):
     """Fits of many data sets, each field of shape (sets,)."""
 
     a: FloatArray
@@ -117,7 +117,7 @@ class Fitted(NamedTuple):
     """Without the binomial coefficients."""
 
 
-def fit_tails(passed: FloatArray, failed: FloatArray, samples: FloatArray) -> Fitted:
+def fit_tails(passed: FloatArray, failed: FloatArray, samples: FloatArray) -> Fits:
     """Fit many data sets at once, each given by how many of its problems have more than j passes, failures, samples.
 
     Each argument has shape (sets, largest count); neither all-zero ``passed`` nor all-zero ``failed`` may occur.
@@ -127,20 +127,20 @@ def fit_tails(passed: FloatArray, failed: FloatArray, samples: FloatArray) -> Fi
     position = np.stack([np.log(share) - np.log1p(-share), np.zeros(share.size)])
     position[1] = np.log(2.0)
     low, high = math.log(LEAST_SIZE), math.log(MOST_SIZE)
-    best = _value(position, passed, failed, samples)
+    best = _log_likelihood(position, passed, failed, samples)
     damping = np.full(share.size, 1e-2)
     active = np.arange(share.size)
     for _ in range(_STEPS):
         tails = (passed[active], failed[active], samples[active])
         here = position[:, active]
-        gradient, curvature = _slopes(here, *tails)
+        gradient, curvature = _derivatives(here, *tails)
         at_end = ((here[1] >= high) & (gradient[1] > 0)) | ((here[1] <= low) & (gradient[1] < 0))
         gradient[1] = np.where(at_end, 0.0, gradient[1])
         curvature[1] = np.where(at_end, 0.0, curvature[1])
-        step = _step(gradient, curvature, damping[active])
+        step = _newton_step(gradient, curvature, damping[active])
         candidate = here + step
         candidate[1] = np.clip(candidate[1], low, high)
-        value = _value(candidate, *tails)
+        value = _log_likelihood(candidate, *tails)
         better = value >= best[active] - 1e-12 * np.abs(best[active])
         moved = active[better]
         position[:, moved] = candidate[:, better]
@@ -152,28 +152,30 @@ def fit_tails(passed: FloatArray, failed: FloatArray, samples: FloatArray) -> Fi
             break
     size = np.exp(position[1])
     part = 1.0 / (1.0 + np.exp(-position[0]))
-    return Fitted(size * part, size * (1.0 / (1.0 + np.exp(position[0]))), best)
+    return Fits(size * part, size * (1.0 / (1.0 + np.exp(position[0]))), best)
 
 
-def _value(position: FloatArray, passed: FloatArray, failed: FloatArray, samples: FloatArray) -> FloatArray:
+def _log_likelihood(position: FloatArray, passed: FloatArray, failed: FloatArray, samples: FloatArray) -> FloatArray:
     size = np.exp(position[1])
     a, b = size / (1.0 + np.exp(-position[0])), size / (1.0 + np.exp(position[0]))
-    total: FloatArray = _log(a, passed) + _log(b, failed) - _log(size, samples)
+    total: FloatArray = _sum_of_logs(a, passed) + _sum_of_logs(b, failed) - _sum_of_logs(size, samples)
     return total
 
 
-def _log(start: FloatArray, tails: FloatArray) -> FloatArray:
+def _sum_of_logs(start: FloatArray, tails: FloatArray) -> FloatArray:
     result: FloatArray = (tails * np.log(start[:, None] + np.arange(tails.shape[1]))).sum(axis=1)
     return result
 
 
-def _slopes(
+def _derivatives(
     position: FloatArray, passed: FloatArray, failed: FloatArray, samples: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the gradient (2, sets) and the second derivatives uu, uv, vv (3, sets) in u = log a/b, v = log(a+b)."""
     size = np.exp(position[1])
     a, b = size / (1.0 + np.exp(-position[0])), size / (1.0 + np.exp(position[0]))
-    (a1, a2), (b1, b2), (s1, s2) = (_powers(at, tails) for at, tails in ((a, passed), (b, failed), (size, samples)))
+    (a1, a2), (b1, b2), (s1, s2) = (
+        _inverse_sums(at, tails) for at, tails in ((a, passed), (b, failed), (size, samples))
+    )
     da, db, daa, dbb, dab = a1 - s1, b1 - s1, s2 - a2, s2 - b2, s2
     w = a * b / size
     gradient = np.stack([w * (da - db), a * da + b * db])
@@ -187,7 +189,7 @@ def _slopes(
     return gradient, curvature
 
 
-def _powers(start: FloatArray, tails: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _inverse_sums(start: FloatArray, tails: FloatArray) -> tuple[FloatArray, FloatArray]:
     inverse = 1.0 / (start[:, None] + np.arange(tails.shape[1]))
     once = tails * inverse
     first: FloatArray = once.sum(axis=1)
@@ -195,7 +197,7 @@ def _powers(start: FloatArray, tails: FloatArray) -> tuple[FloatArray, FloatArra
     return first, second
 
 
-def _step(gradient: FloatArray, curvature: FloatArray, damping: FloatArray) -> FloatArray:
+def _newton_step(gradient: FloatArray, curvature: FloatArray, damping: FloatArray) -> FloatArray:
     """Solve the damped Newton equations, with the curvature shifted until it is that of a maximum."""
     uu, uv, vv = -curvature
     middle, spread = (uu + vv) / 2.0, np.hypot((uu - vv) / 2.0, uv)

@@ -43,7 +43,7 @@ def fresh_sample_limits(row: Row, k: int, method: Method, level: float) -> Bound
         return Bounds(float(limits.low[0]), float(limits.high[0]))
     if method == "bound":
         if is_saturated(row):
-            return _saturated(row, k, tail)
+            return _saturated_limits(row, k, tail)
         if row.n.max() > 1:
             raise ValueError("method 'bound' needs one sample of each problem, or only failures, or only passes")
         return Bounds(*(float(end) for end in clopper_pearson(int(row.c.sum()), m, level)))
@@ -81,7 +81,7 @@ def effective_limits(
     return Bounds(low, high)
 
 
-def _saturated(row: Row, k: int, tail: float) -> Bounds[float]:
+def _saturated_limits(row: Row, k: int, tail: float) -> Bounds[float]:
     """Bound the mean over all chances under which what was seen happens with chance ``tail`` or more.
 
     All failed: the product of q_i^n is at least ``tail``; given that product the mean of q_i^k is least when all are

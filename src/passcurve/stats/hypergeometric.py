@@ -20,9 +20,9 @@ Weight = Callable[[IntArray, IntArray], FloatArray]
 """Takes the row and the number of passes of each term; gives what the chance is multiplied with."""
 
 
-def chance(n: IntArray, c: IntArray, k: IntArray, j: IntArray) -> FloatArray:
+def pmf(n: IntArray, c: IntArray, k: IntArray, j: IntArray) -> FloatArray:
     """Return the chance of j passes, for j that can occur."""
-    return _chance(_whole_part(n, c, k), n, c, k, j)
+    return _pmf(_constant_part(n, c, k), n, c, k, j)
 
 
 def expectation(n: IntArray, c: IntArray, k: IntArray, start: IntArray, weight: Weight) -> FloatArray:
@@ -59,20 +59,20 @@ def _sums(
     starts = np.concatenate([[0], np.cumsum(lengths[rows])[:-1]])
     row = np.repeat(rows, lengths[rows])
     j = np.arange(row.size) - np.repeat(starts, lengths[rows]) + low[row]
-    whole = _whole_part(n[rows], c[rows], k[rows])
+    whole = _constant_part(n[rows], c[rows], k[rows])
     spread = Doubled(np.repeat(whole.high, lengths[rows]), np.repeat(whole.low, lengths[rows]))
-    terms = _chance(spread, n[row], c[row], k[row], j) * weight(row, j)
+    terms = _pmf(spread, n[row], c[row], k[row], j) * weight(row, j)
     result[~empty] = np.add.reduceat(terms, starts)
     return result
 
 
-def _whole_part(n: IntArray, c: IntArray, k: IntArray) -> Doubled:
+def _constant_part(n: IntArray, c: IntArray, k: IntArray) -> Doubled:
     """Return the part of the logarithm that does not depend on j."""
     f = [log_factorial(number.astype(np.float64)) for number in (c, n - c, k, n - k, n)]
     return minus(plus(plus(f[0], f[1]), plus(f[2], f[3])), f[4])
 
 
-def _chance(whole: Doubled, n: IntArray, c: IntArray, k: IntArray, j: IntArray) -> FloatArray:
+def _pmf(whole: Doubled, n: IntArray, c: IntArray, k: IntArray, j: IntArray) -> FloatArray:
     f = [log_factorial(number.astype(np.float64)) for number in (j, c - j, k - j, n - c - k + j)]
     logarithm = minus(whole, plus(plus(f[0], f[1]), plus(f[2], f[3])))
     scale = np.exp(logarithm.high)

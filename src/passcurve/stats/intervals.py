@@ -8,9 +8,9 @@ from typing import Generic, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import finite, rectangular, together
+from passcurve.stats.counts import as_array, broadcast, check_finite
 from passcurve.stats.double_double import FloatArray
-from passcurve.stats.rows import inside, student
+from passcurve.stats.rows import check_open_unit, t_quantile
 
 Number = TypeVar("Number", float, np.float64, FloatArray, FloatArray | np.float64)
 
@@ -37,7 +37,7 @@ def plus_two_t(values: ArrayLike, level: float = 0.95) -> Bounds[float]:
 
     values has shape (m,), m >= 1, each in [0, 1]; level lies between 0 and 1.  ValueError otherwise.
     """
-    scores = finite("values", values)
+    scores = check_finite("values", values)
     tail = _tail(level)
     if scores.ndim != 1 or not scores.size:
         raise ValueError(f"values must be one row of at least one score, not an array of shape {scores.shape}")
@@ -58,7 +58,7 @@ def t_interval(mean: float, se: float, freedom: float, level: float) -> Bounds[f
     """Return mean plus and minus the t quantile times the standard error, clipped to [0, 1]; NaN for a NaN error."""
     if math.isnan(se):
         return Bounds(math.nan, math.nan)
-    reach = student(freedom, (1.0 - level) / 2.0) * se
+    reach = t_quantile(freedom, (1.0 - level) / 2.0) * se
     return Bounds(max(0.0, mean - reach), min(1.0, mean + reach))
 
 
@@ -74,7 +74,7 @@ def wilson(x: ArrayLike, m: ArrayLike, level: float = 0.95) -> Bounds[FloatArray
     Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference", JASA 22:209.
     """
     tail = _tail(level)
-    successes, trials = _proportion(x, m)
+    successes, trials = _check_proportion(x, m)
 
     from scipy.special import ndtri
 
@@ -99,7 +99,7 @@ def clopper_pearson(x: ArrayLike, m: ArrayLike, level: float = 0.95) -> Bounds[F
     binomial", Biometrika 26:404; the limits are quantiles of beta distributions.
     """
     tail = _tail(level)
-    successes, trials = _proportion(x, m)
+    successes, trials = _check_proportion(x, m)
 
     from scipy.special import betainccinv, betaincinv
 
@@ -117,7 +117,7 @@ def one_problem_interval(n: ArrayLike, c: ArrayLike, k: ArrayLike, level: float 
     n, c and k are integers, 0 <= c <= n, n and k at least 1, and broadcast; the bounds have the broadcast shape.
     ValueError naming the element for anything else, and for a level outside (0, 1).
     """
-    samples, passed, draws = together(n=rectangular("n", n), c=rectangular("c", c), k=rectangular("k", k))
+    samples, passed, draws = broadcast(n=as_array("n", n), c=as_array("c", c), k=as_array("k", k))
     low, high = clopper_pearson(passed, samples, level)
     if draws.dtype.kind not in "iuf" or not ((draws >= 1) & (np.floor(draws) == draws) & np.isfinite(draws)).all():
         raise ValueError("k must be an integer of at least 1")
@@ -128,7 +128,7 @@ def one_problem_interval(n: ArrayLike, c: ArrayLike, k: ArrayLike, level: float 
 
 def _tail(level: float) -> float:
     """Return the chance left on each side."""
-    return (1.0 - inside(level, "level")) / 2.0
+    return (1.0 - check_open_unit(level, "level")) / 2.0
 
 
 class _Proportion(NamedTuple):
@@ -136,8 +136,8 @@ class _Proportion(NamedTuple):
     trials: FloatArray
 
 
-def _proportion(x: ArrayLike, m: ArrayLike) -> _Proportion:
-    successes, trials = together(x=rectangular("x", x), m=rectangular("m", m))
+def _check_proportion(x: ArrayLike, m: ArrayLike) -> _Proportion:
+    successes, trials = broadcast(x=as_array("x", x), m=as_array("m", m))
     for name, values in (("x", successes), ("m", trials)):
         if values.dtype.kind not in "iuf":
             raise ValueError(f"{name} must be integers, not {values.dtype.name} values")

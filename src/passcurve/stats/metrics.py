@@ -20,7 +20,7 @@ from passcurve.stats.estimate import LEVEL, copies_reason, estimate, unavailable
 from passcurve.stats.intervals import plus_two_t
 from passcurve.stats.relatives import distinct_at_k, expected_attempts
 from passcurve.stats.rows import IntArray, Row
-from passcurve.stats.rows import counts as check_counts
+from passcurve.stats.rows import check_row as check_counts
 from passcurve.stats.thresholds import cover_at_tau, g_pass_at_k, mg_pass_at_k, pass_hat_k
 from passcurve.types import Counts, Curve, Estimate, Interval, Metric
 

@@ -40,7 +40,7 @@ from typing import SupportsIndex, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import IntArray, counts, distinct_pairs, in_blocks, rectangular, spread
+from passcurve.stats.counts import IntArray, apply_in_blocks, apply_rule, as_array, check_counts, distinct_pairs
 from passcurve.stats.double_double import Doubled, FloatArray, log_factorial, minus, two_sum
 
 _FEW = 16
@@ -62,7 +62,7 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.float
 
     Shapes, errors and accuracy are those of the module.  Source: Chen et al. 2021, equation 1.
     """
-    return spread(pass_each, *counts(n, c, k))
+    return apply_rule(pass_at_k_flat, *check_counts(n, c, k))
 
 
 @overload
@@ -75,7 +75,7 @@ def fail_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.float
     It keeps the digits that ``1 - pass_at_k`` loses where pass@k is close to 1.
     Shapes, errors and accuracy are those of the module.  Source: Chen et al. 2021, equation 1.
     """
-    return spread(fail_each, *counts(n, c, k))
+    return apply_rule(fail_at_k_flat, *check_counts(n, c, k))
 
 
 @overload
@@ -87,7 +87,7 @@ def log_fail_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.f
 
     Shapes, errors and accuracy are those of the module.  Source: Chen et al. 2021, equation 1.
     """
-    return spread(_log_fail, *counts(n, c, k))
+    return apply_rule(_log_fail, *check_counts(n, c, k))
 
 
 @overload
@@ -102,7 +102,7 @@ def var_pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.f
     (Hoeffding 1948, "A class of statistics with asymptotically normal distribution", for U-statistics in general).
     For k = 1 it is the textbook ``(c/n)(1 - c/n) / (n-1)``.  Shapes and errors are those of the module.
     """
-    return spread(_variance, *counts(n, c, k))
+    return apply_rule(_variance, *check_counts(n, c, k))
 
 
 @overload
@@ -119,7 +119,7 @@ def jackknife_var_pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatAr
     NaN for k = n, for there is no pass@k of n-1 samples; 0 where each k-subset of any n-1 samples holds a pass, or none
     does.  Shapes and errors are those of the module.
     """
-    return spread(_jackknife, *counts(n, c, k))
+    return apply_rule(_jackknife, *check_counts(n, c, k))
 
 
 def pass_curve(n: ArrayLike, c: ArrayLike, k_max: int) -> FloatArray:
@@ -128,12 +128,14 @@ def pass_curve(n: ArrayLike, c: ArrayLike, k_max: int) -> FloatArray:
     Each entry equals ``pass_at_k`` of its k to the last bit.  ValueError as in the module, and for a k_max that is not
     one number.
     """
-    if np.ndim(rectangular("k_max", k_max)):
+    if np.ndim(as_array("k_max", k_max)):
         raise ValueError(f"k_max must be one number, not an array of shape {np.shape(k_max)}")
-    samples, passed, last = counts(n, c, k_max)
+    samples, passed, last = check_counts(n, c, k_max)
     pairs = distinct_pairs(samples, passed)
     ks = np.arange(1, int(last) + 1, dtype=np.int64)
-    table = in_blocks(pass_each, np.repeat(pairs.n, ks.size), np.repeat(pairs.c, ks.size), np.tile(ks, pairs.n.size))
+    table = apply_in_blocks(
+        pass_at_k_flat, np.repeat(pairs.n, ks.size), np.repeat(pairs.c, ks.size), np.tile(ks, pairs.n.size)
+    )
     return np.take(table.reshape(pairs.n.size, ks.size), pairs.which, axis=0)
 
 
@@ -165,7 +167,7 @@ def exact_pass_at_k(n: SupportsIndex, c: SupportsIndex, k: SupportsIndex) -> Fra
 # --- the rules ------------------------------------------------------------------------------------------------------
 
 
-def pass_each(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
+def pass_at_k_flat(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     """Return pass@k of flat arrays of one length, all within the definition."""
     result = np.empty(n.size)
     whole = n <= _WHOLE_N
@@ -181,7 +183,7 @@ def pass_each(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     return result
 
 
-def fail_each(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
+def fail_at_k_flat(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     """Return 1 - pass@k of flat arrays of one length, all within the definition; k may be 0."""
     result = np.empty(n.size)
     whole = n <= _WHOLE_N
@@ -204,7 +206,7 @@ def _variance(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     """``Q(k)^2 (1 - Q(2k) / Q(k)^2)``, with the logarithm of the quotient summed from terms of one sign."""
     result = np.full(n.size, np.nan)
     defined = 2 * k <= n
-    squared = fail_each(n[defined], c[defined], k[defined]) ** 2
+    squared = fail_at_k_flat(n[defined], c[defined], k[defined]) ** 2
     result[defined] = -squared * np.expm1(_log_quotient(n[defined], c[defined], k[defined]))
     return result + 0.0  # no negative zero
 
@@ -214,7 +216,7 @@ def _jackknife(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
     result[k == n] = np.nan
     inner = (k < n) & (c < n)
     n, c, k = n[inner], c[inner], k[inner]
-    step = k / (n - k) * fail_each(n, c, k)
+    step = k / (n - k) * fail_at_k_flat(n, c, k)
     result[inner] = step * step * ((n - 1) * c / (n - c))
     return result
 

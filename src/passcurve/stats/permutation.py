@@ -18,10 +18,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import finite
+from passcurve.stats.counts import check_finite
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.passk import pass_at_k
-from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, counts, numbers, one_whole, pair
+from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, check_integer, check_row, check_same_problems, number_row
 
 _TIE = 1e-9
 _HALVES = 40
@@ -73,21 +73,21 @@ def sign_flip_p(differences: ArrayLike, draws: int = 99_999, seed: int = 0) -> T
     too often (Phipson and Smyth 2010, "Permutation p-values should never be zero", equation 2).  All differences 0
     gives p = 1.  What it assumes stands in the module.  ValueError for other shapes, draws < 1 and seed < 0.
     """
-    values = np.abs(numbers(differences, "difference"))
+    values = np.abs(number_row(differences, "difference"))
     observed = abs(math.fsum(np.asarray(differences, dtype=np.float64)))
-    draws, seed = _random(draws, seed)
+    draws, seed = _check_random(draws, seed)
     values = values[values > 0.0]
     if not values.size:
         return Tested(1.0, 0.0, "exact", 0, None)
     reached = observed - _TIE * math.fsum(values)
-    if (units := _lattice(values)) is not None:
-        return Tested(_by_lattice(units, observed / math.fsum(values)), 0.0, "exact", 0, None)
+    if (units := _lattice_units(values)) is not None:
+        return Tested(_lattice_p(units, observed / math.fsum(values)), 0.0, "exact", 0, None)
     if values.size <= _HALVES:
-        return Tested(_by_halves(values, reached), 0.0, "exact", 0, None)
+        return Tested(_halves_p(values, reached), 0.0, "exact", 0, None)
     hits = 0
     rng = np.random.default_rng(seed)
     for start in range(0, draws, _BLOCK):
-        signs = _signs(rng, min(_BLOCK, draws - start), values.size)
+        signs = _draw_signs(rng, min(_BLOCK, draws - start), values.size)
         hits += int((np.abs(signs @ values) >= reached).sum())
     return _monte_carlo(hits, draws, seed)
 
@@ -103,11 +103,11 @@ def max_t_p(differences: ArrayLike, draws: int = 9_999, seed: int = 0) -> MaxT:
     ``draws`` are drawn with ``seed``.  A column of zeros has p = 1.
     ValueError for other shapes, for what is not finite, draws < 1 and seed < 0.
     """
-    table = finite("differences", differences)
+    table = check_finite("differences", differences)
     if table.ndim != 2 or not table.size:
         raise ValueError(f"differences must have shape (m, h) with m, h >= 1, not {table.shape}")
-    numbers(table.ravel(), "difference")
-    draws, seed = _random(draws, seed)
+    number_row(table.ravel(), "difference")
+    draws, seed = _check_random(draws, seed)
     size = np.sqrt((table**2).sum(axis=0))
     scaled = table / np.where(size > 0.0, size, 1.0)
     observed = np.abs(scaled.sum(axis=0))
@@ -121,7 +121,7 @@ def max_t_p(differences: ArrayLike, draws: int = 9_999, seed: int = 0) -> MaxT:
     raw, stepped = np.zeros(order.size), np.zeros(order.size)
     for start in range(0, total, _BLOCK):
         rows = min(_BLOCK, total - start)
-        signs = _listed(start, rows, m) if exact else _signs(rng, rows, m)
+        signs = _list_signs(start, rows, m) if exact else _draw_signs(rng, rows, m)
         statistics = np.abs(signs @ scaled)
         raw += (statistics >= reached).sum(axis=0)
         # The largest among this hypothesis and those that follow it.
@@ -149,19 +149,19 @@ def stratified_permutation_p(
     n and c have shape (m,) or broadcast to it.  For k = 1 it is counted exactly when the counts are not too many, else
     drawn as in ``sign_flip_p``.  ValueError naming the element for counts that cannot be and for k > n.
     """
-    a, b = counts(n_a, c_a, k), counts(n_b, c_b, k)
-    k = one_whole(k, "k")
-    pair(a, b)
-    draws, seed = _random(draws, seed)
+    a, b = check_row(n_a, c_a, k), check_row(n_b, c_b, k)
+    k = check_integer(k, "k")
+    check_same_problems(a, b)
+    draws, seed = _check_random(draws, seed)
     m = a.n.size
     observed = abs(math.fsum(pass_at_k(a.n, a.c, [k])) - math.fsum(pass_at_k(b.n, b.c, [k])))
     reached = observed - _TIE * m
-    if k == 1 and (p := _strata(a, b, reached)) is not None:
+    if k == 1 and (p := _strata_p(a, b, reached)) is not None:
         return Tested(p, 0.0, "exact", 0, None)
     hits = 0
     rng = np.random.default_rng(seed)
     both = a.c + b.c
-    score_a, score_b = _scores(a.n, k), _scores(b.n, k)
+    score_a, score_b = _score_table(a.n, k), _score_table(b.n, k)
     for start in range(0, draws, _BLOCK):
         rows = min(_BLOCK, draws - start)
         passed_a = rng.hypergeometric(both, a.n + b.n - both, a.n, size=(rows, m))
@@ -173,7 +173,7 @@ def stratified_permutation_p(
 # --- counting -------------------------------------------------------------------------------------------------------
 
 
-def _lattice(values: FloatArray) -> IntArray | None:
+def _lattice_units(values: FloatArray) -> IntArray | None:
     """Return positive values as multiples of one unit when the sums are few enough to be counted."""
     denominators = np.arange(1, _UNITS + 1)
     distinct = np.unique(values)
@@ -192,7 +192,7 @@ def _lattice(values: FloatArray) -> IntArray | None:
     return whole
 
 
-def _by_lattice(units: IntArray, share: float) -> float:
+def _lattice_p(units: IntArray, share: float) -> float:
     """Add the chances of the sums, from -total to total in steps of two units, one difference after the other."""
     total = int(units.sum())
     chance = np.zeros(total + 1)  # of the sum of the units with a plus sign
@@ -206,7 +206,7 @@ def _by_lattice(units: IntArray, share: float) -> float:
     return min(1.0, math.fsum(chance[sums >= round(share * total)]))
 
 
-def _by_halves(values: FloatArray, reached: float) -> float:
+def _halves_p(values: FloatArray, reached: float) -> float:
     """List the signed sums of two halves; for each sum of one, count by bisection which of the other reach far."""
     first, second = (_signed_sums(half) for half in (values[::2], values[1::2]))
     second.sort()
@@ -224,7 +224,7 @@ def _signed_sums(values: FloatArray) -> FloatArray:
     return sums
 
 
-def _strata(a: Row, b: Row, reached: float) -> float | None:
+def _strata_p(a: Row, b: Row, reached: float) -> float | None:
     """Convolve the hypergeometric laws of the problems on the lattice of the differences."""
     n_a, n_b, both = a.n, b.n, a.c + b.c
     unit = math.lcm(*np.unique(n_a).tolist(), *np.unique(n_b).tolist())
@@ -256,7 +256,7 @@ def _strata(a: Row, b: Row, reached: float) -> float | None:
 # --- drawing --------------------------------------------------------------------------------------------------------
 
 
-class _Scores(NamedTuple):
+class _ScoreTable(NamedTuple):
     table: FloatArray
     where: IntArray
 
@@ -265,23 +265,23 @@ class _Scores(NamedTuple):
         return scores
 
 
-def _scores(n: IntArray, k: int) -> _Scores:
+def _score_table(n: IntArray, k: int) -> _ScoreTable:
     """Return pass@k of every c for every distinct n, and which of them each problem has."""
     sizes, where = np.unique(n, return_inverse=True)
     table = np.zeros((sizes.size, int(n.max()) + 1))
     for row, size in enumerate(sizes.tolist()):
         table[row, : size + 1] = pass_at_k([size], np.arange(size + 1), k)
-    return _Scores(table, where.reshape(n.shape))
+    return _ScoreTable(table, where.reshape(n.shape))
 
 
-def _signs(rng: np.random.Generator, rows: int, columns: int) -> FloatArray:
+def _draw_signs(rng: np.random.Generator, rows: int, columns: int) -> FloatArray:
     """Draw signs, each from one random bit."""
     bits = np.frombuffer(rng.bytes(rows * ((columns + 7) // 8)), dtype=np.uint8).reshape(rows, -1)
     signs: FloatArray = 1.0 - 2.0 * np.unpackbits(bits, axis=1, count=columns).astype(np.float64)
     return signs
 
 
-def _listed(start: int, rows: int, columns: int) -> FloatArray:
+def _list_signs(start: int, rows: int, columns: int) -> FloatArray:
     """Return the patterns of signs number start, start + 1, ..."""
     number = np.arange(start, start + rows)[:, None]
     signs: FloatArray = 1.0 - 2.0 * ((number >> np.arange(columns)) & 1).astype(np.float64)
@@ -293,5 +293,5 @@ def _monte_carlo(hits: int, draws: int, seed: int) -> Tested:
     return Tested(p, math.sqrt(p * (1.0 - p) / draws), "Monte Carlo", draws, seed)
 
 
-def _random(draws: int, seed: int) -> tuple[int, int]:
-    return one_whole(draws, "draws", most=MOST_DRAWS), one_whole(seed, "seed", 0)
+def _check_random(draws: int, seed: int) -> tuple[int, int]:
+    return check_integer(draws, "draws", most=MOST_DRAWS), check_integer(seed, "seed", 0)

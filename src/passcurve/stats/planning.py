@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passcurve.stats.passk import pass_at_k
-from passcurve.stats.rows import Row, counts, inside, normal, one_whole, pair, real
+from passcurve.stats.rows import (
+    Row,
+    check_integer,
+    check_open_unit,
+    check_real,
+    check_row,
+    check_same_problems,
+    normal_quantile,
+)
 from passcurve.stats.sampling import sampling_variance
 
 SAMPLES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -68,7 +76,7 @@ def problems_needed(difference: float, variance: float, level: float = 0.95, pow
     in (0, 1], a negative variance, and a level or power outside (0, 1).
     """
     _check_difference(difference)
-    variance = real(variance, "variance", "a number of at least 0", 0.0, math.inf)
+    variance = check_real(variance, "variance", "a number of at least 0", 0.0, math.inf)
     return max(2, math.ceil(_sum_of_z(level, power) ** 2 * variance / difference**2 - 1e-9))
 
 
@@ -77,8 +85,8 @@ def minimum_detectable(m: int, variance: float, level: float = 0.95, power: floa
 
     ValueError as there, and for m < 1.
     """
-    variance = real(variance, "variance", "a number of at least 0", 0.0, math.inf)
-    return _sum_of_z(level, power) * math.sqrt(variance / one_whole(m, "m"))
+    variance = check_real(variance, "variance", "a number of at least 0", 0.0, math.inf)
+    return _sum_of_z(level, power) * math.sqrt(variance / check_integer(m, "m"))
 
 
 def plan(
@@ -132,7 +140,7 @@ def plan(
         minimum_detectable=minimum_detectable(pilot.m, pilot.own_variance, level, power),
         floor=floor,
         problems=problems(pilot.own_variance),
-        samples=None if difference is None or floor >= difference else _samples(difference, detectable, pilot.k),
+        samples=None if difference is None or floor >= difference else _fewest_samples(difference, detectable, pilot.k),
         rows=tuple(rows),
         warnings=tuple(_warnings(pilot, floor, difference)),
     )
@@ -171,14 +179,14 @@ class _Pilot(NamedTuple):
 def _pilot(
     n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike | None, c_b: ArrayLike | None, k: int, correlation: float
 ) -> _Pilot:
-    a, k = counts(n_a, c_a, k), one_whole(k, "k")
+    a, k = check_row(n_a, c_a, k), check_integer(k, "k")
     if (n_b is None) != (c_b is None):
         raise ValueError("n_b and c_b must both be given, or neither")
-    b = a if n_b is None or c_b is None else counts(n_b, c_b, k)
-    pair(a, b)
+    b = a if n_b is None or c_b is None else check_row(n_b, c_b, k)
+    check_same_problems(a, b)
     if a.n.size < 2:
         raise ValueError("a pilot needs at least 2 problems to estimate the variance between problems, got 1")
-    correlation = real(correlation, "correlation", "in [-1, 1]", -1.0, 1.0)
+    correlation = check_real(correlation, "correlation", "in [-1, 1]", -1.0, 1.0)
     within_a, within_b = _mean_variance(a, k), _mean_variance(b, k)
     scores = pass_at_k(a.n, a.c, [k])
     if n_b is None:
@@ -188,7 +196,7 @@ def _pilot(
     return _Pilot(a, b, k, n_b is None, between, within_a, within_b)
 
 
-def _samples(difference: float, detectable: Callable[[int], float], k: int) -> int | None:
+def _fewest_samples(difference: float, detectable: Callable[[int], float], k: int) -> int | None:
     """Return the fewest samples with which the difference can be detected, by doubling and then bisection."""
     low, high = k - 1, k
     while detectable(high) > difference:
@@ -225,10 +233,10 @@ def _warnings(pilot: _Pilot, floor: float, difference: float | None) -> list[str
 
 
 def _sum_of_z(level: float, power: float) -> float:
-    alpha, power = 1.0 - inside(level, "level"), inside(power, "power")
-    return normal(alpha / 2.0) + normal(1.0 - power)
+    alpha, power = 1.0 - check_open_unit(level, "level"), check_open_unit(power, "power")
+    return normal_quantile(alpha / 2.0) + normal_quantile(1.0 - power)
 
 
 def _check_difference(difference: float) -> None:
-    if not real(difference, "difference", "above 0 and at most 1", 0.0, 1.0):
+    if not check_real(difference, "difference", "above 0 and at most 1", 0.0, 1.0):
         raise ValueError(f"difference={difference} is not above 0 and at most 1")

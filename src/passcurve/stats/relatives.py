@@ -13,19 +13,19 @@ from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import (
     IntArray,
-    counts,
-    first,
-    integers,
-    label,
-    not_above,
-    once_each,
-    shape_of,
-    spread,
-    together,
+    apply_rule,
+    apply_to_distinct,
+    broadcast,
+    broadcast_shape,
+    check_counts,
+    check_integers,
+    check_not_above,
+    element_label,
+    first_index,
 )
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.hypergeometric import expectation
-from passcurve.stats.passk import fail_each, pass_each
+from passcurve.stats.passk import fail_at_k_flat, pass_at_k_flat
 
 
 @overload
@@ -43,14 +43,18 @@ def expected_attempts(n: ArrayLike, c: ArrayLike, budget: ArrayLike) -> FloatArr
     naming the element otherwise.  The relative error is some 1e-15.
     Source: the tail sum of an expectation, with Chen et al. 2021, arXiv:2107.03374, equation 1 for each term.
     """
-    samples, passed, most = integers("n", n), integers("c", c), integers("budget", budget, least=1, capped=False)
-    not_above("c", passed, "n", samples)
+    samples, passed, most = (
+        check_integers("n", n),
+        check_integers("c", c),
+        check_integers("budget", budget, least=1, capped=False),
+    )
+    check_not_above("c", passed, "n", samples)
     if (over := np.greater(most, samples + 1)).any():
-        place = first(over)
+        place = first_index(over)
         attempts, size = (values[place] for values in np.broadcast_arrays(most, samples))
         which = f"budget={attempts} exceeds n+1={size + 1}"
-        raise ValueError(f"{which}{label(place, ' at element {}')}: no unbiased estimator exists")
-    return spread(_attempts, samples + 1, passed, most)
+        raise ValueError(f"{which}{element_label(place, ' at element {}')}: no unbiased estimator exists")
+    return apply_rule(_attempts, samples + 1, passed, most)
 
 
 @overload
@@ -76,12 +80,12 @@ def n_at_k(
     Source: Li et al. 2022, "Competition-level code generation with AlphaCode", arXiv:2203.07814 (n@k); the
     average over all subsets in place of its repeated draws is ours.
     """
-    candidates, right = integers("filtered", filtered), integers("correct", correct)
-    samples, _, ks = counts(n, 0, k)
-    most = integers("submissions", submissions, least=1, capped=False)
-    not_above("filtered", candidates, "n", samples)
-    not_above("correct", right, "filtered", candidates)
-    return once_each(_submitted, samples, candidates, right, ks, most)
+    candidates, right = check_integers("filtered", filtered), check_integers("correct", correct)
+    samples, _, ks = check_counts(n, 0, k)
+    most = check_integers("submissions", submissions, least=1, capped=False)
+    check_not_above("filtered", candidates, "n", samples)
+    check_not_above("correct", right, "filtered", candidates)
+    return apply_to_distinct(_submitted, samples, candidates, right, ks, most)
 
 
 def ranked_top_k(sizes: ArrayLike, correct: ArrayLike, k: ArrayLike) -> FloatArray | np.float64:
@@ -98,16 +102,16 @@ def ranked_top_k(sizes: ArrayLike, correct: ArrayLike, k: ArrayLike) -> FloatArr
     Source: McSherry and Najork 2008, "Computing information retrieval performance measures efficiently in the presence
     of tied scores", ECIR, for the average over ties.
     """
-    members, right = together(sizes=_rows("sizes", sizes), correct=_rows("correct", correct))
-    not_above("correct", right, "sizes", members)
-    ks = counts(members.sum(axis=-1), 0, k).k[..., None]
+    members, right = broadcast(sizes=_check_rows("sizes", sizes), correct=_check_rows("correct", correct))
+    check_not_above("correct", right, "sizes", members)
+    ks = check_counts(members.sum(axis=-1), 0, k).k[..., None]
     before = np.cumsum(members, axis=-1) - members
     taken = np.clip(ks - before, 0, members)
     members, right, taken = np.broadcast_arrays(members, right, taken)
     flat = [values.reshape(-1) for values in (members, right, taken)]
     hit = np.zeros(taken.size)
     some = flat[2] > 0
-    hit[some] = pass_each(*(values[some] for values in flat))
+    hit[some] = pass_at_k_flat(*(values[some] for values in flat))
     # At most one place is cut, and a whole place counts 0 or 1: the largest is the chance of any.
     result: FloatArray | np.float64 = hit.reshape(taken.shape).max(axis=-1, initial=0.0)[()]
     return result
@@ -124,10 +128,10 @@ def distinct_at_k(group_sizes: ArrayLike, k: ArrayLike) -> FloatArray | np.float
     leading axes, 1 <= k <= n.  ValueError naming the element otherwise.
     Source: Hurlbert 1971, "The nonconcept of species diversity", Ecology 52:577.
     """
-    members = _rows("group_sizes", group_sizes)
-    samples, _, ks = counts(members.sum(axis=-1), 0, k)
-    shape = shape_of(group_sizes=samples.shape, k=ks.shape)
-    expected = np.asarray(spread(pass_each, samples[..., None], members, ks[..., None]))
+    members = _check_rows("group_sizes", group_sizes)
+    samples, _, ks = check_counts(members.sum(axis=-1), 0, k)
+    shape = broadcast_shape(group_sizes=samples.shape, k=ks.shape)
+    expected = np.asarray(apply_rule(pass_at_k_flat, samples[..., None], members, ks[..., None]))
     result: FloatArray | np.float64 = np.where(np.broadcast_to(ks, shape) == 1, 1.0, expected.sum(axis=-1))[()]
     return result
 
@@ -135,8 +139,8 @@ def distinct_at_k(group_sizes: ArrayLike, k: ArrayLike) -> FloatArray | np.float
 # --- the rules ------------------------------------------------------------------------------------------------------
 
 
-def _rows(name: str, values: ArrayLike) -> IntArray:
-    rows = integers(name, values)
+def _check_rows(name: str, values: ArrayLike) -> IntArray:
+    rows = check_integers(name, values)
     if not rows.ndim:
         raise ValueError(f"{name} must be a row of counts, not one number")
     return rows
@@ -147,7 +151,7 @@ def _attempts(above: IntArray, c: IntArray, budget: IntArray) -> FloatArray:
     result = above / (c + 1)
     inner = budget < above
     n, passed, most = above[inner] - 1, c[inner], budget[inner]
-    spent = most * fail_each(n, passed, most) + (n + 1) * pass_each(n, passed, most)
+    spent = most * fail_at_k_flat(n, passed, most) + (n + 1) * pass_at_k_flat(n, passed, most)
     result[inner] = spent / (passed + 1)
     result[budget == 1] = 1.0
     return result
@@ -155,9 +159,9 @@ def _attempts(above: IntArray, c: IntArray, budget: IntArray) -> FloatArray:
 
 def _submitted(n: IntArray, candidates: IntArray, right: IntArray, k: IntArray, most: IntArray) -> FloatArray:
     def weight(row: IntArray, f: IntArray) -> FloatArray:
-        return pass_each(candidates[row], right[row], np.minimum(most[row], f))
+        return pass_at_k_flat(candidates[row], right[row], np.minimum(most[row], f))
 
     result = np.minimum(expectation(n, candidates, k, np.ones_like(n), weight), 1.0)
     free = most >= np.minimum(candidates, k)
-    result[free] = pass_each(n[free], right[free], k[free])
+    result[free] = pass_at_k_flat(n[free], right[free], k[free])
     return result

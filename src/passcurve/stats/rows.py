@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passcurve.stats.counts import LARGEST_N, label, plain, rectangular, together
-from passcurve.stats.counts import first as first_of
+from passcurve.stats.counts import LARGEST_N, as_array, broadcast, element_label, integer_text
+from passcurve.stats.counts import first_index as first_of
 from passcurve.stats.double_double import FloatArray
 
 IntArray = NDArray[np.int64]
@@ -31,14 +31,14 @@ class Row(NamedTuple):
     c: IntArray
 
 
-def counts(n: ArrayLike, c: ArrayLike, k: int = 1) -> Row:
+def check_row(n: ArrayLike, c: ArrayLike, k: int = 1) -> Row:
     """Return n and c as one row of at least one problem with n >= k each, or raise ValueError naming the element."""
-    samples, passed = together(n=whole(n, "n", _MOST_SAMPLES), c=whole(c, "c", _MOST_SAMPLES))
+    samples, passed = broadcast(n=integer_array(n, "n", _MOST_SAMPLES), c=integer_array(c, "c", _MOST_SAMPLES))
     if samples.ndim != 1:
         raise ValueError(f"n and c must make one row of problems, not an array of shape {samples.shape}")
     if not samples.size:
         raise ValueError("there are no problems")
-    least = one_whole(k, "k")
+    least = check_integer(k, "k")
     for broken, requirement in (
         (samples < 1, "n must be at least 1"),
         ((passed < 0) | (passed > samples), "c must be between 0 and n"),
@@ -50,42 +50,44 @@ def counts(n: ArrayLike, c: ArrayLike, k: int = 1) -> Row:
     return Row(samples.astype(np.int64), passed.astype(np.int64))
 
 
-def pair(a: Row, b: Row) -> None:
+def check_same_problems(a: Row, b: Row) -> None:
     """Refuse two rows that are not of the same problems."""
     if a.n.size != b.n.size:
         raise ValueError(f"A has {a.n.size} problems and B has {b.n.size}: both must be of the same problems in order")
 
 
-def whole(values: ArrayLike, name: str, most: int = LARGEST_N) -> IntArray:
+def integer_array(values: ArrayLike, name: str, most: int = LARGEST_N) -> IntArray:
     """Return integers, of which floats may be the carrier; ValueError naming the element for anything else."""
-    array = rectangular(name, values)
+    array = as_array(name, values)
     if not array.size:
         return np.zeros(array.shape, dtype=np.int64)
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name} must be integers up to {most}, not {array.dtype.name} values")
     if not (sound := np.isfinite(array) & (np.floor(array) == array)).all():
         place = first_of(~sound)
-        raise ValueError(f"{label(place)}{name}={array[place]} is not an integer")
+        raise ValueError(f"{element_label(place)}{name}={array[place]} is not an integer")
     # The absolute value of the least integer has none of its own.
     if (over := (array > most) | (array < -most)).any():
         place = first_of(over)
-        raise ValueError(f"{label(place)}{name}={plain(array[place])} exceeds {most}, the most this is made for")
+        raise ValueError(
+            f"{element_label(place)}{name}={integer_text(array[place])} exceeds {most}, the most this is made for"
+        )
     return array.astype(np.int64)
 
 
-def one_whole(value: object, name: str, least: int = 1, most: int = _LARGEST) -> int:
+def check_integer(value: object, name: str, least: int = 1, most: int = _LARGEST) -> int:
     """Return one integer between ``least`` and ``most``, of which a float may be the carrier."""
     number = _scalar(value, "iuf")
     if number is None or not math.isfinite(number) or number != int(number) or number < least:
-        raise ValueError(f"{name}={_short(value)} is not an integer of at least {least}")
+        raise ValueError(f"{name}={_short_text(value)} is not an integer of at least {least}")
     if number > most:
-        raise ValueError(f"{name}={_short(value)} exceeds {most}, the most this is made for")
+        raise ValueError(f"{name}={_short_text(value)} exceeds {most}, the most this is made for")
     return int(number)
 
 
-def numbers(values: ArrayLike, name: str) -> FloatArray:
+def number_row(values: ArrayLike, name: str) -> FloatArray:
     """Return one row of at least one finite number."""
-    raw = rectangular(name, values)
+    raw = as_array(name, values)
     if raw.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be numbers, not {raw.dtype.name} values")
     array = raw.astype(np.float64)
@@ -97,36 +99,36 @@ def numbers(values: ArrayLike, name: str) -> FloatArray:
     return array
 
 
-def chances(values: ArrayLike, name: str) -> FloatArray:
+def probability_row(values: ArrayLike, name: str) -> FloatArray:
     """Return one row of at least one number, each in [0, 1]."""
-    array = numbers(values, name)
+    array = number_row(values, name)
     if (broken := (array < 0.0) | (array > 1.0)).any():
         place = int(np.flatnonzero(broken)[0])
         raise ValueError(f"element {place}: {name} {array[place]} is not in [0, 1]")
     return array
 
 
-def inside(value: object, name: str) -> float:
+def check_open_unit(value: object, name: str) -> float:
     """Return a number strictly between 0 and 1."""
     number = _scalar(value, "f")
     if number is None or not 0.0 < number < 1.0:
-        raise ValueError(f"{name}={_short(value)} is not between 0 and 1")
+        raise ValueError(f"{name}={_short_text(value)} is not between 0 and 1")
     return float(number)
 
 
-def real(value: object, name: str, requirement: str, low: float, high: float) -> float:
+def check_real(value: object, name: str, requirement: str, low: float, high: float) -> float:
     """Return one finite number from ``low`` to ``high``; ``wanted`` ends the refusal of anything else."""
     number = _scalar(value, "iuf")
     if number is None or not math.isfinite(number) or not low <= number <= high:
-        raise ValueError(f"{name}={_short(value)} is not {requirement}")
+        raise ValueError(f"{name}={_short_text(value)} is not {requirement}")
     return float(number)
 
 
-def positive(value: object, name: str) -> float:
+def check_positive(value: object, name: str) -> float:
     """Return one number above 0, at most 10^15."""
-    number = real(value, name, "a positive number up to 10^15", 0.0, 1e15)
+    number = check_real(value, name, "a positive number up to 10^15", 0.0, 1e15)
     if number == 0.0:
-        raise ValueError(f"{name}={_short(value)} is not a positive number up to 10^15")
+        raise ValueError(f"{name}={_short_text(value)} is not a positive number up to 10^15")
     return number
 
 
@@ -142,20 +144,20 @@ def _scalar(value: object, kinds: str) -> int | float | None:
     return number
 
 
-def _short(value: object) -> str:
+def _short_text(value: object) -> str:
     """Return what was given as text on one line, bounded."""
     plain = value.item() if isinstance(value, np.generic) else value
     return " ".join(reprlib.repr(plain).split())
 
 
-def normal(tail: float) -> float:
+def normal_quantile(tail: float) -> float:
     """Return the point that a standard normal variable exceeds with the chance ``tail``."""
     from scipy.special import ndtri
 
     return -float(ndtri(tail))
 
 
-def student(freedom: float, tail: float) -> float:
+def t_quantile(freedom: float, tail: float) -> float:
     """Return the point that Student's t exceeds with the chance ``tail``."""
     from scipy.special import stdtrit
 

@@ -18,7 +18,7 @@ from passcurve.stats.counts import distinct_pairs
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.fit import beta_binomial_fit
 from passcurve.stats.passk import fail_at_k, var_pass_at_k
-from passcurve.stats.rows import Row, counts, one_whole
+from passcurve.stats.rows import Row, check_integer, check_row
 
 VarianceFrom = Literal["unbiased", "beta-binomial", "none"]
 
@@ -44,8 +44,8 @@ def sampling_variance(
     ValueError where it does not exist.  n and c have shape (m,) or broadcast to it.  ValueError naming the element for
     counts that cannot be, for k > n and for k > at.
     """
-    row, k = counts(n, c, k), one_whole(k, "k")
-    at = None if at is None else one_whole(at, "at")
+    row, k = check_row(n, c, k), check_integer(k, "k")
+    at = None if at is None else check_integer(at, "at")
     if at is not None and at < k:
         raise ValueError(f"at={at} samples are fewer than k={k}")
     least = int(row.n.min())
@@ -67,7 +67,7 @@ def _unbiased(row: Row, k: int, at: int | None) -> FloatArray:
     # 1 - sum of the weights of j >= 1 is that of j = 0: written as differences, the terms keep their digits.
     total = np.zeros(row.n.size)
     both = fail_at_k(row.n, row.c, [2 * k])
-    for j, weight in enumerate(overlap(at, k)):
+    for j, weight in enumerate(overlap_probabilities(at, k)):
         if j and weight:
             total += weight * (fail_at_k(row.n, row.c, [2 * k - j]) - both)
     return total
@@ -80,14 +80,14 @@ def expected_variance(row: Row, k: int, a: float, b: float, at: int | None = Non
     steps = np.arange(2 * k)
     for i, (n, c) in enumerate(zip(pairs.n.tolist(), pairs.c.tolist(), strict=True)):
         logs = np.concatenate([[0.0], np.cumsum(np.log1p(-(a + c) / (a + b + n + steps)))])
-        variances[i] = _with_overlap(overlap(n if at is None else at, k), logs)
+        variances[i] = _with_overlap(overlap_probabilities(n if at is None else at, k), logs)
     return variances[pairs.which]
 
 
 @functools.lru_cache(maxsize=1024)
 def largest_variance(n: int, k: int) -> float:
     """Return the variance of one problem with n samples at the chance where it is largest."""
-    weights = overlap(n, k)
+    weights = overlap_probabilities(n, k)
     best = 0.0
     # The largest lies near the chance at which half of the k-subsets fail.
     for log_q in (-np.exp(np.linspace(-4.0, 3.0, 141)) / k).tolist():
@@ -103,7 +103,7 @@ def _with_overlap(weights: FloatArray, logs: FloatArray) -> float:
 
 
 @functools.lru_cache(maxsize=1024)
-def overlap(n: int, k: int) -> FloatArray:
+def overlap_probabilities(n: int, k: int) -> FloatArray:
     """Return the chances that two k-subsets of n samples share 0, 1, ... k of them."""
     from scipy.special import gammaln
 

@@ -14,11 +14,21 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import IntArray, chances, counts, integers, label, not_above, once_each, spread, together
+from passcurve.stats.counts import (
+    IntArray,
+    apply_rule,
+    apply_to_distinct,
+    broadcast,
+    check_counts,
+    check_integers,
+    check_not_above,
+    check_probabilities,
+    element_label,
+)
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.hypergeometric import expectation
-from passcurve.stats.passk import fail_each, pass_each
-from passcurve.stats.rows import positive
+from passcurve.stats.passk import fail_at_k_flat, pass_at_k_flat
+from passcurve.stats.rows import check_positive
 
 _PLAIN = 1 << 26
 """Fractions with denominators up to here lie further apart than two neighbouring floats below 1."""
@@ -35,8 +45,8 @@ def pass_hat_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray | np.floa
     it is c/n to the last bit.  Shapes and errors are those of the module.
     Source: Yao et al. 2024, "tau-bench", arXiv:2406.12045 (pass^k).
     """
-    checked = counts(n, c, k)
-    return spread(_all_pass, *checked)
+    checked = check_counts(n, c, k)
+    return apply_rule(_all_pass, *checked)
 
 
 @overload
@@ -55,9 +65,9 @@ def g_pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike, tau: ArrayLike | Fract
     Source: Liu et al. 2024, "Are Your LLMs Capable of Stable Reasoning?", arXiv:2412.13147, where
     tau -> 0 is said to give pass@k: hence the threshold of at least 1.
     """
-    checked = counts(n, c, k)
-    least = _thresholds(checked.k, tau)
-    return once_each(_at_least, checked.n, checked.c, *np.broadcast_arrays(checked.k, least))
+    checked = check_counts(n, c, k)
+    least = _thresholds_of(checked.k, tau)
+    return apply_to_distinct(_at_least, checked.n, checked.c, *np.broadcast_arrays(checked.k, least))
 
 
 @overload
@@ -74,8 +84,8 @@ def mg_pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike, exact: bool = False) 
     Shapes, errors, accuracy and cost are those of ``g_pass_at_k``.
     Source: Liu et al. 2024, arXiv:2412.13147 (the two sides of its definition of mG-Pass@k).
     """
-    checked = counts(n, c, k)
-    return spread(_mean_exact if exact else _mean_published, *checked)
+    checked = check_counts(n, c, k)
+    return apply_rule(_mean_exact if exact else _mean_published, *checked)
 
 
 @overload
@@ -103,9 +113,9 @@ def cover_at_tau(
     Source: Dragoi et al. 2025, "Beyond Pass@k: Breadth-Depth Metrics for Reasoning Boundaries", arXiv:2510.08325, for
     the quantity; the posterior chance in place of its indicator is ours.
     """
-    samples, passed = together(n=integers("n", n), c=integers("c", c))
-    not_above("c", passed, "n", samples)
-    least = chances("tau", tau)
+    samples, passed = broadcast(n=check_integers("n", n), c=check_integers("c", c))
+    check_not_above("c", passed, "n", samples)
+    least = check_probabilities("tau", tau)
     if not samples.size:
         raise ValueError("there are no problems")
     samples, passed = samples.ravel(), passed.ravel()
@@ -115,7 +125,7 @@ def cover_at_tau(
         a, b, _ = beta_binomial_fit(samples, passed)
     if a is None or b is None:
         raise ValueError(f"a={a}, b={b}: give both or neither")
-    a, b = positive(a, "a"), positive(b, "b")
+    a, b = check_positive(a, "a"), check_positive(b, "b")
 
     from scipy.special import betaincc
 
@@ -129,14 +139,14 @@ def cover_at_tau(
 
 
 def _all_pass(n: IntArray, c: IntArray, k: IntArray) -> FloatArray:
-    return fail_each(n, n - c, k)
+    return fail_at_k_flat(n, n - c, k)
 
 
 def _at_least(n: IntArray, c: IntArray, k: IntArray, least: IntArray) -> FloatArray:
     result = expectation(n, c, k, least, lambda _, j: np.ones(j.size))
     result = np.minimum(result, 1.0)
     result[least <= k - (n - c)] = 1.0
-    for rows, rule in ((least == k, _all_pass), (least == 1, pass_each)):
+    for rows, rule in ((least == k, _all_pass), (least == 1, pass_at_k_flat)):
         result[rows] = rule(n[rows], c[rows], k[rows])
     return result
 
@@ -157,7 +167,7 @@ def _mean_above(n: IntArray, c: IntArray, k: IntArray, twice: IntArray) -> Float
     return np.minimum(result, 1.0)
 
 
-def _thresholds(k: IntArray, tau: ArrayLike | Fraction) -> IntArray:
+def _thresholds_of(k: IntArray, tau: ArrayLike | Fraction) -> IntArray:
     """Return max(1, ceil(tau k)) without rounding, once for each distinct tau and k."""
     taus = np.asarray(tau, dtype=object)
     indices: dict[Fraction, int] = {}
@@ -174,9 +184,9 @@ def _thresholds(k: IntArray, tau: ArrayLike | Fraction) -> IntArray:
 def _rational(tau: object, place: tuple[int, ...]) -> Fraction:
     exact = _exact(tau)
     if exact is None:
-        raise ValueError(f"{label(place)}tau={reprlib.repr(tau)} is not a number")
+        raise ValueError(f"{element_label(place)}tau={reprlib.repr(tau)} is not a number")
     if not 0 <= exact <= 1:
-        raise ValueError(f"{label(place)}tau={reprlib.repr(tau)} is not in [0, 1]")
+        raise ValueError(f"{element_label(place)}tau={reprlib.repr(tau)} is not in [0, 1]")
     plain = exact.limit_denominator(_PLAIN)
     return plain if isinstance(tau, float) and float(plain) == tau else exact
 

@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import IntArray, counts, finite, first, label, shape_of
+from passcurve.stats.counts import IntArray, broadcast_shape, check_counts, check_finite, element_label, first_index
 from passcurve.stats.double_double import FloatArray
-from passcurve.stats.passk import fail_each, pass_each
+from passcurve.stats.passk import fail_at_k_flat, pass_at_k_flat
 from passcurve.stats.values import largest_weights
 
 Baseline = Literal["loo", "loo_minus_one"]
@@ -36,7 +36,7 @@ def pkpo_rewards(rewards: ArrayLike, k: ArrayLike, baseline: Baseline | None = N
     baseline that is none of the three or that k does not allow.  At k = 1 without a baseline it is the rewards / n.
     Source: Walder and Karkhanis 2025, "Pass@K Policy Optimization", arXiv:2505.15201: s, s^(loo) and s^(loo-1).
     """
-    groups, ks = _group("rewards", rewards, k)
+    groups, ks = _check_groups("rewards", rewards, k)
     n = groups.shape[-1]
     if baseline not in (None, "loo", "loo_minus_one"):
         raise ValueError(f"baseline={baseline!r} is none of None, 'loo', 'loo_minus_one'")
@@ -45,8 +45,8 @@ def pkpo_rewards(rewards: ArrayLike, k: ArrayLike, baseline: Baseline | None = N
         ("loo_minus_one", ks == 1, "needs k > 1: there are no others in a subset of one"),
     ):
         if baseline == name and broken.any():
-            place = first(broken)
-            raise ValueError(f"{label(place)}k={ks[place]}: the baseline {name!r} {requirement}")
+            place = first_index(broken)
+            raise ValueError(f"{element_label(place)}k={ks[place]}: the baseline {name!r} {requirement}")
     result = np.empty(groups.shape)
     for k_value in np.unique(ks).tolist():
         rows = ks == k_value
@@ -67,10 +67,10 @@ def pass_at_k_advantages(correct: ArrayLike, k: ArrayLike) -> FloatArray:
     a value that is neither 0 nor 1.
     Source: Chen et al. 2025, "Pass@k Training", arXiv:2508.10751, its analytical derivation.
     """
-    groups, k_array = _group("correct", correct, k)
+    groups, k_array = _check_groups("correct", correct, k)
     if (broken := (groups != 0.0) & (groups != 1.0)).any():
-        place = first(broken)
-        raise ValueError(f"{label(place)}correct={groups[place]} is neither 0 nor 1")
+        place = first_index(broken)
+        raise ValueError(f"{element_label(place)}correct={groups[place]} is neither 0 nor 1")
     n = np.full(k_array.size, groups.shape[-1], dtype=np.int64)
     c = groups.sum(axis=-1).astype(np.int64).ravel()
     right = np.full(n.size, np.nan)
@@ -78,21 +78,21 @@ def pass_at_k_advantages(correct: ArrayLike, k: ArrayLike) -> FloatArray:
     some = (c > 0) & (k_array.ravel() <= n - c)
     n, c, ks = n[some], c[some], k_array.ravel()[some]
     with np.errstate(under="ignore"):
-        right[some] = np.sqrt(fail_each(n, c, ks) / pass_each(n, c, ks))
+        right[some] = np.sqrt(fail_at_k_flat(n, c, ks) / pass_at_k_flat(n, c, ks))
     wrong[some] = -(c / (n - c)) * right[some]
     lead = (*k_array.shape, 1)
     result: FloatArray = np.where(groups == 1.0, right.reshape(lead), wrong.reshape(lead))
     return result
 
 
-def _group(name: str, values: ArrayLike, k: ArrayLike) -> tuple[FloatArray, IntArray]:
+def _check_groups(name: str, values: ArrayLike, k: ArrayLike) -> tuple[FloatArray, IntArray]:
     """Return the values and k, broadcast to one another."""
-    groups = finite(name, values)
+    groups = check_finite(name, values)
     if not groups.ndim:
         raise ValueError(f"{name} must be a row with one entry for each sample, not one number")
     n = groups.shape[-1]
-    ks = counts(n, 0, k).k
-    shape = shape_of(**{name: groups.shape[:-1], "k": ks.shape})
+    ks = check_counts(n, 0, k).k
+    shape = broadcast_shape(**{name: groups.shape[:-1], "k": ks.shape})
     return np.broadcast_to(groups, (*shape, n)), np.broadcast_to(ks, shape)
 
 
@@ -110,10 +110,10 @@ def _pkpo(rewards: FloatArray, k: int, baseline: Baseline | None) -> FloatArray:
         above[..., :-1] = _sums_above(ascending * shared)
     values = own + above
     if baseline == "loo":
-        values = values - k / (n - 1) * _others(ascending, k)
+        values = values - k / (n - 1) * _max_of_others(ascending, k)
     elif baseline == "loo_minus_one":
-        values = values - k / n * _others(ascending, k - 1)
-    values = _tied_alike(ascending, values)
+        values = values - k / n * _max_of_others(ascending, k - 1)
+    values = _share_ties(ascending, values)
     result = np.empty_like(values)
     np.put_along_axis(result, order, values, axis=-1)
     return result
@@ -125,7 +125,7 @@ def _sums_above(terms: FloatArray) -> FloatArray:
     return result
 
 
-def _others(ascending: FloatArray, k: int) -> FloatArray:
+def _max_of_others(ascending: FloatArray, k: int) -> FloatArray:
     """Return max@k of each row without its i-th entry, for each i."""
     n = ascending.shape[-1]
     weights = largest_weights(n - 1, k)
@@ -136,7 +136,7 @@ def _others(ascending: FloatArray, k: int) -> FloatArray:
     return below + above
 
 
-def _tied_alike(ascending: FloatArray, values: FloatArray) -> FloatArray:
+def _share_ties(ascending: FloatArray, values: FloatArray) -> FloatArray:
     """Give every sample of a tie the value of the last of them."""
     n = ascending.shape[-1]
     last = np.ones(ascending.shape, dtype=np.bool_)

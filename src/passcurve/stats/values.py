@@ -16,9 +16,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passcurve.stats.counts import IntArray, counts, finite, shape_of, together
+from passcurve.stats.counts import IntArray, broadcast, broadcast_shape, check_counts, check_finite
 from passcurve.stats.double_double import FloatArray
-from passcurve.stats.passk import fail_each
+from passcurve.stats.passk import fail_at_k_flat
 
 
 def best_of_k(values: ArrayLike, scores: ArrayLike, k: ArrayLike) -> FloatArray | np.float64:
@@ -30,7 +30,7 @@ def best_of_k(values: ArrayLike, scores: ArrayLike, k: ArrayLike) -> FloatArray 
     Source: Nakano et al. 2021, "WebGPT", arXiv:2112.09332, appendix I (the unbiased estimate for best-of-n), here with
     ties.
     """
-    rows, ranks = together(values=finite("values", values), scores=finite("scores", scores))
+    rows, ranks = broadcast(values=check_finite("values", values), scores=check_finite("scores", scores))
     return _weighted(rows, ranks, k)
 
 
@@ -41,7 +41,7 @@ def max_at_k(values: ArrayLike, k: ArrayLike) -> FloatArray | np.float64:
     Shapes, errors and accuracy are those of the module; at k = 1 it is the mean of the values.
     Source: Walder and Karkhanis 2025, "Pass@K Policy Optimization", arXiv:2505.15201 (maxg@k).
     """
-    rows = finite("values", values)
+    rows = check_finite("values", values)
     return _weighted(rows, rows, k)
 
 
@@ -51,7 +51,7 @@ def min_at_k(values: ArrayLike, k: ArrayLike) -> FloatArray | np.float64:
     For values 0 and 1 it is pass^k.  Shapes, errors and accuracy are those of the module; at k = 1 it is the mean of
     the values.  Source: that of ``max_at_k``.
     """
-    turned = -finite("values", values)
+    turned = -check_finite("values", values)
     return -_weighted(turned, turned, k) + 0.0
 
 
@@ -61,7 +61,7 @@ def largest_weights(n: int, k: int) -> FloatArray:
     if k == 1:
         return np.full(n, 1.0 / n)
     with np.errstate(under="ignore"):
-        weights: FloatArray = k / n * fail_each(np.full(n, n - 1), n - i, np.full(n, k - 1))
+        weights: FloatArray = k / n * fail_at_k_flat(np.full(n, n - 1), n - i, np.full(n, k - 1))
     return weights
 
 
@@ -69,8 +69,8 @@ def _weighted(values: FloatArray, scores: FloatArray, k: ArrayLike) -> FloatArra
     if not values.ndim:
         raise ValueError("values must be a row of samples, not one number")
     lead, n = values.shape[:-1], values.shape[-1]
-    k_array = counts(n, 0, k).k
-    shape = shape_of(values=lead, k=k_array.shape)
+    k_array = check_counts(n, 0, k).k
+    shape = broadcast_shape(values=lead, k=k_array.shape)
     if not math.prod(shape):
         return np.empty(shape)
     rows = values.reshape(-1, n)

@@ -18,10 +18,10 @@ import reprlib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passcurve.stats.counts import IntArray, integers, label, shape_of
-from passcurve.stats.counts import counts as within
-from passcurve.stats.double_double import FloatArray, log_factorial, log_whole, minus, plus, times
-from passcurve.stats.hypergeometric import chance
+from passcurve.stats.counts import IntArray, broadcast_shape, check_integers, element_label
+from passcurve.stats.counts import check_counts as within
+from passcurve.stats.double_double import FloatArray, log_factorial, log_integer, minus, plus, times
+from passcurve.stats.hypergeometric import pmf
 
 _EXACT_N = 500
 """Up to so many other samples C(m, j) is the rounded integer; powers of 1/2 times that stay far from underflow."""
@@ -44,11 +44,11 @@ def maj_at_k(counts: ArrayLike, correct: ArrayLike | None, k: ArrayLike) -> Floa
     Source: Wang et al. 2022, "Self-consistency", arXiv:2203.11171, and Lewkowycz et al. 2022, "Minerva",
     arXiv:2206.14858 (maj1@k); the average over all subsets in place of draws is ours.
     """
-    votes = _rows(counts)
+    votes = _check_rows(counts)
     right = _indices(correct, votes.shape[-1])
-    lead = shape_of(counts=votes.shape[:-1], correct=right.shape)
+    lead = broadcast_shape(counts=votes.shape[:-1], correct=right.shape)
     ks = within(votes.sum(axis=-1), 0, k).k
-    shape = shape_of(counts=lead, k=ks.shape)
+    shape = broadcast_shape(counts=lead, k=ks.shape)
     votes = np.broadcast_to(votes, (*shape, votes.shape[-1]))
     right, ks = np.broadcast_to(right, shape), np.broadcast_to(ks, shape)
     credit_by_vote: dict[tuple[int, tuple[int, ...], int], float] = {}
@@ -65,8 +65,8 @@ def maj_at_k(counts: ArrayLike, correct: ArrayLike | None, k: ArrayLike) -> Floa
     return value
 
 
-def _rows(values: ArrayLike) -> IntArray:
-    rows = integers("counts", values)
+def _check_rows(values: ArrayLike) -> IntArray:
+    rows = check_integers("counts", values)
     if not rows.ndim:
         raise ValueError("counts must be a row with the samples of each answer, not one number")
     return rows
@@ -87,9 +87,11 @@ def _index(value: object, answers: int, place: tuple[int, ...]) -> int:
     try:
         index = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
-        raise ValueError(f"{label(place)}correct={reprlib.repr(value)} is neither an index nor None") from None
+        raise ValueError(f"{element_label(place)}correct={reprlib.repr(value)} is neither an index nor None") from None
     if not 0 <= index < answers:
-        raise ValueError(f"{label(place)}correct={reprlib.repr(index)} is not the index of one of {answers} answers")
+        raise ValueError(
+            f"{element_label(place)}correct={reprlib.repr(index)} is not the index of one of {answers} answers"
+        )
     return index
 
 
@@ -101,7 +103,7 @@ def _vote(own: int, others: tuple[int, ...], k: int) -> float:
         return own / n
     s = np.arange(max(1, k - rest), min(own, k) + 1)
     ones = np.ones_like(s)
-    probabilities = chance(n * ones, own * ones, k * ones, s)
+    probabilities = pmf(n * ones, own * ones, k * ones, s)
     order = np.argsort(-probabilities, kind="stable")
     left = np.cumsum(probabilities[order][::-1])[::-1]
     total = 0.0
@@ -137,7 +139,7 @@ def _credit(others: tuple[int, ...], rest: int, s: int, r: int) -> float:
 
 
 @functools.lru_cache(maxsize=_EXACT_N)
-def _ways(m: int) -> FloatArray:
+def _binomials(m: int) -> FloatArray:
     """Return C(m, 0) .. C(m, m)."""
     row = np.array([float(math.comb(m, j)) for j in range(m + 1)])
     row.setflags(write=False)
@@ -149,10 +151,10 @@ def _shares(m: int, most: int, r: int, n: int) -> FloatArray:
     j = np.arange(most + 1, dtype=np.float64)
     if n <= _EXACT_N:
         # r/n and (n-r)/n are rounded, but in the end each stands to the same power above and below the line.
-        quick: FloatArray = _ways(m)[: most + 1] * (r / n) ** j * ((n - r) / n) ** (m - j)
+        quick: FloatArray = _binomials(m)[: most + 1] * (r / n) ** j * ((n - r) / n) ** (m - j)
         return quick
     whole = np.full(j.size, float(m))
-    log_r, log_left, log_n = (log_whole(np.full(j.size, float(value))) for value in (r, n - r, n))
+    log_r, log_left, log_n = (log_integer(np.full(j.size, float(value))) for value in (r, n - r, n))
     total = minus(log_factorial(whole), plus(log_factorial(j), log_factorial(whole - j)))
     total = plus(total, plus(times(log_r, j), minus(times(log_left, whole - j), times(log_n, whole))))
     scale = np.exp(total.high)
