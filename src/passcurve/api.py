@@ -183,7 +183,7 @@ def generate(
         packages=tuple(packages),
     )
     requested = ready.request(degree)
-    session, backend = ready.open(requested, stored_settings(request))
+    session, backend = ready.open(requested, request.settings())
     return _generated(judging.run(request, requested, session, backend, watch or _ignore), notes, backend)
 
 
@@ -322,13 +322,6 @@ def _async_twin(function: Callable[_P, Run]) -> Callable[_P, Coroutine[Any, Any,
 judge_async = _async_twin(judge)
 generate_async = _async_twin(generate)
 evaluate_async = _async_twin(evaluate)
-
-
-def stored_settings(request: Request) -> dict[str, object]:
-    """Return the settings of judging that the record of a session holds."""
-    names = [name for name in request.__struct_fields__ if name not in ("benchmark", "samples")]
-    stored: dict[str, object] = msgspec.to_builtins({name: getattr(request, name) for name in names}, enc_hook=str)
-    return stored
 
 
 def _request(

@@ -53,7 +53,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model:
-    """A model that is ready to be opened, once for each temperature."""
+    """A model whose settings are checked, to be opened once for each temperature."""
 
     def __init__(self, chosen: ModelSettings, benchmark: Benchmark, problems: str) -> None:
         """Check everything that can be known before the first request.
@@ -92,20 +92,25 @@ class Model:
         )
 
     @property
+    def planned(self) -> int:
+        """The number of samples of one temperature."""
+        return self._chosen.n * len(self._prompts)
+
+    @property
     def default_extract(self) -> str:
         """The policy by which texts become programs when none is named."""
         return "auto" if self.style.chat else "raw"
 
     def temperatures(self, values: Sequence[float] | None) -> tuple[float | None, ...]:
-        """Return the temperatures to draw at: those given, the default, or None where the back end draws by none.
+        """Return one temperature for each run, None where the back end has none.
 
-        Raises UsageError where a temperature or top-p means nothing to the back end.
+        Raises UsageError for a temperature or top-p that the back end does not know.
         """
         if self._kind.supports_sampling:
             return tuple(values or (DEFAULT_TEMPERATURE,))
         if self._chosen.top_p is not None or (values is not None and not self._kind.supports_temperature):
-            what = "top-p" if self._kind.supports_temperature else "temperature and no top-p"
-            raise UsageError(f"--model {self._chosen.model!r} draws by no {what}; leave it out")
+            option = "top-p" if self._kind.supports_temperature else "temperature or top-p"
+            raise UsageError(f"--model {self._chosen.model!r} has no {option}; leave it out")
         return tuple(values) if values is not None else (None,)
 
     def request(self, temperature: float | None) -> GenerationRequest:
@@ -154,7 +159,7 @@ def run_directory(benchmark: str, model: str, temperature: float | None) -> str:
 
 def _style(chosen: ModelSettings, defaults: ServerDefaults | None) -> prompts.Style:
     if chosen.endpoint not in (None, *ENDPOINTS):
-        raise UsageError(f"--endpoint {chosen.endpoint!r} is neither auto, completions nor chat")
+        raise UsageError(f"--endpoint {chosen.endpoint!r} is none of {', '.join(ENDPOINTS)}")
     chat = None if chosen.endpoint in (None, "auto") else chosen.endpoint == "chat"
     if defaults is not None and defaults.styles == ("chat",):
         if chosen.prompt == "base" or chosen.endpoint == "completions":
@@ -175,5 +180,5 @@ def _server(chosen: ModelSettings, defaults: ServerDefaults | None) -> ServerDef
     }
     set_options = [option for option, value in options.items() if value is not None]
     if defaults is None and set_options:
-        raise UsageError(f"--model {chosen.model!r} asks no server; leave {' and '.join(set_options)} out")
+        raise UsageError(f"--model {chosen.model!r} calls no server; leave {' and '.join(set_options)} out")
     return defaults or ServerDefaults(base_url="", api_key_name="none")

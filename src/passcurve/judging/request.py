@@ -62,6 +62,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ended: Callable[[], bool] | None = None
     """Says that the file that grows is whole, where that is known; then the seconds do not count."""
 
+    def settings(self) -> dict[str, object]:
+        """Return everything but the samples and the problems, as plain data."""
+        names = [name for name in self.__struct_fields__ if name not in ("benchmark", "samples")]
+        plain: dict[str, object] = msgspec.to_builtins({name: getattr(self, name) for name in names}, enc_hook=str)
+        return plain
+
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a run is; handed to whoever watches, several times a second."""
