@@ -1,4 +1,4 @@
-"""Exceptions that cross: honest ones arrive as they were, and no record makes one that can hurt its process."""
+"""Exceptions of samples: honest ones arrive unchanged, and no record makes one that crashes the referee."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FUZZER = Path(__file__).parents[2] / "benchmarks" / "fuzz_door.py"
 FAR = -(10**17)
 
 
-def crossed(error: BaseException) -> BaseException:
-    """Return what arrives on the other side of an exception."""
+def cross(error: BaseException) -> BaseException:
+    """Return the exception that arrives on the other side."""
     return rebuild(decode(encode(describe(error))))
 
 
-def made(name: str, *arguments: Any) -> BaseException:
-    """Return what a record of one builtin class with these arguments is rebuilt as."""
+def rebuild_with(name: str, *arguments: Any) -> BaseException:
+    """Return the exception that is rebuilt from a record of one builtin class with these arguments."""
     kind = getattr(builtins, name, Exception)
     lineage = [base.__name__ for base in kind.__mro__]
     return rebuild({"type": name, "lineage": lineage, "message": "message", "arguments": arguments})
@@ -59,63 +59,63 @@ HONEST = [
 
 
 @pytest.mark.parametrize("error", HONEST, ids=[f"{type(e).__name__}-{i}" for i, e in enumerate(HONEST)])
-def test_an_honest_exception_arrives_as_it_was(error: BaseException):
-    """An exception of a builtin class arrives with its class, its arguments, its message and its attributes."""
-    found = crossed(error)
+def test_honest_exceptions_arrive_unchanged(error: BaseException):
+    """A builtin exception arrives with its class, arguments, message and attributes."""
+    arrived = cross(error)
     names = [name for name in dir(error) if not name.startswith("_") and not callable(getattr(error, name, len))]
     expected = (type(error), str(error), repr(error), [repr(getattr(error, name)) for name in names])
-    assert expected == (type(found), str(found), repr(found), [repr(getattr(found, name)) for name in names])
+    assert expected == (type(arrived), str(arrived), repr(arrived), [repr(getattr(arrived, name)) for name in names])
 
 
 def test_every_builtin_exception_has_a_rule():
-    """Each builtin exception but groups and private ones is in the table."""
-    kinds = {each for each in vars(builtins).values() if isinstance(each, type) and issubclass(each, BaseException)}
+    """Each builtin exception has a rule, except groups and private classes."""
+    kinds = {kind for kind in vars(builtins).values() if isinstance(kind, type) and issubclass(kind, BaseException)}
     names = {kind.__name__ for kind in kinds if not kind.__name__.startswith("_")}
     assert {"BaseExceptionGroup", "ExceptionGroup"} == names - REBUILDABLE.keys()
 
 
-def test_a_class_of_the_sample_arrives_as_its_builtin_ancestor():
-    """An exception of a class that the sample defined is its nearest builtin ancestor, with the arguments."""
+def test_own_class_arrives_as_its_builtin_ancestor():
+    """An exception of the sample arrives as its nearest builtin ancestor, with its arguments."""
 
     class MissingError(KeyError):
         pass
 
-    found = crossed(MissingError("a", 1))
-    assert (KeyError, ("a", 1)) == (type(found), found.args)
+    arrived = cross(MissingError("a", 1))
+    assert (KeyError, ("a", 1)) == (type(arrived), arrived.args)
 
 
-def test_a_number_changes_no_class():
-    """An OSError of a class of its own arrives as OSError, though its number belongs to a subclass."""
+def test_error_number_does_not_choose_the_class():
+    """A subclass of OSError arrives as OSError, although its number belongs to a builtin subclass."""
 
     class OwnError(OSError):
         pass
 
     error = OwnError(2, "gone", "name")
-    found = crossed(error)
+    arrived = cross(error)
     assert (OSError, str(error), (2, "gone"), 2, "name") == (
-        type(found),
-        str(found),
-        found.args,
-        found.errno,
-        found.filename,
+        type(arrived),
+        str(arrived),
+        arrived.args,
+        arrived.errno,
+        arrived.filename,
     )
 
 
-def test_a_group_arrives_as_its_message():
-    """A group of exceptions, which holds live objects, arrives as an Exception with the message."""
+def test_group_arrives_as_its_message():
+    """An exception group, which holds live objects, arrives as an Exception with the message."""
     group = ExceptionGroup("several", [ValueError(1)])
-    found = crossed(group)
-    assert (Exception, (str(group),)) == (type(found), found.args)
+    arrived = cross(group)
+    assert (Exception, (str(group),)) == (type(arrived), arrived.args)
 
 
 class Text(str):
-    """A text that is none by type."""
+    """A subclass of str."""
 
     __slots__ = ()
 
 
 class Number(int):
-    """A number that is none by type."""
+    """A subclass of int."""
 
 
 REFUSED: dict[str, tuple[str, tuple[Any, ...], str]] = {
@@ -150,25 +150,25 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], str]] = {
 def test_refused_arguments(what: str):
     """Arguments that a rule refuses are replaced by the message, in the nearest class that takes one."""
     name, arguments, expected = REFUSED[what]
-    found = made(name, *arguments)
-    assert (expected, ("message",)) == (type(found).__name__, found.args)
+    arrived = rebuild_with(name, *arguments)
+    assert (expected, ("message",)) == (type(arrived).__name__, arrived.args)
 
 
 @pytest.mark.parametrize("name", ["exit", "object", "__import__", "IOError", "int", "\ud800", "", "ExceptionGroup"])
-def test_a_name_outside_the_table(name: str):
-    """A name that is not in the table is passed over, whatever the builtins have under it."""
-    found = rebuild({"type": "E", "lineage": [name, "KeyError"], "message": "m", "arguments": (1,)})
-    assert (KeyError, (1,)) == (type(found), found.args)
+def test_name_outside_the_table(name: str):
+    """A name that is not in the table is ignored, whatever the builtin of that name."""
+    arrived = rebuild({"type": "E", "lineage": [name, "KeyError"], "message": "m", "arguments": (1,)})
+    assert (KeyError, (1,)) == (type(arrived), arrived.args)
 
 
-def test_no_name_at_all():
-    """A record without a name of the table is an Exception with the message."""
-    found = rebuild({"type": "E", "lineage": [], "message": "m", "arguments": (1,)})
-    assert (Exception, ("m",)) == (type(found), found.args)
+def test_no_name_in_the_table():
+    """A record without a name of the table is rebuilt as an Exception with the message."""
+    arrived = rebuild({"type": "E", "lineage": [], "message": "m", "arguments": (1,)})
+    assert (Exception, ("m",)) == (type(arrived), arrived.args)
 
 
-def test_plain_is_plain_all_through():
-    """A value is plain if every part of it has exactly a builtin type."""
+def test_is_plain():
+    """A value is plain if every part of it is exactly of a builtin type."""
     plain = decode(encode([1, "a", b"b", {(2, frozenset({3})): [None, range(4), 1j, bytearray()]}]))
     refused = [object(), Text("x"), [Number(1)], {"k": len}, {Text("x"): 1}, (Handle("opaque", 1, "x"),)]
     assert [True, False] == [is_plain(plain), any(map(is_plain, refused))]
@@ -194,8 +194,8 @@ def check(candidate):
 """
 
 
-def test_an_exception_that_would_end_the_tests():
-    """A record whose class would read memory outside its object arrives as an ancestor; the next sample is judged."""
+def test_exception_that_would_crash_the_tests():
+    """A record whose class would read memory outside its object is rebuilt as an ancestor."""
     lineage = ["UnicodeDecodeError", "UnicodeError", "ValueError", "Exception"]
     record = {"type": "E", "lineage": lineage, "message": "caught", "arguments": ("x", b"", FAR, FAR + 1, "r")}
     with jail_at("auto") as jail:
@@ -209,7 +209,7 @@ def test_an_exception_that_would_end_the_tests():
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_fuzzer(seed: int):
-    """Some thousand records and messages of one seed crash nothing and raise nothing unexpected."""
+    """The fuzzer finds no crash and no unexpected exception in 4,000 cases of each kind."""
     command = [sys.executable, str(FUZZER), "--seed", str(seed), "--count", "4000"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (0, "") == (done.returncode, done.stderr[-2000:])
@@ -236,17 +236,17 @@ arguments = st.one_of(
 @settings(max_examples=1500, deadline=None, database=None)
 @given(st.sampled_from(sorted(REBUILDABLE)), arguments)
 def rebuild_any(name: str, given_arguments: tuple[Any, ...]) -> None:
-    """Rebuild a class with any plain arguments, and show all that it has."""
-    error = made(name, *given_arguments)
+    """Rebuild a class with any plain arguments, and show all its attributes."""
+    error = rebuild_with(name, *given_arguments)
     assert type(error).__name__ in REBUILDABLE
     for attribute in dir(error):
         repr(getattr(error, attribute, None))
     assert isinstance(str(error) + repr(error) + repr(error.args), str)
-    assert type(error) is type(crossed(error))
+    assert type(error) is type(cross(error))
 
 
 def test_any_class_with_any_arguments():
-    """Each class of the table with any plain arguments makes an exception that can be shown and sent on."""
+    """Each class with any plain arguments gives an exception that can be shown and sent again."""
     here = Path(__file__).parent
     paths = [str(here), str(here.parent / "sandbox")]
     code = f"import sys; sys.path[:0] = {paths}; import test_exceptions; test_exceptions.rebuild_any()"

@@ -22,7 +22,7 @@ from passcurve.harness.wire import MAX_FRAME, TooMuchError, WireError, decode, e
 
 @contextlib.contextmanager
 def pipe() -> Iterator[tuple[int, int]]:
-    """Return both ends of a pipe, closed afterwards unless they are already."""
+    """Return both ends of a pipe, which are closed afterwards."""
     read, write = os.pipe()
     try:
         yield read, write
@@ -34,7 +34,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 70_000, 3 << 20])
 def test_frames(size: int):
-    """A frame of any size arrives whole and alone, also when it does not fit into the line."""
+    """A frame of any size arrives whole, also if it is larger than the buffer of the connection."""
     payload = random.Random(size).randbytes(size)
     with pipe() as (read, write):
         sender = threading.Thread(
@@ -46,8 +46,8 @@ def test_frames(size: int):
         sender.join()
 
 
-def test_a_frame_over_the_limit():
-    """A frame that claims more than the receiver takes is refused before it is read; beyond all sense, as garbage."""
+def test_frame_over_the_limit():
+    """A frame over the limit of the receiver, or of any sender, is refused before it is read."""
     with pipe() as (read, write):
         os.write(write, struct.pack("<I", 11))
         with pytest.raises(TooMuchError, match=r"11 bytes; at most 10 "):
@@ -62,8 +62,8 @@ def test_a_frame_over_the_limit():
 
 
 @pytest.mark.parametrize("sent", [b"", b"\5", b"\5\0\0\0", b"\5\0\0\0abcd"])
-def test_a_torn_frame(sent: bytes):
-    """A line that ends within a frame, or before one, is closed; it is no frame."""
+def test_incomplete_frame(sent: bytes):
+    """A connection that ends before or within a frame is closed."""
     with pipe() as (read, write):
         os.write(write, sent)
         os.close(write)
@@ -71,8 +71,8 @@ def test_a_torn_frame(sent: bytes):
             framing.receive_frame(read, 100)
 
 
-def test_nobody_reads():
-    """Sending to a line that nobody reads any more says so."""
+def test_send_to_a_closed_connection():
+    """A frame for a closed connection raises ConnectionClosed."""
     with pipe() as (read, write):
         os.close(read)
         with pytest.raises(ConnectionClosed):
@@ -80,7 +80,7 @@ def test_nobody_reads():
 
 
 def framed(*payloads: bytes) -> bytes:
-    """Return frames as they go over a line."""
+    """Return frames as they are sent."""
     return b"".join(struct.pack("<I", len(payload)) + payload for payload in payloads)
 
 
@@ -131,16 +131,16 @@ def test_frames_split_at_every_byte():
     assert payloads == [frame for i in range(len(data)) for frame in buffer.feed(data[i : i + 1])]
 
 
-def test_a_buffer_refuses_what_is_too_long():
-    """A frame over the limit is refused as soon as its length is known."""
+def test_buffer_refuses_a_frame_over_the_limit():
+    """A frame over the limit is refused as soon as its length is there."""
     buffer = FrameBuffer(3)
     assert [b"abc"] == buffer.feed(framed(b"abc") + b"\4\0\0")
     with pytest.raises(WireError, match="a frame of 4 bytes; at most 3 are taken"):
         buffer.feed(b"\0")
 
 
-def test_descriptors_come_along():
-    """Descriptors that are sent with a frame arrive with it, in order, and lead to the same files."""
+def test_descriptors():
+    """Descriptors that are sent with a frame arrive with it, in order."""
     ours, theirs = socket.socketpair()
     with ours, theirs, pipe() as (first, write), pipe() as (second, other):
         socket.send_fds(ours, [framed(b"run")], [write, other])
@@ -154,8 +154,8 @@ def test_descriptors_come_along():
         assert (b"end" * 1000, []) == framing.receive_frame_and_descriptors(theirs, 3000)
 
 
-def test_a_frame_in_a_file():
-    """A frame in a nameless file is read back exactly, however large, as from a line."""
+def test_memory_file():
+    """A frame in a memory file is read back exactly."""
     value = {"program": b"x" * 3_000_000, "seed": 7, "text": "\ud800"}
     fd = framing.create_memory_file(framing.make_frame(encode(value)))
     try:
@@ -165,8 +165,8 @@ def test_a_frame_in_a_file():
         os.close(fd)
 
 
-def test_the_end_of_a_line_with_descriptors():
-    """The end of such a line is told from a frame, and a frame over the limit is refused."""
+def test_end_of_a_connection_with_descriptors():
+    """The end of a connection with descriptors raises ConnectionClosed; a frame over the limit is refused."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.sendall(framed(b"four"))

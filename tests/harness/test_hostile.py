@@ -1,4 +1,4 @@
-"""Values and frames made to hurt the tests' process: each ends in a verdict, in time, and harms nobody after it."""
+"""Values and frames that attack the referee: each ends in a verdict in time and does not affect the next sample."""
 
 # ruff: noqa: E501 - a program on one line is compared more easily than one in five pieces
 
@@ -18,23 +18,23 @@ from passcurve.types import Verdict
 pytestmark = pytest.mark.nightly
 
 HOSTILE = msgspec.structs.replace(LIMITS, timeout_s=1.0, memory_bytes=2048 * MIB, output_bytes=64 * MIB)
-WORST_S = 60.0
-"""Wall time that a check may take here: the tests get 10 s of CPU at these limits, and the machine may be busy."""
+CHECK_LIMIT_S = 60.0
+"""Largest wall time of a check: the tests get 10 s of CPU time, and the machine may be busy."""
 
 
 @pytest.fixture(scope="module")
 def hostile() -> Iterator[Jailed]:
-    """Return a jail with limits as users have them."""
+    """Return a jail with the limits that users have."""
     with jail_at("auto", limits=HOSTILE) as jail:
         yield jail
 
 
 def check(jail: Jailed, program: str, test: str = IS_ONE, **options: object) -> Verdict:
-    """Judge a program, and a right one after it on the same worker, with a bound on the time of both."""
+    """Judge a program, and a right one after it on the same worker, each within a time limit."""
     before = time.monotonic()
     verdict = jail.check(program, test, **options)
     took = time.monotonic() - before
-    assert took < WORST_S, verdict
+    assert took < CHECK_LIMIT_S, verdict
     before = time.monotonic()
     assert jail.check(ONE, IS_ONE).passed
     # A heavy check may leave a second of cleaning behind it, never minutes.
@@ -45,7 +45,7 @@ def check(jail: Jailed, program: str, test: str = IS_ONE, **options: object) -> 
 
 
 def memory_of_referees(jail: Jailed) -> int:
-    """Return the memory in bytes that the tests' process holds now."""
+    """Return the memory of the largest referee process, in bytes."""
     zygote = jail.pool._workers[0]._zygotes.clients["referee"].pid
     sizes = [0]
     for process in descendants(zygote):
@@ -125,7 +125,7 @@ VALUES = {
 
 @pytest.mark.parametrize("what", VALUES)
 def test_values(hostile: Jailed, what: str):
-    """A hostile value that is returned is a wrong answer with a verdict."""
+    """A hostile value ends in a verdict and does not pass."""
     program = VALUES[what]
     if "def f(" not in program:
         program += "def f(*_):\n    return x\n"
@@ -178,7 +178,7 @@ FRAMES = {
 
 @pytest.mark.parametrize("what", FRAMES)
 def test_frames(hostile: Jailed, what: str):
-    """Hostile bytes on the line are no pass, whatever they are."""
+    """Hostile bytes on the connection do not pass."""
     verdict = check(hostile, f"{RAW}\n{FRAMES[what]}\ntime.sleep(60)\n")
     assert verdict.status in ("failed", "output", "timeout", "memory", "crash"), verdict
     assert memory_of_referees(hostile) < 512 * MIB
@@ -207,7 +207,7 @@ CALLBACKS = {
 
 @pytest.mark.parametrize("what", CALLBACKS)
 def test_callbacks(hostile: Jailed, what: str):
-    """Calls of what the tests passed, in number, depth and form as a hostile program makes them, end in a verdict."""
+    """Callbacks of any number, depth and form end in a verdict."""
     program, status = CALLBACKS[what]
     test = "def check(candidate):\n    assert candidate(lambda x: x() if callable(x) else x) == 1\n"
     assert status == check(hostile, program, test).status
@@ -234,15 +234,15 @@ WORK = {
 
 
 @pytest.mark.parametrize("what", WORK)
-def test_tests_that_work_on_it(hostile: Jailed, what: str):
-    """Tests that do not end on what was returned are ended, and the sample is not passed."""
+def test_tests_that_do_not_end(hostile: Jailed, what: str):
+    """Tests that do not end on a returned value are stopped, and the sample does not pass."""
     program, test = WORK[what]
     verdict = check(hostile, program, f"def check(candidate):\n    {test}\n")
     assert verdict.status in ("failed", "output", "timeout", "memory"), verdict
 
 
-def test_hostile_arguments_handed_back(hostile: Jailed):
-    """Arguments handed back may be of any number and type; those that fit are taken, the others are not."""
+def test_write_back_of_hostile_arguments(hostile: Jailed):
+    """Arguments written back may be of any number and type; those that do not fit are ignored."""
     program = (
         RAW
         + "def f(xs):\n    send(e({'value': 1, 'args': Raw(b'r' + e(0) + e(10 ** 12) + e(1))}))\n    time.sleep(60)\n"
@@ -253,8 +253,8 @@ def test_hostile_arguments_handed_back(hostile: Jailed):
     assert "failed" == check(hostile, program, test, plan=CheckPlan(write_back=True)).status
 
 
-def test_memory_of_a_heavy_check_is_given_back(hostile: Jailed):
-    """What tests keep of a large answer in their own module is gone before the next sample is judged."""
+def test_free_the_memory_of_a_heavy_check(hostile: Jailed):
+    """The memory of a large answer that the tests keep is freed before the next sample is judged."""
     test = "kept = []\ndef check(candidate):\n    kept.append(candidate())\n    assert len(kept[0]) == 300_000\n"
     program = "def f():\n    return [[] for _ in range(300_000)]\n"
     for _ in range(2):

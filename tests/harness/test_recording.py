@@ -1,4 +1,4 @@
-"""Calls that are known before: which ones are recorded, and that judging by them changes no verdict."""
+"""Recorded calls: which calls are recorded, and that replaying them changes no verdict."""
 
 from __future__ import annotations
 
@@ -54,25 +54,25 @@ CHECKS = {
 
 
 def check_of(body: str) -> str:
-    """Return tests with that body."""
+    """Return tests with this body."""
     return "def check(candidate):\n" + "".join(f"    {line}\n" for line in body.splitlines())
 
 
 def recorded(body: str) -> list[tuple]:
-    """Return the arguments of the calls that are recorded."""
+    """Return the arguments of the recorded calls."""
     calls = recording.record_calls(None, check_of(body), "<tests>", "f", 7)
     return [marshal.loads(call) for call in calls.packed]
 
 
 @pytest.mark.parametrize("what", CHECKS)
-def test_what_is_recorded(what: str):
-    """Calls are recorded up to the first one that a result could change, in order, and never in a loop for ever."""
+def test_record_calls(what: str):
+    """Recording stops at the first call that a result could change, and ends in every loop."""
     body, count = CHECKS[what]
     assert count == len(recorded(body))
 
 
-def test_arguments():
-    """What was recorded is the arguments as they are at the call, the same each time."""
+def test_record_arguments():
+    """A recorded call has the arguments at the time of the call, and every recording has the same ones."""
     body = "x = [1]\ncandidate(x)\nx.append((2.5, {'a': {3}}))\ncandidate(x, key=None)"
     assert [(([1],), {}), (([1, (2.5, {"a": {3}})],), {"key": None})] == recorded(body)
     assert recorded(CHECKS["random arguments"][0]) == recorded(CHECKS["random arguments"][0])
@@ -81,8 +81,8 @@ def test_arguments():
 @pytest.mark.parametrize(
     ("one", "other"), [(1, True), (1, 1.0), (0.0, -0.0), ("1", b"1"), ([1], (1,)), ({1}, frozenset({1})), (1, 2)]
 )
-def test_only_the_same_is_the_same(one, other):
-    """Equal is not enough: another type is another call."""
+def test_match_only_identical_arguments(one, other):
+    """Arguments that are equal but of another type are those of another call."""
     call = recording.pack_arguments((one,), {})
     assert recording.matches((one,), {}, call)
     assert not recording.matches((other,), {}, call)
@@ -91,7 +91,7 @@ def test_only_the_same_is_the_same(one, other):
 
 
 def plan_of(jail: Jailed, problem: Problem) -> CheckPlan:
-    """Return the plan that calibration with the reference solution comes to."""
+    """Return the plan that calibration with the reference solution makes."""
     scheduler: Scheduler[Job, Outcome] = Scheduler(jail.pool)
     calibrations = Calibrations("auto", LIMITS, 0, scheduler)
     calibration = calibrations.begin(problem)
@@ -137,37 +137,37 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize("what", SAMPLES)
-def test_the_same_verdict_one_by_one(jail: Jailed, what: str):
-    """All at once or one by one: the same status, message, calls and failing test; or else only one by one counts."""
-    completion, status, settled = SAMPLES[what]
-    asked = problem(STEPS)
-    plan = plan_of(jail, asked)
+def test_replay_changes_no_verdict(jail: Jailed, what: str):
+    """A sample gets the same verdict with replayed calls and without, or the replay is inconclusive."""
+    completion, status, conclusive = SAMPLES[what]
+    task = problem(STEPS)
+    plan = plan_of(jail, task)
     assert 3 == len(recording.unpack_calls(plan.calls))
     limits = msgspec.structs.replace(LIMITS, timeout_s=1.0)
-    wanted = make_job(asked, asked.prompt + completion, plan, limits, 0, 1)
-    key = SampleKey(problem_id=asked.id, sample_index=0)
+    job = make_job(task, task.prompt + completion, plan, limits, 0, 1)
+    key = SampleKey(problem_id=task.id, sample_index=0)
     verdicts = []
-    for each in (wanted, without_replay(wanted)):
-        outcome = jail.run(each)
-        if each is wanted:
-            assert settled == is_conclusive(outcome), outcome
-        verdicts.append(reach_verdict(key, each, outcome))
-    at_once, one_by_one = verdicts
+    for attempt in (job, without_replay(job)):
+        outcome = jail.run(attempt)
+        if attempt is job:
+            assert conclusive == is_conclusive(outcome), outcome
+        verdicts.append(reach_verdict(key, attempt, outcome))
+    replayed, one_by_one = verdicts
     assert status == one_by_one.status
-    if settled:
+    if conclusive:
         for field in ("status", "message", "exception", "call", "test_line", "calls", "flattened"):
-            assert getattr(one_by_one, field) == getattr(at_once, field), field
+            assert getattr(one_by_one, field) == getattr(replayed, field), field
 
 
-def test_a_call_that_was_not_recorded(jail: Jailed):
-    """Tests that ask something else of a wrong program than of the right one are asked one by one."""
-    asked = problem("assert candidate(1) == 2, candidate(9)\nassert candidate(2) == 3")
-    plan = plan_of(jail, asked)
+def test_diverge_at_a_call_that_was_not_recorded(jail: Jailed):
+    """Tests that make other calls for a wrong program make them one by one."""
+    task = problem("assert candidate(1) == 2, candidate(9)\nassert candidate(2) == 3")
+    plan = plan_of(jail, task)
     assert 2 == len(recording.unpack_calls(plan.calls))
-    wanted = make_job(asked, "def f(x):\n    return 10 * x\n", plan, LIMITS, 0, 1)
-    outcome = jail.run(wanted)
+    job = make_job(task, "def f(x):\n    return 10 * x\n", plan, LIMITS, 0, 1)
+    outcome = jail.run(job)
     assert ("diverged", False) == (outcome.report["status"], is_conclusive(outcome))
-    verdict = reach_verdict(SampleKey(problem_id="R", sample_index=0), wanted, jail.run(without_replay(wanted)))
+    verdict = reach_verdict(SampleKey(problem_id="R", sample_index=0), job, jail.run(without_replay(job)))
     assert ("failed", "AssertionError: 90") == (verdict.status, verdict.message)
 
 
@@ -182,38 +182,38 @@ def test_a_call_that_was_not_recorded(jail: Jailed):
         ("assert next(candidate(1)) == 1", "    yield x\n", 1),
     ],
 )
-def test_only_what_the_reference_is_asked_too(jail: Jailed, body: str, reference: str, count: int):
-    """The calls of a plan are those that the reference solution was asked as well, from the first on."""
-    asked = problem(body, reference)
-    plan = plan_of(jail, asked)
+def test_keep_calls_that_the_reference_gets(jail: Jailed, body: str, reference: str, count: int):
+    """A plan has the recorded calls that the tests also make of the reference, from the first on."""
+    task = problem(body, reference)
+    plan = plan_of(jail, task)
     assert ("referee", count) == (plan.mode, len(recording.unpack_calls(plan.calls))), plan
-    wanted = make_job(asked, asked.prompt + reference, plan, LIMITS, 0, 1)
-    outcome = jail.run(wanted)
+    job = make_job(task, task.prompt + reference, plan, LIMITS, 0, 1)
+    outcome = jail.run(job)
     assert "passed" == outcome.report["status"], outcome
 
 
-def test_a_question_in_between(jail: Jailed):
-    """A live object is asked only when all recorded calls have been made: what comes after it is asked one by one."""
-    asked = problem("assert next(candidate(1)) == 1\nassert next(candidate(2)) == 2", "    yield x\n")
-    plan = plan_of(jail, asked)
+def test_diverge_at_an_iterator(jail: Jailed):
+    """Tests that use an iterator before they have made all recorded calls make their calls one by one."""
+    task = problem("assert next(candidate(1)) == 1\nassert next(candidate(2)) == 2", "    yield x\n")
+    plan = plan_of(jail, task)
     assert 1 == len(recording.unpack_calls(plan.calls))
-    assert "passed" == jail.run(make_job(asked, asked.prompt + "    yield x\n", plan, LIMITS, 0, 1)).report["status"]
-    asked = problem("for i in range(3):\n    assert sum(candidate(i)) == 1", "    return [1]\n")
-    plan = plan_of(jail, asked)
+    assert "passed" == jail.run(make_job(task, task.prompt + "    yield x\n", plan, LIMITS, 0, 1)).report["status"]
+    task = problem("for i in range(3):\n    assert sum(candidate(i)) == 1", "    return [1]\n")
+    plan = plan_of(jail, task)
     assert 3 == len(recording.unpack_calls(plan.calls))
-    wanted = make_job(asked, asked.prompt + "    yield 1\n", plan, LIMITS, 0, 1)
-    assert "diverged" == jail.run(wanted).report["status"]
-    assert "passed" == jail.run(without_replay(wanted)).report["status"]
+    job = make_job(task, task.prompt + "    yield 1\n", plan, LIMITS, 0, 1)
+    assert "diverged" == jail.run(job).report["status"]
+    assert "passed" == jail.run(without_replay(job)).report["status"]
 
 
-def test_nothing_of_what_is_right_goes_to_a_sample(jail: Jailed):
-    """The calls that go with a program hold no result of the reference solution, however the tests use it."""
+def test_replayed_calls_hold_no_results(jail: Jailed):
+    """Replayed calls hold no result of the reference solution, however the tests use it."""
     secret = str(int.from_bytes(os.urandom(6), "little"))
-    asked = problem(
+    task = problem(
         f"y = candidate(1)\nassert y == [{secret}]\ncandidate(y)\ncandidate(y[0])\ncandidate({{'k': str(y)}})",
         f"    return [{secret}]\n",
     )
-    plan = plan_of(jail, asked)
+    plan = plan_of(jail, task)
     assert 1 == len(recording.unpack_calls(plan.calls))
     assert secret.encode() not in plan.calls
     assert int(secret).to_bytes(8, "little")[:6] not in plan.calls

@@ -1,4 +1,4 @@
-"""What the tests see of a sample through the jail: plain data, handles, mapped exceptions, and nothing that lies."""
+"""Referee: tests see a sample as plain data, handles and builtin exceptions, and nothing else."""
 
 # ruff: noqa: E501 - a program on one line is compared more easily than one in five pieces
 
@@ -12,7 +12,7 @@ from passcurve.types import Verdict
 
 
 def returns(jail: Jailed, source: str, test: str, **options: object) -> Verdict:
-    """Return the verdict on a function whose body returns ``source``."""
+    """Return the verdict on a function that returns the value of ``source``."""
     head, _, last = source.rpartition("; ")
     program = f"{head.replace('; ', chr(10))}\ndef f(*a):\n    return {last}\n"
     return jail.check(program, f"def check(candidate):\n    {test}\n", **options)
@@ -37,7 +37,7 @@ FLATTENED = {
 
 @pytest.mark.parametrize("name", FLATTENED)
 def test_flattened(jail: Jailed, name: str):
-    """What is nearly plain arrives as the plain value it is made of, and the verdict names the type."""
+    """A nearly plain value arrives as plain data, and the verdict names its type."""
     source, plain = FLATTENED[name]
     verdict = returns(jail, source, f"assert type({plain}) is type(candidate()) and {plain} == candidate()")
     assert "passed" == verdict.status, verdict
@@ -58,7 +58,7 @@ def test_flattened(jail: Jailed, name: str):
     ],
 )
 def test_numpy_values(jail: Jailed, source: str, plain: str):
-    """Values of numpy arrive as Python's own."""
+    """Values of numpy arrive as builtin values."""
     if not any(name.startswith("numpy==") for name in jail.sandbox.toolchain.packages):
         pytest.skip("numpy is not installed here")
     test = f"assert type({plain}) is type(candidate()) and {plain} == candidate()"
@@ -74,8 +74,8 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("value", PLAIN)
-def test_plain_values_there_and_back(jail: Jailed, value: str):
-    """A plain value that the tests pass comes back the same, with its type."""
+def test_plain_values_make_the_round_trip(jail: Jailed, value: str):
+    """A plain value of the tests comes back unchanged, with its type."""
     program = "def f(x):\n    return x\n"
     test = f"def check(candidate):\n    v = {value}\n    w = candidate(v)\n    assert type(v) is type(w) and repr_(v) == repr_(w)\n"
     test += "def repr_(v):\n    return v if isinstance(v, int) else repr(v)\n"
@@ -129,7 +129,7 @@ HANDLES = {
 
 @pytest.mark.parametrize("what", HANDLES)
 def test_handles(jail: Jailed, what: str):
-    """Live objects stay on their side and work through a stand-in, in both directions."""
+    """A live object stays on its side and works through a proxy, in both directions."""
     program, test = HANDLES[what]
     verdict = jail.check(program, f"def check(candidate):\n    {test}\n")
     assert "passed" == verdict.status, verdict
@@ -163,7 +163,7 @@ EXCEPTIONS = {
 
 @pytest.mark.parametrize("what", EXCEPTIONS)
 def test_exceptions(jail: Jailed, what: str):
-    """An exception is caught as its nearest builtin ancestor; uncaught it fails the sample under its own name."""
+    """The tests can catch an exception as its nearest builtin ancestor; uncaught, it fails the sample."""
     code, caught, name = EXCEPTIONS[what]
     program = f"def f():\n    {code}\n"
     catch = f"def check(candidate):\n    try:\n        candidate()\n    except {caught}:\n        return\n    raise AssertionError\n"
@@ -172,8 +172,8 @@ def test_exceptions(jail: Jailed, what: str):
     assert ("failed", name) == (verdict.status, verdict.exception)
 
 
-def test_what_an_exception_carries(jail: Jailed):
-    """Message and plain arguments of an exception arrive."""
+def test_exception_arguments(jail: Jailed):
+    """The message and the plain arguments of an exception arrive."""
     program = "def f():\n    raise ValueError('text', 7)\n"
     test = "def check(candidate):\n    try:\n        candidate()\n    except ValueError as e:\n        assert ('text', 7) == e.args\n"
     assert jail.check(program, test).passed
@@ -200,7 +200,7 @@ NESTED = ["assert candidate()[0] == [5]", "assert [[5]] == candidate()", "assert
 
 @pytest.mark.parametrize("liar", LIARS)
 def test_objects_that_equal_everything(jail: Jailed, liar: str):
-    """An object that claims to equal whatever it is compared with equals nothing, bare or nested."""
+    """An object that claims to equal everything equals nothing, also inside a collection."""
     for value, wanted in (("A()", WANTED), ("[[A()]]", NESTED)):
         for test in wanted:
             program = f"{LIARS[liar]}\ndef f():\n    return {value}\n"
@@ -208,8 +208,8 @@ def test_objects_that_equal_everything(jail: Jailed, liar: str):
             assert verdict.status in ("failed", "crash", "output"), (test, verdict)
 
 
-def test_a_lying_module(jail: Jailed):
-    """An object that says it is a fraction crosses as the numbers it holds, if they are numbers, and as nothing else."""
+def test_false_module_name(jail: Jailed):
+    """An object that claims to be a Fraction crosses as the numbers it holds, or not at all."""
     program = (
         "class A:\n    numerator, denominator = {}, 1\n    __eq__ = lambda s, o: True\n"
         "A.__module__, A.__name__ = 'fractions', 'Fraction'\ndef f():\n    return A()\n"
@@ -221,7 +221,7 @@ def test_a_lying_module(jail: Jailed):
 
 
 def test_true_is_not_one(jail: Jailed):
-    """Tests that ask for True itself do not get 1, and a decimal that is no float does not equal it."""
+    """Tests that compare with True are not satisfied by 1, nor those that compare with a decimal by a float."""
     assert returns(jail, "True", "assert candidate() is True").passed
     for wrong in ("1", "1.0", "[True]"):
         assert "failed" == returns(jail, wrong, "assert candidate() is True").status
@@ -240,19 +240,19 @@ HUGE = {
 
 @pytest.mark.parametrize("what", HUGE)
 def test_values_that_cannot_cross(jail: Jailed, what: str):
-    """A value that is cyclic, too deep or too large is output, and the next sample is judged as if nothing was."""
+    """A value that is cyclic, too deep or too large has status output; the next sample is judged as usual."""
     verdict = jail.check(HUGE[what], IS_ONE)
     assert "output" == verdict.status, verdict
     assert jail.check(ONE, IS_ONE).passed
 
 
-def test_output_is_counted_over_the_check(jail: Jailed):
-    """The cap is on what all calls of a check return together."""
+def test_output_limit_counts_all_calls(jail: Jailed):
+    """The limit of output counts all calls of a check."""
     test = "def check(candidate):\n    for _ in range(8):\n        candidate()\n"
     assert "output" == jail.check("def f():\n    return 'x' * (1 << 20)\n", test).status
 
 
-LEAVING = {
+EXITS = {
     "exit at module level": "import os\nos._exit(0)\n",
     "exit in a call": "import os\ndef f():\n    os._exit(0)\n",
     "exit of the library": "import ctypes\ndef f():\n    ctypes.CDLL(None).exit(0)\n",
@@ -262,14 +262,14 @@ LEAVING = {
 }
 
 
-@pytest.mark.parametrize("what", LEAVING)
-def test_leaving_before_the_tests_end(jail: Jailed, what: str):
-    """A program that leaves before the tests have ended is a crash, with whatever code it leaves."""
-    assert "crash" == jail.check(LEAVING[what], IS_ONE).status
+@pytest.mark.parametrize("what", EXITS)
+def test_exit_before_the_tests_end(jail: Jailed, what: str):
+    """A program that exits before the tests end has status crash, whatever its exit code."""
+    assert "crash" == jail.check(EXITS[what], IS_ONE).status
 
 
-def test_exit_as_exception(jail: Jailed):
-    """sys.exit at module level is an exception that leaves the program before it is loaded."""
+def test_sys_exit_at_module_level(jail: Jailed):
+    """A program that calls sys.exit at module level fails with SystemExit."""
     verdict = jail.check("import sys\ndef f():\n    return 1\nsys.exit(0)\n", IS_ONE)
     assert ("failed", "SystemExit") == (verdict.status, verdict.exception)
 
@@ -284,12 +284,12 @@ def test_exit_as_exception(jail: Jailed):
     ],
 )
 def test_vacuous_tests(jail: Jailed, test: str):
-    """Tests that never call the function pass nobody, and it is the benchmark that is named."""
+    """Tests that never call the function pass no sample, and the message names the benchmark."""
     verdict = jail.check(ONE, test)
     assert ("failed", "benchmark: the tests never call f", 0) == (verdict.status, verdict.message, verdict.calls)
 
 
-SWALLOWING = "def check(candidate):\n    for _ in range(3):\n        try:\n            candidate()\n        except{}:\n            pass\n"
+CATCHING = "def check(candidate):\n    for _ in range(3):\n        try:\n            candidate()\n        except{}:\n            pass\n"
 
 
 @pytest.mark.parametrize("what", ["", " BaseException", " Exception"])
@@ -307,13 +307,13 @@ SWALLOWING = "def check(candidate):\n    for _ in range(3):\n        try:\n     
     ],
     ids=["exit", "huge", "cycle", "nonsense"],
 )
-def test_tests_that_swallow_everything(jail: Jailed, what: str, program: str, status: str):
-    """Tests that catch every exception cannot hide that the sample died or sent what cannot be read."""
-    assert status == jail.check(program, SWALLOWING.format(what)).status
+def test_tests_that_catch_everything(jail: Jailed, what: str, program: str, status: str):
+    """Tests that catch every exception cannot hide that the sample died or sent malformed bytes."""
+    assert status == jail.check(program, CATCHING.format(what)).status
 
 
-def test_tests_that_swallow_and_return(jail: Jailed):
-    """Nor can tests that return from within a finally, or that call again afterwards and go on."""
+def test_tests_that_catch_everything_and_return(jail: Jailed):
+    """Tests that return in a finally block cannot hide it either."""
     program = "import os\ndef f():\n    os._exit(0)\n"
     for test in (
         "def check(candidate):\n    try:\n        candidate()\n    finally:\n        return\n",
@@ -323,7 +323,7 @@ def test_tests_that_swallow_and_return(jail: Jailed):
 
 
 def test_helpers_of_the_prompt(jail: Jailed):
-    """Tests that use a function of the prompt get the prompt's own, whatever the sample made of it."""
+    """Tests that use a function of the prompt get that of the prompt, not that of the sample."""
     prompt = "def twice(x):\n    return 2 * x\n\n\ndef f(x):\n    '''Doubled.'''\n"
     program = "def twice(x):\n    return 0\n\n\ndef f(x):\n    return twice(x)\n"
     test = "def check(candidate):\n    assert candidate(2) == twice(2)\n"
@@ -332,15 +332,15 @@ def test_helpers_of_the_prompt(jail: Jailed):
     assert jail.check(prompt + "    return twice(x)\n", test, prompt=prompt).passed
 
 
-def test_the_function_by_its_own_name(jail: Jailed):
-    """Tests that call the function by name, and not as the argument of check, reach the sample as well."""
+def test_call_the_function_by_its_name(jail: Jailed):
+    """Tests may call the function by its name and not as the argument of check."""
     test = "def check(candidate):\n    assert f(3) == 3 == candidate(3)\n"
     assert jail.check("def f(x):\n    return x\n", test, prompt="def f(x):\n").passed
     assert "failed" == jail.check("def f(x):\n    return 3 if x == 4 else 2\n", test, prompt="def f(x):\n").status
 
 
-def test_patched_libraries_stay_with_the_sample(jail: Jailed):
-    """What a program patches is patched for itself alone: the tests have their own library."""
+def test_patches_stay_in_the_sample(jail: Jailed):
+    """A program that patches a library does not change the library of the tests."""
     program = (
         "import builtins, math, random, sys\n"
         "builtins.abs = builtins.all = builtins.len = lambda *_: True\n"
@@ -356,8 +356,8 @@ def test_patched_libraries_stay_with_the_sample(jail: Jailed):
         assert jail.check(program, f"def check(candidate):\n    {test}\n").status in ("failed", "crash")
 
 
-def test_tests_that_end_the_process(jail: Jailed):
-    """Tests that exit pass nobody."""
+def test_tests_that_exit(jail: Jailed):
+    """Tests that exit pass no sample."""
     for code in ("import os\n    os._exit(0)", "import sys\n    sys.exit(0)", "raise SystemExit(0)"):
         assert not jail.check(ONE, f"def check(candidate):\n    candidate()\n    {code}\n").passed
 
@@ -369,8 +369,8 @@ MUTATED = (
 )
 
 
-def test_arguments_changed_in_place(jail: Jailed):
-    """What a sample does to its arguments reaches the tests when the plan says so, and only then."""
+def test_write_back_arguments(jail: Jailed):
+    """Changes that a sample makes to its arguments reach the tests only if the plan says so."""
     program, test = MUTATED
     assert "failed" == jail.check(program, test).status
     assert jail.check(program, test, plan=CheckPlan(write_back=True)).passed
@@ -378,15 +378,15 @@ def test_arguments_changed_in_place(jail: Jailed):
     assert "failed" == jail.check(wrong, test, plan=CheckPlan(write_back=True)).status
 
 
-def test_arguments_that_the_sample_makes_up(jail: Jailed):
-    """Arguments handed back are data too: a sample that answers with others of another type changes nothing."""
+def test_write_back_is_data(jail: Jailed):
+    """Arguments are written back as data, whatever the sample did to make them."""
     program = "def f(xs):\n    xs.__init__([1, 2, 3])\n    return len(xs)\n"
     test = "def check(candidate):\n    xs = [0]\n    assert candidate(xs) == 3\n    assert xs == [1, 2, 3]\n"
     assert jail.check(program, test, plan=CheckPlan(write_back=True)).passed
 
 
-def test_a_message_without_end(jail: Jailed):
-    """An exception with a message of 300 MB is a failure with a bounded message."""
+def test_truncate_a_huge_message(jail: Jailed):
+    """An exception with a message of 300 MB fails the sample, with a truncated message."""
     verdict = jail.check("def f():\n    raise ValueError('x' * (300 << 20))\n", IS_ONE)
     assert verdict.status in ("failed", "memory"), verdict
     assert len(verdict.message) <= 500
@@ -395,8 +395,8 @@ def test_a_message_without_end(jail: Jailed):
 
 
 @pytest.mark.parametrize("mode", ["referee", "shared"])
-def test_half_a_surrogate_pair(jail: Jailed, mode: str):
-    """A message, a value or a type that is no proper text is a failure like any other, and can be shown."""
+def test_lone_surrogates(jail: Jailed, mode: str):
+    """A message, value or type name with a lone surrogate fails the sample, and the verdict can be printed."""
     for program in (
         "def f():\n    raise ValueError('a\\ud800b')\n",
         "def f():\n    return '\\udcff'\n",
@@ -410,15 +410,15 @@ def test_half_a_surrogate_pair(jail: Jailed, mode: str):
         str(verdict).encode("utf-8")
 
 
-def test_a_number_too_long_to_show(jail: Jailed):
-    """A failing comparison with a number of 10,000 digits is a failure like any other."""
+def test_truncate_a_long_number(jail: Jailed):
+    """A comparison with a number of 10,000 digits fails as any other does."""
     verdict = jail.check("def f():\n    return 10 ** 10_000\n", "def check(candidate):\n    assert candidate() == 1\n")
     assert ("failed", "AssertionError") == (verdict.status, verdict.exception)
     assert len(verdict.call.outcome) <= 2000
 
 
-def test_where_and_what(jail: Jailed):
-    """A failure names the line of the tests, the last call with its arguments, and what it returned."""
+def test_details_of_a_failure(jail: Jailed):
+    """A failure has the line of the tests, the last call with its arguments, and its result."""
     test = "def check(candidate):\n    assert candidate(1) == 1\n    assert candidate(2, k='v') == 4, 'wrong'\n"
     verdict = jail.check("def f(x, k=None):\n    return x\n", test)
     assert ("failed", "AssertionError: wrong", 2) == (verdict.status, verdict.message, verdict.calls)
@@ -426,8 +426,8 @@ def test_where_and_what(jail: Jailed):
     assert (2, "f(2, k='v')", "returned 2") == (verdict.call.index, verdict.call.arguments, verdict.call.outcome)
 
 
-def test_where_an_exception_arose(jail: Jailed):
-    """An exception of the sample names the call that raised it and the line of the tests that made it."""
+def test_details_of_an_exception(jail: Jailed):
+    """An exception of the sample has the call that raised it and the line of the tests."""
     verdict = jail.check(
         "def f(x):\n    return 1 // x\n", "def check(candidate):\n    candidate(1)\n    candidate(0)\n"
     )
@@ -436,7 +436,7 @@ def test_where_an_exception_arose(jail: Jailed):
     assert verdict.call.outcome.startswith("raised ZeroDivisionError")
 
 
-NO_PROGRAMS = {
+BROKEN = {
     "a syntax error": ("def f(:\n", "compile", "SyntaxError"),
     "a null": ("x = '\0'\n", "compile", ""),
     "too deep for the compiler": ("x = " + "(" * 5000 + ")" * 5000 + "\n", "compile", ""),
@@ -448,10 +448,10 @@ NO_PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("what", NO_PROGRAMS)
-def test_programs_that_are_none(jail: Jailed, what: str):
-    """A program that does not compile, does not load or lacks the function is not passed, with the reason."""
-    program, status, exception = NO_PROGRAMS[what]
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken_programs(jail: Jailed, what: str):
+    """A program that does not compile or load, or lacks the function, does not pass, and the verdict says why."""
+    program, status, exception = BROKEN[what]
     verdict = jail.check(program, IS_ONE)
     assert status == verdict.status, verdict
     assert exception in ("", verdict.exception)
@@ -475,7 +475,7 @@ FORGED = {
 @pytest.mark.parametrize("when", ["at module level", "in the call"])
 @pytest.mark.parametrize("what", FORGED)
 def test_forged_frames(jail: Jailed, what: str, when: str):
-    """Frames that a sample writes itself are data at best: the wrong answer stays wrong, and the next one is judged."""
+    """Frames that a sample writes itself are data at best: no wrong answer passes, and the next sample is judged."""
     send = (
         "import os, stat, struct\n"
         "def send():\n"
@@ -505,30 +505,30 @@ def test_forged_frames(jail: Jailed, what: str, when: str):
     assert jail.check(ONE, IS_ONE).passed
 
 
-def test_random_numbers_are_the_same_for_each_sample(jail: Jailed):
-    """Tests that draw random arguments draw the same ones for every sample, whatever an earlier one did."""
+def test_same_random_numbers_for_each_sample(jail: Jailed):
+    """Tests draw the same random numbers for every sample."""
     test = "import random\ndef check(candidate):\n    raise RuntimeError(str([random.random(), candidate()]))\n"
     program = "import random\ndef f():\n    return random.random()\n"
     assert jail.check(program, test).message == jail.check(program, test).message
 
 
-def test_a_check_leaves_nothing_for_the_next(jail: Jailed):
-    """Names that the tests set in their own module are new for every sample."""
+def test_new_module_for_each_check(jail: Jailed):
+    """Names that the tests set in their module do not reach the next check."""
     test = "seen = []\ndef check(candidate):\n    seen.append(candidate())\n    assert [1] == seen\n"
     assert jail.check(ONE, test).passed
     assert jail.check(ONE, test).passed
 
 
 def test_tests_that_do_not_compile(jail: Jailed):
-    """Tests that are no Python, or define no check, are the benchmark's fault, and pass nobody."""
+    """Tests that do not compile, or define no check, pass no sample, and the message names the benchmark."""
     for test in ("def check(:\n", "x = 1\n"):
         verdict = jail.check(ONE, test)
         assert "failed" == verdict.status
         assert verdict.message.startswith("benchmark: ")
 
 
-def test_tests_that_pass_what_cannot_cross(jail: Jailed):
-    """Tests that pass an object which cannot cross are named as the reason."""
+def test_tests_that_pass_an_unsupported_object(jail: Jailed):
+    """Tests that pass an object which cannot cross fail with a message that names its type."""
     test = "class C: pass\ndef check(candidate):\n    candidate(C())\n"
     verdict = jail.check("def f(x):\n    return 1\n", test)
     assert "failed" == verdict.status

@@ -24,7 +24,7 @@ def check(jail: Jailed, program: str, test: str = IS_ONE) -> Verdict:
 
 
 def test_live_objects(jail: Jailed):
-    """Tests that use methods of what is returned can pass."""
+    """Tests can call methods of a returned object."""
     program = "class A:\n    def __init__(self, n): self.n = n\n    def double(self): return 2 * self.n\n"
     assert check(jail, program + "def f():\n    return A(2)\n", LIVE).passed
     verdict = check(jail, program + "def f():\n    return A(3)\n", LIVE)
@@ -52,8 +52,8 @@ def test_live_objects(jail: Jailed):
         ("def f():\n    def g(): return g()\n    return g()\n", "failed"),
     ],
 )
-def test_ends(jail: Jailed, program: str, status: str):
-    """However a program ends before the tests do, it is not passed, and the next one is."""
+def test_end_before_the_tests(jail: Jailed, program: str, status: str):
+    """A program that ends before the tests do does not pass, and the next one does."""
     assert status == check(jail, program).status
     assert check(jail, ONE).passed
 
@@ -108,7 +108,7 @@ FORGED = {
 
 @pytest.mark.parametrize("what", FORGED)
 def test_forged_reports(jail: Jailed, what: str):
-    """A report that the sample wrote itself, without the token, is no pass and breaks nothing of ours."""
+    """A report that a sample writes without the token is no pass, and affects nothing else."""
     verdict = check(jail, forger(FORGED[what]))
     assert verdict.status in ("crash", "failed"), verdict
     str(verdict).encode("utf-8")
@@ -116,7 +116,7 @@ def test_forged_reports(jail: Jailed, what: str):
 
 
 def test_a_report_over_the_limit(jail: Jailed):
-    """A report longer than the supervisor takes is a crash."""
+    """A report over the limit of the supervisor has status crash."""
     assert "crash" == check(jail, forger(b'{"status": "failed"' + b" " * (2 << 20) + b"}", "while True: pass")).status
     assert check(jail, ONE).passed
 
@@ -138,7 +138,7 @@ SLOW = {
 
 @pytest.mark.parametrize("what", SLOW)
 def test_reports_that_are_slow_to_read(jail: Jailed, what: str):
-    """No report that a sample can write, within the limit of a megabyte, keeps the supervisor busy for a second."""
+    """The supervisor reads any report of up to a megabyte in less than a second."""
     report = SLOW[what]()
     assert len(report) < 1 << 20
     wanted = jail.job(forger(report), IS_ONE, plan=SHARED)
@@ -147,15 +147,15 @@ def test_reports_that_are_slow_to_read(jail: Jailed, what: str):
     assert time.process_time() - before < 1.0
 
 
-def test_a_right_report_and_then_more(jail: Jailed):
-    """What follows a report is not read."""
+def test_ignore_bytes_after_the_report(jail: Jailed):
+    """Bytes after a report are not read."""
     program = ONE + "import atexit\n"
     assert check(jail, program).passed
     assert check(jail, ONE).passed
 
 
-def test_the_harness_survives_patches(jail: Jailed):
-    """A program that replaces what the harness uses to report does not pass by it."""
+def test_patches_of_the_harness(jail: Jailed):
+    """A program that patches the functions with which the harness reports does not pass."""
     for patch in (
         "builtins.len = builtins.str = builtins.isinstance = None",
         "os._exit = lambda *_: None",
@@ -178,7 +178,7 @@ WITH_BUILTIN = "def check(candidate):\n    x = candidate()\n    assert all([x ==
 CALLED_EARLY = "def check(candidate):\n    assert candidate() == 1\nearly = f()\n"
 TWO = "def f():\n    return 2\n"
 
-CLOSED = {
+FAILING_ATTEMPTS = {
     "builtins replaced": ("import builtins\nbuiltins.all = lambda _: True\n" + TWO, WITH_BUILTIN),
     "a module's function replaced": ("import math\nmath.isclose = lambda *_: True\n" + TWO, WITH_MODULE),
     "a module replaced": (
@@ -233,10 +233,10 @@ CLOSED = {
 }
 
 
-@pytest.mark.parametrize("what", CLOSED)
-def test_what_does_not_help(jail: Jailed, what: str):
-    """A wrong program does not pass by these, and the next one is judged as if nothing was."""
-    program, test = CLOSED[what]
+@pytest.mark.parametrize("what", FAILING_ATTEMPTS)
+def test_attempts_that_fail(jail: Jailed, what: str):
+    """These attempts do not make a wrong program pass, and the next sample is judged as usual."""
+    program, test = FAILING_ATTEMPTS[what]
     verdict = check(jail, program, test)
     assert verdict.status in ("failed", "crash"), verdict
     assert check(jail, ONE).passed
@@ -291,7 +291,7 @@ SEARCHES = {
 
 @pytest.mark.parametrize("where", SEARCHES)
 def test_the_token_is_in_no_object(jail: Jailed, where: str):
-    """The token is in no variable, frame, object, descriptor or module that a sample can look through."""
+    """The token is in no variable, frame, object, descriptor or module that a sample can search."""
     test = "def check(candidate):\n    raise ValueError(repr(('found', candidate())))\n"
     wanted = jail.job(SEARCH + SEARCHES[where], test, plan=SHARED)
     report = jail.run(wanted).report
@@ -370,27 +370,27 @@ FORGERIES = {
         None,
     ),
 }
-"""All that is known to pass wrongly, as docs/verdicts.md lists it: program, tests, and what is seen of it.
+"""All programs known to pass falsely, as docs/verdicts.md lists it: program, tests, and findings.
 
-None: it writes the report itself, so nothing is seen of it.
+None: it writes the report itself, so there are no findings.
 """
 
 
 @pytest.mark.parametrize("what", FORGERIES)
 def test_forgeries_that_remain(jail: Jailed, what: str):
-    """Each of these passes and is wrong; one that no longer does must leave this list and the documentation."""
-    program, test, seen = FORGERIES[what]
+    """Each of these wrong programs passes; one that no longer does must leave this list and the documentation."""
+    program, test, findings = FORGERIES[what]
     wanted = jail.job(program, test, plan=SHARED)
     outcome = jail.run(wanted)
     verdict = reach_verdict(SampleKey(problem_id="T", sample_index=0), wanted, outcome)
     assert verdict.passed, verdict
-    assert seen is None or list(seen) == outcome.report["seen"]
+    assert findings is None or list(findings) == outcome.report["seen"]
     assert "failed" == check(jail, TWO, test).status
     assert check(jail, ONE).passed
 
 
 def test_the_forgeries_that_remain_are_documented():
-    """The documentation lists exactly the forgeries that are shown here to work."""
+    """The documentation lists exactly these forgeries."""
     text = (Path(__file__).parents[2] / "docs/verdicts.md").read_text("utf-8")
     passage = text.partition("### The limits of shared mode")[2].partition("\n## ")[0]
     named = {line[4:].partition("**")[0].lower() for line in passage.splitlines() if line.startswith("- **")}
@@ -446,8 +446,8 @@ HONEST = {
 
 
 @pytest.mark.parametrize("what", HONEST)
-def test_honest_programs_show_nothing(jail: Jailed, what: str):
-    """Nothing is seen of an ordinary program, whatever it and the tests import."""
+def test_no_findings_on_honest_programs(jail: Jailed, what: str):
+    """An ordinary program has no findings, whatever it and the tests import."""
     test = "import math, random, unittest, collections, sys, os, time, json, warnings, logging\n" + TWO_LINES
     if any(name.startswith("numpy==") for name in jail.sandbox.toolchain.packages):
         test = "import numpy as np\n" + test
@@ -458,7 +458,7 @@ def test_honest_programs_show_nothing(jail: Jailed, what: str):
     assert ("passed", []) == (report["status"], report["seen"]), report
 
 
-SEEN = {
+FINDINGS = {
     "builtins changed: len": "import builtins\nbuiltins.len = abs\n",
     "builtins changed: print": "import builtins\ndel builtins.print\n",
     "os changed: write": "import os\nos.write = print\n",
@@ -474,25 +474,25 @@ SEEN = {
 }
 
 
-@pytest.mark.parametrize("what", SEEN)
+@pytest.mark.parametrize("what", FINDINGS)
 @pytest.mark.parametrize("wrong", [False, True])
-def test_what_is_seen(jail: Jailed, what: str, wrong: bool):
-    """What a program does for no honest reason is told in its report, whether it passes or not."""
+def test_findings(jail: Jailed, what: str, wrong: bool):
+    """A report names what a program does for no honest reason, whether it passes or not."""
     test = "import math, unittest\n" + TWO_LINES + "    assert math.isclose(x, x)\n"
-    report = jail.run(jail.job(SEEN[what] + (TWO if wrong else ONE), test, plan=SHARED)).report
+    report = jail.run(jail.job(FINDINGS[what] + (TWO if wrong else ONE), test, plan=SHARED)).report
     assert ("failed" if wrong else "passed", [what]) == (report["status"], report["seen"]), report
 
 
-def test_what_is_seen_is_bounded(jail: Jailed):
-    """At most eight things are told, each in a few words."""
+def test_at_most_eight_findings(jail: Jailed):
+    """A report has at most eight findings, each of a few words."""
     program = "import builtins\nfor name in dir(builtins)[:60]:\n    setattr(builtins, name, lambda *_: 1)\n" + ONE
     report = jail.run(jail.job(program, TWO_LINES, plan=SHARED)).report
     assert ("passed", 8) == (report["status"], len(report["seen"]))
     assert max(map(len, report["seen"])) <= 80
 
 
-def test_a_check_made_otherwise(jail: Jailed):
-    """Tests may decorate their check or make it otherwise: it is called, and nothing is seen."""
+def test_check_that_is_no_plain_function(jail: Jailed):
+    """Tests may decorate check or make it otherwise: it is called, without findings."""
     for test in (
         "import functools\n@functools.lru_cache(None)\n" + TWO_LINES,
         "def wrap(g):\n    return lambda c: g(c)\n" + TWO_LINES + "check = wrap(check)\n",

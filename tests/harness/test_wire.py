@@ -1,4 +1,4 @@
-"""Plain data as bytes: exactly there and back, and nothing else comes out of anything."""
+"""Encoding: plain data makes an exact round trip, and any other bytes are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HUGE = 1 << 40_000
 
 
 def exact(value: Any) -> Any:
-    """Return a form of a plain value that is equal only for the same value of the same type, down to each bit."""
+    """Return a form of a plain value that is equal only for values of the same types and bits."""
     kind = type(value)
     if kind is float:
         return kind, struct.pack("<d", value)
@@ -69,7 +69,7 @@ PLAIN = [
         Decimal("0E-10"),
     ),
     {Decimal("0.5"): Fraction(1, 2), "x": [Decimal("1.00"), 1.0, 1]},
-    # Long enough to be written all at once, or nearly of the kind that is.
+    # Long enough to be encoded as an array, with and without items of one type.
     *([*range(-9, 9)], tuple(range(40)), [-(2**63)] * 16 + [2**63 - 1], [2**63] * 16, [-(2**63) - 1] * 16),
     *([0.5, -0.0, float("nan"), float("inf")] * 4, (5e-324,) * 16, [1.0] * 16 + [1], [1] * 16 + [True], [True] * 16),
     *([[*range(20)]] * 3, [None] * 16, ["a"] * 16, {tuple(range(20)): [*range(20)]}),
@@ -77,18 +77,18 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("value", PLAIN, ids=[f"{type(value).__name__}-{i}" for i, value in enumerate(PLAIN)])
-def test_every_plain_value_comes_back(value: object):
-    """A plain value comes back with its type, its bits, its order and the types of all that is in it."""
+def test_round_trip(value: object):
+    """A plain value comes back with its type, its bits, its order and the types of its items."""
     assert exact(value) == exact(decode(encode(value)))
 
 
 def test_true_is_not_one():
-    """True, 1 and 1.0 stay what they are, also as items of the same list."""
+    """True, 1 and 1.0 keep their types, also in one list."""
     assert [bool, int, float] == [type(item) for item in decode(encode([True, 1, 1.0]))]
 
 
-def test_a_decimal_is_no_float():
-    """A decimal that no float equals is not equal to one afterwards."""
+def test_decimals_stay_exact():
+    """A decimal that equals no float still equals none."""
     assert decode(encode(Decimal("0.1"))) != 0.1
 
 
@@ -134,13 +134,13 @@ values = st.recursive(
 
 @settings(max_examples=120, deadline=None)
 @given(values)
-def test_any_plain_value_comes_back(value: object):
+def test_round_trip_of_any_value(value: object):
     """Any plain value, however nested, comes back exactly."""
     assert exact(value) == exact(decode(encode(value)))
 
 
 def refuses(data: bytes) -> bool:
-    """Whether decoding raises WireError; any other exception passes through."""
+    """Return whether decoding raises WireError; any other exception passes through."""
     try:
         decode(data)
     except WireError:
@@ -151,14 +151,14 @@ def refuses(data: bytes) -> bool:
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=300))
 def test_arbitrary_bytes(data: bytes):
-    """Arbitrary bytes are a value or raise WireError, nothing else."""
+    """Arbitrary bytes decode to a value or raise WireError."""
     refuses(data)
 
 
 @settings(max_examples=120, deadline=None)
 @given(values, st.data())
 def test_damaged_bytes(value: object, data: st.DataObject):
-    """A value of which some bytes were changed is a value or raises WireError, nothing else."""
+    """The bytes of a value with some changed decode to a value or raise WireError."""
     damaged = bytearray(encode(value))
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
@@ -167,34 +167,34 @@ def test_damaged_bytes(value: object, data: st.DataObject):
 
 @settings(max_examples=60, deadline=None)
 @given(values)
-def test_cut_and_extended_bytes(value: object):
-    """A value that lacks its last bytes, and one that is followed by more, is refused."""
+def test_truncated_and_extended_bytes(value: object):
+    """A value without its last bytes, or with more after it, is refused."""
     data = encode(value)
     assert all(refuses(data[:end]) for end in {0, 1, len(data) // 2, len(data) - 1} if end < len(data))
     assert refuses(data + b"N")
     assert refuses(data + b"\0")
 
 
-def test_every_cut_of_everything():
-    """A list of one value of each kind is refused at every length but its own."""
+def test_every_truncation():
+    """A list of one value of each type is refused at every shorter length."""
     data = encode(
         [1, -0.0, "ñ", b"b", bytearray(b"c"), (1j, {2}), {frozenset(): range(3)}, Fraction(1, 3), Decimal("1.0")]
     )
     assert [] == [end for end in range(len(data)) if not refuses(data[:end])]
 
 
-WRONG = {
+MALFORMED = {
     "nothing": b"",
     "an unknown tag": b"\0\0\0\0\0",
     "a list that claims more than there is": b"l\xff\xff\xff\xff",
-    "a row that claims more than there is": b"aq\xff\xff\xff\xff" + bytes(64),
-    "a row that claims a little more than there is": b"ud\x09\0\0\0" + bytes(64),
-    "a row of nothing known": b"ax\x08\0\0\0" + bytes(64),
-    "a row cut short": b"aq\x08",
+    "an array that claims more than there is": b"aq\xff\xff\xff\xff" + bytes(64),
+    "an array that claims a little more than there is": b"ud\x09\0\0\0" + bytes(64),
+    "an array of an unknown type": b"ax\x08\0\0\0" + bytes(64),
+    "an array cut short": b"aq\x08",
     "a text that claims more than there is": b"s\xff\xff\xff\x7f",
     "a number that claims more than there is": b"I\xff\xff\xff\xff\1",
     "a dictionary that claims more than there is": b"d\xff\xff\xff\xffNN",
-    "a text that is no UTF-8": b"s\1\0\0\0\xff",
+    "a text that is not UTF-8": b"s\1\0\0\0\xff",
     "a list as key": b"d\1\0\0\0" + encode([]) + b"N",
     "a list in a set": b"S\1\0\0\0" + encode([]),
     "a signalling NaN as key": b"d\1\0\0\0" + encode(Decimal("sNaN")) + b"N",
@@ -203,7 +203,7 @@ WRONG = {
     "a range that stands still": b"r" + encode(1) + encode(2) + encode(0),
     "a fraction by zero": b"q" + encode(1) + encode(0),
     "a fraction by less": b"q" + encode(1) + encode(-2),
-    "a decimal that is none": b"D" + encode("many"),
+    "a decimal that is no number": b"D" + encode("many"),
     "a decimal that is a number": b"D" + encode(1),
     "a decimal that is bytes": b"D" + encode(b"1"),
     "a decimal of a lone surrogate": b"D" + encode("\ud800"),
@@ -212,14 +212,14 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_bytes(what: str):
-    """What is no value is refused, and what was built until then is forgotten."""
-    assert refuses(WRONG[what])
+@pytest.mark.parametrize("what", MALFORMED)
+def test_malformed_bytes(what: str):
+    """Malformed bytes are refused."""
+    assert refuses(MALFORMED[what])
 
 
 def nested(levels: int) -> list[Any]:
-    """Return a list in a list, that many levels."""
+    """Return lists nested to this depth."""
     value: list[Any] = []
     for _ in range(levels - 1):
         value = [value]
@@ -228,7 +228,7 @@ def nested(levels: int) -> list[Any]:
 
 @pytest.mark.parametrize("wrap", [lambda v: [v], lambda v: (v,), lambda v: {0: v}, lambda v: frozenset([v])])
 def test_depth(wrap: Callable[[Any], Any]):
-    """A value nested as deep as the cap comes back; one much deeper is refused."""
+    """A value of the largest depth comes back; a deeper one is refused."""
     value: Any = 1
     for _ in range(wire.MAX_DEPTH):
         value = wrap(value)
@@ -239,14 +239,14 @@ def test_depth(wrap: Callable[[Any], Any]):
 
 @pytest.mark.parametrize("tag", [b"l\1\0\0\0", b"d\1\0\0\0N", b"t\1\0\0\0", b"r", b"q", b"D", b"h\0\0\0\0"])
 def test_depth_of_bytes(tag: bytes):
-    """Bytes that nest without end are refused, however many there are."""
+    """Bytes that nest without end are refused."""
     assert refuses(tag * 100_000)
     assert refuses(tag * (wire.MAX_DEPTH + 1) + b"N" * 9)
 
 
 @pytest.mark.parametrize("tag", [b"l\1\0\0\0", b"r", b"q"])
 def test_depth_of_bytes_in_a_deep_caller(tag: bytes):
-    """A caller that stands deep itself, as in a notebook, also gets WireError and nothing else."""
+    """A caller that is deep in a recursion gets WireError too."""
 
     def deeper(levels: int) -> bool:
         return refuses(tag * 100_000) if levels == 0 else deeper(levels - 1)
@@ -254,7 +254,7 @@ def test_depth_of_bytes_in_a_deep_caller(tag: bytes):
     assert deeper(sys.getrecursionlimit() // 2)
 
 
-def test_a_cycle():
+def test_cycle():
     """A value that contains itself is refused."""
     cycle: list[Any] = []
     cycle.append(cycle)
@@ -266,35 +266,35 @@ def test_a_cycle():
 
 
 class Text(str):
-    """Equal to a plain text, and yet none."""
+    """A subclass of str."""
 
     __slots__ = ()
 
 
 @pytest.mark.parametrize("value", [object(), Text("x"), len, [object()], {"k": iter(())}, int, NotImplemented, ...])
-def test_what_is_not_plain(value: object):
-    """What is not plain is refused by name of its type, unless somebody reduces it."""
+def test_values_that_are_not_plain(value: object):
+    """A value that is not plain is refused by the name of its type, if nothing reduces it."""
     with pytest.raises(WireError, match="not plain data"):
         encode(value)
 
 
-def test_reduced_and_resolved():
-    """What is not plain is reduced by the sender and resolved by the receiver, wherever it stands."""
+def test_reduce_and_resolve():
+    """The encoder reduces a value that is not plain, and the decoder resolves it."""
     sent = Encoder(lambda value: Handle("function", 7, value.__name__)).encode({"f": [len]})
     received = Decoder(lambda handle: (handle.kind, handle.number, handle.name)).decode(sent)
     assert {"f": [("function", 7, "len")]} == received
     assert refuses(sent)
 
 
-def test_reducing_without_end():
-    """A reduction that never gets plain is refused."""
+def test_endless_reduction():
+    """A reduction that never ends in a plain value is refused."""
     with pytest.raises(WireError, match="deeper"):
         Encoder(lambda value: [value]).encode(object())
 
 
 @pytest.mark.parametrize("kind", ["function", "iterator", "opaque"])
 def test_kinds_of_handles(kind: str):
-    """Each kind of handle comes back as that kind, with a bounded name."""
+    """A handle of each kind comes back, with a truncated name."""
     sent = Encoder(lambda _: Handle(kind, 2**32 - 1, "n" * 1000)).encode(object())
     handle = Decoder(lambda handle: handle).decode(sent)
     assert (kind, 2**32 - 1, "n" * 200) == (handle.kind, handle.number, handle.name)
@@ -318,8 +318,8 @@ HEAVY: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("what", HEAVY)
-def test_decoding_is_quick(what: str):
-    """A megabyte is decoded in less than two seconds."""
+def test_decoding_is_fast(what: str):
+    """A megabyte decodes in less than two seconds."""
     data = HEAVY[what]()
     assert seconds(lambda: refuses(data)) < 2.0
 
@@ -327,7 +327,7 @@ def test_decoding_is_quick(what: str):
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_damaged_structure(data: st.DataObject):
-    """Values of which parts were cut out, doubled, moved or given other lengths are values or raise WireError."""
+    """Values with parts removed, repeated, moved or given other lengths are values or raise WireError."""
     whole = bytearray(b"l\3\0\0\0" + b"".join(encode(data.draw(values)) for _ in range(3)))
     for _ in range(data.draw(st.integers(1, 4))):
         start, end = sorted(data.draw(st.lists(st.integers(0, len(whole)), min_size=2, max_size=2)))
@@ -372,14 +372,14 @@ WORK: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.parametrize("what", WORK)
 def test_work_is_bounded(what: str):
-    """Values that cost more than the receiver gives are refused, and taken by one that gives more."""
+    """Values over the work of a decoder are refused; a decoder with more takes them."""
     data = WORK[what]()
     with pytest.raises(TooMuchError, match="too much work"):
         Decoder(None, 1_000_000).decode(data)
     Decoder(None, 100_000_000).decode(data)
 
 
-def test_ordinary_work_is_taken():
+def test_ordinary_values_cost_little():
     """Plain values, and keys that share a hash now and then, cost little more than their number."""
     grid = {(x, y) for x in range(-100, 100) for y in range(-100, 100)}
     assert grid == Decoder(None, 300_000).decode(encode(grid))
@@ -391,12 +391,9 @@ def test_ordinary_work_is_taken():
 
 
 def test_work_adds_up():
-    """One decoder's bound holds for all that it decodes together."""
+    """The work of a decoder counts all that it decodes."""
     decoder, data = Decoder(None, 3500), encode(list(range(1000)))
     for _ in range(3):
         decoder.decode(data)
     with pytest.raises(TooMuchError):
         decoder.decode(data)
-
-
-# Frames.
