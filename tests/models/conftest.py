@@ -1,4 +1,4 @@
-"""A server of our own that errs on purpose, on a real socket of the loopback, and what asks it."""
+"""A server of our own that fails on purpose, on a real socket of the loopback, and requests for it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ TOO_LONG = (
 
 
 class Server:
-    """Answers as an OpenAI-compatible server would, or as one does that has the fault of the moment.
+    """Answers as an OpenAI-compatible server does, or with a fault.
 
-    ``fault`` is asked before each answer, with the number of the request from 0 and its body, and names a fault or
-    nothing.  ``text`` makes the text of a choice.
+    ``fault`` returns the name of a fault or nothing; it takes the number of the request from 0, and its body.
+    ``text`` returns the text of a choice.
     """
 
     def __init__(self) -> None:
@@ -213,8 +213,8 @@ def llama() -> Path:
 
 
 @pytest.fixture
-def order() -> Callable[..., SampleRequest]:
-    """Return how to ask for some samples of one problem."""
+def sample_request() -> Callable[..., SampleRequest]:
+    """Return a function that makes a request for some samples of one problem."""
 
     def make(*indices: int, problem: str = "p/0", text: str = "def f():\n", **decoding: Any) -> SampleRequest:
         prompt = Prompt(problem_id=problem, text=text, stub=text, reference="    return 1\n")

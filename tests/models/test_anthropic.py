@@ -28,8 +28,8 @@ def client(server):
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for backend in made:
+        backend.close()
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ def test_a_message(client, server, conversation):
 
 def test_settings_are_sent(client, server, conversation):
     """Each setting has that API's name, and the system's words have a field of their own; no seed is sent."""
-    asked = conversation(system="be brief", temperature=0.5, top_p=0.9, max_tokens=9, stop=("\nclass",))
-    list(client(extra_body={"top_k": 3}).generate(asked))
+    request = conversation(system="be brief", temperature=0.5, top_p=0.9, max_tokens=9, stop=("\nclass",))
+    list(client(extra_body={"top_k": 3}).generate(request))
     assert {
         "model": "tiny-coder",
         "max_tokens": 9,
@@ -117,17 +117,17 @@ def test_a_server_that_stays_overloaded(client, server, conversation):
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "message"),
     [
         ("400", "refuses the request .400: top_p must be below 2"),
         ("401", "refuses the key in ANTHROPIC_API_KEY .401: wrong key"),
         ("404", "has no model 'tiny-code'; did you mean 'tiny-coder'"),
     ],
 )
-def test_a_refusal_is_final(client, server, conversation, fault, said):
+def test_a_refusal_is_final(client, server, conversation, fault, message):
     """What would be refused again is asked for once, and the message says what was refused, without the key."""
     server.fault = lambda number, body: fault
-    with pytest.raises(RefusedError, match=said) as caught:
+    with pytest.raises(RefusedError, match=message) as caught:
         list(client("tiny-code", api_key="s3cret", api_key_name="ANTHROPIC_API_KEY").generate(conversation()))
     assert 1 == len(server.requests)
     assert "s3cret" not in str(caught.value)
@@ -149,4 +149,4 @@ def test_a_run(shell, server, starter):
     assert (0, 2) == (done.code, done.record["statuses"]["passed"]), done.err
     assert "s3cret" == server.headers[0]["x-api-key"]
     other = shell(*words, "--prompt", "base", "--run", "r")
-    assert (2, True) == (other.code, "answers conversations only; use --prompt chat" in other.err)
+    assert (2, True) == (other.code, "use --prompt chat" in other.err)

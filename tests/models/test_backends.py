@@ -24,9 +24,9 @@ from passcurve.types import Prompt
 SETTINGS = Settings(request_timeout_s=5.0)
 
 
-def texts(found):
+def texts(replies):
     """Return the texts of some replies."""
-    return [reply.text for reply in found]
+    return [reply.text for reply in replies]
 
 
 def test_a_text_ends_before_its_first_stop_word():
@@ -72,21 +72,21 @@ def test_mutations_differ_in_one_place_and_are_python():
     """Each mutation is Python, differs from the reference, and leaves the prompt alone."""
     stub = 'def f(a, b):\n    """Sum ä, 1 < 2."""\n'
     reference = "    if a < b and b:\n        return (a) + (b)  # ä\n    return a - 1\n"
-    found = mutations(stub, reference)
-    assert "    if a <= b and b:\n        return (a) + (b)  # ä\n    return a - 1\n" in found
-    assert "    if a < b or b:\n        return (a) + (b)  # ä\n    return a - 1\n" in found
-    assert "    if a < b and b:\n        return (a) - (b)  # ä\n    return a - 1\n" in found
-    assert "    if a < b and b:\n        return None  # ä\n    return a - 1\n" in found
-    assert "    if a < b and b:\n        return (a) + (b)  # ä\n    return a - 2\n" in found
-    assert reference not in found
-    for text in found:
+    completions = mutations(stub, reference)
+    assert "    if a <= b and b:\n        return (a) + (b)  # ä\n    return a - 1\n" in completions
+    assert "    if a < b or b:\n        return (a) + (b)  # ä\n    return a - 1\n" in completions
+    assert "    if a < b and b:\n        return (a) - (b)  # ä\n    return a - 1\n" in completions
+    assert "    if a < b and b:\n        return None  # ä\n    return a - 1\n" in completions
+    assert "    if a < b and b:\n        return (a) + (b)  # ä\n    return a - 2\n" in completions
+    assert reference not in completions
+    for text in completions:
         ast.parse(stub + text)
 
 
 def test_mutations_of_a_gap():
     """Where a suffix follows, what is mutated is the gap and not what stands behind it."""
-    found = mutations("def f(a):\n    b = ", "a + 1", "\n    return b + 1\n")
-    assert {"a - 1", "a + 2", "a + (0)"} == set(found)
+    completions = mutations("def f(a):\n    b = ", "a + 1", "\n    return b + 1\n")
+    assert {"a - 1", "a + 2", "a + (0)"} == set(completions)
 
 
 def test_the_starter_mutates():
@@ -95,30 +95,30 @@ def test_the_starter_mutates():
     assert [] == few
 
 
-def test_mutant_draws_what_its_seed_says(order):
+def test_mutant_draws_what_its_seed_says(sample_request):
     """The same order gives the same texts, another seed others, and the chances are kept to."""
     backend = Mutant.open("0.5", SETTINGS)
-    asked = order(*range(400), text="def f(a):\n", seed=1)
-    drawn = texts(backend.generate(asked))
-    assert drawn == texts(backend.generate(asked))
-    assert drawn != texts(backend.generate(order(*range(400), text="def f(a):\n", seed=2)))
-    cards = deck(asked.prompt, 1, 0.5)
+    request = sample_request(*range(400), text="def f(a):\n", seed=1)
+    drawn = texts(backend.generate(request))
+    assert drawn == texts(backend.generate(request))
+    assert drawn != texts(backend.generate(sample_request(*range(400), text="def f(a):\n", seed=2)))
+    cards = deck(request.prompt, 1, 0.5)
     for card in cards:
         assert drawn.count(card.text) / 400 == pytest.approx(card.weight, abs=0.1)
 
 
-def test_mutant_draws_by_temperature(order):
+def test_mutant_draws_by_temperature(sample_request):
     """Weights are raised to 1/T: at 1 as without, cold the heaviest alone, hot each as often as any other."""
     assert [0.5, 0.3, 0.2] == apply_temperature([0.5, 0.3, 0.2], None) == apply_temperature([0.5, 0.3, 0.2], 1.0)
     assert [1.0, 0.0, 0.0] == apply_temperature([0.5, 0.3, 0.2], 0.0)
     assert [1.0, 0.36, 0.16] == pytest.approx(apply_temperature([0.5, 0.3, 0.2], 0.5), rel=1e-12)
     backend = Mutant.open("0.5", SETTINGS)
-    asked = order(*range(200), text="def f(a):\n", seed=1)
-    heaviest = max(deck(asked.prompt, 1, 0.5), key=lambda card: card.weight)
+    request = sample_request(*range(200), text="def f(a):\n", seed=1)
+    heaviest = max(deck(request.prompt, 1, 0.5), key=lambda card: card.weight)
     kinds = []
     for degree in (0.0, 0.3, 1.0, 50.0):
-        decoding = msgspec.structs.replace(asked.decoding, temperature=degree)
-        drawn = texts(backend.generate(msgspec.structs.replace(asked, decoding=decoding)))
+        decoding = msgspec.structs.replace(request.decoding, temperature=degree)
+        drawn = texts(backend.generate(msgspec.structs.replace(request, decoding=decoding)))
         kinds.append(len(set(drawn)))
         if degree == 0.0:
             assert {heaviest.text} == set(drawn)
@@ -126,7 +126,7 @@ def test_mutant_draws_by_temperature(order):
     assert kinds[-1] > 1
 
 
-def test_mutant_needs_references(order):
+def test_mutant_needs_references(sample_request):
     """A problem without a reference is told by name."""
     prompt = Prompt(problem_id="p/9", stub="def f():\n")
     with pytest.raises(DataError, match="'p/9' has no reference"):
@@ -152,33 +152,33 @@ def recorded(tmp_path):
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for source in made:
+        source.close()
 
 
-def test_recorded_gives_row_i_as_sample_i(recorded, order):
+def test_recorded_gives_row_i_as_sample_i(recorded, sample_request):
     """The i-th row of a problem is its sample i, in whatever order they are asked for."""
     rows = [{"task_id": f"p/{n % 2}", "completion": f"    return {n}\n"} for n in range(6)]
     backend = recorded(*rows, {"task_id": "p/0", "solution": "def f(): ...\n"})
-    assert ["    return 4\n", "    return 0\n"] == texts(backend.generate(order(2, 0)))
-    (reply,) = backend.generate(order(3))
+    assert ["    return 4\n", "    return 0\n"] == texts(backend.generate(sample_request(2, 0)))
+    (reply,) = backend.generate(sample_request(3))
     assert ("solution", "def f(): ...\n") == (reply.form, reply.text)
     with pytest.raises(ModelError, match="has 3 samples of 'p/1', not 4"):
-        list(backend.generate(order(3, problem="p/1")))
+        list(backend.generate(sample_request(3, problem="p/1")))
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [(b"{oops\n", "line 1"), (b"\x1f\x8bxx", "compressed"), (b'{"completion": ""}\n', "task_id")],
 )
-def test_recorded_refuses_what_is_no_file_of_samples(tmp_path, text, said):
+def test_recorded_refuses_what_is_no_file_of_samples(tmp_path, text, message):
     """A file that is damaged, compressed or of another kind is told when it is opened."""
     (tmp_path / "bad.jsonl").write_bytes(text)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         Recorded.open(str(tmp_path / "bad.jsonl"), SETTINGS)
 
 
-def test_functions_of_every_kind(order):
+def test_functions_of_every_kind(sample_request):
     """One prompt or many, sync or async: the texts are those that the function returned."""
 
     async def later(prompt):
@@ -195,26 +195,26 @@ def test_functions_of_every_kind(order):
         (many_later, True, ["x0", "x1"]),
     ):
         function = Function(call, many=many)
-        assert expected == texts(function.generate(order(0, 1, text="x")))
+        assert expected == texts(function.generate(sample_request(0, 1, text="x")))
         function.close()
 
 
 @pytest.mark.parametrize(
-    ("call", "many", "said"),
+    ("call", "many", "message"),
     [
         (lambda prompt: None, False, "must return a text .*, got 'NoneType'"),
         (lambda prompts: ["a"], True, "must return a list of 2 texts, got 'list' of 1"),
         (lambda prompt: 1 / 0, False, "raised ZeroDivisionError"),
     ],
 )
-def test_functions_that_fail(order, call, many, said):
+def test_functions_that_fail(sample_request, call, many, message):
     """What a function raises, and what it returns instead of texts, is told."""
-    with pytest.raises(ModelError, match=said):
-        list(Function(call, many=many).generate(order(0, 1)))
+    with pytest.raises(ModelError, match=message):
+        list(Function(call, many=many).generate(sample_request(0, 1)))
 
 
 @pytest.mark.parametrize(
-    ("spec", "error", "said"),
+    ("spec", "error", "message"),
     [
         (
             "opena:x",
@@ -226,7 +226,7 @@ def test_functions_that_fail(order, call, many, said):
         ("hg:x", UnknownNameError, "is not a back end"),
     ],
 )
-def test_a_back_end_that_is_none(spec, error, said):
+def test_a_back_end_that_is_none(spec, error, message):
     """A name that no back end has gives the nearest and all there are."""
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         backend(spec)

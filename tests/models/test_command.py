@@ -1,4 +1,4 @@
-"""The back end that is a program: real ones, which answer late, out of order, wrongly, or not at all."""
+"""The back end ``command:`` with real programs that answer late, out of order, wrongly, or not at all."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from passcurve.models.line_process import LineProcess
 
 SETTINGS = Settings(request_timeout_s=5.0)
 LONG_S = 30.0
-"""What ends by itself does so before this."""
+"""Time limit for programs that end by themselves."""
 
 
-def heard(one, count):
-    """Return so many lines of a program, or what has come when it ends."""
-    found = []
-    while len(found) < count:
-        found += one.lines(LONG_S)
-    return found
+def read_lines(process, count):
+    """Return so many lines of a program, or fewer when it ends."""
+    lines = []
+    while len(lines) < count:
+        lines += process.lines(LONG_S)
+    return lines
 
 
-def texts(found):
+def texts(replies):
     """Return the texts of some replies."""
-    return [reply.text for reply in found]
+    return [reply.text for reply in replies]
 
 
 @pytest.fixture
 def program(tmp_path):
-    """Return how to run a text as the user's program."""
+    """Return a function that runs a source text as the user's program."""
     made = []
 
     def make(text, timeout_s=5.0, at_once=8):
@@ -45,8 +45,8 @@ def program(tmp_path):
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for backend in made:
+        backend.close()
 
 
 PAIRS = """
@@ -63,9 +63,9 @@ for line in sys.stdin:
 """
 
 
-def test_it_may_answer_out_of_order(program, order):
+def test_it_may_answer_out_of_order(program, sample_request):
     """Each answer belongs to what it names, though the second comes first."""
-    replies = list(program(PAIRS).generate_pipelined(order(index, text="x") for index in range(2)))
+    replies = list(program(PAIRS).generate_pipelined(sample_request(index, text="x") for index in range(2)))
     assert [1, 0] == [reply.key.sample_index for reply in replies]
     assert [f"x{reply.key.sample_index}/{reply.seed}" for reply in replies] == texts(replies)
     assert ("stop", 3) == (replies[0].finish_reason, replies[0].completion_tokens)
@@ -83,40 +83,42 @@ while lines := os.read(0, 1 << 16):
 
 
 @pytest.mark.parametrize(("at_once", "most"), [(1, "1"), (3, "3"), (8, "7")])
-def test_so_many_questions_are_open(program, order, at_once, most):
-    """As many as allowed wait for an answer, never more, however many samples an order is for."""
-    found = texts(program(COUNTS, at_once=at_once).generate(order(*range(7))))
-    assert (most, most, 7) == (found[0], max(found), len(found))
+def test_the_number_of_open_requests(program, sample_request, at_once, most):
+    """At most ``concurrency`` requests are open, however many samples a request is for."""
+    answers = texts(program(COUNTS, at_once=at_once).generate(sample_request(*range(7))))
+    assert (most, most, 7) == (answers[0], max(answers), len(answers))
 
 
-def test_there_may_be_no_order_for_a_while(program, order):
-    """While there is nothing to ask, what was asked is answered; then it goes on."""
+def test_a_pause_between_requests(program, sample_request):
+    """Open requests are answered while there is no next one, and later ones after it."""
     had = []
 
     def orders():
-        yield order(0)
+        yield sample_request(0)
         while not had:
             yield None
-        yield order(1)
+        yield sample_request(1)
 
     for reply in program(COUNTS).generate_pipelined(orders()):
         had += [reply.key.sample_index]
     assert [0, 1] == had
 
 
-def test_both_may_write_at_once(program, order):
-    """A program that reads nothing before it has written more than a pipe holds is heard, however much it is asked."""
+def test_both_may_write_at_once(program, sample_request):
+    """A program may write more than a pipe holds before it reads, and be sent more than a pipe holds."""
     text = (
         "import json, sys\n"
         "for line in sys.stdin:\n"
         "    print(json.dumps({'id': json.loads(line)['id'], 'completion': 'y' * 3_000_000}), flush=True)\n"
     )
-    replies = list(program(text, LONG_S).generate_pipelined(order(index, text="x" * 2_000_000) for index in range(8)))
+    replies = list(
+        program(text, LONG_S).generate_pipelined(sample_request(index, text="x" * 2_000_000) for index in range(8))
+    )
     assert [3_000_000] * 8 == [len(reply.text) for reply in replies]
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "said"),
+    ("text", "error", "message"),
     [
         ("import sys; sys.exit(3)", RefusedError, r"has ended before all samples were written \(exit code 3\)"),
         ("import sys; input(); print('hello', flush=True); sys.stdin.read()", RefusedError, "wrote 'hello'"),
@@ -130,25 +132,25 @@ def test_both_may_write_at_once(program, order):
         ("import sys; input(); print('{\"id\": 0}', flush=True)", RefusedError, "must have a string 'completion'"),
     ],
 )
-def test_it_fails(program, order, text, error, said):
-    """A program that ends, reads no more, writes what is no answer, or says that it failed, is told in a line."""
-    with pytest.raises(error, match=said):
-        list(program(text).generate(order()))
+def test_a_program_that_fails(program, sample_request, text, error, message):
+    """A program that ends, writes a malformed line, or reports an error raises one line with the reason."""
+    with pytest.raises(error, match=message):
+        list(program(text).generate(sample_request()))
 
 
-def test_it_reads_no_more():
-    """One that has closed its stdin and says nothing more is given up; until then what it says is had."""
+def test_a_program_that_closes_its_stdin():
+    """Lines that come after it closed its stdin are read; after a silence it is refused."""
     code = "import os, sys, time; os.close(0); time.sleep(1); print('late', flush=True); time.sleep(60)"
-    one = LineProcess([sys.executable, "-c", code], silence_s=2.0)
-    one.send(b"x" * 1_000_000)
-    assert [b"late"] == heard(one, 1)
+    process = LineProcess([sys.executable, "-c", code], silence_s=2.0)
+    process.send(b"x" * 1_000_000)
+    assert [b"late"] == read_lines(process, 1)
     with pytest.raises(RefusedError, match=r"answers no more$"):
-        heard(one, 1)
-    one.close()
+        read_lines(process, 1)
+    process.close()
 
 
-def test_what_was_answered_counts(program, order):
-    """What a program wrote before it ended is had, though it reads no more and its last line has no end."""
+def test_answers_before_the_end_count(program, sample_request):
+    """Answers that a program wrote before its end are read, even a last line without a newline."""
     text = (
         "import json, sys\n"
         "for line, end in zip(sys.stdin, ['\\n\\n', '\\n', '']):\n"
@@ -157,7 +159,7 @@ def test_what_was_answered_counts(program, order):
     had = []
 
     def listen():
-        for reply in program(text).generate_pipelined(order(index) for index in range(9)):
+        for reply in program(text).generate_pipelined(sample_request(index) for index in range(9)):
             had.append(reply.key.sample_index)
             # It ends meanwhile.
             time.sleep(0.2)
@@ -182,10 +184,10 @@ for line in sys.stdin:
 """
 
 
-def test_it_goes_on_after_a_failure(program, order):
-    """A sample that fails, or has no answer in time, is told once; called again it has all others, each once."""
+def test_it_goes_on_after_a_failure(program, sample_request):
+    """A sample that fails or times out is reported once; a second call yields all others, each once."""
     backend = program(SOME, 3.0, at_once=2)
-    orders = (order(index) for index in range(8))
+    orders = (sample_request(index) for index in range(8))
     had, failed = [], []
 
     def listen():
@@ -194,21 +196,21 @@ def test_it_goes_on_after_a_failure(program, order):
             had.append(reply.key.sample_index)
 
     for ends in (pytest.raises(ModelError), pytest.raises(ModelError), contextlib.nullcontext()):
-        with ends as found:
+        with ends as caught:
             listen()
-        failed.append(str(found.value) if found else "")
+        failed.append(str(caught.value) if caught else "")
     assert ["command: no luck", f"command: {sys.executable!r} gave no answer within 3 s", ""] == failed
     assert [0, 3, 4, 5, 6, 7] == had
 
 
-def test_silence(program, order):
+def test_silence(program, sample_request):
     """An answer that does not come in time fails the sample."""
     with pytest.raises(ModelError, match=r"gave no answer within 0.3 s"):
-        list(program("import sys; sys.stdin.read()", 0.3).generate(order()))
+        list(program("import sys; sys.stdin.read()", 0.3).generate(sample_request()))
 
 
-def test_one_that_is_not_there():
-    """A program that cannot be started is a wrong usage."""
+def test_a_program_that_does_not_exist():
+    """A program that cannot be started is a usage error."""
     with pytest.raises(UsageError, match="cannot start 'no-such-program'"):
         Command.open("no-such-program --x", SETTINGS)
 
@@ -222,38 +224,38 @@ def test_one_that_is_not_there():
         "import subprocess as s, sys; s.Popen(['sleep', '5']); print('begun', flush=True); sys.stdin.read()",
     ],
 )
-def test_it_is_closed_while_we_listen(text):
-    """Whatever a program does, it is ended when it is closed, and who listens is told so."""
+def test_closing_wakes_the_reader(text):
+    """Whatever a program does, closing it ends it and raises an error in the reading thread."""
     began = time.monotonic()
-    one = LineProcess([sys.executable, "-c", text])
-    assert [b"begun"] == heard(one, 1)
-    told = []
+    process = LineProcess([sys.executable, "-c", text])
+    assert [b"begun"] == read_lines(process, 1)
+    errors = []
 
     def listen():
         try:
-            heard(one, 1)
+            read_lines(process, 1)
         except ModelError as error:
-            told.append(str(error))
+            errors.append(str(error))
 
     listener = threading.Thread(target=listen)
     listener.start()
     # Either way it is told; after so long it listens.
     time.sleep(0.1)
-    one.close()
-    one.close()
+    process.close()
+    process.close()
     listener.join(LONG_S)
-    assert ["the run has ended"] == told
-    assert one._process.returncode is not None
+    assert ["the run has ended"] == errors
+    assert process._process.returncode is not None
     assert time.monotonic() - began < LONG_S
 
 
 def test_a_line_of_ten_megabytes_and_many_small_ones():
-    """Lines are whole, whatever the size of what they come in."""
+    """Lines are whole, whatever the size of the chunks in which they come."""
     code = "import sys; sys.stdout.write('x' * 10_000_000 + '\\n' + 'y\\n' * 100_000 + 'z')"
-    one = LineProcess([sys.executable, "-c", code])
-    found = heard(one, 100_002)
+    process = LineProcess([sys.executable, "-c", code])
+    lines = read_lines(process, 100_002)
     with pytest.raises(RefusedError, match=r"\(exit code 0\)"):
-        one.lines(LONG_S)
-    one.close()
-    assert [10_000_000] + [1] * 100_001 == [len(line) for line in found]
-    assert (b"y", b"z") == (found[1], found[-1])
+        process.lines(LONG_S)
+    process.close()
+    assert [10_000_000] + [1] * 100_001 == [len(line) for line in lines]
+    assert (b"y", b"z") == (lines[1], lines[-1])

@@ -18,7 +18,7 @@ from passcurve.types import Decoding, Message, Prompt
 
 pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("default")]
 
-PROMPTS = [each.prompt for each in tiny_models.functions(4, seed=99)]
+PROMPTS = [function.prompt for function in tiny_models.functions(4, seed=99)]
 
 
 @pytest.fixture(scope="session")
@@ -41,15 +41,15 @@ def loaded():
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for backend in made:
+        backend.close()
 
 
-def ask(backend, count=4, prompt=0, *, together=True, **decoding):
+def ask(backend, count=4, prompt=0, *, in_one_request=True, **decoding):
     """Return the replies for samples of a prompt, asked for in one order or in one for each, one after another."""
     decoding = Decoding(**({"temperature": 0.8, "max_tokens": 16} | decoding))
     shown = Prompt(problem_id=f"p/{prompt}", text=PROMPTS[prompt], stub=PROMPTS[prompt])
-    orders = [tuple(range(count))] if together else [(index,) for index in range(count)]
+    orders = [tuple(range(count))] if in_one_request else [(index,) for index in range(count)]
     return [
         reply
         for indices in orders
@@ -79,17 +79,17 @@ def direct(folder, prompts, **words):
     model = of.from_pretrained(folder).eval()
     written = []
     for prompt in prompts:
-        given = tokenizer(prompt, return_tensors="pt", return_token_type_ids=False)
+        inputs = tokenizer(prompt, return_tensors="pt", return_token_type_ids=False)
         with torch.inference_mode():
-            found = model.generate(**given, **words)
-        start = 1 if config.is_encoder_decoder else given["input_ids"].shape[1]
-        written.append(tokenizer.decode(found[0, start:], skip_special_tokens=True))
+            rows = model.generate(**inputs, **words)
+        start = 1 if config.is_encoder_decoder else inputs["input_ids"].shape[1]
+        written.append(tokenizer.decode(rows[0, start:], skip_special_tokens=True))
     return written
 
 
 def test_a_sample_does_not_depend_on_its_batch(llama, loaded):
     """Alone, in a batch, among other problems, on one copy of two: a sample is drawn by its own seed."""
-    alone = [texts(ask(loaded(llama, batch="1"), prompt=number, together=False)) for number in range(4)]
+    alone = [texts(ask(loaded(llama, batch="1"), prompt=number, in_one_request=False)) for number in range(4)]
     assert len(set(alone[0])) > 1
     assert alone == at_once(loaded(llama, concurrency=16))
     assert alone == at_once(loaded(llama, device="cpu,cpu", batch="3"))
@@ -167,12 +167,12 @@ def test_a_conversation(llama, loaded):
     """Messages go through the model's own template, which is part of its identity."""
     backend = loaded(llama, style="chat")
     messages = (Message(role="user", content=tiny_models.BOS + PROMPTS[0]),)
-    order = SampleRequest(
+    request = SampleRequest(
         prompt=Prompt(problem_id="p", messages=messages, stub=""),
         decoding=Decoding(temperature=0.0, max_tokens=16),
         indices=(0,),
     )
-    (reply,) = backend.generate(order)
+    (reply,) = backend.generate(request)
     assert texts(ask(loaded(llama), 1, temperature=0.0)) == [reply.text]
     assert "chat_template" in backend.identity
 
@@ -204,13 +204,13 @@ def test_a_decoder_that_goes_on_with_the_prompt(t5, loaded):
         ids = tokenizer(prompt)["input_ids"]
         begin = torch.tensor([[0, *ids]])
         with torch.inference_mode():
-            found = model.generate(
+            rows = model.generate(
                 input_ids=torch.tensor([ids]), decoder_input_ids=begin, do_sample=False, max_new_tokens=12
             )
-        expected.append(decode_continuation(tokenizer, ids, [t for t in found[0, begin.shape[1] :].tolist() if t != 2]))
+        expected.append(decode_continuation(tokenizer, ids, [t for t in rows[0, len(ids) + 1 :].tolist() if t != 2]))
     backend = loaded(t5, decoder_prompt="yes", batch="4")
-    found = at_once(backend, 1, temperature=0.0, max_tokens=12)
-    assert expected == [each for (each,) in found]
+    written = at_once(backend, 1, temperature=0.0, max_tokens=12)
+    assert expected == [text for (text,) in written]
 
 
 def test_a_space_at_the_begin_is_kept():
@@ -260,7 +260,7 @@ def test_settings_of_transformers(llama, loaded):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"dtype": "bfloat61"}, "dtype='bfloat61' must be one of auto, .*did you mean 'bfloat16'"),
         ({"device": "cuda:7"}, "device='cuda:7' cannot be used"),
@@ -270,9 +270,9 @@ def test_settings_of_transformers(llama, loaded):
         ({"trust_remote_code": "maybe"}, "must be yes or no"),
     ],
 )
-def test_options_that_mean_nothing(llama, loaded, options, said):
+def test_options_that_mean_nothing(llama, loaded, options, message):
     """What cannot be had is told in a line."""
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         loaded(llama, **options)
 
 

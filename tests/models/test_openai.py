@@ -32,18 +32,18 @@ def client(server):
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for backend in made:
+        backend.close()
 
 
-def texts(client, order):
+def texts(client, sample_request):
     """Return the texts of an order's replies."""
-    return [reply.text for reply in client.generate(order)]
+    return [reply.text for reply in client.generate(sample_request)]
 
 
-def test_a_reply_has_all_that_the_server_said(client, server, order):
+def test_a_reply_has_all_that_the_server_said(client, server, sample_request):
     """Text, tokens, finish, model and fingerprint of an answer are in the reply, with what we know ourselves."""
-    (reply,) = client().generate(order(3, seed=5))
+    (reply,) = client().generate(sample_request(3, seed=5))
     assert ("    return 0\n", "stop", 20, 7, 2, 16) == (
         reply.text,
         reply.finish_reason,
@@ -62,27 +62,27 @@ def test_a_reply_has_all_that_the_server_said(client, server, order):
     assert 16 == len(reply.request)
 
 
-def test_what_is_not_set_is_not_sent(client, server, order):
+def test_what_is_not_set_is_not_sent(client, server, sample_request):
     """A setting that nobody named is left to the server, and n is sent only when it is more than one."""
-    texts(client(), order())
+    texts(client(), sample_request())
     assert {"model", "prompt", "seed", "path"} == server.requests[0].keys()
 
 
-def test_settings_are_sent(client, server, order):
+def test_settings_are_sent(client, server, sample_request):
     """Temperature, top-p, the limit of tokens, at most four stops and what the user adds are in the request."""
     stops = ("\na", "\nb", "\nc", "\nd", "\ne")
-    asked = order(temperature=0.0, top_p=0.5, max_tokens=9, stop=stops)
-    texts(client(extra_body={"top_k": 3}), asked)
+    request = sample_request(temperature=0.0, top_p=0.5, max_tokens=9, stop=stops)
+    texts(client(extra_body={"top_k": 3}), request)
     body = server.requests[0]
     assert (0.0, 0.5, 9, 3) == (body["temperature"], body["top_p"], body["max_tokens"], body["top_k"])
     assert list(stops[:4]) == body["stop"]
 
 
-def test_samples_have_seeds_of_their_own(client, server, order):
+def test_samples_have_seeds_of_their_own(client, server, sample_request):
     """Two samples of a problem, and the same sample of two problems, are asked for with different seeds."""
     backend = client()
-    for asked in (order(0), order(1), order(0, problem="p/1")):
-        texts(backend, asked)
+    for request in (sample_request(0), sample_request(1), sample_request(0, problem="p/1")):
+        texts(backend, request)
     assert 3 == len({body["seed"] for body in server.requests})
     assert all(0 <= body["seed"] < 2**31 for body in server.requests)
 
@@ -93,59 +93,59 @@ def test_a_seed_is_the_same_on_every_machine():
     assert 830187739 == sample_seed(0, "HumanEval/0", 0)
 
 
-def test_several_samples_in_one_request(client, server, order):
+def test_several_samples_in_one_request(client, server, sample_request):
     """With n the choices become the samples in order, and the tokens of the request are told once."""
-    replies = list(client().generate(order(4, 5, 6)))
+    replies = list(client().generate(sample_request(4, 5, 6)))
     assert [4, 5, 6] == [reply.key.sample_index for reply in replies]
     assert ["    return 0\n", "    return 1\n", "    return 2\n"] == [reply.text for reply in replies]
     assert [21, None, None] == [reply.completion_tokens for reply in replies]
     assert 1 == len(server.requests)
 
 
-def test_a_server_that_ignores_n(client, server, order):
+def test_a_server_that_ignores_n(client, server, sample_request):
     """When fewer choices come than were asked for, the rest is asked for one by one, and n is not sent again."""
     server.fault = lambda number, body: "n ignored"
     backend = client()
-    assert [0, 1, 2] == [reply.key.sample_index for reply in backend.generate(order(0, 1, 2))]
-    texts(backend, order(0, 1, problem="p/1"))
+    assert [0, 1, 2] == [reply.key.sample_index for reply in backend.generate(sample_request(0, 1, 2))]
+    texts(backend, sample_request(0, 1, problem="p/1"))
     assert [3, None, None, None, None] == [body.get("n") for body in server.requests]
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "drop", "bad json", "no choices"])
-def test_what_may_pass_is_tried_again(client, server, order, fault):
+def test_what_may_pass_is_tried_again(client, server, sample_request, fault):
     """After an error that may pass the request is sent again, and the reply says how often."""
     server.fault = lambda number, body: fault if number < 2 else ""
-    (reply,) = client().generate(order())
+    (reply,) = client().generate(sample_request())
     assert (3, "    return 0\n") == (reply.attempts, reply.text)
     assert server.requests[0] == server.requests[2]
 
 
-def test_retry_after_is_honoured(client, server, order):
+def test_retry_after_is_honoured(client, server, sample_request):
     """A server that names a time to wait is not asked before it has passed."""
     server.retry_after = "0.7"
     server.fault = lambda number, body: "429" if number == 0 else ""
-    texts(client(), order())
+    texts(client(), sample_request())
     assert 0.7 <= server.at[1] - server.at[0] < 2.5
 
 
-def test_a_server_that_asks_for_an_hour_is_left(client, server, order):
+def test_a_server_that_asks_for_an_hour_is_left(client, server, sample_request):
     """A wait beyond five minutes ends the order at once, with what the server said."""
     server.retry_after = "3600"
     server.fault = lambda number, body: "429"
     with pytest.raises(ModelError, match="in 1 attempt: 429: slow down"):
-        texts(client(), order())
+        texts(client(), sample_request())
 
 
-def test_attempts_are_counted(client, server, order):
+def test_attempts_are_counted(client, server, sample_request):
     """After the last retry the order fails with the last reason."""
     server.fault = lambda number, body: "500"
     with pytest.raises(ModelError, match="gave no answer in 3 attempts: 500: it broke"):
-        texts(client(max_retries=2), order())
+        texts(client(max_retries=2), sample_request())
     assert 3 == len(server.requests)
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "message"),
     [
         ("400", "refuses the request .400: top_p must be below 2"),
         ("401", "refuses a request without a key .KEY is not set. .401: wrong key"),
@@ -153,62 +153,62 @@ def test_attempts_are_counted(client, server, order):
         ("422", "refuses the request .422: no such field"),
     ],
 )
-def test_a_refusal_is_final(client, server, order, fault, said):
+def test_a_refusal_is_final(client, server, sample_request, fault, message):
     """What would be refused again is asked for once, and the message says what was refused."""
     server.fault = lambda number, body: fault
-    with pytest.raises(RefusedError, match=said):
-        texts(client("tiny-code", api_key_name="KEY"), order())
+    with pytest.raises(RefusedError, match=message):
+        texts(client("tiny-code", api_key_name="KEY"), sample_request())
     assert 1 == len(server.requests)
 
 
-def test_the_key_is_sent_and_not_told(client, server, order):
+def test_the_key_is_sent_and_not_told(client, server, sample_request):
     """The key goes to the server as a bearer token and into no message."""
     server.fault = lambda number, body: "401"
     with pytest.raises(RefusedError, match="refuses the key in MY_KEY") as caught:
-        texts(client(api_key="s3cret", api_key_name="MY_KEY"), order())
+        texts(client(api_key="s3cret", api_key_name="MY_KEY"), sample_request())
     assert "Bearer s3cret" == server.headers[0]["authorization"]
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_prompt_that_is_too_long(client, server, order):
+def test_a_prompt_that_is_too_long(client, server, sample_request):
     """A full context is told as such, with the problem and what to do."""
     server.fault = lambda number, body: "too long"
     with pytest.raises(TooLongError, match=r"'p/0': prompt and answer do not fit.*lower --max-tokens"):
-        texts(client(), order())
+        texts(client(), sample_request())
 
 
-def test_the_limit_by_its_other_name(client, server, order):
+def test_the_limit_by_its_other_name(client, server, sample_request):
     """A server that wants max_completion_tokens gets it, from then on at once."""
     server.fault = lambda number, body: "other limit" if "max_tokens" in body else ""
     backend = client()
-    texts(backend, order(max_tokens=5))
-    texts(backend, order(max_tokens=5))
+    texts(backend, sample_request(max_tokens=5))
+    texts(backend, sample_request(max_tokens=5))
     names = [sorted(body.keys() & {"max_tokens", "max_completion_tokens"}) for body in server.requests]
     assert [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]] == names
 
 
-def test_a_missing_usage_is_not_known(client, server, order):
+def test_a_missing_usage_is_not_known(client, server, sample_request):
     """Without usage the numbers of tokens are unknown, not 0."""
     server.fault = lambda number, body: "no usage"
-    (reply,) = client().generate(order())
+    (reply,) = client().generate(sample_request())
     assert (None, None) == (reply.prompt_tokens, reply.completion_tokens)
 
 
-def test_a_trickle_is_cut_off(client, server, order):
+def test_a_trickle_is_cut_off(client, server, sample_request):
     """An answer that never ends is given up when the time of the request is over, though bytes keep coming."""
     server.fault = lambda number, body: "slow"
     began = time.monotonic()
     with pytest.raises(ModelError, match=r"not complete after 0.3 s"):
-        texts(client(timeout_s=0.3, max_retries=0), order())
+        texts(client(timeout_s=0.3, max_retries=0), sample_request())
     assert time.monotonic() - began < 2.0
 
 
-def test_a_server_that_is_not_there(order):
+def test_a_server_that_is_not_there(sample_request):
     """When nobody has ever answered, a refused connection is told at once."""
     backend = OpenAI.open("m", Settings(server=ServerSettings(base_url="http://127.0.0.1:9/v1")))
     began = time.monotonic()
     with pytest.raises(RefusedError, match=r"cannot reach http://127.0.0.1:9/v1.*is the server up"):
-        texts(backend, order())
+        texts(backend, sample_request())
     assert time.monotonic() - began < 2.0
     backend.close()
 
@@ -220,26 +220,26 @@ def test_an_address_that_is_none(url):
         OpenAI.open("m", Settings(server=ServerSettings(base_url=url)))
 
 
-def test_chat(client, server, order):
+def test_chat(client, server, sample_request):
     """A conversation goes to the other endpoint, and what was thought comes apart from what was said."""
     messages = (Message(role="system", content="be brief"), Message(role="user", content="write f"))
-    asked = order()
-    asked = type(asked)(
-        prompt=Prompt(problem_id="p/0", messages=messages, stub=""), decoding=asked.decoding, indices=(0,)
+    request = sample_request()
+    request = type(request)(
+        prompt=Prompt(problem_id="p/0", messages=messages, stub=""), decoding=request.decoding, indices=(0,)
     )
-    (reply,) = client(style="chat").generate(asked)
+    (reply,) = client(style="chat").generate(request)
     assert ("    return 0\n", "let me think") == (reply.text, reply.reasoning)
     assert ["system", "user"] == [message["role"] for message in server.requests[0]["messages"]]
     assert "/v1/chat/completions" == server.requests[0]["path"]
 
 
-def test_requests_a_minute(client, server, order):
+def test_requests_a_minute(client, server, sample_request):
     """With a limit no request begins before the one before it has had its share of the minute, whoever asks."""
     backend = client(requests_per_minute=600)
-    asked = [threading.Thread(target=texts, args=(backend, order(at))) for at in range(6)]
-    for thread in asked:
+    threads = [threading.Thread(target=texts, args=(backend, sample_request(at))) for at in range(6)]
+    for thread in threads:
         thread.start()
-    for thread in asked:
+    for thread in threads:
         thread.join(10)
     gaps = [later - earlier for earlier, later in pairwise(sorted(server.at))]
     # What the way to the server takes differs a little from request to request.
@@ -248,31 +248,31 @@ def test_requests_a_minute(client, server, order):
     assert sum(gaps) > 0.45
 
 
-def test_tokens_a_minute(client, server, order):
+def test_tokens_a_minute(client, server, sample_request):
     """With a limit of tokens, what the server counted decides, not what was thought beforehand."""
     # Thought: 9 // 3 + 640 tokens a request, which is 9.6 s for the five gaps; counted: 20 + 7, which is 0.41 s.
     backend = client(tokens_per_minute=20_000)
     for at in range(6):
-        texts(backend, order(at, max_tokens=640))
+        texts(backend, sample_request(at, max_tokens=640))
     assert 5 * 27 * 60 / 20_000 * 0.95 < server.at[-1] - server.at[0] < 5.0
 
 
-def test_a_wait_that_a_server_asks_for_is_everybodys(client, server, order):
+def test_a_wait_that_a_server_asks_for_is_everybodys(client, server, sample_request):
     """After Retry-After nobody asks before that time is over."""
     server.retry_after = "0.6"
     server.fault = lambda number, body: "429" if number == 0 else ""
     backend = client()
-    first = threading.Thread(target=texts, args=(backend, order(0)))
+    first = threading.Thread(target=texts, args=(backend, sample_request(0)))
     first.start()
     while not server.requests:
         time.sleep(0.01)
     time.sleep(0.1)
-    texts(backend, order(1))
+    texts(backend, sample_request(1))
     first.join(10)
     assert min(server.at[1:]) - server.at[0] >= 0.6
 
 
-def test_closing_ends_a_wait(client, server, order):
+def test_closing_ends_a_wait(client, server, sample_request):
     """Who waits to ask again is let go when the client is closed."""
     server.retry_after = "60"
     server.fault = lambda number, body: "429"
@@ -281,7 +281,7 @@ def test_closing_ends_a_wait(client, server, order):
 
     def ask():
         try:
-            texts(backend, order())
+            texts(backend, sample_request())
         except ModelError as error:
             caught.append(error)
 

@@ -65,23 +65,23 @@ def test_a_run(shell, server, answers, words):
     (shell.folder / "p.toml").write_text('["openai:tiny-coder"]\ninput = 1000\noutput = 10000\ncached = 100\n')
     done = shell(*words("--temperature", "0.5", "--max-tokens", "64", "--prices", "p.toml"))
     assert 0 == done.code, done.err
-    found = done.record
-    assert (32, 8, 0) == (found["samples"], found["problems"], found["owed"])
-    assert sum(expected_passes(4).values()) == found["statuses"]["passed"]
+    record = done.record
+    assert (32, 8, 0) == (record["samples"], record["problems"], record["owed"])
+    assert sum(expected_passes(4).values()) == record["statuses"]["passed"]
     assert 32 == len(server.requests) == len(set(stored(shell.folder / "r")))
     assert {"temperature": 0.5, "max_tokens": 64} == {
         name: server.requests[0][name] for name in ("temperature", "max_tokens")
     }
     assert (32, 32, 0, 32 * 7) == tuple(
-        found["generated"][name] for name in ("stored", "fresh", "truncated", "completion_tokens")
+        record["generated"][name] for name in ("stored", "fresh", "truncated", "completion_tokens")
     )
-    assert "|model:openai:tiny-coder|prompt:base@" in found["signature"]
-    assert "|temperature:0.5|max-tokens:64|run-seed:0" in found["signature"]
+    assert "|model:openai:tiny-coder|prompt:base@" in record["signature"]
+    assert "|temperature:0.5|max-tokens:64|run-seed:0" in record["signature"]
     assert 4 == server.most_open
     # Of 20 tokens read 16 were cached, and 7 were written, for each of 32 samples.
     total, solved = 32 * (4 * 1000 + 16 * 100 + 7 * 10000) / 1e6, sum(map(bool, expected_passes(4).values()))
-    assert (solved, "USD", 0) == tuple(found["cost"][name] for name in ("solved", "currency", "uncounted"))
-    assert [total, total / solved] == pytest.approx([found["cost"][name] for name in ("total", "per_solved")])
+    assert (solved, "USD", 0) == tuple(record["cost"][name] for name in ("solved", "currency", "uncounted"))
+    assert [total, total / solved] == pytest.approx([record["cost"][name] for name in ("total", "per_solved")])
     rows = shell.rows("r/results.jsonl")
     assert 32 == len(rows)
     assert all(row["passed"] == bool(row["seed"] % 2) for row in rows)
@@ -90,10 +90,10 @@ def test_a_run(shell, server, answers, words):
 def test_a_finished_run_tops_up(shell, server, answers, words):
     """The same command again asks for nothing, a larger n for the new samples only; other settings are refused."""
     first = shell(*words(n=2))
-    again = shell(*words(n=2))
-    assert (0, 0, 16, 16) == (first.code, again.code, again.record["resumed"], len(server.requests))
+    second = shell(*words(n=2))
+    assert (0, 0, 16, 16) == (first.code, second.code, second.record["resumed"], len(server.requests))
     same = ("pass@1", "statuses", "signature", "samples")
-    assert [first.record[name] for name in same] == [again.record[name] for name in same]
+    assert [first.record[name] for name in same] == [second.record[name] for name in same]
     more = shell(*words(n=3))
     assert (0, 24, 16) == (more.code, more.record["samples"], more.record["resumed"])
     assert 24 == len(server.requests) == len({body["seed"] for body in server.requests})
@@ -141,7 +141,7 @@ def test_a_run_of_an_earlier_version_resumes(shell, server, answers, words, othe
 def test_stop_words_and_samples_that_were_cut_off(shell, server, answers, words):
     """A stop word that is left in the text changes no program; samples that were cut off count beside pass@k."""
     server.fault = lambda number, body: "stop left in" if number % 4 else "cut off"
-    done = shell(*[each for each in words() if each != "--json"])
+    done = shell(*[word for word in words() if word != "--json"])
     assert f"  {sum(expected_passes(4).values())} passed" in done.out
     assert "truncated: 8 of 32 samples (25.0%) were cut off" in done.out
     rows = shell.rows("r/completions-001.jsonl")
@@ -151,7 +151,7 @@ def test_stop_words_and_samples_that_were_cut_off(shell, server, answers, words)
 def test_copies_at_temperature_0(shell, server, answers, words):
     """Samples that are one text are told as n of 1 in effect, and a k above 1 has no value."""
     server.text = lambda body, choice: answers[body["prompt"]]["canonical_solution"]
-    done = shell(*[each for each in words("--temperature", 0, "--k", "1,2", n=2) if each != "--json"])
+    done = shell(*[word for word in words("--temperature", 0, "--k", "1,2", n=2) if word != "--json"])
     assert "at temperature 0 all samples of a problem are the same, so -n 1 says as much" in done.err
     assert "copies: all samples of 8 of 8 problems are one text, as they should be" in done.out
     assert re.search(r"pass@1 +1\.0000 ", done.out)
@@ -162,9 +162,9 @@ def test_copies_at_another_temperature(shell, server, answers, words):
     """A server that does not draw is found out: one text for each of most problems."""
     other = next(iter(answers))
     server.text = lambda body, choice: f"    return {body['seed'] if body['prompt'] == other else 1}\n"
-    done = shell(*[each for each in words(n=2) if each != "--json"])
-    said = "copies: all samples of 7 of 8 problems are one text at temperature 0.8; does the server draw at all"
-    assert said in done.out
+    done = shell(*[word for word in words(n=2) if word != "--json"])
+    line = "copies: all samples of 7 of 8 problems are one text at temperature 0.8; does the server draw at all"
+    assert line in done.out
 
 
 def test_a_conversation(shell, server, answers, words, starter):
@@ -224,8 +224,8 @@ def test_a_gap_in_the_reference(shell):
     """The reference fills the gap, so the benchmark can be checked, and its mutations differ between the two sides."""
     shell.write("gap.jsonl", [GAP])
     assert 0 == shell("bench", "check", "gap.jsonl").code
-    found = shell("run", "gap.jsonl", "--model", "mutant:0.5", "-n", 20, "--run", "m", "--json").record["statuses"]
-    assert 0 < found["passed"] < 20 == found["passed"] + found["failed"]
+    statuses = shell("run", "gap.jsonl", "--model", "mutant:0.5", "-n", 20, "--run", "m", "--json").record["statuses"]
+    assert 0 < statuses["passed"] < 20 == statuses["passed"] + statuses["failed"]
 
 
 @pytest.mark.nightly
@@ -242,15 +242,15 @@ def test_faults_that_pass_leave_no_trace(shell, server, answers, words):
 
 
 @pytest.mark.parametrize(
-    ("fault", "code", "said"),
+    ("fault", "code", "message"),
     [("401", 2, "refuses a request without a key")],
 )
-def test_a_refusal_ends_the_run(shell, server, answers, words, fault, code, said):
+def test_a_refusal_ends_the_run(shell, server, answers, words, fault, code, message):
     """A refusal in the middle keeps what came, is one line, and the same command goes on once it is mended."""
     server.fault = lambda number, body: fault if number >= 10 else ""
     done = shell(*words())
     assert code == done.code
-    assert 1 == done.err.count(said)
+    assert 1 == done.err.count(message)
     assert "Traceback" not in done.err
     kept = stored(shell.folder / "r")
     assert 10 <= len(kept) + 4
@@ -263,7 +263,7 @@ def test_a_refusal_ends_the_run(shell, server, answers, words, fault, code, said
 def test_a_refusal_at_once(shell, server, answers, words):
     """When the first request is refused, there is one line and no score."""
     server.fault = lambda number, body: "401"
-    done = shell(*[each for each in words() if each != "--json"])
+    done = shell(*[word for word in words() if word != "--json"])
     assert (2, "") == (done.code, done.out)
     assert 1 == len(done.err.splitlines())
 
@@ -301,8 +301,8 @@ def test_an_interruption(shell, server, answers, words):
     kept = set(stored(shell.folder / "r"))
     before = len(server.requests)
     assert 0 == shell(*words(n=8)).code
-    asked = {body["seed"] for body in server.requests[before:]}
-    assert not asked & {sample_seed(0, task, index) for task, index in kept}
+    seeds = {body["seed"] for body in server.requests[before:]}
+    assert not seeds & {sample_seed(0, task, index) for task, index in kept}
 
 
 def killed(shell, server, words, kills, seed, n):
@@ -322,22 +322,22 @@ def killed(shell, server, words, kills, seed, n):
         costs.append(len(server.requests))
     done = shell(*words(n=n))
     assert 0 == done.code, done.err
-    asked = [keys[body["seed"]] for body in server.requests]
+    requested_keys = [keys[body["seed"]] for body in server.requests]
     repeats = []
-    for begin, end in zip(costs, [*costs[1:], len(asked)], strict=True):
-        repeats.append(len(set(asked[:begin]) & set(asked[begin:end])))
-    return done, collections.Counter(asked), repeats
+    for begin, end in zip(costs, [*costs[1:], len(requested_keys)], strict=True):
+        repeats.append(len(set(requested_keys[:begin]) & set(requested_keys[begin:end])))
+    return done, collections.Counter(requested_keys), repeats
 
 
 def check_killed(shell, server, words, kills, seed, n):
     """Check that a run that was killed has ended as if nobody had disturbed it."""
     server.takes_s = 0.02
-    done, asked, repeats = killed(shell, server, words, kills, seed, n)
+    done, request_counts, repeats = killed(shell, server, words, kills, seed, n)
     there = stored(shell.folder / "r")
     assert sorted((task, index) for task in TASKS for index in range(n)) == sorted(there), "once each, n a problem"
     assert sum(expected_passes(n).values()) == done.record["statuses"]["passed"]
     assert max(repeats) <= 4, f"more requests repeated than were open: {repeats}"
-    assert sum(asked.values()) <= 8 * n + 4 * kills
+    assert sum(request_counts.values()) <= 8 * n + 4 * kills
 
 
 def test_a_run_that_is_killed(shell, server, answers, words):
@@ -357,10 +357,10 @@ def test_mutant_can_be_shown(shell):
     words = ("run", "starter", "--model", "mutant:", "-n", 3, "--run", "a", "--json", "--problems", "starter/[0-4]")
     done = shell(*words)
     assert 0 == done.code, done.err
-    found = {(row["task_id"], row["sample_index"]): row["completion"] for row in shell.rows("a/results.jsonl")}
-    assert 15 == len(found)
+    completions = {(row["task_id"], row["sample_index"]): row["completion"] for row in shell.rows("a/results.jsonl")}
+    assert 15 == len(completions)
     shown = shell("show", "a", "starter/4", 2, "--json").record["verdicts"][0]
-    assert shown["program"].endswith(found["starter/4", 2])
+    assert shown["program"].endswith(completions["starter/4", 2])
 
 
 @pytest.mark.nightly
@@ -404,7 +404,7 @@ def test_a_program_as_model(shell, starter):
 @pytest.mark.nightly
 def test_a_sweep(shell, server, answers, words):
     """Several temperatures give a run each, and a table of them."""
-    more = [each for each in words("--temperature", "0.2,0.8", n=2) if each not in ("--run", "r", "--json")]
+    more = [word for word in words("--temperature", "0.2,0.8", n=2) if word not in ("--run", "r", "--json")]
     done = shell(*more)
     assert 0 == done.code, done.err
     folders = [f"starter-openai-tiny-coder-t{t}.passcurve" for t in ("0.2", "0.8")]
@@ -442,19 +442,19 @@ def typed(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [("tempratur = 1\n", "unknown option 'tempratur'; did you mean 'temperature'"), ("a = [", "is not valid TOML")],
 )
-def test_a_file_of_options_that_is_none(typed, tmp_path, text, said):
+def test_a_file_of_options_that_is_none(typed, tmp_path, text, message):
     """An unknown option is refused with the nearest name, and so is a file that is not TOML."""
     (tmp_path / "c.toml").write_text(text)
     done = typed("--config", "c.toml", "--model", "mutant:")
     assert 2 == done.exit_code
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (("--model", "opena:x"), "did you mean 'openai'"),
         (("--model", "recorded:r.jsonl", "--temperature", "0.5"), "has no temperature or top-p"),
@@ -478,11 +478,11 @@ def test_a_file_of_options_that_is_none(typed, tmp_path, text, said):
         ),
     ],
 )
-def test_what_cannot_be_asked(typed, tmp_path, more, said):
+def test_what_cannot_be_asked(typed, tmp_path, more, message):
     """A wrong command line is one line that says what is wrong, with 2, and nothing is made."""
     done = typed(*more)
     assert (2, "") == (done.exit_code, done.stdout)
-    assert said in done.stderr
+    assert message in done.stderr
     assert 1 == len(done.stderr.splitlines())
     assert [] == list(tmp_path.iterdir())
 

@@ -57,16 +57,16 @@ class Function(NamedTuple):
 def functions(count: int, seed: int, wrong: float = 0.0) -> list[Function]:
     """Draw functions; a share of them has the body of another."""
     rng = random.Random(seed)
-    kinds = [(said, body, 2) for said, body in BOTH.items()] + [(said, body, 1) for said, body in ONE.items()]
+    kinds = [(text, body, 2) for text, body in BOTH.items()] + [(text, body, 1) for text, body in ONE.items()]
     made = []
     for _ in range(count):
-        said, body, arguments = rng.choice(kinds)
+        text, body, arguments = rng.choice(kinds)
         a, b = rng.sample(LETTERS, 2)
         name = rng.choice(NAMES)
         if rng.random() < wrong:
             body = rng.choice([other for _, other, needs in kinds if needs <= arguments])
         words = f"{a}, {b}" if arguments == 2 else a
-        prompt = f'def {name}({words}):\n    """Return {said.format(a=a, b=b)}."""\n'
+        prompt = f'def {name}({words}):\n    """Return {text.format(a=a, b=b)}."""\n'
         made.append(Function(name, prompt, f"    return {body.format(a=a, b=b)}\n", arguments))
     return made
 
@@ -74,18 +74,18 @@ def functions(count: int, seed: int, wrong: float = 0.0) -> list[Function]:
 def write_benchmark(path: Path, count: int = 10) -> None:
     """Write problems that the Llama can partly solve, each with tests that its own reference has made."""
     rows = []
-    for number, each in enumerate(functions(count, seed=99)):
+    for number, function in enumerate(functions(count, seed=99)):
         names: dict[str, Any] = {}
-        exec(each.prompt + each.body, names)
+        exec(function.prompt + function.body, names)
         calls = [(7, 3), (-4, 5), (6, 6), (12, -5), (0, 1), (9, 2)]
-        checks = [f"    assert candidate(*{args!r}) == {names[each.name](*args)!r}\n" for args in
-                  (call[: each.arguments] for call in calls)]  # fmt: skip
+        checks = [f"    assert candidate(*{args!r}) == {names[function.name](*args)!r}\n" for args in
+                  (call[: function.arguments] for call in calls)]  # fmt: skip
         rows.append(
             {
                 "task_id": f"tiny/{number}",
-                "prompt": each.prompt,
-                "entry_point": each.name,
-                "canonical_solution": each.body,
+                "prompt": function.prompt,
+                "entry_point": function.name,
+                "canonical_solution": function.body,
                 "test": "def check(candidate):\n" + "".join(checks),
             }
         )
