@@ -94,7 +94,7 @@ LEGAL = {
 
 @pytest.mark.parametrize("what", LEGAL)
 def test_honest_programs(jail: Jailed, what: str):
-    """What honest programs do works as it does outside."""
+    """An honest program works as it does outside."""
     source, expected = LEGAL[what]
     assert expected == jail.value(source)
 

@@ -288,7 +288,7 @@ class Host:
     """A folder that everybody may write, and that the jail is given to read."""
     port: int
     key: int
-    """Of a segment of shared memory."""
+    """Key of a segment of shared memory."""
 
 
 @pytest.fixture(scope="module")

@@ -144,7 +144,7 @@ MEMORY: dict[str, tuple[str, str]] = {
         " and sys.stdout is not None)\n",
     ),
 }
-"""What lies in memory or registers: an attack, and a program that passes if nothing is left of it."""
+"""Attacks on memory or registers, each with a program that passes if nothing is left of the attack."""
 
 KERNEL: dict[str, tuple[str, str]] = {
     "a signal handler": (
@@ -233,7 +233,7 @@ KERNEL: dict[str, tuple[str, str]] = {
         ONE,
     ),
 }
-"""What lies in the kernel, or ends the process."""
+"""Attacks on the state in the kernel, or on the process itself."""
 
 
 @pytest.mark.parametrize("name", MEMORY)
@@ -352,7 +352,7 @@ def allowing(name: str) -> Edit:
 
 
 SIGNALS, FILES = (KERNEL_STATE, "fields[28:32], ", ""), (KERNEL_STATE, ", os.fstat(self._descriptors).st_size)", ")")
-"""What is looked at besides: a wall behind the filter."""
+"""Parts of the state that is compared: a wall behind the filter."""
 
 MUTANTS: dict[str, tuple[list[Edit], tuple[str, str]]] = {
     "copying": ([(REWIND, "self._stub.copy(dirty)", "self._stub.copy([])")], MEMORY["modules"]),

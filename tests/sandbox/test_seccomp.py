@@ -171,7 +171,7 @@ def test_every_name_is_a_call():
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_dangerous_calls_are_refused(filters: Filters, name: str):
-    """What reaches other processes, the network, hidden memory or the kernel's inside is refused with EPERM."""
+    """Calls that reach other processes, the network, hidden memory or the kernel's inside are refused with EPERM."""
     if name not in filters.table:
         pytest.skip(f"{filters.machine} has no {name}")
     assert "EPERM" == filters.sample(name)
@@ -220,7 +220,7 @@ def test_modes_of_files_without_mounts(filters: Filters):
 
 
 def test_calls_of_the_zygote_are_refused_to_samples(filters: Filters):
-    """What only the zygote needs is allowed to it and refused to its children."""
+    """Calls that only the zygote needs are allowed to it and refused to its children."""
     assert {"mount", "umount2"} <= ZYGOTE_CALLS
     for name in ZYGOTE_CALLS - SAMPLE_CALLS:
         assert ALLOWED == filters.zygote(name)
@@ -327,7 +327,7 @@ def test_descriptors_in_a_kept_process(filters: Filters):
 
 @pytest.mark.parametrize("command", [0xC018AA3F, 0xC020AA00, 0x8010AA01, 0xC0606610])
 def test_how_writes_are_noted(filters: Filters, command: int):
-    """What the zygote commands to have writes noted is refused to every sample."""
+    """The commands with which the zygote tracks writes are refused to every sample."""
     assert ALLOWED == filters.zygote("ioctl", 9, command)
     assert "ENOTTY" == filters.sample("ioctl", 9, command)
     assert KILLED == filters.kept("ioctl", 9, command)

@@ -22,7 +22,7 @@ class Confinement:
         self._config = config
         self.has_namespaces = bool(config["namespaces"])
         self.is_watched = False
-        """Whether a watcher notes the suspicious calls that are refused."""
+        """True if a watcher notes the suspicious calls that are refused."""
         self.rules = -1
         """Descriptor of the Landlock rules, which each child applies to itself."""
         self._narrow: seccomp.NarrowFilter | None = None
@@ -32,7 +32,7 @@ class Confinement:
 
     @property
     def allows_kept(self) -> bool:
-        """Whether a process can be kept for many jobs: the strict filter must hold it."""
+        """True if a process can be kept for many jobs, within the strict filter."""
         return self._strict is not None
 
     def build(self, kind: str, watcher: socket.socket) -> None:

@@ -25,13 +25,13 @@ class ProcessExit(NamedTuple):
     cpu_s: float = 0.0
     memory_bytes: int = 0
     overfull: bool = False
-    """Whether its scratch held more than it may."""
+    """True if its scratch held more than it may."""
     refused: Sequence[int] = ()
     """Numbers of the suspicious system calls that it tried."""
     kept: bool = False
-    """Whether this is the process that is kept."""
+    """True for the process that is kept."""
     clean: bool = False
-    """Whether that one was rewound, or has made room for another, as requested."""
+    """True if that one was rewound, or has made room for another, as requested."""
 
 
 def pack(end: ProcessExit) -> bytes:

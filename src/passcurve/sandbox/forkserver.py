@@ -17,17 +17,15 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from passcurve.harness import framing, wire
 from passcurve.sandbox import kernel, memory, zygote
+from passcurve.sandbox.template import Role
 
 REQUEST_BYTES = 1 << 16
 CONFIG_BYTES = 1 << 20
 REAP_POLL_S = 0.001
-
-Role = Callable[[list[int]], None]
 
 
 def serve(line: socket.socket, config: dict[str, Any]) -> NoReturn:

@@ -31,7 +31,7 @@ class JobProcess:
         """Number of its job."""
         self.since_ns = since_ns
         self.overfull = False
-        """Whether its scratch holds more than it may."""
+        """True if its scratch holds more than it may."""
         self.end_descriptor = os.pidfd_open(pid) if HAS_PIDFD else pipe
         """Readable when the child has ended."""
 

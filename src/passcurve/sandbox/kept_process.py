@@ -17,7 +17,7 @@ class JobUsage(NamedTuple):
     """The resources that one job used."""
 
     is_clean: bool = False
-    """Whether the process was in the expected state when its job ended."""
+    """True if the process was in the expected state when its job ended."""
     cpu_s: float = 0.0
     memory_bytes: int = 0
 

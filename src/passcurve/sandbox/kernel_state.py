@@ -6,7 +6,7 @@ import os
 
 
 class KernelState:
-    """What must be the same after each job: threads, address space, signals and open descriptors."""
+    """Threads, address space, signals and open descriptors of a process, which must be the same after each job."""
 
     def __init__(self, pid: int) -> None:
         self._stat = os.open("/proc/%d/stat" % pid, os.O_RDONLY | os.O_CLOEXEC)

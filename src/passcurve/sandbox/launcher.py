@@ -31,7 +31,7 @@ class Launcher:
 
     @property
     def allows_kept(self) -> bool:
-        """Whether a process can be kept for many jobs."""
+        """True if a process can be kept for many jobs."""
         return self._template is not None and self._confinement.allows_kept
 
     def _close_private(self) -> None:

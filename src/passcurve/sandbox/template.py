@@ -49,7 +49,7 @@ _HIGH = 32
 
 Role = Callable[[list[int]], None]
 Spec = dict[str, Any]
-"""What a child is to be: role, scratch, kept, lowest (first descriptor that it may close), ruled (has rules)."""
+"""The spec of a child: role, scratch, kept, lowest (first descriptor that it may close), ruled (has Landlock rules)."""
 
 Enter = Callable[[Spec, int], None]
 """Puts up the walls of a child: its spec, and the descriptor of its Landlock rules or -1."""

@@ -1,1 +1,1 @@
-"""The walls, one file each; every one is applied by doing and tested by trying what it forbids."""
+"""The walls, one file each; a self-test tries what they forbid."""
