@@ -184,17 +184,17 @@ def read_process(pid: int) -> Process | None:
 def census() -> list[Process]:
     """Return every process that is not a zombie."""
     everyone = (read_process(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
-    return [each for each in everyone if each is not None]
+    return [process for process in everyone if process is not None]
 
 
 def descendants(pid: int) -> list[Process]:
     """Return all processes below one, nearest first."""
     everyone = census()
-    family, found = {pid}, []
-    while grown := [each for each in everyone if each.parent in family and each.pid not in family]:
-        found += grown
-        family |= {each.pid for each in grown}
-    return found
+    family, below = {pid}, []
+    while children := [one for one in everyone if one.parent in family and one.pid not in family]:
+        below += children
+        family |= {one.pid for one in children}
+    return below
 
 
 def until(wanted: Any, what: str, at_most_s: float = 20.0) -> Any:
@@ -209,5 +209,5 @@ def until(wanted: Any, what: str, at_most_s: float = 20.0) -> Any:
 
 def zygote_of(process: int) -> int:
     """Return the number of the zygote, given that of the process that was started: its child where there is one."""
-    children = [each.pid for each in census() if each.parent == process]
+    children = [child.pid for child in census() if child.parent == process]
     return children[0] if children else process

@@ -1,4 +1,4 @@
-"""The clock of a sample: what it used and what it slept counts, what the machine kept from it does not."""
+"""The clock of a sample: its CPU time and its sleep count, its waiting for a core does not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from passcurve.types import Limits
 CHECK = "def check(candidate):\n    assert candidate() == 1\n"
 LIMIT_S = 0.4
 SLACK_S = 0.25
-"""How much later than at the limit a sample may be found to be over it."""
+"""Longest time over the limit before a sample is stopped."""
 
 
 @pytest.fixture(scope="module", params=["full", "restricted"])
@@ -26,12 +26,12 @@ def jail(request: pytest.FixtureRequest) -> Iterator[Jailed]:
     """Return a jail of each level; the clock reads the same numbers through another /proc."""
     with jail_at(request.param) as jail:
         if not jail.probe.own_clock:
-            pytest.skip("this kernel does not tell how long a thread waited")
+            pytest.skip("this kernel does not report how long a thread waited for a core")
         yield jail
 
 
 def limits(timeout_s: float, clock: str = "own") -> Limits:
-    """Return limits that differ in time alone."""
+    """Return limits that differ in time only."""
     return msgspec.structs.replace(LIMITS, timeout_s=timeout_s, clock=clock)
 
 
@@ -51,14 +51,14 @@ def neighbours(count: int) -> Iterator[None]:
         for _ in range(count)
     ]
     try:
-        for each in started:
-            assert b"busy\n" == each.stdout.readline()
+        for process in started:
+            assert b"busy\n" == process.stdout.readline()
         yield
     finally:
-        for each in started:
-            each.kill()
-            each.wait()
-            each.stdout.close()
+        for process in started:
+            process.kill()
+            process.wait()
+            process.stdout.close()
 
 
 def test_a_loop(jail: Jailed):
@@ -99,7 +99,7 @@ SPIN = (
 
 
 def test_threads_are_summed(jail: Jailed):
-    """Eight threads that work while the first one waits are charged for the work of all."""
+    """The CPU time of eight working threads is added up."""
     outcome = run(jail, SPIN)
     assert "timeout" == outcome.ended
     assert LIMIT_S <= outcome.own_s < LIMIT_S + SLACK_S
@@ -114,7 +114,7 @@ ONE_BY_ONE = (
 )
 
 
-def test_threads_that_have_ended_are_charged(jail: Jailed):
+def test_ended_threads_are_charged(jail: Jailed):
     """Work of threads that have ended stays on the clock."""
     outcome = run(jail, ONE_BY_ONE.format(cpu=60))
     assert "timeout" == outcome.ended
@@ -123,8 +123,8 @@ def test_threads_that_have_ended_are_charged(jail: Jailed):
     assert outcome.own_s > outcome.cpu_s - SLACK_S
 
 
-def test_threads_that_have_ended_are_charged_once(jail: Jailed):
-    """A sample that does its work in one short thread after another has no more time than there was."""
+def test_ended_threads_are_charged_once(jail: Jailed):
+    """A sample that works in one short thread after another is charged at most the wall time."""
     outcome = run(jail, ONE_BY_ONE.format(cpu=0.4), timeout_s=5.0)
     assert "passed" == (outcome.report or {}).get("status"), outcome
     assert 0.4 <= outcome.own_s < outcome.wall_s + 0.05
@@ -143,7 +143,7 @@ def test_a_starved_sample_is_not_blamed(jail: Jailed):
 
 
 def test_a_starved_loop_still_ends(jail: Jailed):
-    """Neighbours do not save a loop: it ends at the limit of its own time, later on the wall."""
+    """Neighbours do not save a loop: it ends at the limit of its own time, after more wall time."""
     with neighbours(1):
         outcome = run(jail, "while True: pass")
     assert "timeout" == outcome.ended
@@ -160,7 +160,7 @@ def test_a_starved_sleep_counts_once(jail: Jailed):
 
 
 def test_wall_clock(jail: Jailed):
-    """By the wall, as classic harnesses count, it is the wall that ends a loop, starved or not."""
+    """With the wall clock, as in classic harnesses, wall time ends a loop, starved or not."""
     with neighbours(1):
         outcome = run(jail, "while True: pass", clock="wall")
     assert "timeout" == outcome.ended
@@ -193,14 +193,14 @@ def test_time_of_the_tests_is_not_the_samples(jail: Jailed):
 
 
 def test_the_whole_check_counts(jail: Jailed):
-    """The limit is one for all calls of a check, not one for each."""
+    """The limit is one for all calls of a check, not one for process."""
     test = "def check(candidate):\n    assert all(candidate() == 1 for _ in range(100))\n"
     outcome = run(jail, "time.sleep(0.1)", test=test)
     assert "timeout" == outcome.ended
     assert LIMIT_S <= outcome.own_s < LIMIT_S + SLACK_S
 
 
-def test_quick_ones(jail: Jailed):
+def test_a_quick_sample(jail: Jailed):
     """A quick sample has a time above zero and far below the limit."""
     outcome = run(jail, "pass")
     assert "report" == outcome.ended

@@ -1,4 +1,4 @@
-"""The levels of isolation: named after what stands, refused with reasons, and never believed without a try."""
+"""The levels of isolation: named after the walls that stand, refused with reasons, and always tried."""
 
 from __future__ import annotations
 
@@ -73,31 +73,35 @@ def toolchain() -> tools.Toolchain:
 
 
 @pytest.mark.parametrize("level", ["full", "restricted"])
-def test_what_is_said_of_a_level(level: str):
-    """A level that stands is named, with its layers in order and with what is missing."""
+def test_the_record_of_a_level(level: str):
+    """A level that works is recorded by name, with its layers in order and what is missing."""
     with jail_at(level) as jail:
-        said = jail.probe.jail
-        assert level == said.isolation
-        assert "seccomp" == said.layers[-1]
-        assert "rlimits" in said.layers
-        assert (level == "full") == any("namespaces" in layer for layer in said.layers)
-        assert (level == "full") == (said.missing == ())
-        assert said.landlock_abi > 0
-        assert said.watched
+        jail_record = jail.probe.jail
+        assert level == jail_record.isolation
+        assert "seccomp" == jail_record.layers[-1]
+        assert "rlimits" in jail_record.layers
+        assert (level == "full") == any("namespaces" in layer for layer in jail_record.layers)
+        assert (level == "full") == (jail_record.missing == ())
+        assert jail_record.landlock_abi > 0
+        assert jail_record.watched
         assert jail.probe.own_clock
-        assert (level == "full") == (isolation.list_weaknesses(said) == ())
+        assert (level == "full") == (isolation.list_weaknesses(jail_record) == ())
 
 
 def test_auto_is_the_best(toolchain: tools.Toolchain):
-    """Left to itself the probe takes full where it can be had."""
+    """The level 'auto' is full where full is available."""
     need("full")
     assert "full" == isolation.find_isolation("auto", toolchain, LIMITS).jail.isolation
 
 
 def test_none(toolchain: tools.Toolchain):
-    """No isolation is had by asking for it, and says so."""
-    said = isolation.find_isolation("none", toolchain, LIMITS).jail
-    assert ("none", ("rlimits",), ("all: --isolation none",)) == (said.isolation, said.layers, said.missing)
+    """No isolation is given only on request, and the record says so."""
+    jail_record = isolation.find_isolation("none", toolchain, LIMITS).jail
+    assert ("none", ("rlimits",), ("all: --isolation none",)) == (
+        jail_record.isolation,
+        jail_record.layers,
+        jail_record.missing,
+    )
 
 
 def test_survey(toolchain: tools.Toolchain):
@@ -146,26 +150,26 @@ NO_LANDLOCK = {"landlock_create_ruleset": 38}
 def test_without_namespaces():
     """Where the kernel refuses namespaces, as in a container, auto is restricted and full refused, with the reason."""
     need("restricted")
-    found = find_on(NO_NAMESPACES, "auto", "restricted", "full")
-    assert "restricted" == found["auto"][0]
-    assert "namespaces: " in found["auto"][2]
-    assert "restricted" == found["restricted"][0]
-    assert "IsolationError" == found["full"][0]
-    assert "--isolation full is not available here (namespaces: " in found["full"][2]
+    answers = find_on(NO_NAMESPACES, "auto", "restricted", "full")
+    assert "restricted" == answers["auto"][0]
+    assert "namespaces: " in answers["auto"][2]
+    assert "restricted" == answers["restricted"][0]
+    assert "IsolationError" == answers["full"][0]
+    assert "--isolation full is not available here (namespaces: " in answers["full"][2]
 
 
 def test_without_landlock():
     """Where there is no Landlock, namespaces and the filter are restricted, and what is missing is Landlock alone."""
     need("full")
-    found = find_on(NO_LANDLOCK, "auto", "restricted", "full")
+    answers = find_on(NO_LANDLOCK, "auto", "restricted", "full")
     for wanted in ("auto", "restricted"):
-        level, layers, missing = found[wanted]
+        level, layers, missing = answers[wanted]
         assert "restricted" == level
         assert any("namespaces" in layer for layer in layers)
         assert "landlock: this kernel has none" in missing
         assert "namespaces" not in missing
-    assert "IsolationError" == found["full"][0]
-    assert "landlock: this kernel has none" in found["full"][2]
+    assert "IsolationError" == answers["full"][0]
+    assert "landlock: this kernel has none" in answers["full"][2]
 
 
 def test_with_neither():

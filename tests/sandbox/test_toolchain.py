@@ -19,8 +19,8 @@ from passcurve.sandbox import toolchain as tools
 
 
 def fake(folder: Path, **answers: object) -> str:
-    """Return an interpreter that says these things of itself and can do nothing else."""
-    said = {
+    """Return an interpreter that prints these facts about itself and does nothing else."""
+    facts = {
         "version": "3.11.1",
         "implementation": "cpython",
         "executable": "x",
@@ -29,22 +29,22 @@ def fake(folder: Path, **answers: object) -> str:
         "path": [],
     }
     script = folder / "python"
-    script.write_text(f"#!/bin/sh\necho '{json.dumps(said | answers)}'\n")
+    script.write_text(f"#!/bin/sh\necho '{json.dumps(facts | answers)}'\n")
     script.chmod(0o755)
     return str(script)
 
 
 def test_our_own_interpreter():
-    """Without a word the samples run under the interpreter that runs us, taken from outside its environment."""
-    found = tools.find_toolchain(None, ())
-    assert "%d.%d.%d" % sys.version_info[:3] == found.version
-    assert Path(found.executable).samefile(sys._base_executable)
-    assert any(Path(folder, "os.py").exists() for folder in found.folders)
-    assert ((), ()) == (found.packages, found.package_paths)
+    """By default the samples run under the interpreter that runs us, without its virtual environment."""
+    toolchain = tools.find_toolchain(None, ())
+    assert "%d.%d.%d" % sys.version_info[:3] == toolchain.version
+    assert Path(toolchain.executable).samefile(sys._base_executable)
+    assert any(Path(folder, "os.py").exists() for folder in toolchain.folders)
+    assert ((), ()) == (toolchain.packages, toolchain.package_paths)
 
 
 def test_an_interpreter_by_path():
-    """An interpreter that is named is asked what it is, and says the same as when it runs us."""
+    """An interpreter that is named by path reports the same version as when it runs us."""
     assert tools.find_toolchain(None, ()).version == tools.find_toolchain(sys.executable, ()).version
 
 
@@ -56,13 +56,13 @@ def test_an_interpreter_that_is_not_there(name: str):
 
 
 def test_what_is_no_interpreter():
-    """A program that is no Python is named as none."""
+    """A program that is no Python is refused by name."""
     with pytest.raises(UsageError, match="is not a usable Python"):
         tools.find_toolchain(shutil.which("false") or "/bin/false", ())
 
 
 def test_a_program_that_answers_nonsense():
-    """A program that ends well and says nothing is no usable Python either."""
+    """A program that succeeds and prints nothing is no usable Python either."""
     with pytest.raises(UsageError, match="--python"):
         tools.find_toolchain(shutil.which("true") or "/bin/true", ())
 
@@ -87,28 +87,28 @@ def test_a_package_that_is_not_there():
 
 
 def test_an_optional_package_that_is_not_there():
-    """A package that is only welcome may be missing."""
+    """An optional package may be missing."""
     assert () == tools.find_toolchain(None, (), ("no-such-package-of-anybody",)).packages
 
 
 def test_a_package_with_its_requirements():
     """A package comes with its version and with all that it requires."""
-    found = tools.find_toolchain(None, ("httpx",))
-    names = {each.partition("==")[0].lower() for each in found.packages}
+    toolchain = tools.find_toolchain(None, ("httpx",))
+    names = {package.partition("==")[0].lower() for package in toolchain.packages}
     assert {"httpx", "httpcore", "anyio", "idna"} <= names
-    assert f"httpx=={metadata.version('httpx')}" in found.packages
-    assert {"httpx", "httpcore", "anyio", "idna"} <= {name for name, _ in found.package_paths}
+    assert f"httpx=={metadata.version('httpx')}" in toolchain.packages
+    assert {"httpx", "httpcore", "anyio", "idna"} <= {name for name, _ in toolchain.package_paths}
 
 
 def test_names_of_packages():
-    """A package is found however its name is written."""
+    """A package is found in any spelling of its name."""
     assert tools.find_toolchain(None, ("PyTest",)).packages == tools.find_toolchain(None, ("pytest",)).packages
 
 
 def test_what_the_root_holds():
     """The jail's root holds system folders, the standard library and the packages asked for, each once and absolute."""
-    found = tools.find_toolchain(None, ("msgspec",))
-    folders, links, masks = tools.root_layout(found)
+    toolchain = tools.find_toolchain(None, ("msgspec",))
+    folders, links, masks = tools.root_layout(toolchain)
     targets = [target for _, target in folders]
     assert len(targets) == len(set(targets))
     assert all(Path(path).is_absolute() for pair in folders for path in pair)
@@ -152,24 +152,24 @@ def test_a_package_cannot_shadow_the_library(tmp_path: Path):
         assert (False, False, False) == jail.value(source)
 
 
-def others() -> list[str]:
-    """Return the other interpreters of this machine that are new enough, by the names that they usually have."""
-    found = []
+def other_interpreters() -> list[str]:
+    """Return other interpreters of this machine that are new enough, found by their usual names."""
+    paths = []
     mine = "%d.%d" % sys.version_info[:2]
     for version in ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14"):
         path = shutil.which(f"python{version}")
         if path and version != mine:
             try:
-                found.append(tools.find_toolchain(path, ()).executable)
+                paths.append(tools.find_toolchain(path, ()).executable)
             except UsageError:
                 continue
-    return found[:2]
+    return paths[:2]
 
 
 @pytest.mark.parametrize("level", ["full", "restricted"])
 def test_another_interpreter(level: str):
     """The samples run under the interpreter that was named, also when it is not ours."""
-    paths = others()
+    paths = other_interpreters()
     if not paths:
         pytest.skip("there is no other interpreter of Python on the PATH")
     for path in paths:

@@ -14,12 +14,12 @@ from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.wakeup import Wakeup
 
 LONG_S = 60.0
-"""Far longer than anything here takes, unless nobody hears the wakeup."""
+"""Far longer than anything here takes, unless a wake-up is lost."""
 
 
 @pytest.fixture(params=["eventfd", "pipe"])
 def wakeup(request, monkeypatch):
-    """Return a wakeup as this system has it, and one as systems without eventfd have it."""
+    """Return a wake-up as this system has it, and one as systems without eventfd have it."""
     if request.param == "pipe":
         monkeypatch.delattr(os, "eventfd", raising=False)
     wakeup = Wakeup()
@@ -27,27 +27,27 @@ def wakeup(request, monkeypatch):
     wakeup.close()
 
 
-def is_rung(wakeup: Wakeup) -> bool:
-    """Say whether who looks now would hear it."""
+def is_set(wakeup: Wakeup) -> bool:
+    """Tell whether a wait would end now."""
     return bool(select.select([wakeup], [], [], 0)[0])
 
 
-def test_rung_often_heard_once(wakeup):
-    """However often it was rung, one hush is enough; a hush without a ring harms nothing."""
+def test_set_often_cleared_once(wakeup):
+    """However often it was set, clearing it once is enough; clearing it again does nothing."""
     wakeup.clear()
-    assert not is_rung(wakeup)
+    assert not is_set(wakeup)
     for _ in range(100_000):
         wakeup.set()
-    assert is_rung(wakeup)
+    assert is_set(wakeup)
     for _ in range(200):
         wakeup.clear()
-    assert not is_rung(wakeup)
+    assert not is_set(wakeup)
     wakeup.set()
-    assert is_rung(wakeup)
+    assert is_set(wakeup)
 
 
-def test_rung_after_the_end(wakeup):
-    """Who rings when nobody listens any more harms nobody: the descriptor may be another's by then."""
+def test_set_after_close(wakeup):
+    """Setting a closed wake-up writes nothing: its descriptor may belong to somebody else by then."""
     wakeup.close()
     wakeup.close()
     ours, theirs = os.pipe()
@@ -71,13 +71,13 @@ def pool(jail: Jailed):
         yield pool
 
 
-def test_a_pool_at_rest_is_woken(pool):
-    """With nothing under way, the wakeup ends the rest, also when it was rung before."""
+def test_an_idle_pool_is_woken(pool):
+    """A pool without jobs is woken, also by a wake-up that was set before it waits."""
     began = time.monotonic()
-    ringer = threading.Timer(0.05, pool.wakeup.set)
-    ringer.start()
+    setter = threading.Timer(0.05, pool.wakeup.set)
+    setter.start()
     pool.wait_for_wakeup(LONG_S)
-    ringer.join()
+    setter.join()
     pool.wakeup.set()
     pool.wait_for_wakeup(LONG_S)
     assert time.monotonic() - began < LONG_S
@@ -89,41 +89,41 @@ def endless(jail):
 
 
 def test_a_wait_is_ended_for_an_idle_worker(jail, pool):
-    """While one worker is busy the wakeup calls for the other; with both busy it waits for one of them to end."""
+    """A wake-up ends a wait while one worker is idle; with both busy it waits for one of them to end."""
     pool.start(0, endless(jail))
-    ringer = threading.Timer(0.05, pool.wakeup.set)
-    ringer.start()
+    setter = threading.Timer(0.05, pool.wakeup.set)
+    setter.start()
     began = time.monotonic()
     assert not pool.wait(LONG_S)
-    ringer.join()
+    setter.join()
     assert time.monotonic() - began < LONG_S
     assert list(pool.idle()) == [1]
     quick = jail.job("def f():\n    return 1\n", "def check(candidate):\n    assert candidate() == 1\n")
     pool.start(1, quick)
     pool.wakeup.set()
-    while not (found := pool.wait(LONG_S)):
+    while not (outcomes := pool.wait(LONG_S)):
         assert list(pool.idle()) == [1], "woken though no worker was free"
         pool.wakeup.set()
-    assert [quick.tag] == [outcome.tag for outcome in found]
+    assert [quick.tag] == [outcome.tag for outcome in outcomes]
 
 
 def test_all_workers_busy(jail, pool, monkeypatch):
-    """However often the wakeup is rung while no worker is idle, it wakes nobody a second time."""
+    """However often it is set while no worker is idle, a wake-up ends one wait only."""
     for slot in (0, 1):
         pool.start(slot, endless(jail))
-    heard = []
-    monkeypatch.setattr(pool.wakeup, "clear", lambda: heard.append("clear"))
-    listen = pool._selector.unregister
-    monkeypatch.setattr(pool._selector, "unregister", lambda each: heard.append(each) or listen(each))
+    events = []
+    monkeypatch.setattr(pool.wakeup, "clear", lambda: events.append("clear"))
+    unregister = pool._selector.unregister
+    monkeypatch.setattr(pool._selector, "unregister", lambda source: events.append(source) or unregister(source))
     stop = threading.Event()
 
-    def ring():
+    def set_repeatedly():
         while not stop.wait(0.001):
             pool.wakeup.set()
 
-    ringer = threading.Thread(target=ring)
-    ringer.start()
+    setter = threading.Thread(target=set_repeatedly)
+    setter.start()
     assert not pool.wait(0.3)
     stop.set()
-    ringer.join()
-    assert [pool.wakeup, "clear"] == heard
+    setter.join()
+    assert [pool.wakeup, "clear"] == events

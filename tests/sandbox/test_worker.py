@@ -1,4 +1,4 @@
-"""Workers when something dies: nothing is lost, nothing is blamed on the wrong one, nothing stays behind."""
+"""Workers when a process dies: no job is lost, no sample is blamed for it, and nothing stays behind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"
     ids=lambda param: "-".join(param),
 )
 def jail(request: pytest.FixtureRequest) -> Iterator[Jailed]:
-    """Return a jail of each level that nobody has used before, with and without processes that are put back."""
+    """Return a jail of each level that nobody has used before, with rewound and with replaced processes."""
     level, reuse = request.param
     with jail_at(level, reuse=reuse) as jail:
         yield jail
@@ -39,7 +39,7 @@ def jail(request: pytest.FixtureRequest) -> Iterator[Jailed]:
 
 def family(pid: int) -> list[Process]:
     """Return a process and all below it."""
-    return [each for each in census() if each.pid == pid] + descendants(pid)
+    return [process for process in census() if process.pid == pid] + descendants(pid)
 
 
 def zygote(jail: Jailed, name: str) -> tuple[Process, Process]:
@@ -50,34 +50,35 @@ def zygote(jail: Jailed, name: str) -> tuple[Process, Process]:
 
 
 def children(jail: Jailed, name: str) -> list[Process]:
-    """Return the children of a zygote by age: its template, the one that waits for the next job, then a job's."""
+    """Return the children of a zygote by age: its template, the kept process, then the process of a job."""
     zygote_pid = zygote(jail, name)[1].pid
     return sorted(
-        (each for each in census() if each.parent == zygote_pid), key=lambda each: (int(each.started), each.pid)
+        (process for process in census() if process.parent == zygote_pid),
+        key=lambda process: (int(process.started), process.pid),
     )
 
 
-def at_work(jail: Jailed, name: str) -> list[Process]:
-    """Return the child of a zygote that is at work in a job of its own, if there is one."""
+def working_children(jail: Jailed, name: str) -> list[Process]:
+    """Return the child of a zygote that runs a job in a new process, if there is one."""
     others = 2
-    found = children(jail, name)
-    assert len(found) <= others + 1
-    return found[others:]
+    processes = children(jail, name)
+    assert len(processes) <= others + 1
+    return processes[others:]
 
 
-def child(jail: Jailed, name: str) -> Process:
-    """Wait for such a child and return it."""
-    (one,) = until(lambda: at_work(jail, name), f"a child of the {name}")
+def wait_for_child(jail: Jailed, name: str) -> Process:
+    """Wait for the working child of a zygote and return it."""
+    (one,) = until(lambda: working_children(jail, name), f"a child of the {name}")
     return one
 
 
 def start(jail: Jailed, program: str = SLEEP, test: str = IS_ONE) -> None:
-    """Start a job and wait until its program is being run, in processes of its own."""
+    """Start a job and wait until its program runs in new processes."""
     jail.pool.start(0, jail.job(program, test, allow_kept=False))
 
     def runs() -> bool:
         assert [] == jail.pool.wait(0.02)
-        return bool(at_work(jail, "jail") and at_work(jail, "referee"))
+        return bool(working_children(jail, "jail") and working_children(jail, "referee"))
 
     until(runs, "both processes of a job")
     # The referee has been forked last, and takes the sample's line when it is ready.
@@ -94,7 +95,7 @@ VICTIMS: dict[str, Callable[[Jailed], int]] = {
 
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_a_zygote_is_killed(jail: Jailed, victim: str):
-    """A zygote that dies in the middle of a job is our fault, in words; the next job has a new one and passes."""
+    """A zygote that dies in the middle of a job is a fault of ours with a reason; the next job passes."""
     start(jail)
     os.kill(VICTIMS[victim](jail), signal.SIGKILL)
     outcome = jail.end()
@@ -115,9 +116,9 @@ def test_a_zygote_is_killed_between_two_jobs(jail: Jailed, victim: str):
 
 
 def test_the_tests_process_is_killed(jail: Jailed):
-    """When the process of the tests dies the sample deserves another run; the next job passes."""
+    """When the process of the tests dies, the sample gets another run; the next job passes."""
     start(jail)
-    os.kill(child(jail, "referee").pid, signal.SIGKILL)
+    os.kill(wait_for_child(jail, "referee").pid, signal.SIGKILL)
     outcome = jail.end()
     assert "the tests' process died" == outcome.doubt
     assert needs_retry(outcome)
@@ -125,11 +126,11 @@ def test_the_tests_process_is_killed(jail: Jailed):
 
 
 def test_the_tests_process_dies_before_its_zygote(jail: Jailed):
-    """When both die, and the zygote is heard of later, the fault is ours: nothing is said of the sample."""
+    """When both die, and the zygote's end is seen later, the fault is ours and not the sample's."""
     start(jail, ONE, "import time\ndef check(candidate):\n    time.sleep(30)\n")
     victim = zygote(jail, "referee")[1].pid
     os.kill(victim, signal.SIGSTOP)
-    os.kill(child(jail, "referee").pid, signal.SIGKILL)
+    os.kill(wait_for_child(jail, "referee").pid, signal.SIGKILL)
     until = time.monotonic() + 2 * DEATH_S
     while time.monotonic() < until:
         assert [] == jail.pool.wait(0.1)
@@ -139,8 +140,8 @@ def test_the_tests_process_dies_before_its_zygote(jail: Jailed):
     assert jail.check(ONE, IS_ONE).passed
 
 
-def test_a_process_is_kept_anew_while_a_job_runs(jail: Jailed):
-    """A process that is made for later jobs takes nothing from the one that runs: its signals to itself, its notes."""
+def test_a_kept_process_is_made_while_a_job_runs(jail: Jailed):
+    """A process that is made for later jobs takes no signals and no records from the one that runs."""
     program = (
         "import os, signal, socket, time\n"
         "def f():\n"
@@ -159,11 +160,11 @@ def test_a_process_is_kept_anew_while_a_job_runs(jail: Jailed):
     assert ("socket",) == outcome.refused or not jail.probe.jail.watched
 
 
-def test_the_sample_is_killed_by_nobody_we_know(jail: Jailed):
-    """A sample that dies of a SIGKILL that is not ours deserves another run, every time."""
+def test_the_sample_is_killed_by_an_unknown_sender(jail: Jailed):
+    """A sample that dies of a SIGKILL that we did not send gets another run, every time."""
     for _ in range(5):
         start(jail)
-        os.kill(child(jail, "jail").pid, signal.SIGKILL)
+        os.kill(wait_for_child(jail, "jail").pid, signal.SIGKILL)
         outcome = jail.end()
         assert signal.SIGKILL == outcome.signal
         assert "SIGKILL" in outcome.doubt
@@ -173,25 +174,25 @@ def test_the_sample_is_killed_by_nobody_we_know(jail: Jailed):
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM, signal.SIGUSR1])
 def test_the_signal_of_a_crash(jail: Jailed, number: signal.Signals):
-    """A sample that dies of a signal is a crash of that signal, every time."""
+    """A sample that dies of a signal is a crash with that signal's name, every time."""
     program = f"import os, signal\ndef f():\n    os.kill(os.getpid(), {int(number)})\n    return 1\n"
-    found = {(jail.check(program, IS_ONE).status, jail.check(program, IS_ONE).message) for _ in range(5)}
-    assert {("crash", f"the interpreter died of {number.name}")} == found
+    results = {(jail.check(program, IS_ONE).status, jail.check(program, IS_ONE).message) for _ in range(5)}
+    assert {("crash", f"the interpreter died of {number.name}")} == results
 
 
 def test_the_code_of_an_exit(jail: Jailed):
-    """A sample that leaves with a code is a crash with that code, every time."""
+    """A sample that exits with a code is a crash with that code, every time."""
     program = "import os\ndef f():\n    os._exit(7)\n"
-    found = {(jail.check(program, IS_ONE).status, jail.check(program, IS_ONE).message) for _ in range(5)}
-    assert {("crash", "the interpreter ended with exit code 7 before the tests did")} == found
+    results = {(jail.check(program, IS_ONE).status, jail.check(program, IS_ONE).message) for _ in range(5)}
+    assert {("crash", "the interpreter ended with exit code 7 before the tests did")} == results
 
 
 def test_a_new_order_before_the_last_child_is_reaped(jail: Jailed):
-    """A zygote that hears of the next job before it has seen its child's death serves all that follow."""
+    """A zygote that reads the next order before it reaps its last child serves all later jobs."""
     limits = msgspec.structs.replace(LIMITS, timeout_s=2.0)
     for name in ("jail", "referee"):
         start(jail)
-        forks, dying = zygote(jail, name)[1], child(jail, name)
+        forks, dying = zygote(jail, name)[1], wait_for_child(jail, name)
         stat = Path(f"/proc/{forks.pid}/stat")
         os.kill(forks.pid, signal.SIGSTOP)
         until(lambda stat=stat: "T" in stat.read_text().rpartition(")")[2].split()[0], "the stop")
@@ -208,16 +209,16 @@ def test_a_new_order_before_the_last_child_is_reaped(jail: Jailed):
 def test_fresh_zygotes(jail: Jailed):
     """A job that asks for it runs in zygotes that have served nothing before."""
     assert jail.check(ONE, IS_ONE).passed
-    before = {each for name in ("jail", "referee") for each in zygote(jail, name)}
+    before = {process for name in ("jail", "referee") for process in zygote(jail, name)}
     outcome = jail.run(msgspec.structs.replace(jail.job(ONE, IS_ONE), fresh_zygotes=True))
     assert "passed" == outcome.report["status"]
-    after = {each for name in ("jail", "referee") for each in zygote(jail, name)}
+    after = {process for name in ("jail", "referee") for process in zygote(jail, name)}
     assert set() == before & after
-    assert [] == until(lambda: not [each for each in before if each.alive], "the end of the old ones") or True
+    assert [] == until(lambda: not [process for process in before if process.alive], "the end of the old ones") or True
 
 
 def test_a_job_is_not_mistaken_for_the_next(jail: Jailed):
-    """Jobs that follow each other at once, some dying and some not, each get their own tag and outcome."""
+    """Jobs that follow each other at once get their own tags and outcomes, whether they die or not."""
     programs = {
         "passed": ONE,
         "failed": "def f():\n    return 2\n",
@@ -232,23 +233,23 @@ def test_a_job_is_not_mistaken_for_the_next(jail: Jailed):
 
 
 def test_nothing_stays_behind(jail: Jailed):
-    """When a pool is closed in the middle of a job, every process and every folder of it is gone."""
+    """A pool that is closed in the middle of a job leaves no process and no folder behind."""
     start(
         jail,
         "import threading, time\n[threading.Thread(target=time.sleep, args=(60,)).start() for _ in range(3)]\n" + SLEEP,
     )
-    mine = [each for name in ("jail", "referee") for each in family(zygote(jail, name)[0].pid)]
-    # For each zygote: what waits for it, itself, the template, the one that waits for the next job, and the job's.
+    mine = [process for name in ("jail", "referee") for process in family(zygote(jail, name)[0].pid)]
+    # For each zygote: its parent, itself, the template, the kept process, and the process of the job.
     assert len(mine) == 10
     (worker,) = jail.pool._workers
-    folders = [each._folder for each in worker._zygotes.clients.values()]
+    folders = [process._folder for process in worker._zygotes.clients.values()]
     jail.pool.close()
-    until(lambda: not [each for each in mine if each.alive], "the end of everything")
+    until(lambda: not [process for process in mine if process.alive], "the end of everything")
     assert [] == [folder for folder in folders if folder and Path(folder).exists()]
 
 
 def test_closing_twice(jail: Jailed):
-    """A pool that is closed twice, as when it is also a context manager, closes no descriptor of anybody else."""
+    """Closing a pool twice closes no descriptor that belongs to somebody else."""
     jail.pool.close()
     other = os.open("/dev/null", os.O_RDONLY)
     try:
@@ -272,7 +273,7 @@ jail.pool.wait(60)
 
 @pytest.mark.parametrize("level", ["full", "restricted"])
 def test_the_supervisor_is_killed(level: str):
-    """When the supervisor is killed in the middle of a job, nothing that it started outlives it."""
+    """When the supervisor is killed in the middle of a job, all processes that it started end."""
     need(level)
     code = SUPERVISOR.format(path=[str(Path(__file__).parent)], level=level, program="while True: pass\n")
     left = tempfile.mkdtemp(prefix="passcurve-test-")
@@ -281,26 +282,26 @@ def test_the_supervisor_is_killed(level: str):
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env) as supervisor:
         assert b"running\n" == supervisor.stdout.readline()
         mine = descendants(supervisor.pid)
-        # For each zygote: what waits for it, itself, the template, and the job's; and the fork servers.
+        # For each zygote: its parent, itself, the template, and the process of the job; and both fork servers.
         assert len(mine) >= 10
         supervisor.kill()
     try:
-        until(lambda: not [each for each in mine if each.alive], "the end of everything")
+        until(lambda: not [process for process in mine if process.alive], "the end of everything")
     finally:
-        for each in mine:
-            if each.alive:
-                os.kill(each.pid, signal.SIGKILL)
+        for process in mine:
+            if process.alive:
+                os.kill(process.pid, signal.SIGKILL)
         shutil.rmtree(left)
 
 
 @pytest.mark.parametrize("level", ["full", "restricted"])
 def test_the_supervisor_is_interrupted(level: str):
-    """A signal of the terminal reaches the supervisor alone: its zygotes are in sessions of their own."""
+    """A signal from the terminal reaches the supervisor only: its zygotes have sessions of their own."""
     with jail_at(level) as jail:
         assert jail.check(ONE, IS_ONE).passed
         for name in ("jail", "referee"):
-            for each in zygote(jail, name):
-                assert os.getsid(each.pid) != os.getsid(0)
+            for process in zygote(jail, name):
+                assert os.getsid(process.pid) != os.getsid(0)
 
 
 def test_descriptors_of_the_supervisor(jail: Jailed):
@@ -319,8 +320,8 @@ def test_descriptors_of_the_supervisor(jail: Jailed):
     assert before == opened()
 
 
-def test_a_flood_on_the_line(jail: Jailed):
-    """A sample that writes garbage for ever is a crash, and holds up nobody."""
+def test_a_flood_on_the_connection(jail: Jailed):
+    """A sample that writes garbage without end is a crash, and delays no other."""
     program = (
         "import os, stat\n"
         "def f():\n"
@@ -341,8 +342,8 @@ def test_a_flood_on_the_line(jail: Jailed):
     assert jail.check(ONE, IS_ONE).passed
 
 
-def test_the_line_is_a_socket_of_its_own(jail: Jailed):
-    """Each sample has a line that no other one has had: bytes that one leaves reach nobody."""
+def test_each_sample_has_its_own_socket(jail: Jailed):
+    """Bytes that a sample leaves on its connection reach no other sample."""
     program = (
         "import os\n"
         "def f():\n"
@@ -362,15 +363,15 @@ REPORTS = {
     "none": b"[]",
     "no number": b'{"status": "passed"}',
     "nothing of the referee": b'{"passed": true}',
-    "what a referee says first": b'{"closed": true}',
-    "other kinds": b'{"status": 1, "number": "0"}',
-    "a time that is none": b'{"status": "passed", "number": 0, "cpu_ns": "long"}',
+    "a referee's greeting": b'{"closed": true}',
+    "fields of other types": b'{"status": 1, "number": "0"}',
+    "a time that is no number": b'{"status": "passed", "number": 0, "cpu_ns": "long"}',
 }
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_tests_that_write_reports_of_their_own(jail: Jailed, name: str):
-    """Tests that write nonsense on their line to the supervisor get a verdict on it, and the next job passes."""
+    """Tests that write nonsense to the supervisor get a retry, and the next job passes."""
     report = REPORTS[name]
     test = (
         "import os\n"
@@ -396,7 +397,7 @@ def new_zygote(jail: Jailed) -> ZygoteClient:
 
 
 def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
-    """Whenever the process that a fork server forked is killed, that is what is told, not what came of it."""
+    """A zygote that is killed while it builds its walls is reported as killed."""
     for number in range(30):
         zygote = new_zygote(jail)
         time.sleep(number * 0.001)
@@ -410,7 +411,7 @@ def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
 
 
 def test_children_that_are_killed_at_once(jail: Jailed):
-    """A child that is killed before it has read what it is to be leaves nothing to the next one: each ends as told."""
+    """A child that is killed before it reads its order leaves nothing to the next one."""
     jail.pool.close()
     zygote = new_zygote(jail)
     tags = list(range(1, 201))
@@ -425,16 +426,15 @@ def test_children_that_are_killed_at_once(jail: Jailed):
                 time.sleep(tag % 20 * 0.0001)
                 zygote.send({"do": "end"})
                 while len(ended) < tag:
-                    ended += [
-                        exit_status.unpack(each)["tag"] for each in zygote.frames.feed(zygote.connection.recv(1 << 16))
-                    ]
+                    frames = zygote.frames.feed(zygote.connection.recv(1 << 16))
+                    ended += [exit_status.unpack(frame)["tag"] for frame in frames]
     finally:
         zygote.close()
     assert tags == ended
 
 
 def test_a_fork_server_is_interrupted(jail: Jailed):
-    """An answer that an interruption did not wait for is not taken for the next one."""
+    """An answer that an interruption cut off is not taken for the answer to the next order."""
     fork_server = jail.sandbox.fork_servers.samples
     ours, theirs = socket.socketpair()
     first = fork_server.fork(theirs)
@@ -459,7 +459,7 @@ def test_a_fork_server_is_interrupted(jail: Jailed):
 
 
 def test_a_fork_server_is_killed(jail: Jailed):
-    """With a fork server its zygotes are killed, and the next fork server is not asked about them."""
+    """The zygotes of a killed fork server are reported as killed, and the next one serves new ones."""
     fork_server = jail.sandbox.fork_servers.samples
     ours, theirs = socket.socketpair()
     first = fork_server.fork(theirs)
