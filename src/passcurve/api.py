@@ -30,6 +30,7 @@ from passcurve.judging.request import Progress, Request, Result
 from passcurve.models.backend import Backend
 from passcurve.models.function import Function
 from passcurve.store.completions import SessionConfig
+from passcurve.store.run_counts import read_counts
 from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Decoding, Generation, Limits
 
 Watch = Callable[[Progress], None]
@@ -285,7 +286,7 @@ def compare(
     Each is a Run, a run directory, samples that were judged, or a file of results.  ``compare(a, b)["pass@1"]`` is the
     difference at one k.  Raises DataError where the runs are not about the same problems or are not finished.
     """
-    scored = [comparison.read(run.path if isinstance(run, Run) else Path(run)) for run in (a, b)]
+    scored = [read_counts(run.path if isinstance(run, Run) else Path(run)) for run in (a, b)]
     return comparison.compare(scored, config.checked_ks(k), level=level, seed=seed)
 
 

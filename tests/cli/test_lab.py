@@ -79,7 +79,7 @@ def test_a_real_sweep_says_its_temperatures(shell):
     )
     assert (False, [1, 2], [1, 2]) == (sweep["simulated"], sweep["k"], [choice["k"] for choice in sweep["choices"]])
     same = shell("lab", "temperature", folders[0], folders[0])
-    assert "was drawn at temperature 3 like another run" in same.err
+    assert "has temperature 3 like another run" in same.err
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_a_real_sweep_says_its_temperatures(shell):
         ("estimators --draws 1", "draws=1: simulate 2 data sets at least"),
         ("temperature --temperatures hot", "--temperatures 'hot': 'hot' must be a number"),
         ("temperature --n 10 --k 20", "k=20 exceeds the 10 samples that some problem has"),
-        ("temperature run.jsonl", "'run.jsonl' does not say at which temperature it was drawn; give all by"),
+        ("temperature run.jsonl", "the temperature of 'run.jsonl' is not stored; name those of all runs with"),
         (
             "temperature run.jsonl cold.jsonl --temperatures 0.2",
-            "there are 2 runs and 1 of --temperatures: give one",
+            "--temperatures has 1 values for 2 runs; name one",
         ),
         ("budget none.jsonl", "no file or run 'none.jsonl'"),
         ("budget run.jsonl --k 7", "k=7 exceeds the 6 samples that some problem has"),

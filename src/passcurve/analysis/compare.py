@@ -1,4 +1,4 @@
-"""Two or more scored runs on the same problems, compared problem by problem."""
+"""Comparisons of runs on the same problems, problem by problem."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from passcurve.types import Counts, Header, Interval
 if TYPE_CHECKING:
     from passcurve.stats import Plan
 
-_NAMED = 5
+_MAX_DECIDERS = 20
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A less B in pass@k."""
+    """The difference of A and B in pass@k."""
 
     k: int
     a: float
     b: float
     difference: float
     new_problems: Interval | None
-    """None where no interval can be had, as ``these_problems``; the warnings say why."""
+    """None where there is no interval, like ``these_problems``; the warnings say why."""
     these_problems: Interval | None
     p: float
     p_error: float
-    """Standard error of ``p`` from drawing at random; 0 where it was counted."""
+    """Standard error of ``p`` from random permutations; 0 where it is exact."""
     p_method: str
     """``exact`` or ``Monte Carlo``."""
     p_test: str
-    """``sign flips``; with unequal n whichever gives more, that or ``permutation within problems``."""
+    """``sign flips``; with unequal n the larger p of that and ``permutation within problems``."""
     adjusted: float | None
-    """``p`` adjusted for all k and pairs asked for, by the step-down maximum; None where only one was asked for."""
+    """``p`` adjusted for all k and pairs of the comparison, by the step-down maximum; None where there is one."""
     wins: int
     ties: int
     losses: int
     between: float | None
-    """Variance over problems of the true differences, raw; None where no sampling variance can be had."""
+    """Raw variance over problems of the true differences; None without a sampling variance."""
     within: float | None
     """Mean variance of a problem's difference over fresh samples."""
     minimum_detectable: float | None
-    """True difference that these runs would have found at the level with power .8; None where nothing tells."""
+    """True difference that these runs detect at the level with power .8; None where it is unknown."""
     warnings: tuple[str, ...]
 
 
@@ -71,9 +71,9 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     b: str
     differences: tuple[Difference, ...]
     deciders: tuple[Decider, ...]
-    """Those with the largest difference in pass@1 first."""
+    """Largest difference in pass@1 first."""
     differs: tuple[str, ...]
-    """What else differs between the runs, by their signatures."""
+    """Other differences between the runs, from their signatures."""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: tuple[str, ...]
     benchmark: str
-    """Empty where no run says."""
+    """Empty where no run names one."""
     problems: int
     pairs: tuple[Pair, ...]
     seed: int
@@ -107,24 +107,22 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 def compare(runs: Sequence[RunCounts], ks: Sequence[int], *, level: float = 0.95, seed: int = 0) -> Comparison:
     """Compare every pair of runs for each k.
 
-    Raises UsageError for fewer than two runs, DataError when they are not about the same problems, when samples are
-    owed, or when a k is larger than some problem's n.
+    Raises UsageError for fewer than two runs, DataError when their problems differ, when samples have no verdict, or
+    when a k is larger than some problem's n.
     """
     if len(runs) < 2:
-        raise UsageError("a comparison needs two runs or more")
-    names = _names(runs)
-    ids = _same_problems(runs, names)
+        raise UsageError("a comparison needs at least two runs")
+    names = _unique_names(runs)
+    ids = _common_problems(runs, names)
     for run, name in zip(runs, names, strict=True):
         require_finished(run, name)
-        short = [each for each in run.counts if each.n < max(ks)]
-        if short:
-            least = min(short, key=lambda each: each.n)
-            raise DataError(f"{name!r} has {least.n} samples of {least.problem_id!r}: pass@{max(ks)} cannot be had")
-    tables = [_table(run, ids) for run in runs]
+        least = min(run.counts, key=lambda count: count.n)
+        if least.n < max(ks):
+            raise DataError(f"{name!r} has {least.n} samples of {least.problem_id!r}: pass@{max(ks)} needs {max(ks)}")
+    tables = [select_counts(run.counts, ids) for run in runs]
     pairs = [(i, j) for i, j in combinations(range(len(runs)), 2)]
-    found = [[_difference(tables[i], tables[j], k, level, seed) for k in ks] for i, j in pairs]
-    adjusted = _adjusted([each[1] for row in found for each in row], seed)
-    flat = iter(adjusted)
+    rows = [[_difference(tables[i], tables[j], k, level, seed) for k in ks] for i, j in pairs]
+    adjusted = iter(_adjusted([by_problem for row in rows for _, by_problem in row], seed))
     return Comparison(
         runs=names,
         benchmark=next((run.header.benchmark for run in runs if run.header is not None), ""),
@@ -133,80 +131,75 @@ def compare(runs: Sequence[RunCounts], ks: Sequence[int], *, level: float = 0.95
             Pair(
                 a=names[i],
                 b=names[j],
-                differences=tuple(_with_adjusted(each[0], next(flat)) for each in row),
+                differences=tuple(_with_adjusted(difference, next(adjusted)) for difference, _ in row),
                 deciders=_deciders(tables[i], tables[j]),
-                differs=_differs(runs[i].header, runs[j].header),
+                differs=_compare_signatures(runs[i].header, runs[j].header),
             )
-            for (i, j), row in zip(pairs, found, strict=True)
+            for (i, j), row in zip(pairs, rows, strict=True)
         ),
         seed=seed,
         notes=tuple(f"{name}: {run.note}" for name, run in zip(names, runs, strict=True) if run.note),
     )
 
 
-def steps(runs: Sequence[RunCounts]) -> tuple[int, ...]:
-    """Return 1, 2, 5, 10, 20, ... and the least number of samples that any problem has in any run."""
-    least = max(1, min((each.n for run in runs for each in run.counts), default=1))
-    wanted = (digit * 10**power for power in range(len(str(least))) for digit in (1, 2, 5))
-    return (*(k for k in wanted if k < least), least)
+def default_ks(runs: Sequence[RunCounts]) -> tuple[int, ...]:
+    """Return 1, 2, 5, 10, 20, ... up to the least number of samples of any problem in any run."""
+    least = max(1, min((count.n for run in runs for count in run.counts), default=1))
+    steps = (digit * 10**power for power in range(len(str(least))) for digit in (1, 2, 5))
+    return (*(k for k in steps if k < least), least)
 
 
-def read(path: Path) -> RunCounts:
-    """Read one scored run; see ``store.run_counts.read_counts``."""
-    return read_counts(path)
+def read_finished_counts(path: Path) -> tuple[list[int], list[int]]:
+    """Return n and c of each problem of a finished run.
 
-
-def whole(path: Path) -> tuple[list[int], list[int]]:
-    """Return n and c of each problem of one scored run.
-
-    Raises what ``read`` does, and DataError when samples are owed, or when a problem has none.
+    Raises what ``read_counts`` raises, and DataError when samples have no verdict, or when there are no samples.
     """
-    run = read(path)
+    run = read_counts(path)
     require_finished(run, str(path))
     if not run.counts:
         raise DataError(f"{str(path)!r} has no verdicts")
-    return [each.n for each in run.counts], [each.c for each in run.counts]
+    return [count.n for count in run.counts], [count.c for count in run.counts]
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs of one model on the same problems, a row for each temperature."""
+    """The counts of runs of one model on the same problems, one row per temperature."""
 
     temperatures: tuple[float, ...]
     n: tuple[tuple[int, ...], ...]
     c: tuple[tuple[int, ...], ...]
 
 
-def sweep(paths: Sequence[Path], temperatures: Sequence[float] = ()) -> Sweep:
-    """Return the counts of runs at several temperatures, in the order of these.
+def read_sweep(paths: Sequence[Path], temperatures: Sequence[float] = ()) -> Sweep:
+    """Return the counts of runs at several temperatures, in ascending order.
 
-    The temperatures are those that the runs were drawn at, unless they are given, one for each run.
-    Raises DataError when a run does not say its temperature, when two have the same, when samples are owed, or when the
-    runs are not about the same problems; UsageError when there are not as many temperatures as runs.
+    ``temperatures``, one per run, replace those that the runs were sampled at.
+    Raises DataError when the temperature of a run is unknown, when two are the same, when samples have no verdict, or
+    when the problems differ; UsageError when the numbers of temperatures and runs differ.
     """
-    runs = [read(path) for path in paths]
-    names = _names(runs)
-    ids = _same_problems(runs, names)
+    runs = [read_counts(path) for path in paths]
+    names = _unique_names(runs)
+    ids = _common_problems(runs, names)
     if temperatures and len(temperatures) != len(runs):
-        raise UsageError(f"there are {len(runs)} runs and {len(temperatures)} of --temperatures: give one for each run")
-    found: dict[float, Sequence[Counts]] = {}
+        raise UsageError(f"--temperatures has {len(temperatures)} values for {len(runs)} runs; name one for each run")
+    rows: dict[float, Sequence[Counts]] = {}
     for at, (run, name) in enumerate(zip(runs, names, strict=True)):
         require_finished(run, name)
         stored = run.header.generation.decoding.temperature if run.header and run.header.generation else None
-        degree = temperatures[at] if temperatures else stored
-        if degree is None:
-            raise DataError(f"{name!r} does not say at which temperature it was drawn; give all by --temperatures")
-        if degree in found:
-            raise DataError(f"{name!r} was drawn at temperature {degree:g} like another run; give each once")
-        found[degree] = _table(run, ids)
-    order = sorted(found)
+        temperature = temperatures[at] if temperatures else stored
+        if temperature is None:
+            raise DataError(f"the temperature of {name!r} is not stored; name those of all runs with --temperatures")
+        if temperature in rows:
+            raise DataError(f"{name!r} has temperature {temperature:g} like another run; each may appear once")
+        rows[temperature] = select_counts(run.counts, ids)
+    order = sorted(rows)
     return Sweep(
         temperatures=tuple(order),
-        n=tuple(tuple(each.n for each in found[degree]) for degree in order),
-        c=tuple(tuple(each.c for each in found[degree]) for degree in order),
+        n=tuple(tuple(count.n for count in rows[temperature]) for temperature in order),
+        c=tuple(tuple(count.c for count in rows[temperature]) for temperature in order),
     )
 
 
-def plan_from(
+def plan_from_runs(
     runs: Sequence[RunCounts],
     k: int,
     *,
@@ -217,21 +210,21 @@ def plan_from(
 ) -> Plan:
     """Plan a comparison from one run or two on the same problems.
 
-    Raises DataError when the runs cannot be compared, or cannot tell sampling noise from differences of problems.
+    Raises DataError when the runs cannot be compared, or cannot separate sampling noise from differences of problems.
     """
     from passcurve.stats import plan
 
-    names = _names(runs)
-    ids = _same_problems(runs, names)
-    sides = [_table(run, ids) for run in runs]
-    (n_a, c_a), (n_b, c_b) = ([[each.n for each in side], [each.c for each in side]] for side in (sides[0], sides[-1]))
-    alone = len(runs) == 1
+    names = _unique_names(runs)
+    ids = _common_problems(runs, names)
+    sides = [select_counts(run.counts, ids) for run in (runs[0], runs[-1])]
+    (n_a, c_a), (n_b, c_b) = ([[count.n for count in side], [count.c for count in side]] for side in sides)
+    is_single = len(runs) == 1
     try:
         return plan(
             n_a,
             c_a,
-            None if alone else n_b,
-            None if alone else c_b,
+            None if is_single else n_b,
+            None if is_single else c_b,
             k=k,
             difference=difference,
             level=level,
@@ -242,39 +235,35 @@ def plan_from(
         raise DataError(f"no plan from {names[0]!r}: {error}") from None
 
 
-def _names(runs: Sequence[RunCounts]) -> tuple[str, ...]:
-    seen: dict[str, int] = {}
+def _unique_names(runs: Sequence[RunCounts]) -> tuple[str, ...]:
+    numbers: dict[str, int] = {}
     names = []
     for run in runs:
-        seen[run.source] = seen.get(run.source, 0) + 1
-        names.append(run.source if seen[run.source] == 1 else f"{run.source} ({seen[run.source]})")
+        numbers[run.source] = numbers.get(run.source, 0) + 1
+        names.append(run.source if numbers[run.source] == 1 else f"{run.source} ({numbers[run.source]})")
     return tuple(names)
 
 
-def _same_problems(runs: Sequence[RunCounts], names: Sequence[str]) -> list[str]:
-    ids = [each.problem_id for each in runs[0].counts]
+def _common_problems(runs: Sequence[RunCounts], names: Sequence[str]) -> list[str]:
+    ids = [count.problem_id for count in runs[0].counts]
     digests = {run.header.benchmark_digest: name for run, name in zip(runs, names, strict=True) if run.header}
     if len(digests) > 1:
         one, other, *_ = digests.values()
-        raise DataError(f"{one!r} and {other!r} were judged on different benchmarks: their problems are not the same")
+        raise DataError(f"{one!r} and {other!r} were judged on different benchmarks")
     for run, name in zip(runs[1:], names[1:], strict=True):
-        there = {each.problem_id for each in run.counts}
-        lacking = [each for each in ids if each not in there]
-        extra = [each for each in there if each not in set(ids)]
+        own = {count.problem_id for count in run.counts}
+        lacking = [problem_id for problem_id in ids if problem_id not in own]
+        extra = own.difference(ids)
         if lacking or extra:
-            what = lacking or extra
-            where, whose = (name, names[0]) if lacking else (names[0], name)
+            missing = lacking or sorted(extra)
+            where, other = (name, names[0]) if lacking else (names[0], name)
             raise DataError(
-                f"{where!r} has no verdict on {len(what)} of the problems of {whose!r}, as {what[0]!r}; "
+                f"{where!r} has no verdict on {len(missing)} of the problems of {other!r}, such as {missing[0]!r}; "
                 "a comparison needs the same problems in both"
             )
     if not ids:
         raise DataError(f"{names[0]!r} has no verdicts")
     return ids
-
-
-def _table(run: RunCounts, ids: Sequence[str]) -> list[Counts]:
-    return list(select_counts(run.counts, ids))
 
 
 def _difference(
@@ -283,33 +272,31 @@ def _difference(
     from passcurve.stats import paired_difference
     from passcurve.stats.estimate import estimate
 
-    found = paired_difference(
-        [each.n for each in a], [each.c for each in a], [each.n for each in b], [each.c for each in b], k, level,
-        seed=seed,
-    )  # fmt: skip
+    (n_a, c_a), (n_b, c_b) = ([[count.n for count in side], [count.c for count in side]] for side in (a, b))
+    paired = paired_difference(n_a, c_a, n_b, c_b, k, level, seed=seed)
     scores = [estimate(side, [k], level)[0].value for side in (a, b)]
     return (
         Difference(
             k=k,
             a=scores[0] or 0.0,
             b=scores[1] or 0.0,
-            difference=found.difference,
-            new_problems=_interval(found.new_problems, level, "paired plus-two t"),
-            these_problems=_interval(found.these_problems, level, f"sampling variance, {found.sampling}"),
-            p=found.p.p,
-            p_error=found.p.error,
-            p_method=found.p.method,
-            p_test=found.p_test,
+            difference=paired.difference,
+            new_problems=_interval(paired.new_problems, level, "paired plus-two t"),
+            these_problems=_interval(paired.these_problems, level, f"sampling variance, {paired.sampling}"),
+            p=paired.p.p,
+            p_error=paired.p.error,
+            p_method=paired.p.method,
+            p_test=paired.p_test,
             adjusted=None,
-            wins=found.wins,
-            ties=found.ties,
-            losses=found.losses,
-            between=_number(found.between),
-            within=_number(found.within),
-            minimum_detectable=_number(found.minimum_detectable),
-            warnings=found.warnings,
+            wins=paired.wins,
+            ties=paired.ties,
+            losses=paired.losses,
+            between=_number(paired.between),
+            within=_number(paired.within),
+            minimum_detectable=_number(paired.minimum_detectable),
+            warnings=paired.warnings,
         ),
-        found.differences.tolist(),
+        paired.differences.tolist(),
     )
 
 
@@ -330,25 +317,25 @@ def _adjusted(columns: Sequence[Sequence[float]], seed: int) -> list[float | Non
     return list(max_t_p(list(zip(*columns, strict=True)), seed=seed).adjusted.tolist())
 
 
-def _with_adjusted(found: Difference, adjusted: float | None) -> Difference:
-    # The adjustment flips signs only: where another test gave more, that stands.
-    return msgspec.structs.replace(found, adjusted=None if adjusted is None else max(adjusted, found.p))
+def _with_adjusted(difference: Difference, adjusted: float | None) -> Difference:
+    # The adjustment only flips signs; a larger p of another test stays.
+    return msgspec.structs.replace(difference, adjusted=None if adjusted is None else max(adjusted, difference.p))
 
 
 def _deciders(a: Sequence[Counts], b: Sequence[Counts]) -> tuple[Decider, ...]:
-    found = [
+    deciders = [
         Decider(problem_id=one.problem_id, a=one, b=other, difference=one.c / one.n - other.c / other.n)
         for one, other in zip(a, b, strict=True)
         if one.n and other.n and one.c * other.n != other.c * one.n
     ]
-    found.sort(key=lambda each: (-abs(each.difference), each.problem_id))
-    return tuple(found[: 4 * _NAMED])
+    deciders.sort(key=lambda decider: (-abs(decider.difference), decider.problem_id))
+    return tuple(deciders[:_MAX_DECIDERS])
 
 
-def _differs(a: Header | None, b: Header | None) -> tuple[str, ...]:
+def _compare_signatures(a: Header | None, b: Header | None) -> tuple[str, ...]:
     if a is None or b is None:
-        return ("how one of them was judged is not known: it has no signature",)
-    parts = [dict(part.partition(":")[::2] for part in signature(each).split("|")) for each in (a, b)]
+        return ("one of them has no signature: it is not known how it was judged",)
+    parts = [dict(part.partition(":")[::2] for part in signature(header).split("|")) for header in (a, b)]
     names = dict.fromkeys([*parts[0], *parts[1]])
     return tuple(
         f"{name}: {parts[0].get(name, 'none')} and {parts[1].get(name, 'none')}"

@@ -23,6 +23,7 @@ from passcurve.stats.estimate import estimate
 from passcurve.store.completions import stored_completions
 from passcurve.store.locate import find_run_dir
 from passcurve.store.parts import write_atomically
+from passcurve.store.run_counts import read_counts
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
 from passcurve.store.verdicts import require_finished
@@ -278,7 +279,7 @@ def _inverted(folders: Sequence[Path], matched: Sequence[Matched]) -> tuple[tupl
     """Return the pairs of runs of which the one passes more and the other scores more, and why pairs were left out."""
     found: list[Inverted] = []
     notes = []
-    scored = [compare.read(folder) for folder in folders] if len(folders) > 1 else []
+    scored = [read_counts(folder) for folder in folders] if len(folders) > 1 else []
     for one, other in combinations(range(len(scored)), 2):
         try:
             (pair,) = compare.compare([scored[one], scored[other]], [1]).pairs

@@ -33,10 +33,11 @@ def compare(
     from passcurve.analysis import compare as analysis
     from passcurve.report import comparison as report
     from passcurve.report import methods
+    from passcurve.store.run_counts import read_counts
 
     ks = None if k.strip() == config.ALL_KS else config.parse_ks(k)
-    scored = [analysis.read(run) for run in runs]
-    comparison = analysis.compare(scored, ks or analysis.steps(scored), level=level, seed=seed)
+    scored = [read_counts(run) for run in runs]
+    comparison = analysis.compare(scored, ks or analysis.default_ks(scored), level=level, seed=seed)
     if as_json:
         write_json({**msgspec.to_builtins(comparison), "methods": methods.describe_comparison(comparison)})
         return
@@ -58,9 +59,10 @@ def plan(
     """Estimate from a pilot run how many problems and samples a comparison needs."""
     from passcurve.analysis import compare as analysis
     from passcurve.report import comparison as report
+    from passcurve.store.run_counts import read_counts
 
-    planned = analysis.plan_from(
-        [analysis.read(run) for run in (pilot, other) if run is not None],
+    planned = analysis.plan_from_runs(
+        [read_counts(run) for run in (pilot, other) if run is not None],
         k,
         difference=difference,
         level=level,
