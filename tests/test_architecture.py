@@ -36,7 +36,7 @@ LONG_FUNCTIONS: dict[str, str] = {
 LARGE_CLASSES: dict[str, str] = {
     "analysis/autopsy.py:Autopsy": "the object that `autopsy --json` prints",
     "analysis/compare.py:Difference": "an object that `compare --json` prints",
-    "analysis/match.py:Matched": "an object that `match --json` prints",
+    "analysis/match.py:MatchedRun": "an object that `match --json` prints",
     "generation/setup.py:ModelSettings": "one field for each option of a model",
     "judging/request.py:Request": "to be split",
     "judging/request.py:Result": "to be split",

@@ -167,7 +167,7 @@ def test_policies_that_agree_are_not_all_named():
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["s.jsonl", "--policies", "raw"], 2, "an autopsy needs two policies or more; 'raw' is one"),
+        (["s.jsonl", "--policies", "raw"], 2, "an autopsy needs at least two policies, got only 'raw'"),
         (
             ["s.jsonl", "--policies", "raw,fence-lats"],
             2,

@@ -121,13 +121,13 @@ def test_samples_that_changed_are_refused(judged, starter):
     assert "has changed since it was judged" in done.err
     assert not (judged.folder / "moved.jsonl.passcurve" / "match.jsonl").exists()
     (judged.folder / "moved.jsonl").unlink()
-    assert "are no longer there" in judged("match", "moved.jsonl.passcurve", "--metrics", "exact").err
+    assert "is gone: a match needs the texts" in judged("match", "moved.jsonl.passcurve", "--metrics", "exact").err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("none.jsonl", "'none.jsonl' is no run, and has none beside it"),
+        ("none.jsonl", "no run directory for 'none.jsonl'"),
         ("near.jsonl --metrics blue", "--metrics 'blue' is none; did you mean 'bleu'?"),
         ("near.jsonl strange.jsonl --plot a.svg", "--plot draws one run"),
         ("near.jsonl --k 0", "'0' must be a positive integer"),

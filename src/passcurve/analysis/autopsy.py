@@ -1,7 +1,7 @@
-"""What a score owes to its extraction: the same texts judged under several policies.
+"""The autopsy of a score: the same texts judged under several extraction policies.
 
-Every policy makes a program of every text; each distinct program of a problem is judged once, as a whole program, on
-the one road that there is.  So what differs between two policies is what they took, and nothing else.
+Every policy makes a program of every text.  Each distinct program of a problem is judged once, as a whole program, as
+``judge`` would.  So two policies can differ only in the programs that they extract.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from passcurve.store.samples import MalformedLine, read_rows
 from passcurve.store.verdicts import StoredVerdicts
 from passcurve.types import Completion, Counts, Estimate, Header, Problem, Program, Status
 
-_NONE = -1
+_NO_PROGRAM = -1
 _PROGRAMS = "programs.jsonl"
 _JUDGED = "judged"
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
-    """What one policy makes of the score."""
+    """The score under one policy."""
 
     policy: str
     estimates: tuple[Estimate, ...]
     passed: int
     no_code: int
-    """Samples of which it makes no program."""
+    """Samples without a program."""
     rescued: int
-    """Samples that pass here and not under the first policy."""
+    """Samples that pass here but not under the first policy."""
     spoiled: int
-    """Samples that pass under the first policy and not here."""
+    """Samples that pass under the first policy but not here."""
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy made of one sample, and what was said of it."""
+    """One sample under one policy: the program and its verdict."""
 
     policy: str
     status: Status
@@ -79,23 +79,23 @@ class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
     malformed: int
     rulings: tuple[Ruling, ...]
     flips: tuple[Flip, ...]
-    """Every problem on which two policies differ, in the order of the benchmark."""
+    """The problems on which two policies differ, in the order of the benchmark."""
     passed_anywhere: int
-    """Samples that pass under at least one policy: they are right up to formatting."""
+    """Samples that pass under at least one policy; these are right up to formatting."""
     up_to_formatting: tuple[Estimate, ...]
-    """pass@k if each sample were judged under the policy that suits it best; no policy reaches it alone."""
+    """pass@k with the best policy for each sample; no single policy reaches it."""
     owed: int
-    """Programs that could not be judged."""
+    """Number of programs without a verdict."""
     programs: int
-    """Distinct programs that were judged."""
+    """Number of distinct programs that were judged."""
     signature: str
-    """Of the judging, with all policies in it; empty when there was no program to judge."""
+    """The signature of the judging, with all policies; empty when there was no program to judge."""
     folder: str
     exit_code: int
 
 
-class _Texts(msgspec.Struct, kw_only=True):
-    """What was made of the texts: for each row its problem and, for each policy, the row of its program."""
+class _SampleTable(msgspec.Struct, kw_only=True):
+    """The problem and the index of each sample, and the row of its program under each policy."""
 
     problem: array[int]
     index: array[int]
@@ -104,36 +104,36 @@ class _Texts(msgspec.Struct, kw_only=True):
     distinct: int = 0
 
 
-def checked(policies: Sequence[str]) -> tuple[str, ...]:
-    """Return the policies, each once, all that there are when none is named.
+def check_policies(policies: Sequence[str]) -> tuple[str, ...]:
+    """Return the policies without repetitions; all policies when none is named.
 
-    Raises UnknownNameError for a policy that there is not, UsageError when there is nothing to compare.
+    Raises UnknownNameError for an unknown policy, UsageError when there is only one.
     """
     chosen = tuple(dict.fromkeys(policies)) or policy_names()
     for policy in chosen:
         find_policy(policy)
     if len(chosen) < 2:
-        raise UsageError(f"an autopsy needs two policies or more; {chosen[0]!r} is one")
+        raise UsageError(f"an autopsy needs at least two policies, got only {chosen[0]!r}")
     return chosen
 
 
-def examine(
+def run_autopsy(
     request: pipeline.Request,
     policies: Sequence[str] = (),
     watch: Callable[[pipeline.Progress], None] = lambda _: None,
 ) -> Autopsy:
-    """Judge the samples of a request under several policies; the first is the one that the others are held against.
+    """Judge the samples of a request under several policies, and compare the others with the first.
 
     ``request.samples`` may be the directory of a run that generated them; ``request.run`` is the folder to work in.
-    What an interrupted autopsy had judged there is not judged again.
-    Raises what ``pipeline.judge`` raises, and what ``checked`` does.
+    Verdicts of an interrupted autopsy in that folder are used again.
+    Raises what ``pipeline.judge`` and ``check_policies`` raise.
     """
-    policies = checked(policies)
+    policies = check_policies(policies)
     problems = choose_problems(request.benchmark, request.problems)
     folder = request.run
-    texts = _write(request, problems, policies, folder)
+    table = _write_programs(request, problems, policies, folder)
     result = None
-    if texts.distinct:
+    if table.distinct:
         inner = msgspec.structs.replace(
             request,
             samples=folder / _PROGRAMS,
@@ -148,20 +148,20 @@ def examine(
         result = pipeline.judge(inner, watch)
     stored = RunDir(folder / _JUDGED).read() if result is not None else None
     try:
-        return _summary(request, problems, policies, texts, stored, result)
+        return _summarize(request, problems, policies, table, stored, result)
     finally:
         if stored is not None:
             stored.close()
 
 
-def settings(run: Path) -> Header:
-    """Return what a run was judged with; StoreError when the folder is none, or holds no verdicts yet."""
+def read_header(run: Path) -> Header:
+    """Return the header of a judged run; raise StoreError when the folder is not a run or has no verdicts."""
     with RunDir(run).read() as stored:
         return stored.attempt.header
 
 
-def _rows(request: pipeline.Request, problems: Sequence[Problem]) -> Iterator[Completion | None]:
-    """Yield the rows of these problems, and None for each line that is no row."""
+def _read_samples(request: pipeline.Request, problems: Sequence[Problem]) -> Iterator[Completion | None]:
+    """Yield the samples of these problems, and None for each malformed line."""
     chosen = {problem.id for problem in problems}
     source = request.samples
     rows: Iterable[Completion | MalformedLine] = (
@@ -178,32 +178,34 @@ def _rows(request: pipeline.Request, problems: Sequence[Problem]) -> Iterator[Co
             yield row
 
 
-def _write(request: pipeline.Request, problems: Sequence[Problem], policies: Sequence[str], folder: Path) -> _Texts:
-    """Write each distinct program of each problem as a row, and say which text became which."""
+def _write_programs(
+    request: pipeline.Request, problems: Sequence[Problem], policies: Sequence[str], folder: Path
+) -> _SampleTable:
+    """Write each distinct program of each problem as a row, and return the table of the samples."""
     by_id = {problem.id: (at, problem) for at, problem in enumerate(problems)}
-    texts = _Texts(problem=array("q"), index=array("q"), program=array("q"))
-    known: dict[bytes, int] = {}
+    table = _SampleTable(problem=array("q"), index=array("q"), program=array("q"))
+    rows: dict[bytes, int] = {}
     draft = folder / f".{_PROGRAMS}.tmp"
     try:
         folder.mkdir(exist_ok=True)
         with draft.open("w", encoding="ascii") as file:
-            for row in _rows(request, problems):
-                if row is None:
-                    texts.malformed += 1
+            for sample in _read_samples(request, problems):
+                if sample is None:
+                    table.malformed += 1
                     continue
-                at, problem = by_id[row.key.problem_id]
-                texts.problem.append(at)
-                texts.index.append(row.key.sample_index)
+                at, problem = by_id[sample.key.problem_id]
+                table.problem.append(at)
+                table.index.append(sample.key.sample_index)
                 for policy in policies:
-                    text = extract(problem, row, policy).text
+                    text = extract(problem, sample, policy).text
                     if text is None:
-                        texts.program.append(_NONE)
+                        table.program.append(_NO_PROGRAM)
                         continue
                     digest = _digest(problem, text)
-                    if digest not in known:
-                        known[digest] = len(known)
+                    if digest not in rows:
+                        rows[digest] = len(rows)
                         file.write(json.dumps({"task_id": problem.id, "solution": text}) + "\n")
-                    texts.program.append(known[digest])
+                    table.program.append(rows[digest])
             file.flush()
             os.fsync(file.fileno())
         draft.replace(folder / _PROGRAMS)
@@ -214,21 +216,21 @@ def _write(request: pipeline.Request, problems: Sequence[Problem], policies: Seq
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()
-    if not texts.problem:
-        raise DataError(f"{str(request.samples)!r} has no row to judge")
-    texts.distinct = len(known)
-    return texts
+    if not table.problem:
+        raise DataError(f"{str(request.samples)!r} has no rows to judge")
+    table.distinct = len(rows)
+    return table
 
 
 def _digest(problem: Problem, text: str) -> bytes:
     return hashlib.blake2b(f"{problem.id}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _summary(
+def _summarize(
     request: pipeline.Request,
     problems: Sequence[Problem],
     policies: Sequence[str],
-    texts: _Texts,
+    table: _SampleTable,
     stored: StoredVerdicts | None,
     result: pipeline.Result | None,
 ) -> Autopsy:
@@ -236,13 +238,13 @@ def _summary(
     from passcurve.stats.estimate import estimate
     from passcurve.stats.metrics import lacks_requested_value
 
-    width, rows = len(policies), len(texts.problem)
-    passes = bytearray(_passed(stored, program) for program in texts.program)
+    width, rows = len(policies), len(table.problem)
+    passes = bytearray(_has_passed(stored, program) for program in table.program)
     anywhere = bytearray(any(passes[row * width : (row + 1) * width]) for row in range(rows))
-    owed = sum(map(partial(_owed, stored), set(texts.program)))
+    owed = sum(map(partial(_is_owed, stored), set(table.program)))
 
-    def score(which: Sequence[int]) -> tuple[Estimate, ...]:
-        return estimate(_counts(problems, texts, which, subset=request.subset), request.ks, owed=owed)
+    def score(passed: Sequence[int]) -> tuple[Estimate, ...]:
+        return estimate(_count_by_problem(problems, table, passed, subset=request.subset), request.ks, owed=owed)
 
     first = passes[::width]
     rulings = []
@@ -253,12 +255,12 @@ def _summary(
                 policy=policy,
                 estimates=score(own),
                 passed=sum(own),
-                no_code=sum(program == _NONE for program in texts.program[at::width]),
+                no_code=sum(program == _NO_PROGRAM for program in table.program[at::width]),
                 rescued=sum(b > a for a, b in zip(first, own, strict=True)),
                 spoiled=sum(a > b for a, b in zip(first, own, strict=True)),
             )
         )
-    attempted = len(set(texts.problem))
+    attempted = len(set(table.problem))
     missing = attempted < len(problems) and not request.subset
     unmet = any(lacks_requested_value(ruling.estimates, (), ks_requested=request.ks_requested) for ruling in rulings)
     return Autopsy(
@@ -266,106 +268,109 @@ def _summary(
         problems=len(problems),
         attempted=attempted,
         samples=rows,
-        malformed=texts.malformed,
+        malformed=table.malformed,
         rulings=tuple(rulings),
-        flips=tuple(_flips(request, problems, policies, texts, passes, stored)),
+        flips=tuple(_find_flips(request, problems, policies, table, passes, stored)),
         passed_anywhere=sum(anywhere),
         up_to_formatting=score(anywhere),
         owed=owed,
-        programs=texts.distinct,
+        programs=table.distinct,
         signature=_signature(request, policies, result),
         folder=str(request.run),
-        exit_code=1 if owed else 2 if texts.malformed or missing or unmet else 0,
+        exit_code=1 if owed else 2 if table.malformed or missing or unmet else 0,
     )
 
 
 def _signature(request: pipeline.Request, policies: Sequence[str], result: pipeline.Result | None) -> str:
     if result is None:
         return ""
-    # Inside, whole programs are judged; what the reader asks is whose texts they are, and by which policies taken.
-    generation = settings(request.samples).generation if request.samples.is_dir() else None
+    # The judging itself saw whole programs; the reader needs to know the generation and the policies.
+    generation = read_header(request.samples).generation if request.samples.is_dir() else None
     return signature(
         msgspec.structs.replace(result.header, extract="+".join(policies), subset=request.subset, generation=generation)
     )
 
 
-def _passed(stored: StoredVerdicts | None, program: int) -> bool:
-    return program != _NONE and stored is not None and stored.status_at(program) == "passed"
+def _has_passed(stored: StoredVerdicts | None, program: int) -> bool:
+    return program != _NO_PROGRAM and stored is not None and stored.status_at(program) == "passed"
 
 
-def _owed(stored: StoredVerdicts | None, program: int) -> bool:
-    return program != _NONE and (stored is None or stored.status_at(program) in (None, "void"))
+def _is_owed(stored: StoredVerdicts | None, program: int) -> bool:
+    return program != _NO_PROGRAM and (stored is None or stored.status_at(program) in (None, "void"))
 
 
-def _counts(problems: Sequence[Problem], texts: _Texts, passes: Sequence[int], *, subset: bool) -> list[Counts]:
+def _count_by_problem(
+    problems: Sequence[Problem], table: _SampleTable, passes: Sequence[int], *, subset: bool
+) -> list[Counts]:
     n, c = array("q", [0] * len(problems)), array("q", [0] * len(problems))
-    for at, passed in zip(texts.problem, passes, strict=True):
+    for at, passed in zip(table.problem, passes, strict=True):
         n[at] += 1
         c[at] += passed
-    each = zip(problems, n, c, strict=True)
-    return [Counts(problem_id=one.id, n=of, c=passed) for one, of, passed in each if of or not subset]
+    counts = [Counts(problem_id=problem.id, n=n[at], c=c[at]) for at, problem in enumerate(problems)]
+    return [count for count in counts if count.n or not subset]
 
 
 class _Case(msgspec.Struct, kw_only=True):
-    """What is known of a problem before its texts are read again."""
+    """The counts of a problem, and the sample that shows a flip."""
 
     n: int = 0
     passed: list[int]
     row: int = -1
-    """A row that passes under one policy and not under another."""
+    """A sample that passes under one policy and not under another."""
     wrong: int = 0
     right: int = 0
 
 
-def _flips(
+def _find_flips(
     request: pipeline.Request,
     problems: Sequence[Problem],
     policies: Sequence[str],
-    texts: _Texts,
+    table: _SampleTable,
     passes: bytearray,
     stored: StoredVerdicts | None,
 ) -> Iterator[Flip]:
     width = len(policies)
     cases = [_Case(passed=[0] * width) for _ in problems]
-    for row, at in enumerate(texts.problem):
+    for row, at in enumerate(table.problem):
         case, own = cases[at], passes[row * width : (row + 1) * width]
         case.n += 1
         case.passed = [a + b for a, b in zip(case.passed, own, strict=True)]
-        # A sample that the first policy spoils tells most.
-        telling = 0 < sum(own) < width and (case.row < 0 or (case.wrong != 0 and not own[0]))
-        if telling:
+        # Prefer a sample that fails under the first policy.
+        is_better = 0 < sum(own) < width and (case.row < 0 or (case.wrong != 0 and not own[0]))
+        if is_better:
             case.row, case.wrong, case.right = row, own.index(0), own.index(1)
-    wanted = {case.row: (at, case) for at, case in enumerate(cases) if case.row >= 0}
-    found: dict[int, Flip] = {}
-    for row, completion in enumerate(each for each in _rows(request, problems) if each is not None):
-        if row in wanted:
-            at, case = wanted[row]
+    flipping = {case.row: (at, case) for at, case in enumerate(cases) if case.row >= 0}
+    flips: dict[int, Flip] = {}
+    samples = (sample for sample in _read_samples(request, problems) if sample is not None)
+    for row, completion in enumerate(samples):
+        if row in flipping:
+            at, case = flipping[row]
             sides = [
-                _side(
+                _make_side(
                     policies[which],
                     extract(problems[at], completion, policies[which]),
-                    texts.program[row * width + which],
+                    table.program[row * width + which],
                     stored,
                 )
                 for which in (case.wrong, case.right)
             ]
-            found[at] = Flip(
+            flips[at] = Flip(
                 problem_id=problems[at].id,
                 n=case.n,
                 passed=dict(zip(policies, case.passed, strict=True)),
-                sample_index=texts.index[row],
+                sample_index=table.index[row],
                 wrong=sides[0],
                 right=sides[1],
             )
-    return (found[at] for at in sorted(found))
+    return (flips[at] for at in sorted(flips))
 
 
-def _side(policy: str, program: Program, number: int, stored: StoredVerdicts | None) -> Side:
-    verdict = stored.verdict_at(number) if stored is not None and number != _NONE else None
+def _make_side(policy: str, program: Program, row: int, stored: StoredVerdicts | None) -> Side:
+    verdict = stored.verdict_at(row) if stored is not None and row != _NO_PROGRAM else None
     return Side(
         policy=policy,
-        status="no_code" if number == _NONE else verdict.status if verdict is not None else "void",
-        message=program.steps[-1] if number == _NONE else verdict.message if verdict is not None else "",
+        status="no_code" if row == _NO_PROGRAM else verdict.status if verdict is not None else "void",
+        message=program.steps[-1] if row == _NO_PROGRAM else verdict.message if verdict is not None else "",
         steps=program.steps,
         program=program.text,
     )

@@ -1,4 +1,4 @@
-"""``bench check``: the reference solutions judged, to know in which mode each problem is and what is wrong with it."""
+"""``bench check``: judge the reference solutions to find the mode and the faults of each problem."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from passcurve.types import Benchmark, Limits, Mode, Status
 _TICK_S = 0.1
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``bench check`` found of one problem."""
+class CheckedProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """The mode and the faults of one problem."""
 
     problem_id: str
     mode: Mode
@@ -30,7 +30,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
 
 
-def check(
+def check_benchmark(
     benchmark: Benchmark,
     limits: Limits,
     workers: int,
@@ -38,9 +38,9 @@ def check(
     level: Literal["auto", "full", "restricted", "none"] = "auto",
     python: str | None = None,
     packages: tuple[str, ...] = (),
-) -> tuple[Checked, ...]:
-    """Run every reference solution; say in which mode each problem is judged and what is wrong with it."""
-    settled: dict[str, Calibration] = {}
+) -> tuple[CheckedProblem, ...]:
+    """Judge every reference solution, and return the mode and the faults of each problem."""
+    calibrated: dict[str, Calibration] = {}
     with (
         start_sandbox(
             limits, REFEREE_ROLE, python=python, packages=packages, optional=benchmark.packages, level=level
@@ -50,23 +50,23 @@ def check(
         scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
         calibrations = Calibrations(wanted, limits, 0, scheduler)
         for problem in benchmark.problems:
-            if at_once := calibrations.begin(problem):
-                settled[problem.id] = at_once
+            if calibration := calibrations.begin(problem):
+                calibrated[problem.id] = calibration
         while not scheduler.is_empty:
             for outcome in scheduler.run(_TICK_S):
-                if one := calibrations.take(outcome):
-                    settled[one.problem.id] = one
-    return tuple(_checked(settled[problem.id]) for problem in benchmark.problems)
+                if calibration := calibrations.take(outcome):
+                    calibrated[calibration.problem.id] = calibration
+    return tuple(_describe(calibrated[problem.id]) for problem in benchmark.problems)
 
 
-def _checked(settled: Calibration) -> Checked:
-    verdict = settled.verdict
-    return Checked(
-        problem_id=settled.problem.id,
-        mode=settled.plan.mode,
+def _describe(calibration: Calibration) -> CheckedProblem:
+    verdict = calibration.verdict
+    return CheckedProblem(
+        problem_id=calibration.problem.id,
+        mode=calibration.plan.mode,
         status=verdict.status if verdict is not None else "no_reference",
-        faulty=settled.plan.fault,
-        note=settled.plan.note,
+        faulty=calibration.plan.fault,
+        note=calibration.plan.note,
         own_s=verdict.own_s if verdict is not None else 0.0,
         calls=verdict.calls if verdict is not None else 0,
     )

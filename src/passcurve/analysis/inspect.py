@@ -18,8 +18,8 @@ from passcurve.types import Completion, Header, Problem, Program, Verdict
 _COUNTED_BYTES = 64 << 20
 
 
-def about_rows(samples: Path) -> int | None:
-    """Return about how many rows a file has, to tell the time left; None when counting would take long."""
+def estimate_row_count(samples: Path) -> int | None:
+    """Return the approximate number of rows of a file; None when counting would take long."""
     if samples.stat().st_size > _COUNTED_BYTES:
         return None
     return sum(1 for _ in read_lines(samples))
@@ -53,9 +53,9 @@ def inspect_problem(run: Path, problem_id: str, cache_dir: Path) -> list[Inspect
         raise DataError(f"no verdict on {problem_id!r} in {str(run)!r}{nearest(problem_id, judged)}")
     problem = problems[chosen[0]]
     if header.generation is not None:
-        rows, missing = _generated(run, problem.id), ""
+        rows, missing = _generated_rows(run, problem.id), ""
     else:
-        rows, missing = _rows_of(Path(header.samples), list(problems), problem.id)
+        rows, missing = _file_rows(Path(header.samples), list(problems), problem.id)
     samples = []
     for row, line in lines.items():
         verdict = line.verdict
@@ -75,11 +75,11 @@ def inspect_problem(run: Path, problem_id: str, cache_dir: Path) -> list[Inspect
     return sorted(samples, key=lambda sample: sample.verdict.key.sample_index)
 
 
-def _generated(run: Path, problem_id: str) -> dict[int, Completion]:
+def _generated_rows(run: Path, problem_id: str) -> dict[int, Completion]:
     return {row.row: row for row in stored_completions(run) if row.key.problem_id == problem_id}
 
 
-def _rows_of(samples: Path, task_ids: list[str], problem_id: str) -> tuple[dict[int, Completion], str]:
+def _file_rows(samples: Path, task_ids: list[str], problem_id: str) -> tuple[dict[int, Completion], str]:
     try:
         rows = (row for row in read_rows(samples, task_ids) if isinstance(row, Completion))
         return {row.row: row for row in rows if row.key.problem_id == problem_id}, ""

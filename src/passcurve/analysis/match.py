@@ -1,4 +1,4 @@
-"""Text match beside verdicts: each program of a judged run against the reference, and what that says of the verdict."""
+"""Text match beside verdicts: how similar the programs are to the references, and how well that predicts passing."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from passcurve.store.verdicts import require_finished
 from passcurve.types import Completion, Counts, Estimate, Header, Problem, Verdict
 
 KEPT = "match.jsonl"
-"""In the run directory: a line on how it was made, then a line for each sample."""
+"""File in the run directory: a head with the signatures, then a line for each sample."""
 
 FloatArray = NDArray[np.float64]
 
 
-class Values(NamedTuple):
-    """The samples of a run, one place each, in the order of their rows."""
+class MatchValues(NamedTuple):
+    """The values of the samples of a run, in the order of their rows."""
 
     problem: NDArray[np.int64]
-    """Which of the problems, from 0."""
+    """Number of each sample's problem, from 0."""
     passed: NDArray[np.bool_]
     metrics: dict[str, FloatArray]
 
 
-class Matched(msgspec.Struct, frozen=True, kw_only=True):
+class MatchedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run whose programs were compared with the references."""
 
     run: str
@@ -53,46 +53,46 @@ class Matched(msgspec.Struct, frozen=True, kw_only=True):
     passed: int
     problems: int
     whole: int
-    """Samples that do not begin with the prompt, and were compared with the whole reference."""
+    """Samples that do not begin with the prompt; they are compared with the whole reference."""
     no_code: int
-    """Samples without a program, compared as the empty text."""
+    """Samples without a program; they are compared as empty text."""
     estimates: tuple[Estimate, ...]
     """pass@k of the same samples."""
     scores: dict[str, float | None]
-    """Each metric, the mean over problems of the mean over samples."""
+    """The mean over problems of the mean over samples, for each metric."""
     ranked: dict[str, Ranking]
     level: float
     resamples: int
     seed: int
     signatures: dict[str, str]
-    """Of each metric."""
+    """Signature of each metric."""
     signature: str
-    """Of the verdicts."""
+    """Signature of the verdicts."""
     kept: str
-    """Where the values of each sample are."""
+    """Path of the values of each sample."""
 
 
-class Inverted(msgspec.Struct, frozen=True, kw_only=True):
-    """Two runs that a metric ranks the wrong way round."""
+class Inversion(msgspec.Struct, frozen=True, kw_only=True):
+    """Two runs that a metric ranks in the wrong order."""
 
     metric: str
     better: str
-    """Passes more."""
+    """The run that passes more."""
     worse: str
-    """Is more like the references."""
+    """The run that is more similar to the references."""
     pass_at_1: tuple[float, float]
-    """Of the better and of the worse."""
+    """pass@1 of the better and of the worse run."""
     score: tuple[float, float]
     p: float
-    """Of the paired test that both have the same pass@1."""
+    """p of the paired test that both have the same pass@1."""
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """One run or several."""
+    """The result of a match of one or several runs."""
 
-    runs: tuple[Matched, ...]
-    inverted: tuple[Inverted, ...]
-    """Of every pair of runs on the same problems."""
+    runs: tuple[MatchedRun, ...]
+    inverted: tuple[Inversion, ...]
+    """The inversions among all pairs of runs on the same problems."""
     notes: tuple[str, ...]
     """Which extras are missing, and which runs cannot be ranked."""
 
@@ -106,31 +106,31 @@ def match(
     level: float = 0.95,
     resamples: int = 999,
     seed: int = 0,
-) -> tuple[Match, tuple[Values, ...]]:
-    """Compare the programs of judged runs with the references, and keep the values beside the verdicts.
+) -> tuple[Match, tuple[MatchValues, ...]]:
+    """Compare the programs of judged runs with the references, and store the values beside the verdicts.
 
     Each distinct program of a problem is compared once.
-    Raises StoreError when a run cannot be read or written, DataError when it is not finished, when its samples have
-    gone or changed, or when a problem has no reference.
+    Raises StoreError when a run cannot be read or written, DataError when it is not finished, when its samples are gone
+    or have changed, or when a problem has no reference.
     """
-    folders = [_folder(run) for run in runs]
-    found = [
-        _one(run, folder, chosen, ks, cache_dir, level, resamples, seed)
+    folders = [_find_run(run) for run in runs]
+    results = [
+        _match_run(run, folder, chosen, ks, cache_dir, level, resamples, seed)
         for run, folder in zip(runs, folders, strict=True)
     ]
-    matched = tuple(each for each, _ in found)
-    inverted, notes = _inverted(folders, matched)
-    return Match(runs=matched, inverted=inverted, notes=(*chosen.notes, *notes)), tuple(values for _, values in found)
+    matched = tuple(run for run, _ in results)
+    inverted, notes = _find_inversions(folders, matched)
+    return Match(runs=matched, inverted=inverted, notes=(*chosen.notes, *notes)), tuple(values for _, values in results)
 
 
-def _folder(path: Path) -> Path:
+def _find_run(path: Path) -> Path:
     folder = find_run_dir(path)
     if not folder.is_dir():
-        raise DataError(f"{str(path)!r} is no run, and has none beside it: judge it first, for the programs are needed")
+        raise DataError(f"no run directory for {str(path)!r}: judge it first, because a match needs the programs")
     return folder
 
 
-def _one(
+def _match_run(
     path: Path,
     folder: Path,
     chosen: LoadedMetrics,
@@ -139,7 +139,7 @@ def _one(
     level: float,
     resamples: int,
     seed: int,
-) -> tuple[Matched, Values]:
+) -> tuple[MatchedRun, MatchValues]:
     with RunDir(folder).read() as stored:
         attempt = stored.attempt
         require_finished(attempt, str(path))
@@ -148,13 +148,13 @@ def _one(
     problems = {problem.id: problem for problem in resolve.reload(header, cache_dir).problems}
     rows = [(row, lines[row.row][1]) for row in _completions(folder, header, list(problems), lines)]
     if len(rows) < len(lines):
-        raise DataError(f"the samples of {str(path)!r} are fewer than its verdicts: they have changed since")
+        raise DataError(f"{str(path)!r} has fewer samples than verdicts: the samples have changed since")
     values, counted = _values(rows, problems, header.extract, chosen.metrics)
     kept = folder / KEPT
-    _keep(kept, attempt.digest, chosen.metrics, rows, values)
-    counts = _counts(rows)
+    _write_values(kept, attempt.digest, chosen.metrics, rows, values)
+    counts = _count_by_problem(rows)
     return (
-        Matched(
+        MatchedRun(
             run=str(path),
             benchmark=header.benchmark,
             samples=len(rows),
@@ -163,10 +163,10 @@ def _one(
             whole=counted.whole,
             no_code=counted.no_code,
             estimates=estimate(counts, ks),
-            scores={name: _mean(each, values.problem) for name, each in values.metrics.items()},
+            scores={name: _mean(column, values.problem) for name, column in values.metrics.items()},
             ranked={
-                name: rank_samples(each, values.passed, values.problem, level=level, resamples=resamples, seed=seed)
-                for name, each in values.metrics.items()
+                name: rank_samples(column, values.passed, values.problem, level=level, resamples=resamples, seed=seed)
+                for name, column in values.metrics.items()
             },
             level=level,
             resamples=resamples,
@@ -180,17 +180,17 @@ def _one(
 
 
 def _completions(
-    folder: Path, header: Header, known: Sequence[str], lines: dict[int, tuple[str, Verdict]]
+    folder: Path, header: Header, task_ids: Sequence[str], lines: dict[int, tuple[str, Verdict]]
 ) -> Iterable[Completion]:
-    """Yield the completions that were judged; raise DataError where they are not what they were."""
+    """Yield the completions that were judged; raise DataError for one that has changed."""
     if header.generation is not None:
         rows: Iterable[object] = stored_completions(folder)
     else:
         named, beside = Path(header.samples), folder.with_suffix("")
         source = named if named.is_file() else beside
         if not source.is_file():
-            raise DataError(f"the samples of this run, {str(named)!r}, are no longer there: a match needs their texts")
-        rows = read_rows(source, known)
+            raise DataError(f"the samples file {str(named)!r} of this run is gone: a match needs the texts")
+        rows = read_rows(source, task_ids)
     for row in rows:
         if isinstance(row, Completion) and row.row in lines:
             if lines[row.row][0] != row.digest:
@@ -198,18 +198,18 @@ def _completions(
             yield row
 
 
-class _Counted(NamedTuple):
+class _FormCounts(NamedTuple):
     whole: int
     no_code: int
 
 
 def _values(
     rows: Sequence[tuple[Completion, Verdict]], problems: dict[str, Problem], policy: str, metrics: Sequence[Metric]
-) -> tuple[Values, _Counted]:
+) -> tuple[MatchValues, _FormCounts]:
     numbers: dict[str, int] = {}
     table = np.empty((len(metrics), len(rows)))
     which = np.empty(len(rows), dtype=np.int64)
-    known: dict[tuple[str, str], tuple[float, ...]] = {}
+    scores: dict[tuple[str, str], tuple[float, ...]] = {}
     whole = no_code = 0
     for at, (row, _) in enumerate(rows):
         problem = problems[row.key.problem_id]
@@ -223,15 +223,15 @@ def _values(
         )
         whole += how == "whole"
         key = (problem.id, program)
-        if key not in known:
-            known[key] = tuple(metric.score(program, reference) for metric in metrics)
-        table[:, at] = known[key]
+        if key not in scores:
+            scores[key] = tuple(metric.score(program, reference) for metric in metrics)
+        table[:, at] = scores[key]
     passed = np.array([verdict.passed for _, verdict in rows], dtype=np.bool_)
     named = {metric.name: column for metric, column in zip(metrics, table, strict=True)}
-    return Values(which, passed, named), _Counted(whole, no_code)
+    return MatchValues(which, passed, named), _FormCounts(whole, no_code)
 
 
-def _counts(rows: Sequence[tuple[Completion, Verdict]]) -> list[Counts]:
+def _count_by_problem(rows: Sequence[tuple[Completion, Verdict]]) -> list[Counts]:
     n: dict[str, int] = {}
     c: dict[str, int] = {}
     for row, verdict in rows:
@@ -243,20 +243,21 @@ def _counts(rows: Sequence[tuple[Completion, Verdict]]) -> list[Counts]:
 
 def _mean(values: FloatArray, problem: NDArray[np.int64]) -> float | None:
     """Return the mean over problems of the mean over samples, as pass@1 is one; None where no sample has a value."""
-    known = ~np.isnan(values)
-    sums, sizes = np.bincount(problem[known], values[known]), np.bincount(problem[known])
+    has_value = ~np.isnan(values)
+    sums = np.bincount(problem[has_value], values[has_value])
+    sizes = np.bincount(problem[has_value])
     means = sums[sizes > 0] / sizes[sizes > 0]
     return math.fsum(means) / means.size if means.size else None
 
 
-def _keep(
+def _write_values(
     path: Path,
     digest: str,
     metrics: Sequence[Metric],
     rows: Sequence[tuple[Completion, Verdict]],
-    values: Values,
+    values: MatchValues,
 ) -> None:
-    """Write the values of each sample beside the verdicts."""
+    """Write the values of the samples beside the verdicts."""
     encode = msgspec.json.encode
     head = {"verdicts": digest, "signatures": {metric.name: metric.signature for metric in metrics}}
     lines = [encode(head)]
@@ -272,12 +273,14 @@ def _keep(
     try:
         write_atomically(path, b"\n".join(lines) + b"\n")
     except OSError as error:
-        raise StoreError(f"cannot keep the values in {str(path)!r}: {error.strerror or error}") from error
+        raise StoreError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
 
 
-def _inverted(folders: Sequence[Path], matched: Sequence[Matched]) -> tuple[tuple[Inverted, ...], tuple[str, ...]]:
-    """Return the pairs of runs of which the one passes more and the other scores more, and why pairs were left out."""
-    found: list[Inverted] = []
+def _find_inversions(
+    folders: Sequence[Path], matched: Sequence[MatchedRun]
+) -> tuple[tuple[Inversion, ...], tuple[str, ...]]:
+    """Return the pairs of runs whose ranks by verdict and by text differ, and notes on pairs that were left out."""
+    inversions: list[Inversion] = []
     notes = []
     scored = [read_counts(folder) for folder in folders] if len(folders) > 1 else []
     for one, other in combinations(range(len(scored)), 2):
@@ -286,21 +289,21 @@ def _inverted(folders: Sequence[Path], matched: Sequence[Matched]) -> tuple[tupl
         except DataError as error:
             notes.append(f"not ranked: {error}")
             continue
-        (apart,) = pair.differences
-        if not apart.difference:
+        (at_1,) = pair.differences
+        if not at_1.difference:
             continue
-        better, worse = (one, other) if apart.difference > 0 else (other, one)
+        better, worse = (one, other) if at_1.difference > 0 else (other, one)
         for name, high in matched[worse].scores.items():
             low = matched[better].scores[name]
             if high is not None and low is not None and high > low:
-                found.append(
-                    Inverted(
+                inversions.append(
+                    Inversion(
                         metric=name,
                         better=matched[better].run,
                         worse=matched[worse].run,
-                        pass_at_1=(max(apart.a, apart.b), min(apart.a, apart.b)),
+                        pass_at_1=(max(at_1.a, at_1.b), min(at_1.a, at_1.b)),
                         score=(low, high),
-                        p=apart.p,
+                        p=at_1.p,
                     )
                 )
-    return tuple(found), tuple(notes)
+    return tuple(inversions), tuple(notes)

@@ -62,8 +62,8 @@ def autopsy(
     from passcurve.analysis import autopsy as analysis
     from passcurve.judging.run import Request
 
-    names = analysis.checked(config.parse_names(policies))
-    header = analysis.settings(samples) if samples.is_dir() else None
+    names = analysis.check_policies(config.parse_names(policies))
+    header = analysis.read_header(samples) if samples.is_dir() else None
     source = _find_samples(samples, header)
     if header is not None and header.extract not in names[:1] and not policies:
         # The other policies are compared with the run's own.
@@ -154,11 +154,11 @@ def _find_benchmark(source: Path, name: str | None, header: Header | None) -> Be
 
 
 def _examine_with_display(request: Request, policies: Sequence[str]) -> Autopsy:
-    from passcurve.analysis.autopsy import examine
+    from passcurve.analysis.autopsy import run_autopsy
     from passcurve.report.live import Display
 
     with Display(lambda: None) as display:
-        return examine(request, policies, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
+        return run_autopsy(request, policies, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
 
 
 def _write_autopsy(result: Autopsy, flips: int, as_json: bool) -> None:

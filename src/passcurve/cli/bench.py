@@ -18,7 +18,7 @@ from passcurve.cli.output import write, write_json
 from passcurve.types import DEFAULT_TIMEOUT_S, Limits
 
 if TYPE_CHECKING:
-    from passcurve.analysis.bench_check import Checked
+    from passcurve.analysis.bench_check import CheckedProblem
 
 app = Commands(
     help="List, fetch and check benchmarks.",
@@ -69,7 +69,7 @@ def check(
     from passcurve.analysis import bench_check
 
     limits = Limits(timeout_s=timeout, memory_bytes=memory_bytes)
-    checked = bench_check.check(benchmark, limits, workers_admitted, python=python)
+    checked = bench_check.check_benchmark(benchmark, limits, workers_admitted, python=python)
     faulty = sum(problem.faulty for problem in checked)
     modes = Counter(problem.mode for problem in checked if not problem.faulty)
     if as_json:
@@ -93,7 +93,7 @@ def check(
     raise typer.Exit(2 if faulty else 0)
 
 
-def _write_notes(checked: Sequence[Checked]) -> None:
+def _write_notes(checked: Sequence[CheckedProblem]) -> None:
     from passcurve.report.terminal import printable
 
     for problem in checked:

@@ -80,10 +80,10 @@ def judge(
 
 
 def _judge_with_display(request: Request) -> Result:
-    from passcurve.analysis.inspect import about_rows
+    from passcurve.analysis.inspect import estimate_row_count
     from passcurve.judging import run as pipeline
     from passcurve.report.live import Display
 
     follows = request.follow_s is not None
-    with Display(lambda: None if follows else about_rows(request.samples)) as display:
+    with Display(lambda: None if follows else estimate_row_count(request.samples)) as display:
         return pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
