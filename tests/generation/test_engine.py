@@ -1,4 +1,4 @@
-"""From orders to stored completions, with programs and functions that err, and a judge that is behind."""
+"""From requests to stored completions: back ends that fail, and a judge that is behind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from passcurve.types import Decoding, Generation, Prompt
 
 PROMPTS = tuple(Prompt(problem_id=f"p/{number}", text="def f():\n", stub="", reference="") for number in range(4))
 LONG_S = 30.0
-"""What is waited for has come before this."""
+"""Longest wait of a test."""
 
 BATCHES = """
 import json, sys
@@ -27,8 +27,8 @@ batch = []
 for line in sys.stdin:
     batch.append(json.loads(line))
     if len(batch) == 8:
-        said = [json.dumps({"id": each["id"], **answer(at)}) + "\\n" for at, each in enumerate(batch)]
-        sys.stdout.write("".join(said))
+        lines = [json.dumps({"id": question["id"], **answer(at)}) + "\\n" for at, question in enumerate(batch)]
+        sys.stdout.write("".join(lines))
         sys.stdout.flush()
         batch.clear()
 """
@@ -36,9 +36,9 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def generating(tmp_path):
-    """Return how to generate with a back end; all is closed in the end."""
-    made = []
+def generate(tmp_path):
+    """Return a function that begins to generate with a back end; each engine is closed at the end."""
+    engines = []
 
     def make(backend, n, concurrency=8, **more):
         generation = Generation(
@@ -52,14 +52,14 @@ def generating(tmp_path):
             decoding=Decoding(),
         )
         store = Completions(tmp_path, SessionConfig(generation=generation, n=n, settings={}))
-        asked = GenerationRequest(prompts=PROMPTS, n=n, decoding=Decoding(), concurrency=concurrency, **more)
-        made.append(GenerationEngine(asked, store, backend))
-        made[-1].begin()
-        return made[-1]
+        request = GenerationRequest(prompts=PROMPTS, n=n, decoding=Decoding(), concurrency=concurrency, **more)
+        engines.append(GenerationEngine(request, store, backend))
+        engines[-1].begin()
+        return engines[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for engine in engines:
+        engine.close()
 
 
 @pytest.fixture
@@ -74,63 +74,63 @@ def program(tmp_path):
     return make
 
 
-def had(generating):
-    """Return the problem and the index of each completion, once no more come."""
-    found, until = [], time.monotonic() + LONG_S
-    for each in generating.completions():
-        assert time.monotonic() < until
-        if each is None:
+def collect(engine):
+    """Return the problem and the index of each completion, when no more come."""
+    keys, deadline = [], time.monotonic() + LONG_S
+    for completion in engine.completions():
+        assert time.monotonic() < deadline
+        if completion is None:
             time.sleep(0.01)
         else:
-            found.append((each.key.problem_id, each.key.sample_index))
-    return found
+            keys.append((completion.key.problem_id, completion.key.sample_index))
+    return keys
 
 
 @pytest.mark.parametrize(
-    ("answer", "fails", "said"),
+    ("answer", "failures", "message"),
     [
         ("{'error': f'no memory {at}'} if at < 3 else {'completion': 'x'}", MAX_FAILURES_IN_A_ROW, "no memory 2"),
         ("{'completion': None if at == 1 else 'x'}", 1, "must have a string 'completion' or 'solution'"),
     ],
 )
-def test_what_is_open_when_it_ends_is_had(generating, program, answer, fails, said):
-    """What ends a run costs no answer to what was asked before: it was paid for."""
-    run = generating(program(f"answer = lambda at: {answer}\n{BATCHES}"), 4)
-    found = had(run)
-    assert said in str(run.error)
-    assert (8 - fails, 8 - fails) == (len(found), len(set(found)))
-    assert 16 - len(found) == sum(run.missing().values())
+def test_open_requests_are_finished(generate, program, answer, failures, message):
+    """The end of a run costs no reply to an open request: it was paid for."""
+    run = generate(program(f"answer = lambda at: {answer}\n{BATCHES}"), 4)
+    keys = collect(run)
+    assert message in str(run.error)
+    assert (8 - failures, 8 - failures) == (len(keys), len(set(keys)))
+    assert 16 - len(keys) == sum(run.missing().values())
 
 
-def test_failures_that_are_not_in_a_row(generating, program):
-    """A sample that fails now and then ends nothing, and is the only one that is missing."""
-    run = generating(
+def test_failures_that_are_not_in_a_row(generate, program):
+    """Failures that are not in a row end nothing; only their samples are missing."""
+    run = generate(
         program(f"answer = lambda at: {{'error': 'no'}} if at in (2, 5) else {{'completion': 'x'}}\n{BATCHES}"), 4
     )
-    assert 12 == len(set(had(run)))
+    assert 12 == len(set(collect(run)))
     assert (None, 4) == (run.error, sum(run.missing().values()))
 
 
-def test_a_program_is_asked_for_one_at_a_time(generating, program, tmp_path):
-    """With several samples for each request no more are open than requests may be."""
+def test_a_program_gets_no_more_requests_than_its_limit(generate, program, tmp_path):
+    """With several samples per request, no more samples are open than requests may be."""
     text = (
         "import json, os, select\n"
         "while lines := os.read(0, 1 << 16):\n"
         "    while select.select([0], [], [], 0.1)[0] and (chunk := os.read(0, 1 << 16)):\n"
         "        lines += chunk\n"
-        "    asked = [json.loads(line)['id'] for line in lines.splitlines()]\n"
-        f"    open({str(tmp_path / 'most')!r}, 'a').write(f'{{len(asked)}}\\n')\n"
-        "    for each in asked:\n"
-        "        print(json.dumps({'id': each, 'completion': 'x'}), flush=True)\n"
+        "    ids = [json.loads(line)['id'] for line in lines.splitlines()]\n"
+        f"    open({str(tmp_path / 'most')!r}, 'a').write(f'{{len(ids)}}\\n')\n"
+        "    for name in ids:\n"
+        "        print(json.dumps({'id': name, 'completion': 'x'}), flush=True)\n"
     )
-    assert 20 == len(set(had(generating(program(text, 3), 5, 3, per_request=5))))
+    assert 20 == len(set(collect(generate(program(text, 3), 5, 3, per_request=5))))
     assert 3 == max(map(int, (tmp_path / "most").read_text().split()))
 
 
 @pytest.mark.parametrize("per_request", [1, 3])
 @pytest.mark.parametrize("kind", ["program", "function"])
-def test_a_judge_that_is_behind(generating, program, kind, per_request):
-    """When what waits for the judge is enough, no more is asked for until it has taken some."""
+def test_a_judge_that_is_behind(generate, program, kind, per_request):
+    """No more requests are sent while enough completions wait for the judge."""
     concurrency = 4
     if kind == "program":
         text = (
@@ -141,27 +141,27 @@ def test_a_judge_that_is_behind(generating, program, kind, per_request):
         backend = program(text, concurrency)
     else:
         backend = Function(lambda prompt: prompt)
-    run = generating(backend, 100, concurrency, per_request=per_request)
+    run = generate(backend, 100, concurrency, per_request=per_request)
     until = time.monotonic() + LONG_S
     while run.progress().fresh < MAX_READY:
         assert time.monotonic() < until
         time.sleep(0.01)
-    # Time to ask for more, if it did.
+    # Time to send more, if the engine did.
     time.sleep(0.3)
     assert MAX_READY <= run.progress().fresh <= MAX_READY + concurrency * per_request
-    found = had(run)
-    assert (400, 400, 0) == (len(found), len(set(found)), sum(run.missing().values()))
+    keys = collect(run)
+    assert (400, 400, 0) == (len(keys), len(set(keys)), sum(run.missing().values()))
 
 
-def test_as_many_threads_as_requests(generating):
-    """A back end that answers one order at a time is called by as many threads as requests may be open."""
-    together = threading.Barrier(3)
+def test_as_many_threads_as_requests(generate):
+    """A back end that serves one request at a time is called by as many threads as requests may be open."""
+    barrier = threading.Barrier(3)
 
     def answer(prompt):
-        together.wait(LONG_S)
+        barrier.wait(LONG_S)
         return prompt
 
-    assert 12 == len(set(had(generating(Function(answer), 3, 3))))
+    assert 12 == len(set(collect(generate(Function(answer), 3, 3))))
 
 
 STUBBORN = """
@@ -173,7 +173,7 @@ time.sleep(60)
 
 
 def test_a_second_interruption_leaves_no_program(shell):
-    """Who does not want to wait until a program has ended by itself has it ended at once."""
+    """A second Ctrl-C ends a program at once, without waiting for it."""
     (shell.folder / "stubborn.py").write_text(STUBBORN)
     model = f"command:{sys.executable} stubborn.py"
     session = shell.start("run", "starter", "--model", model, "-n", 2, "--run", "r")
@@ -191,7 +191,7 @@ def test_a_second_interruption_leaves_no_program(shell):
 
 
 def test_a_run_with_a_program(shell):
-    """A program writes, what it writes is judged, and what is there is not asked for again."""
+    """The samples of a program are judged, and stored samples are not requested again."""
     (shell.folder / "right.py").write_text(
         "import json, sys\n"
         "for line in sys.stdin:\n"

@@ -78,8 +78,10 @@ def test_rows_of_a_file_that_grows(tmp_path):
     path = tmp_path / "s.jsonl"
     rows = [{"task_id": "a", "completion": "1"}, "no row", {"task_id": "a", "completion": "2"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    found = [row for row in follow_rows(path, ["a"], 0.1) if row is not None]
-    assert [(0, 1), 2, (1, 3)] == [row.line if isinstance(row, MalformedLine) else (row.row, row.line) for row in found]
+    followed = [row for row in follow_rows(path, ["a"], 0.1) if row is not None]
+    assert [(0, 1), 2, (1, 3)] == [
+        row.line if isinstance(row, MalformedLine) else (row.row, row.line) for row in followed
+    ]
 
 
 def test_a_file_is_judged_while_it_is_written(shell, starter):
@@ -100,8 +102,8 @@ def test_a_file_is_judged_while_it_is_written(shell, starter):
         file.write(lines[6][20:] + b"".join(lines[7:]))
     out, err = session.communicate(timeout=60)
     assert 0 == session.returncode, err
-    found = json.loads(out)
-    assert (12, 4, 4) == (found["samples"], found["statuses"]["passed"], found["statuses"]["compile"])
+    record = json.loads(out)
+    assert (12, 4, 4) == (record["samples"], record["statuses"]["passed"], record["statuses"]["compile"])
     assert 12 == len(shell.rows("s.jsonl_results.jsonl"))
 
 
@@ -124,8 +126,8 @@ def test_standard_input_is_judged_while_it_is_written(shell, starter):
         time.sleep(0.02)
     out, err = session.communicate(b"".join(lines[6:]).removesuffix(b"\n"), timeout=60)
     assert 0 == session.returncode, err
-    found = json.loads(out)
-    assert (12, 4, 4) == (found["samples"], found["statuses"]["passed"], found["statuses"]["compile"])
+    record = json.loads(out)
+    assert (12, 4, 4) == (record["samples"], record["statuses"]["passed"], record["statuses"]["compile"])
 
 
 def test_compressed_rows_on_standard_input(shell):

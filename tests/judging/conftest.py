@@ -1,4 +1,4 @@
-"""What a run consists of while it is under way, and what is left of it afterwards, read from /proc."""
+"""The processes of a run, read from /proc, and what a run leaves behind."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ PATIENCE_S = 60.0
 
 
 class Process(NamedTuple):
-    """One line of the census."""
+    """One running process."""
 
     pid: int
     parent: int
     state: str
     words: str
     cpu_limited: bool
-    """Samples are, by a backstop of their own; the tests' process is not."""
+    """True for samples, which have a limit of CPU time; false for the process of the tests."""
 
 
-def census() -> dict[int, Process]:
-    """Return every process that can be seen."""
-    found = {}
+def list_processes() -> dict[int, Process]:
+    """Return every visible process by its id."""
+    processes = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             try:
@@ -41,34 +41,34 @@ def census() -> dict[int, Process]:
             except OSError:
                 continue
             limited = "Max cpu time              unlimited" not in limits
-            found[int(folder.name)] = Process(int(folder.name), int(parent), state, words, limited)
-    return found
+            processes[int(folder.name)] = Process(int(folder.name), int(parent), state, words, limited)
+    return processes
 
 
-def below(ancestor: int) -> list[Process]:
-    """Return the descendants of a process that are alive."""
-    every = census()
-    found: list[Process] = []
-    wanted = {ancestor}
-    while wanted:
-        level = [each for each in every.values() if each.parent in wanted]
-        found += level
-        wanted = {each.pid for each in level}
-    return [each for each in found if each.state not in "ZX"]
+def descendants_of(ancestor: int) -> list[Process]:
+    """Return the living descendants of a process."""
+    processes = list_processes().values()
+    descendants: list[Process] = []
+    parents = {ancestor}
+    while parents:
+        children = [process for process in processes if process.parent in parents]
+        descendants += children
+        parents = {process.pid for process in children}
+    return [process for process in descendants if process.state not in "ZX"]
 
 
 def jailed(ancestor: int) -> list[Process]:
-    """Return what runs behind walls below a process."""
-    return [each for each in below(ancestor) if "forkserver_boot.py" in each.words]
+    """Return the jailed descendants of a process."""
+    return [process for process in descendants_of(ancestor) if "forkserver_boot.py" in process.words]
 
 
-def until(holds: Callable[[], Any], what: str) -> Any:
+def wait_until(condition: Callable[[], Any], what: str) -> Any:
     """Wait until something is true and return it."""
     deadline = time.monotonic() + PATIENCE_S
-    while not (found := holds()):
+    while not (value := condition()):
         assert time.monotonic() < deadline, f"waited for {what} in vain"
         time.sleep(0.002)
-    return found
+    return value
 
 
 class Run:
@@ -106,9 +106,9 @@ class Run:
 
     def wait(self, session: subprocess.Popen[bytes], count: int) -> None:
         """Wait until so many verdicts are stored, or the session has ended."""
-        until(lambda: self.count() >= count or session.poll() is not None, f"{count} verdicts")
+        wait_until(lambda: self.count() >= count or session.poll() is not None, f"{count} verdicts")
 
-    def found(self) -> list[tuple[str, str]]:
+    def results(self) -> list[tuple[str, str]]:
         """Return task and status of each row of the results."""
         return [(row["task_id"], row["status"]) for row in self.shell.rows("s.jsonl_results.jsonl")]
 
@@ -123,7 +123,7 @@ def nothing_left() -> Iterator[Callable[[], None]]:
     before = set(Path("/proc/mounts").read_text("utf-8", "replace").splitlines())
 
     def check() -> None:
-        until(lambda: not jailed(os.getpid()), f"the end of {jailed(os.getpid())}")
+        wait_until(lambda: not jailed(os.getpid()), f"the end of {jailed(os.getpid())}")
         after = set(Path("/proc/mounts").read_text("utf-8", "replace").splitlines())
         assert set() == after - before
 
@@ -131,9 +131,9 @@ def nothing_left() -> Iterator[Callable[[], None]]:
     for process in jailed(os.getpid()):
         os.kill(process.pid, signal.SIGKILL)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
-    for each in census().values():
-        if each.parent == os.getpid() and each.state == "Z":
-            os.waitpid(each.pid, os.WNOHANG)
+    for process in list_processes().values():
+        if process.parent == os.getpid() and process.state == "Z":
+            os.waitpid(process.pid, os.WNOHANG)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The reference solution decides how a problem is checked: down the ladder, with a fault at its foot."""
+"""Calibration: the first plan under which the reference solution passes is used; none is a fault."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ DYING = make_problem("import os; os._exit(3)", "assert candidate(1) == 2")
 VAIN = make_problem("return 1", "pass")
 
 
-def test_apart(jail: Jailed):
-    """A reference solution that passes apart from the tests settles it at the first trial, without a note."""
+def test_the_first_plan(jail: Jailed):
+    """A reference solution that passes in referee mode needs one trial and no note."""
     calibrator = Calibrator(jail)
     (calibration,) = calibrator.calibrate(PLAIN)
     assert ("referee", False, False, "") == (
@@ -77,16 +77,16 @@ def test_apart(jail: Jailed):
     assert 1 == len(calibrator.jobs)
 
 
-def test_written_back(jail: Jailed):
-    """One that changes its arguments passes at the second, and the note says what is done."""
+def test_arguments_that_change(jail: Jailed):
+    """A reference solution that changes its arguments passes under the second plan, with a note."""
     calibration = calibrate(jail, IN_PLACE)
     assert ("referee", True, False) == (calibration.plan.mode, calibration.plan.write_back, calibration.plan.fault)
     assert "handed back" in calibration.plan.note
     assert calibration.verdict.passed
 
 
-def test_shared(jail: Jailed):
-    """One that returns a live object passes at the third, and the note says what happens apart from the tests."""
+def test_a_live_object(jail: Jailed):
+    """A reference solution that returns a live object passes in shared mode; the note has its first failure."""
     calibrator = Calibrator(jail)
     (calibration,) = calibrator.calibrate(LIVE)
     assert ("shared", False, False) == (calibration.plan.mode, calibration.plan.write_back, calibration.plan.fault)
@@ -95,16 +95,16 @@ def test_shared(jail: Jailed):
     assert 4 == len(calibrator.jobs)
 
 
-def test_wrong_everywhere(jail: Jailed):
-    """One that fails in every way is the benchmark's fault, with the verdict of the first way."""
+def test_a_wrong_reference(jail: Jailed):
+    """A reference solution that fails under every plan is a fault, with its first verdict."""
     calibration = calibrate(jail, WRONG)
     assert ("referee", True, "failed") == (calibration.plan.mode, calibration.plan.fault, calibration.verdict.status)
     assert "the reference solution does not pass: failed (AssertionError)" == calibration.plan.note
 
 
 @pytest.mark.parametrize(("problem", "status"), [(LOOPING, "timeout"), (DYING, "crash")])
-def test_broken(jail: Jailed, problem: Problem, status: str):
-    """One that loops or dies is a fault to be shown and no reason for shared mode: nothing else is tried."""
+def test_a_reference_that_hangs_or_dies(jail: Jailed, problem: Problem, status: str):
+    """A reference solution that hangs or dies is a fault after one trial."""
     calibrator = Calibrator(jail, timeout_s=0.5 if problem is LOOPING else 20.0)
     (calibration,) = calibrator.calibrate(problem)
     assert ("referee", True, status) == (calibration.plan.mode, calibration.plan.fault, calibration.verdict.status)
@@ -113,7 +113,7 @@ def test_broken(jail: Jailed, problem: Problem, status: str):
 
 
 def test_without_a_reference(jail: Jailed):
-    """A problem without a reference solution is calibration at once, apart, and says so."""
+    """A problem without a reference solution needs no trial, and its note says so."""
     calibrator = Calibrator(jail)
     (calibration,) = calibrator.calibrate(make_problem(None, "assert candidate(1) == 2"))
     assert ("referee", False, None) == (calibration.plan.mode, calibration.plan.fault, calibration.verdict)
@@ -121,8 +121,8 @@ def test_without_a_reference(jail: Jailed):
     assert [] == calibrator.jobs
 
 
-def test_vacuous(jail: Jailed):
-    """Tests that call nothing are a fault, though shared mode by itself would let everybody pass."""
+def test_vacuous_tests(jail: Jailed):
+    """Tests that call nothing are a fault in every mode."""
     calibration = calibrate(jail, VAIN)
     assert ("referee", True) == (calibration.plan.mode, calibration.plan.fault)
     assert VACUOUS in calibration.plan.note
@@ -132,7 +132,7 @@ def test_vacuous(jail: Jailed):
 
 
 def test_vacuous_without_a_reference(jail: Jailed):
-    """Where shared mode is demanded for a problem without a reference solution, its tests are tried all the same."""
+    """In shared mode, vacuous tests are found without a reference solution."""
     calibration = calibrate(jail, make_problem(None, "pass"), "shared")
     assert ("shared", True, VACUOUS) == (calibration.plan.mode, calibration.plan.fault, calibration.plan.note)
     calibration = calibrate(jail, make_problem(None, "assert candidate(1) == 2"), "shared")
@@ -141,13 +141,13 @@ def test_vacuous_without_a_reference(jail: Jailed):
 
 
 def test_tests_that_let_an_error_pass(jail: Jailed):
-    """Tests that a function which can only raise would pass are vacuous in shared mode."""
+    """Tests that a function passes which can only raise are vacuous in shared mode."""
     problem = make_problem("return 1", "try:\n        candidate(1)\n    except Exception:\n        pass")
     assert calibrate(jail, problem, "shared").plan.fault
 
 
-def test_only_what_is_wanted(jail: Jailed):
-    """Where referee mode is demanded shared mode is not tried, and the other way round."""
+def test_a_requested_mode(jail: Jailed):
+    """With a requested mode, no plan of the other mode is tried."""
     calibration = calibrate(jail, LIVE, "referee")
     assert ("referee", True) == (calibration.plan.mode, calibration.plan.fault)
     calibrator = Calibrator(jail, "shared")
@@ -157,13 +157,13 @@ def test_only_what_is_wanted(jail: Jailed):
 
 
 def test_tests_that_do_not_compile(jail: Jailed):
-    """Tests that are no Python are a fault."""
+    """Tests that do not compile are a fault."""
     problem = msgspec.structs.replace(PLAIN, id="T/none", test="def check(:\n")
     assert calibrate(jail, problem).plan.fault
 
 
 def test_many_at_once(jail: Jailed):
-    """Problems that are calibrated together do not take each other's verdicts."""
+    """Problems under calibration at the same time get their own verdicts."""
     problems = [PLAIN, WRONG, LIVE, IN_PLACE, VAIN]
     calibrations = Calibrator(jail).calibrate(*problems)
     assert problems == [calibration.problem for calibration in calibrations]
@@ -174,6 +174,6 @@ def test_many_at_once(jail: Jailed):
     assert [False, False, False, True, False] == [calibration.plan.write_back for calibration in calibrations]
 
 
-def test_the_same_plan_twice(jail: Jailed):
-    """Calibration says the same each time."""
+def test_calibration_is_deterministic(jail: Jailed):
+    """Two calibrations of a problem have the same plan."""
     assert calibrate(jail, LIVE).plan == calibrate(jail, LIVE).plan

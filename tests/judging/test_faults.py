@@ -1,4 +1,4 @@
-"""A hostile host: whatever is taken from the judge, it says so or is slower; no verdict is wrong, none is lost."""
+"""A hostile host: the judge may refuse or be slower, but no verdict is wrong and none is lost."""
 
 from __future__ import annotations
 
@@ -27,45 +27,45 @@ NO_ROOM = "No space left on device"
 
 @pytest.fixture
 def rows(starter):
-    """Return 60 cheap rows, no two alike."""
+    """Return 60 cheap rows, all different."""
     return starter.mixed(TASKS, EACH)
 
 
-def check_refused(done, *said):
+def check_refused(done, *words):
     """Check that a run has ended with one clear line, and without a number."""
     assert done.code in (1, 2), done
     assert re.fullmatch(r"passcurve: .+\n", done.err), done.err
-    for word in said:
+    for word in words:
         assert word in done.err
     assert "error" in done.record
 
 
 def check_kept(run):
-    """Check that what a disturbed run has stored is right, as far as it goes."""
+    """Check that all verdicts of a disturbed run are right."""
     stored = run.stored()
     assert len(set(stored)) == len(stored)
     if (run.shell.folder / "s.jsonl_results.jsonl").exists():
-        assert EXPECTED == run.found(), "half a file of results"
+        assert EXPECTED == run.results(), "results are incomplete"
 
 
 def check_whole(run, done, expected=EXPECTED):
-    """Check that a run has ended as if nothing had happened, with every row exactly once."""
+    """Check that a run has ended normally, with every row exactly once."""
     assert 0 == done.code, done.err
     assert list(range(len(expected))) == sorted(run.stored())
-    assert expected == run.found()
-    found = {name: count for name, count in done.record["statuses"].items() if count}
-    assert Counter(status for _, status in expected) == found
+    assert expected == run.results()
+    counts = {name: count for name, count in done.record["statuses"].items() if count}
+    assert Counter(status for _, status in expected) == counts
     assert 0 == done.record["owed"]
 
 
-def under(run, script):
-    """Have the command of a run started by a line of the shell, in which "$@" is the command."""
+def start_by(run, script):
+    """Start the command of a run by a line of the shell, in which "$@" is the command."""
     run.shell.before = ("sh", "-c", script, "sh")
     return run
 
 
-def mended(run):
-    """Have the command of a run started by nobody else again."""
+def start_directly(run):
+    """Start the command of a run directly again."""
     run.shell.before = ()
     return run
 
@@ -154,7 +154,7 @@ def test_a_full_disk(run_of, rows, disk, nothing_left, fill, left):
 
 
 def test_results_to_a_full_device(run_of, rows, nothing_left):
-    """Results that go to something that is no plain file are refused, and nothing is lost by it."""
+    """Results to something other than a plain file are refused, and no verdict is lost."""
     run = run_of(rows)
     done = run.shell(*run.words, "--results", "/dev/full")
     nothing_left()
@@ -168,8 +168,8 @@ def test_results_to_a_full_device(run_of, rows, nothing_left):
 
 @pytest.mark.parametrize("workers", [2, pytest.param(8, marks=pytest.mark.ci)])
 def test_few_descriptors(run_of, rows, nothing_left, workers):
-    """With room for 64 open files all workers do their work."""
-    run = under(run_of(rows, "--workers", str(workers), "--memory", "256MiB"), 'ulimit -n 64; exec "$@"')
+    """All workers run with a limit of 64 open files."""
+    run = start_by(run_of(rows, "--workers", str(workers), "--memory", "256MiB"), 'ulimit -n 64; exec "$@"')
     done = run.end()
     nothing_left()
     check_whole(run, done)
@@ -177,11 +177,11 @@ def test_few_descriptors(run_of, rows, nothing_left, workers):
 
 @pytest.mark.parametrize("files", [16, pytest.param(24, marks=pytest.mark.ci)])
 def test_too_few_descriptors(run_of, rows, nothing_left, files):
-    """With room for too few open files one line says so, and with enough the same command goes on."""
-    run = under(run_of(rows, "--workers", "8", "--memory", "256MiB"), f'ulimit -n {files}; exec "$@"')
+    """With too few open files one line says so, and with enough the same command resumes."""
+    run = start_by(run_of(rows, "--workers", "8", "--memory", "256MiB"), f'ulimit -n {files}; exec "$@"')
     done = run.end()
     nothing_left()
-    check_whole(mended(run), mended(run).end())
+    check_whole(start_directly(run), start_directly(run).end())
     check_refused(done, "open files")
 
 
@@ -193,28 +193,28 @@ LARGE = [
 
 
 def test_less_memory_than_promised(run_of, nothing_left):
-    """Where less address space is allowed than --memory says, that is refused, or the verdicts are right."""
-    run = under(run_of(LARGE, "--memory", "2GiB"), f'ulimit -v {1 << 20}; exec "$@"')
+    """Less address space than --memory is refused, or the verdicts are right."""
+    run = start_by(run_of(LARGE, "--memory", "2GiB"), f'ulimit -v {1 << 20}; exec "$@"')
     done = run.end()
     nothing_left()
     if done.code == 0:
-        assert [("starter/0", "passed")] * 2 == run.found()
+        assert [("starter/0", "passed")] * 2 == run.results()
     else:
         check_refused(done, "memory")
 
 
 @pytest.mark.parametrize("flags", ["-v", "-S -v"])
 def test_too_little_memory_for_ourselves(run_of, nothing_left, flags):
-    """Where we cannot have what we need ourselves, that is said before anything is judged."""
-    run = under(run_of(LARGE, "--memory", "64MiB"), f'ulimit {flags} {200 << 10}; exec "$@"')
+    """Too little memory for passcurve itself is refused before anything is judged."""
+    run = start_by(run_of(LARGE, "--memory", "64MiB"), f'ulimit {flags} {200 << 10}; exec "$@"')
     done = run.end()
     nothing_left()
     check_refused(done, "at least 0.5 GiB")
 
 
 def test_a_limit_of_memory_that_can_be_raised(run_of, nothing_left):
-    """A soft limit of the supervisor's address space is not that of the samples."""
-    run = under(run_of(LARGE, "--memory", "2GiB"), f'ulimit -S -v {1 << 20}; exec "$@"')
+    """A soft limit of the supervisor's address space does not apply to the samples."""
+    run = start_by(run_of(LARGE, "--memory", "2GiB"), f'ulimit -S -v {1 << 20}; exec "$@"')
     done = run.end()
     nothing_left()
     check_whole(run, done, [("starter/0", "passed")] * 2)
@@ -222,7 +222,7 @@ def test_a_limit_of_memory_that_can_be_raised(run_of, nothing_left):
 
 @pytest.mark.ci
 def test_no_more_workers_than_rows(run_of, processes, nothing_left):
-    """A run of few rows has only as many workers, however many were asked for: each takes memory."""
+    """A run has no more workers than rows, whatever --workers says: each takes memory."""
     code = "    import time\n    time.sleep(0.5)\n    return -(-eggs // size)\n"
     run = run_of([{"task_id": "starter/0", "completion": code}] * 2, "--workers", "8", "--no-dedup")
     session = run.start()
@@ -239,31 +239,31 @@ def test_no_more_workers_than_rows(run_of, processes, nothing_left):
 # Processes that somebody stops.
 
 
-def outer_zygotes(supervisor, every):
-    """Return the ids of the zygotes' outer halves: they are children of the two fork servers."""
-    fork_servers = {each.pid for each in every if each.parent == supervisor}
-    return {each.pid for each in every if each.parent in fork_servers}
+def outer_zygotes(supervisor, processes):
+    """Return the ids of the zygotes' outer halves, which are children of the two fork servers."""
+    fork_servers = {process.pid for process in processes if process.parent == supervisor}
+    return {process.pid for process in processes if process.parent in fork_servers}
 
 
-def parts(supervisor, processes):
-    """Return the processes of a run by kind."""
-    every = processes(supervisor)
-    outer = outer_zygotes(supervisor, every)
-    fork_servers = {each.pid for each in every if each.parent == supervisor}
-    zygotes = outer | {each.pid for each in every if each.parent in outer}
-    children = [each for each in every if each.pid not in zygotes | fork_servers]
+def ids_by_kind(supervisor, processes):
+    """Return the ids of the processes of a run by kind."""
+    jailed = processes(supervisor)
+    outer = outer_zygotes(supervisor, jailed)
+    fork_servers = {process.pid for process in jailed if process.parent == supervisor}
+    zygotes = outer | {process.pid for process in jailed if process.parent in outer}
+    children = [process for process in jailed if process.pid not in zygotes | fork_servers]
     return {
         "zygotes": sorted(zygotes),
-        "samples": [each.pid for each in children if each.cpu_limited],
-        "tests": [each.pid for each in children if not each.cpu_limited],
-        "walled": [each.pid for each in every],
+        "samples": [process.pid for process in children if process.cpu_limited],
+        "tests": [process.pid for process in children if not process.cpu_limited],
+        "walled": [process.pid for process in jailed],
         "supervisor": [supervisor],
-        "everything": [supervisor, *(each.pid for each in every)],
+        "everything": [supervisor, *(process.pid for process in jailed)],
     }
 
 
-def used(pid):
-    """Return the seconds of CPU that a process has used."""
+def cpu_seconds(pid):
+    """Return the CPU time of a process in seconds."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     except OSError:
@@ -271,33 +271,33 @@ def used(pid):
     return int(fields[11]) / os.sysconf("SC_CLK_TCK")
 
 
-def hold(chosen, seconds):
-    """Stop some processes for a while."""
-    for number, later in ((signal.SIGSTOP, seconds), (signal.SIGCONT, 0)):
-        for pid in chosen:
+def hold(pids, seconds):
+    """Stop processes for some seconds."""
+    for number, pause_s in ((signal.SIGSTOP, seconds), (signal.SIGCONT, 0)):
+        for pid in pids:
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
                 continue
-        time.sleep(later)
+        time.sleep(pause_s)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "seconds"), [("zygotes", 10), ("walled", 10), ("everything", 4), ("supervisor", 4)])
 def test_a_run_is_held(run_of, rows, processes, nothing_left, kind, seconds):
-    """Whatever of a run is stopped in its midst and goes on later, every verdict is what it would have been."""
+    """Processes that are stopped and continued later change no verdict."""
     run = run_of(rows, "--timeout", "0.5")
     session = run.start()
     run.wait(session, 20)
-    hold(parts(session.pid, processes)[kind], seconds)
+    hold(ids_by_kind(session.pid, processes)[kind], seconds)
     session.communicate(timeout=60)
     nothing_left()
     assert 0 == session.returncode
-    assert EXPECTED == run.found()
+    assert EXPECTED == run.results()
     assert list(range(len(EXPECTED))) == sorted(run.stored())
     if kind == "supervisor":
         slowest = max(row["seconds"] for row in run.shell.rows("s.jsonl_results.jsonl") if row["passed"])
-        assert slowest < 0.5, "the time that we were stopped is no time of a sample"
+        assert slowest < 0.5, "the pause counts for no sample"
 
 
 SLOW = """    import time
@@ -320,22 +320,22 @@ SLOW = """    import time
     ],
 )
 def test_a_slow_sample_is_held(run_of, processes, nothing_left, kind):
-    """A sample near its limit passes, however long it or its surroundings are stopped by somebody else."""
+    """A sample near its limit passes, however long the run is stopped by somebody else."""
     run = run_of([{"task_id": "starter/0", "completion": SLOW}], "--workers", "1")
     session = run.start()
     deadline = time.monotonic() + 90
-    # Past its slice of 0.3 s, which a sample may lose.
-    while not any(used(pid) > 0.5 for pid in parts(session.pid, processes)["samples"]):
+    # Past its slice, which a sample may lose.
+    while not any(cpu_seconds(pid) > 0.5 for pid in ids_by_kind(session.pid, processes)["samples"]):
         assert time.monotonic() < deadline
         if session.poll() is not None:
             # On a busy machine the moment can be missed.
             session = run.start()
         time.sleep(0.01)
-    hold(parts(session.pid, processes)[kind], 5)
+    hold(ids_by_kind(session.pid, processes)[kind], 5)
     session.communicate(timeout=60)
     nothing_left()
     assert 0 == session.returncode
-    assert [("starter/0", "passed")] == run.found()
+    assert [("starter/0", "passed")] == run.results()
 
 
 # The clock on the wall.
@@ -344,19 +344,19 @@ WALL_CLOCKS = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime
 
 
 def test_no_deadline_looks_at_the_wall_clock():
-    """Nothing of ours asks for the time of day but the one function that dates a file, so that it may jump."""
-    found = set()
+    """Only the function that dates a file reads the time of day, so that the wall clock may jump."""
+    uses = set()
     for path in SOURCES.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef) and node.name != "_now":
-                calls = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
-                names = {each.attr for each in calls if isinstance(each, ast.Attribute)}
-                found |= {(path.name, node.name, name) for name in names & WALL_CLOCKS}
+                functions = [call.func for call in ast.walk(node) if isinstance(call, ast.Call)]
+                names = {function.attr for function in functions if isinstance(function, ast.Attribute)}
+                uses |= {(path.name, node.name, name) for name in names & WALL_CLOCKS}
             if isinstance(node, ast.ImportFrom) and node.module == "time":
-                found |= {(path.name, "import", each.name) for each in node.names if each.name in WALL_CLOCKS}
+                uses |= {(path.name, "import", alias.name) for alias in node.names if alias.name in WALL_CLOCKS}
             if isinstance(node, ast.Attribute) and node.attr == "CLOCK_REALTIME":
-                found.add((path.name, "clock", node.attr))
-    assert set() == found
+                uses.add((path.name, "clock", node.attr))
+    assert set() == uses
 
 
 # Streams that take nothing.
@@ -377,21 +377,21 @@ def test_no_deadline_looks_at_the_wall_clock():
 )
 @pytest.mark.parametrize("words", [(), pytest.param(("--json",), marks=pytest.mark.nightly)], ids=["text", "json"])
 def test_a_stream_that_takes_nothing(run_of, rows, nothing_left, stream, codes, words):
-    """Where the score cannot be printed the verdicts are there all the same, and no more than one line complains."""
-    run = under(run_of(rows), stream)
+    """Where the score cannot be printed, the verdicts are stored, and at most one line complains."""
+    run = start_by(run_of(rows), stream)
     done = run.shell("judge", "s.jsonl", "--subset", *words)
     nothing_left()
-    assert EXPECTED == run.found()
+    assert EXPECTED == run.results()
     assert list(range(len(EXPECTED))) == sorted(run.stored())
     assert done.code in codes
     assert re.fullmatch(r"(passcurve: .+\n)?", done.err), done.err
-    check_whole(mended(run), run.end())
+    check_whole(start_directly(run), run.end())
 
 
 @pytest.mark.ci
 def test_notes_that_cannot_be_written(run_of, rows, nothing_left):
-    """A note that nobody can be told keeps no sample from being judged."""
-    run = under(run_of(rows, "--workers", "100000"), 'exec "$@" 2>/dev/full')
+    """All samples are judged when stderr takes no notes."""
+    run = start_by(run_of(rows, "--workers", "100000"), 'exec "$@" 2>/dev/full')
     done = run.end()
     nothing_left()
     check_whole(run, done)
@@ -402,7 +402,7 @@ def test_notes_that_cannot_be_written(run_of, rows, nothing_left):
 
 @pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.ci)])
 def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
-    """A folder for temporary files that does not exist is done without."""
+    """A run needs no folder for temporary files."""
     run = run_of(rows, "--isolation", level)
     run.shell.env["TMPDIR"] = "/nonexistent"
     done = run.end()
@@ -414,7 +414,7 @@ def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
 
 @pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.ci)])
 def test_no_folder_can_be_written(run_of, shell, rows, mounted, nothing_left, level):
-    """Where no folder takes temporary files, full does without; a level that needs one says so in one line."""
+    """A run needs no folder that can be written, beside its own."""
     (shell.folder / "disk").mkdir()
     folders = [name for name in ("/tmp", "/var/tmp", "/usr/tmp") if Path(name).is_dir()]
     closed = "".join(f"mount --bind {name} {name}\nmount -o remount,bind,ro {name}\n" for name in folders)
@@ -432,7 +432,7 @@ def test_no_folder_can_be_written(run_of, shell, rows, mounted, nothing_left, le
 
 
 def test_no_home(run_of, rows, nothing_left):
-    """Without HOME and without a cache that is named, a run is a run."""
+    """A run needs neither HOME nor PASSCURVE_CACHE."""
     run = run_of(rows)
     del run.shell.env["HOME"], run.shell.env["PASSCURVE_CACHE"]
     done = run.end()
@@ -441,10 +441,10 @@ def test_no_home(run_of, rows, nothing_left):
 
 
 def test_no_home_and_no_name(run_of, rows, nothing_left):
-    """Somebody whom the system does not know, as in many containers, can judge what needs no cache."""
+    """A user without a name, as in many containers, can judge."""
     if subprocess.run(["unshare", "--user", "--map-user=12345", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespace with another id can be had here")
-    run = under(run_of(rows), 'exec unshare --user --map-user=12345 "$@"')
+    run = start_by(run_of(rows), 'exec unshare --user --map-user=12345 "$@"')
     del run.shell.env["HOME"], run.shell.env["PASSCURVE_CACHE"]
     done = run.end()
     nothing_left()

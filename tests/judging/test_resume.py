@@ -1,4 +1,4 @@
-"""Interruptions of every kind: whatever is killed, no verdict is lost, doubled or different, and nothing is left."""
+"""Interruptions of every kind: no verdict is lost, doubled or different, and no process is left."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATUSES = ("passed", "failed", "compile")
 
 @pytest.fixture
 def rows(starter):
-    """Return 300 cheap rows, no two alike."""
+    """Return 300 cheap rows, all different."""
     return starter.mixed(TASKS, EACH)
 
 
@@ -29,19 +29,19 @@ EXPECTED = [(task, STATUSES[number % 3]) for task in TASKS for number in range(E
 
 
 def check_whole(run, done, expected=EXPECTED):
-    """Check that a run has ended as if nobody had disturbed it."""
+    """Check that a run has ended normally, with every row exactly once."""
     assert 0 == done.code, done.err
-    assert expected == run.found()
+    assert expected == run.results()
     assert list(range(len(expected))) == sorted(run.stored()), "a row is stored twice, or not at all"
     record = done.record
     assert (len(expected), 0, 0) == (record["samples"], record["owed"], record["malformed"])
-    counted = {status: sum(status == said for _, said in expected) for status in STATUSES}
+    counted = {status: [status for _, status in expected].count(status) for status in STATUSES}
     assert counted == {status: record["statuses"][status] for status in STATUSES}
     assert counted["passed"] / len(expected) == record["pass@1"]["value"]
 
 
 def test_an_undisturbed_run(run_of, rows, nothing_left):
-    """The file that all other tests of this page use gives the verdicts that it was made to give."""
+    """The rows that the other tests use have the expected verdicts."""
     run = run_of(rows)
     done = run.end()
     nothing_left()
@@ -58,7 +58,7 @@ def test_an_undisturbed_run(run_of, rows, nothing_left):
     ],
 )
 def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed, kills):
-    """However often the supervisor is killed, the same command goes on with what is stored and ends as undisturbed."""
+    """After any number of kills of the supervisor the same command resumes and ends normally."""
     moments = random.Random(seed)
     run = run_of(rows)
     for goal in sorted(moments.sample(range(280), kills)):
@@ -78,18 +78,18 @@ def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed, kills):
     assert kept == done.record["resumed"]
 
 
-def targets(kind, processes, supervisor):
-    """Return the ids of the processes of a kind: fork servers, zygotes (both halves of them) or what runs the tests."""
-    every = processes(supervisor)
-    fork_servers = [each.pid for each in every if each.parent == supervisor]
+def ids_of_kind(kind, processes, supervisor):
+    """Return the ids of the fork servers, of both halves of the zygotes, or of the processes of the tests."""
+    jailed = processes(supervisor)
+    fork_servers = [process.pid for process in jailed if process.parent == supervisor]
     if kind == "fork_server":
         return fork_servers
     # The fork server of the samples starts first.  A zygote's second half is the child of its first, and the parent
     # of what runs the tests.
     fork_server = max(fork_servers, default=0) if kind in ("referee", "tests") else min(fork_servers, default=0)
-    outer = [each.pid for each in every if each.parent == fork_server]
-    inner = [each.pid for each in every if each.parent in outer]
-    return [each.pid for each in every if each.parent in inner] if kind == "tests" else [*outer, *inner]
+    outer = [process.pid for process in jailed if process.parent == fork_server]
+    inner = [process.pid for process in jailed if process.parent in outer]
+    return [process.pid for process in jailed if process.parent in inner] if kind == "tests" else [*outer, *inner]
 
 
 @pytest.mark.ci
@@ -97,14 +97,14 @@ def targets(kind, processes, supervisor):
 def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left, kind, seed):
     """Fork servers, zygotes and referees that are killed at any moment cost no verdict."""
     moments = random.Random(seed)
-    # So many that the run does not end while it is being disturbed.
-    each = 10 * EACH
-    rows = starter.mixed(TASKS, each)
-    expected = [(task, STATUSES[number % 3]) for task in TASKS for number in range(each)]
+    # Enough rows for the run to outlast the kills.
+    rows_per_task = 10 * EACH
+    rows = starter.mixed(TASKS, rows_per_task)
+    expected = [(task, STATUSES[number % 3]) for task in TASKS for number in range(rows_per_task)]
     run = run_of(rows, "--workers", "2")
     session = run.start()
     killed = 0
-    # Those that were hit run again at the end; one that is hit twice is rightly left to the next session.
+    # A job that was hit runs again at the end; one that is hit twice is left to the next session.
     for goal in sorted(moments.sample(range(230), KILLS)):
         run.wait(session, goal)
         time.sleep(moments.uniform(0, 0.005))
@@ -116,9 +116,9 @@ def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left
                 session = run.start()
                 # Its workers, not the trial of the walls before them: without that it could not know its isolation.
                 run.wait(session, run.count() + 1)
-            if found := targets(kind, processes, session.pid):
+            if pids := ids_of_kind(kind, processes, session.pid):
                 try:
-                    os.kill(moments.choice(found), signal.SIGKILL)
+                    os.kill(moments.choice(pids), signal.SIGKILL)
                 except ProcessLookupError:
                     continue
                 killed += 1
@@ -134,12 +134,12 @@ def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left
         done = run.end()
         nothing_left()
         check_whole(run, done, expected)
-    assert expected == run.found()
+    assert expected == run.results()
     assert list(range(len(expected))) == sorted(run.stored())
 
 
 def test_samples_that_write_nonsense_hold_nobody_up(run_of, nothing_left):
-    """Many samples that write garbage on the line to the tests, each of which is run twice, do not stop the run."""
+    """Many samples that write garbage on the line to the tests, each of which runs twice, do not stop the run."""
     code = (
         "    import os\n    for line in range(3, 64):\n        try: os.write(line, b'\\4\\0\\0\\0' + b'\\xff' * 4)\n"
         "        except OSError: pass\n    return 1\n"
@@ -151,12 +151,12 @@ def test_samples_that_write_nonsense_hold_nobody_up(run_of, nothing_left):
     except subprocess.TimeoutExpired:
         pytest.fail(f"the run hangs with {run.count()} of 12 verdicts stored")
     nothing_left()
-    assert [("starter/0", "crash")] * 12 == run.found()
+    assert [("starter/0", "crash")] * 12 == run.results()
 
 
 @pytest.mark.parametrize("way", ["Ctrl-C", pytest.param("SIGINT", marks=pytest.mark.ci), "SIGTERM"])
 def test_the_user_stops_it(run_of, rows, nothing_left, way):
-    """Ctrl-C and SIGTERM end a run with 130 and one line, keep what was done, and the same command goes on."""
+    """Ctrl-C and SIGTERM end a run with 130 and one line, keep its verdicts, and the same command resumes."""
     run = run_of(rows)
     session = run.start()
     run.wait(session, 60)
@@ -168,22 +168,22 @@ def test_the_user_stops_it(run_of, rows, nothing_left, way):
     nothing_left()
     assert 130 == session.returncode
     assert 130 == json.loads(out)["exit_code"]
-    said = re.fullmatch(
+    message = re.fullmatch(
         rb"passcurve: (\d+) of (\d+) rows read are judged and stored in '.*s\.jsonl\.passcurve'; "
         rb"run the same command again to resume\n",
         err,
     )
-    assert said, err
+    assert message, err
     kept = len(run.stored())
-    assert 60 <= int(said[1]) == kept
+    assert 60 <= int(message[1]) == kept
     assert not (run.shell.folder / "s.jsonl_results.jsonl").exists()
     done = run.end()
     check_whole(run, done)
     assert kept == done.record["resumed"]
 
 
-def stopped(run, count=40):
-    """Start a run and kill it once so many verdicts are stored."""
+def kill_at(run, count=40):
+    """Start a run and kill it when so many verdicts are stored."""
     session = run.start()
     run.wait(session, count)
     session.kill()
@@ -200,8 +200,8 @@ def stopped(run, count=40):
     ],
 )
 def test_a_changed_file_is_refused(run_of, rows, nothing_left, change):
-    """A file of samples that has changed since is not mixed with old verdicts: one line says so and what to do."""
-    run = stopped(run_of(rows))
+    """A changed file of samples is refused in one line that says what to do."""
+    run = kill_at(run_of(rows))
     nothing_left()
     kept = run.stored()
     altered = list(rows)
@@ -223,8 +223,8 @@ def test_a_changed_file_is_refused(run_of, rows, nothing_left, change):
 
 
 def test_other_limits_start_anew(run_of, rows, nothing_left):
-    """Verdicts under other limits are not taken over: everything is judged again, and that is said."""
-    stopped(run_of(rows))
+    """Verdicts under other limits are not used: all samples are judged again, and a note says so."""
+    kill_at(run_of(rows))
     other = run_of(rows, "--timeout", "2")
     done = other.end()
     nothing_left()
@@ -234,7 +234,7 @@ def test_other_limits_start_anew(run_of, rows, nothing_left):
 
 
 def test_two_runs_at_once(run_of, rows, nothing_left):
-    """A second run in the same directory is told at once who is there; the first is not disturbed."""
+    """A second run in the same directory is refused with the id of the first, which runs on."""
     run = run_of(rows)
     session = run.start()
     run.wait(session, 1)
@@ -248,11 +248,11 @@ def test_two_runs_at_once(run_of, rows, nothing_left):
     )
     assert 0 == session.returncode
     assert 0 == json.loads(out)["owed"]
-    assert EXPECTED == run.found()
+    assert EXPECTED == run.results()
 
 
 def test_a_finished_run_is_judged_afresh(run_of, rows, nothing_left):
-    """The same command after a finished run judges everything again, and only the newest attempt is kept."""
+    """The same command after a finished run judges all samples again and keeps only the newest attempt."""
     run = run_of(rows[:30])
     first, second = run.end(), run.end()
     nothing_left()
@@ -263,8 +263,8 @@ def test_a_finished_run_is_judged_afresh(run_of, rows, nothing_left):
 
 
 def test_a_torn_line_is_owed_again(run_of, rows, nothing_left):
-    """A last line that was cut by a crash of the host costs one verdict, not the run."""
-    run = stopped(run_of(rows))
+    """A torn last line costs one verdict, not the run."""
+    run = kill_at(run_of(rows))
     part = max(run.folder.glob("verdicts-*.jsonl"))
     text = part.read_bytes()
     part.write_bytes(text[: text.rstrip(b"\n").rfind(b"\n") + 30])
@@ -273,12 +273,12 @@ def test_a_torn_line_is_owed_again(run_of, rows, nothing_left):
     nothing_left()
     assert kept == done.record["resumed"]
     assert 0 == done.code
-    assert EXPECTED == run.found()
+    assert EXPECTED == run.results()
 
 
 @pytest.mark.ci
 def test_restricted_runs_leave_no_folder(run_of, rows, nothing_left):
-    """A run without namespaces that is killed leaves no scratch folder behind once the command has run again."""
+    """A killed run without namespaces leaves no scratch folder after the command has run again."""
     run = run_of(rows, "--isolation", "restricted")
     session = run.start()
     run.wait(session, 40)

@@ -1,4 +1,4 @@
-"""Facts become a judgement: every way in which a job can end, and what it is called."""
+"""From outcome to verdict: every way in which a job can end, and its status."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from passcurve.types import Call, Limits, Problem, SampleKey
 KEY = SampleKey(problem_id="T/1", sample_index=2)
 PROBLEM = Problem(id="T/1", prompt="", entry_point="f", test="")
 LIMITS = Limits(timeout_s=3.0, memory_bytes=1000)
-APART = make_job(PROBLEM, "", CheckPlan(), LIMITS, 0, 1)
+REFEREE = make_job(PROBLEM, "", CheckPlan(), LIMITS, 0, 1)
 SHARED = make_job(PROBLEM, "", CheckPlan(mode="shared"), LIMITS, 0, 1)
 
 
 def outcome(ended: str = "report", report: dict | None = None, **facts) -> Outcome:
-    """Return the facts of a job."""
+    """Return the outcome of a job."""
     return Outcome(tag=1, ended=ended, report=report, **facts)
 
 
 def reported(status: object, **more: object) -> Outcome:
-    """Return the facts of a job that ended with a report."""
+    """Return the outcome of a job that ended with a report."""
     return outcome(report={"status": status, **more}, exit_code=0)
 
 
@@ -95,32 +95,32 @@ TABLE = {
 
 
 @pytest.mark.parametrize("what", TABLE)
-def test_every_end(what: str):
-    """Every way to end has its status and its reason, and none but a report that says so is passed."""
+def test_every_outcome(what: str):
+    """Every outcome has its status and message, and only a report that says so is a pass."""
     facts, status, message = TABLE[what]
-    verdict = reach_verdict(KEY, APART, facts)
+    verdict = reach_verdict(KEY, REFEREE, facts)
     assert (status, message) == (verdict.status, verdict.message)
     assert (status == "passed") == verdict.passed
     assert (KEY, "referee") == (verdict.key, verdict.mode)
 
 
 def test_the_default_is_not_passed():
-    """No facts at all pass nobody, however the job is said to have ended."""
+    """An outcome without facts is not a pass, however the job ended."""
     for ended in msgspec.inspect.type_info(Outcome).fields[1].type.values:
-        assert not reach_verdict(KEY, APART, outcome(ended)).passed
+        assert not reach_verdict(KEY, REFEREE, outcome(ended)).passed
         assert not reach_verdict(KEY, SHARED, outcome(ended)).passed
 
 
 @pytest.mark.parametrize("status", ["Passed", "passed ", "PASSED", b"passed", 1, None, ["passed"], ("passed",)])
-def test_nearly_passed(status: object):
-    """Only the very word is a pass."""
-    assert not reach_verdict(KEY, APART, reported(status)).passed
+def test_a_status_that_resembles_passed(status: object):
+    """Only the exact word is a pass."""
+    assert not reach_verdict(KEY, REFEREE, reported(status)).passed
 
 
 @pytest.mark.parametrize("token", [None, "", "x" * 32, 0, True, b""])
 def test_a_pass_without_the_token(token: object):
-    """In shared mode a pass without the token of this very job is a crash."""
-    assert "token" not in APART.setup
+    """In shared mode a pass without the token of the job is a crash."""
+    assert "token" not in REFEREE.setup
     other = make_job(PROBLEM, "", CheckPlan(mode="shared"), LIMITS, 0, 1).setup["token"]
     for facts in (reported("passed"), reported("passed", token=token), reported("passed", token=other)):
         verdict = reach_verdict(KEY, SHARED, facts)
@@ -130,8 +130,8 @@ def test_a_pass_without_the_token(token: object):
     assert reach_verdict(KEY, SHARED, right).passed
 
 
-def test_what_a_verdict_rests_on():
-    """Times, memory, calls, the last call, the line and the flattened types are in the verdict."""
+def test_the_facts_of_a_verdict():
+    """A verdict has times, memory, calls, the last call, the test line and the flattened types."""
     facts = outcome(
         report={
             "status": "failed",
@@ -147,7 +147,7 @@ def test_what_a_verdict_rests_on():
         cpu_s=0.1,
         memory_bytes=5000,
     )
-    verdict = reach_verdict(KEY, APART, facts)
+    verdict = reach_verdict(KEY, REFEREE, facts)
     assert Call(index=2, arguments="f(1)", outcome="returned 2") == verdict.call
     assert ("AssertionError", "assert f(1) == 1", 2, ("Counter",)) == (
         verdict.exception,
@@ -158,8 +158,8 @@ def test_what_a_verdict_rests_on():
     assert (0.123457, 0.2, 0.1, 5000) == (verdict.own_s, verdict.wall_s, verdict.cpu_s, verdict.memory_bytes)
 
 
-def test_everything_is_bounded():
-    """Whatever a report says at length is cut, and shows that it was."""
+def test_texts_are_bounded():
+    """Long texts of a report are cut and end with an ellipsis."""
     long = "x" * 6_000
     facts = reported("failed", message=long, exception=long, call=(long, long), test_line=long, flattened=(long,))
     verdict = reach_verdict(KEY, SHARED, facts)
@@ -191,7 +191,7 @@ STRANGE = [
 @pytest.mark.parametrize("part", ["message", "exception", "call", "test_line", "calls", "flattened", "token", "status"])
 @pytest.mark.parametrize("status", ["failed", "protocol", "passed", "gone", "benchmark"])
 def test_strange_reports(part: str, status: str):
-    """A report is data from the sample in shared mode: nothing in it can raise, and nothing in it is a pass."""
+    """No value in a report of a sample raises an error or is a pass."""
     for value in [*STRANGE, (10**5000, 10**5000), [[10**5000] * 2]]:
         facts = outcome(report={"status": status, part: value})
         assert not reach_verdict(KEY, SHARED, facts).passed
@@ -213,6 +213,6 @@ def test_strange_reports(part: str, status: str):
         (outcome("exit", GONE, signal=11), False),
     ],
 )
-def test_who_deserves_another_run(facts: Outcome, retried: bool):
-    """What could be our doing is run once more; what a sample did is not."""
+def test_needs_retry(facts: Outcome, retried: bool):
+    """A job runs once more when its outcome could be our doing, and not when it is that of the sample."""
     assert retried == needs_retry(facts)
