@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filters import MACHINES, Filters
 from jailed import Jailed, jail_at
 
 SECRET = "a-canary-of-the-supervisor"
@@ -49,3 +50,14 @@ def restricted(secret: str) -> Iterator[Jailed]:
 def jail(request: pytest.FixtureRequest) -> Jailed:
     """Return the jail of each level in turn."""
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(
+    params=[(machine, watched) for machine in MACHINES for watched in (False, True)],
+    ids=lambda param: f"{param[0]}{'-watched' if param[1] else ''}",
+    scope="module",
+)
+def filters(request: pytest.FixtureRequest) -> Filters:
+    """Return the filters of each architecture in turn, with and without a watcher."""
+    machine, watched = request.param
+    return Filters(machine, watched=watched)

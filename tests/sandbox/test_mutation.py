@@ -24,8 +24,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from attempts import ATTEMPTS, TRIED
 from jailed import IS_ONE, LIMITS, Jailed, descendants, find_isolation, need, read_process, until
-from test_jail import ATTEMPTS, TRIED
 
 import passcurve
 from passcurve.sandbox import forkserver_client

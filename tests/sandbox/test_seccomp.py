@@ -1,18 +1,16 @@
-"""The seccomp filters, run by a BPF interpreter of twenty lines."""
+"""The broad and the narrow filter: the calls of a zygote and of its children."""
 
 from __future__ import annotations
 
-import errno
 import platform
 import re
 import struct
 from pathlib import Path
-from typing import Any
 
 import pytest
+from filters import ALLOWED, BOUNDED, KILLED, MACHINES, PID, PRETENDED, Filters
 
 from passcurve.sandbox.kernel import CLONE_PARENT, CLONE_THREAD, ZYGOTE_MARK
-from passcurve.sandbox.layers import watch
 from passcurve.sandbox.layers.seccomp import (
     SAMPLE_CALLS,
     SUSPICIOUS_CALLS,
@@ -20,126 +18,8 @@ from passcurve.sandbox.layers.seccomp import (
     NarrowFilter,
     broad_filter,
 )
-from passcurve.sandbox.layers.seccomp_strict import STATELESS_CALLS, StrictFilter
+from passcurve.sandbox.layers.seccomp_strict import StrictFilter
 from passcurve.sandbox.layers.syscalls import numbers
-
-MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-ALLOWED, KILLED, HANDED_OVER, PRETENDED = "allowed", "killed", "handed over", "pretended"
-PID = 4321
-LOWEST = 5
-"""The first descriptor that a process which is kept may close."""
-
-
-def run(code: bytes, number: int, machine: str, arguments: tuple[int, ...], architecture: int | None = None) -> int:
-    """Run classic BPF over one system call; return the action."""
-    words = [a & (1 << 64) - 1 for a in (*arguments, 0, 0, 0, 0, 0, 0)[:6]]
-    data = struct.pack("<IIQ6Q", number, MACHINES[machine] if architecture is None else architecture, 0, *words)
-    at = accumulator = 0
-    while True:
-        operation, if_true, if_false, value = struct.unpack_from("<HBBI", code, at * 8)
-        at += 1
-        if operation == 0x20:
-            (accumulator,) = struct.unpack_from("<I", data, value)
-        elif operation == 0x54:
-            accumulator &= value
-        elif operation == 0x06:
-            return value
-        else:
-            holds = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: bool(accumulator & value)}[operation]
-            at += if_true if holds else if_false
-
-
-def name_action(action: int) -> str:
-    """Return the name of an action."""
-    if action & 0xFFFF0000 == 0x00050000:
-        return errno.errorcode[action & 0xFFFF] if action & 0xFFFF else PRETENDED
-    return {0x7FFF0000: ALLOWED, 0x80000000: KILLED, 0x7FC00000: HANDED_OVER}[action]
-
-
-def narrow(machine: str, **options: bool) -> bytes:
-    """Return the filter of a child whose pid is PID."""
-    made = NarrowFilter(machine, **options)
-    for place in made._offsets:
-        struct.pack_into("<I", made._code, place, PID)
-    return made._code.raw
-
-
-def strict(machine: str) -> bytes:
-    """Return the filter of a process that is kept, which may close descriptors from LOWEST on."""
-    made = StrictFilter(machine)
-    for place in made._offsets:
-        struct.pack_into("<I", made._code, place, LOWEST)
-    return made._code.raw
-
-
-class Filters:
-    """The filters of one architecture; calls that they hand over are answered as the watcher answers."""
-
-    def __init__(self, machine: str, *, watched: bool = False, **options: bool) -> None:
-        self.machine = machine
-        self.watched = watched
-        self.table = numbers(machine)
-        self._broad = broad_filter(machine, watched=watched)
-        self._narrow = narrow(machine, watched=watched, **options)
-        self._strict = strict(machine)
-
-    def number(self, call: str | int) -> int:
-        """Return the number of a call."""
-        return call if isinstance(call, int) else self.table[call]
-
-    def zygote(self, call: str | int, *arguments: int, **options: Any) -> str:
-        """Return what the zygote's filter does with a call."""
-        answer = name_action(run(self._broad, self.number(call), self.machine, arguments, **options))
-        if answer == HANDED_OVER:
-            return ALLOWED if call in watch.ZYGOTE_CALLS else "EPERM"
-        return answer
-
-    def sample(self, call: str | int, *arguments: int, **options: Any) -> str:
-        """Return what both filters do with a call: the stricter action wins."""
-        return self._through(self._narrow, call, *arguments, **options)
-
-    def kept(self, call: str | int, *arguments: int, **options: Any) -> str:
-        """Return what the broad and the strict filter do with a call of a process that is kept."""
-        return self._through(self._strict, call, *arguments, **options)
-
-    def _through(self, second: bytes, call: str | int, *arguments: int, **options: Any) -> str:
-        actions = [run(code, self.number(call), self.machine, arguments, **options) for code in (self._broad, second)]
-        answer = name_action(min(actions, key=lambda action: action - (1 << 32) if action >> 31 else action))
-        if answer == HANDED_OVER:
-            return ALLOWED if call in ("kill", "tgkill") and arguments[0] == PID else "EPERM"
-        return answer
-
-    def is_handed_over(self, call: str) -> bool:
-        """Tell whether a call of a sample is handed over to the watcher."""
-        actions = [run(code, self.table[call], self.machine, (1, 1, 1, 1)) for code in (self._broad, self._narrow)]
-        return min(actions, key=lambda action: action - (1 << 32) if action >> 31 else action) == 0x7FC00000
-
-
-@pytest.fixture(
-    params=[(machine, watched) for machine in MACHINES for watched in (False, True)],
-    ids=lambda param: f"{param[0]}{'-watched' if param[1] else ''}",
-    scope="module",
-)
-def filters(request: pytest.FixtureRequest) -> Filters:
-    """Return the filters of each architecture in turn, with and without a watcher."""
-    machine, watched = request.param
-    return Filters(machine, watched=watched)
-
-
-BOUNDED: dict[str, tuple[int, ...]] = {
-    "socketpair": (1, 0x80001),
-    "sendto": (5, 0, 10, 0, 0),
-    "prlimit64": (0, 9),
-    "ioctl": (1, 0x5401),
-    "clone": (0x3D0F00,),
-    "close_range": (3, 9, 0),
-    "fcntl": (3, 1),
-    "getsockopt": (3, 1, 3),
-    "kill": (PID, 15),
-    "tgkill": (PID, PID + 1, 15),
-    "prctl": (15,),
-}
-"""Arguments of honest programs for the calls that are bounded by argument."""
 
 _NAMES = """
 accept accept4 acct add_key adjtimex bind bpf capset chroot clock_adjtime clock_settime connect delete_module execve
@@ -267,62 +147,6 @@ def test_calls_without_our_mark(filters: Filters, name: str):
             changed = [argument & 0xFFFFFFFF for argument in arguments]
             changed[at] = changed[at] & 0xFFFFFFFF | mark if mark >> 32 else mark
             assert "EPERM" == filters.zygote(name, *changed)
-
-
-def kept_arguments(name: str) -> tuple[int, ...]:
-    """Return arguments with which a call leaves nothing behind."""
-    return {
-        "openat": (-100, 0x7F0000001000, 0o2000000),
-        "close": (LOWEST,),
-        "ioctl": (1, 0x5401),
-        "fcntl": (3, 3),
-        "futex": (0x7F0000001000, 128),
-    }.get(name, ())
-
-
-def test_stateless_calls_are_allowed_in_a_kept_process(filters: Filters):
-    """Calls that leave nothing behind are allowed; they are allowed to all other samples as well."""
-    there = [name for name in STATELESS_CALLS if name in filters.table]
-    assert len(there) >= 38
-    assert {ALLOWED} == {filters.kept(name, *kept_arguments(name)) for name in there}
-    assert set() == set(STATELESS_CALLS) - SAMPLE_CALLS
-
-
-def test_any_other_call_ends_a_kept_process(filters: Filters):
-    """Any other call, known or not, ends the process before it can change anything."""
-    others = filters.table.keys() - set(STATELESS_CALLS)
-    unknown = set(range(max(filters.table.values()) + 100)) - set(filters.table.values())
-    for arguments in ((), (1, 1, 1, 1, 1, 1), BOUNDED["clone"], (PID, 15)):
-        assert {KILLED} == {filters.kept(call, *arguments) for call in (*others, *unknown)}
-    for name in others & BOUNDED.keys():
-        assert KILLED == filters.kept(name, *BOUNDED[name])
-
-
-def test_files_in_a_kept_process(filters: Filters):
-    """It may open files to read and nothing else, and close what it has opened and nothing below."""
-    for flags in (0, 0o2000000, 0o200000, 0o400000, 0o100000, 0o4000, 0o2704000):
-        assert ALLOWED == filters.kept("openat", -100, 1, flags)
-    # To write, to write and read, to make, to truncate, to append, for a path alone, without a name, asynchronously.
-    for flags in (1, 2, 3, 0o100, 0o1000, 0o2000, 0o10000000, 0o20200000, 0o20000, 0o2000001):
-        assert KILLED == filters.kept("openat", -100, 1, flags)
-    for descriptor in (LOWEST, LOWEST + 1, 63, 0xFFFFFFFF):
-        assert ALLOWED == filters.kept("close", descriptor)
-    assert {KILLED} == {filters.kept("close", descriptor) for descriptor in range(LOWEST)}
-
-
-def test_locks_in_a_kept_process(filters: Filters):
-    """It may wait and wake; no call on a lock that the kernel remembers goes through."""
-    honest = {0, 1, 128, 129, 137, 265, 138, 393}
-    assert honest == {call for call in range(1024) if filters.kept("futex", 1, call) == ALLOWED}
-    assert {KILLED} == {filters.kept("futex", 1, call) for call in set(range(1024)) - honest}
-
-
-def test_descriptors_in_a_kept_process(filters: Filters):
-    """It may ask of a descriptor what it is, and change nothing of it."""
-    assert {1, 3} == {command for command in range(2048) if filters.kept("fcntl", 3, command) == ALLOWED}
-    assert {KILLED} == {filters.kept("fcntl", 3, command) for command in (0, 2, 4, 1030, 1031)}
-    assert ALLOWED == filters.kept("ioctl", 0, 0x5401)
-    assert {KILLED} == {filters.kept("ioctl", 0, command) for command in (0x5402, 0x5413, 0x541B, 0x5421, 0x5450)}
 
 
 @pytest.mark.parametrize("command", [0xC018AA3F, 0xC020AA00, 0x8010AA01, 0xC0606610])
