@@ -1,17 +1,17 @@
-"""Whether ``judge --reuse rewind`` says of every program what ``--reuse fork`` says of it, on very many programs.
+"""Compare the verdicts of ``judge --reuse rewind`` and ``--reuse fork`` on very many programs.
 
     python benchmarks/fuzz_reuse.py SAMPLES PROBLEMS [--mutants 10000] [--seed 0] [--workers 2] [--python PATH ...]
 
-The rows are the completions of SAMPLES and mutants of them and of the reference solutions of PROBLEMS (JSONL, packed or
-not), mixed; the same for the same arguments.  A mutant has one to three changes: other operators, constants and names,
-lines that are lost, doubled or exchanged, answers of other types, and statements before the body that print, raise,
-recurse, hold memory, leave something in modules, builtins and files, or answer by what an earlier sample could have
-left there.  No change asks for the time or for random bytes of the system, but a completion may.
+The rows are the completions of SAMPLES, with mutants of them and of the reference solutions of PROBLEMS (JSONL, may be
+gzipped), shuffled.  They depend on the arguments only.  A mutant has one to three changes: other operators, constants
+and names; removed, repeated or exchanged lines; results of other types; and statements before the body that print,
+raise, recurse, allocate memory, change modules, builtins and files, or return what an earlier sample could have left
+there.  No change uses the time or random bytes of the system, but a completion may.
 
-For each interpreter all rows are judged twice, and verdicts compared in all but times and memory.  Each row that
-differs is printed, with its program.  One that reached the limit of time under one of the two, and used most of it
-under the other, is no difference and is counted by itself.  The last lines have the counts, one for each interpreter.
-The exit code is 1 when there is any difference.  13,000 rows take some minutes of two cores for each interpreter.
+Each interpreter judges all rows twice.  Verdicts are compared in all fields but times and memory, and each row that
+differs is printed with its program.  A row that reached the time limit once and used most of it the other time does not
+count as different; it has a count of its own.  The last lines are the counts, one line for each interpreter.  The exit
+code is 1 if any row differs.  13,000 rows take some minutes of two cores for each interpreter.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from passcurve.models.mutant import mutations
 
 LIMIT_S = 1
 NEAR = 0.6
-"""Share of the limit from which a row is near it."""
+"""Share of the time limit from which a row is near it."""
 
 LINES = 30
-"""How many lines of a program are printed."""
+"""Number of lines of a program that are printed."""
 
 MEASURED = {"own_s", "wall_s", "cpu_s", "memory_bytes"}
 """Fields of a verdict that differ from run to run."""
@@ -46,9 +46,9 @@ SWAPS = [
     *(["+", "-", "*", "//", "/", "%", "**"], ["<", "<=", ">", ">=", "==", "!="], ["and", "or"], ["in", "not in"]),
     *(["True", "False", "None"], ["min", "max", "sum", "len", "sorted"], ["append", "extend", "remove", "add"]),
 ]
-"""Words of one row are exchanged for each other."""
+"""Tokens of one row are exchanged for each other."""
 
-ANSWERS = """
+RESULTS = """
     set(X) | list(X) | tuple(X) | str(X) | iter(X) | (x for x in X) | [X] | (X, X) | {0: X} | {X: 0} | {X}
     frozenset([X]) | not X | -X | X * 2 | float('nan') | [float('nan')] * 2 | float('inf') | -0.0 | 1j | object()
     object | lambda: X | ValueError(X) | ... | NotImplemented | print(X) | repr(X).encode() | bytearray(b'x')
@@ -61,7 +61,7 @@ ANSWERS = """
     __import__('sys').getrefcount(None) | len(__import__('sys').modules)
     __import__('sys').getallocatedblocks() | __import__('os').listdir('.') | sorted(__import__('os').environ)
 """
-"""What is returned instead of X."""
+"""Expressions that are returned instead of X."""
 
 STATEMENTS = """
     import sys, os, random; random.seed(7) | import random; assert random.random() < 0.5
@@ -107,15 +107,15 @@ STATEMENTS = """
 HANDLERS = ("return None", "raise", "pass", "return error", "print(error)", "raise ValueError(str(error)) from None")
 
 
-def changed(text: str, source: random.Random) -> str:
-    """Return a completion with one change; it need not be a program any more."""
+def mutate(text: str, source: random.Random) -> str:
+    """Return a completion with one change, which may be no program."""
     lines = text.splitlines(keepends=True) or ["    pass\n"]
-    at = source.randrange(len(lines))
+    index = source.randrange(len(lines))
     kind = source.randrange(10)
     if kind < 3:
-        lines.insert(source.choice([0, 0, 0, at]), f"    {source.choice(options(STATEMENTS))}\n")
+        lines.insert(source.choice([0, 0, 0, index]), f"    {source.choice(split_options(STATEMENTS))}\n")
     elif kind < 5:
-        answer = source.choice(options(ANSWERS))
+        answer = source.choice(split_options(RESULTS))
         return re.sub(r"\breturn (.+)", lambda old: "return " + re.sub(r"\bX\b", lambda _: f"({old[1]})", answer), text)
     elif kind == 5:
         end = next((n for n, line in enumerate(lines) if line.strip() and line[0] not in " \t"), len(lines))
@@ -123,69 +123,74 @@ def changed(text: str, source: random.Random) -> str:
         caught = source.choice(["Exception", "BaseException", "(ValueError, RecursionError)"])
         lines.insert(end + 1, f"    except {caught} as error:\n        {source.choice(HANDLERS)}\n")
     elif kind == 6:
-        lines[at : at + 1] = source.choice([[], [lines[at]] * 2, [source.choice(lines)]])
+        lines[index : index + 1] = source.choice([[], [lines[index]] * 2, [source.choice(lines)]])
     elif kind == 7:
-        return once(text, r"(?<![\w.])\d+(?![\w.])", source, lambda old: f"({old} + {source.choice((-2, -1, 1, 0.5))})")
+        return replace_one(
+            text, r"(?<![\w.])\d+(?![\w.])", source, lambda old: f"({old} + {source.choice((-2, -1, 1, 0.5))})"
+        )
     elif kind == 8:
         names = sorted(set(re.findall(r"\b[a-z_]\w*\b", text))) or ["x"]
         old, new = source.choice(names), source.choice([*names, "renamed"])
         return re.sub(rf"\b{old}\b", new, text, count=source.randrange(2))
     else:
-        words = sorted(source.choice(SWAPS), key=len, reverse=True)
-        found = "|".join(rf"\b{each}\b" if each[0].isalpha() else re.escape(each) for each in words)
-        return once(text, found, source, lambda _: source.choice(words))
+        tokens = sorted(source.choice(SWAPS), key=len, reverse=True)
+        pattern = "|".join(rf"\b{token}\b" if token[0].isalpha() else re.escape(token) for token in tokens)
+        return replace_one(text, pattern, source, lambda _: source.choice(tokens))
     return "".join(lines)
 
 
-def options(text: str) -> list[str]:
-    """Return what stands between line ends and ``|``."""
-    return [each.strip() for line in text.strip().splitlines() for each in line.split("|")]
+def split_options(text: str) -> list[str]:
+    """Return the parts between line ends and ``|``."""
+    return [part.strip() for line in text.strip().splitlines() for part in line.split("|")]
 
 
-def once(text: str, pattern: str, source: random.Random, new: Callable[[str], str]) -> str:
-    """Return the text with one of the places that fit the pattern replaced."""
-    places = list(re.finditer(pattern, text))
-    if not places:
+def replace_one(text: str, pattern: str, source: random.Random, new: Callable[[str], str]) -> str:
+    """Return the text with one match of the pattern replaced."""
+    matches = list(re.finditer(pattern, text))
+    if not matches:
         return text
-    place = source.choice(places)
-    return text[: place.start()] + new(place[0]) + text[place.end() :]
+    match = source.choice(matches)
+    return text[: match.start()] + new(match[0]) + text[match.end() :]
 
 
 def compose(
     samples: list[dict[str, Any]], problems: list[dict[str, Any]], mutants: int, seed: int
 ) -> list[dict[str, Any]]:
-    """Return the rows: all samples and as many mutants, half of them of reference solutions; the same for a seed."""
+    """Return all samples and this number of mutants, half of them of reference solutions."""
     source = random.Random(seed)
-    near = {}
-    for each in problems:
-        near[each["task_id"]] = mutations(each["prompt"], each["canonical_solution"]) or [each["canonical_solution"]]
-    rows = [{"task_id": each["task_id"], "completion": each["completion"]} for each in samples]
-    tasks = list(near)
+    variants = {}
+    for problem in problems:
+        reference = problem["canonical_solution"]
+        variants[problem["task_id"]] = mutations(problem["prompt"], reference) or [reference]
+    rows = [{"task_id": sample["task_id"], "completion": sample["completion"]} for sample in samples]
+    tasks = list(variants)
     for number in range(mutants):
         if samples and number % 2:
             base = source.choice(samples)
             task, text, changes = base["task_id"], base["completion"], source.randrange(1, 4)
         else:
-            # It differs from the reference in one place already.
+            # A variant has one change already.
             task, changes = source.choice(tasks), source.randrange(3)
-            text = source.choice(near[task])
+            text = source.choice(variants[task])
         for _ in range(changes):
-            text = changed(text, source)
+            text = mutate(text, source)
         rows.append({"task_id": task, "completion": text})
     source.shuffle(rows)
     return rows
 
 
-def judged(reuse: str, samples: Path, python: str, words: argparse.Namespace) -> tuple[dict[int, dict[str, Any]], str]:
+def judge_rows(
+    reuse: str, samples: Path, python: str, options: argparse.Namespace
+) -> tuple[dict[int, dict[str, Any]], str]:
     """Judge the rows; return the verdicts by row, and the version of the interpreter."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
         run = Path(name) / "run"
-        command = [*COMMAND, "judge", samples, "--benchmark", words.problems, "--subset", "--no-dedup"]
-        command += ["--k", "1", "--timeout", LIMIT_S, "--memory", "512MiB", "--workers", words.workers]
+        command = [*COMMAND, "judge", samples, "--benchmark", options.problems, "--subset", "--no-dedup"]
+        command += ["--k", "1", "--timeout", LIMIT_S, "--memory", "512MiB", "--workers", options.workers]
         command += ["--reuse", reuse, "--python", python, "--run", run, "--results", Path(name) / "results"]
         done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
         parts = sorted(run.glob("verdicts-*.jsonl"))
-        # A run with a row that could not be judged ends with 1, and its other verdicts are there all the same.
+        # A run with a void row exits with 1, and has the verdicts of the other rows.
         if done.returncode not in (0, 1) or not parts:
             sys.exit(f"{python}, {reuse}: exit code {done.returncode}\n{done.stderr[-2000:]}")
         with parts[0].open() as file:
@@ -196,17 +201,19 @@ def judged(reuse: str, samples: Path, python: str, words: argparse.Namespace) ->
 
 
 def is_near(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Say whether the limit of time was reached in one run, and reached or nearly so in the other."""
+    """Return whether one run reached the time limit and the other one nearly did."""
     least = min(one.get("own_s", 0.0), other.get("own_s", 0.0))
     return "timeout" in (one["status"], other["status"]) and least > NEAR * LIMIT_S
 
 
-def compared(python: str, rows: list[dict[str, Any]], samples: Path, words: argparse.Namespace) -> tuple[str, int]:
-    """Judge all rows twice and print what differs; return the line of counts, and the number of differences."""
-    (rewound, version), (forked, _) = (judged(reuse, samples, python, words) for reuse in ("rewind", "fork"))
+def compare_rows(
+    python: str, rows: list[dict[str, Any]], samples: Path, options: argparse.Namespace
+) -> tuple[str, int]:
+    """Judge all rows twice and print the differences; return the line of counts and the number of differences."""
+    (rewound, version), (forked, _) = (judge_rows(reuse, samples, python, options) for reuse in ("rewind", "fork"))
     counts: Counter[str] = Counter()
     for number, row in enumerate(rows):
-        one, other = (found.get(number, {"status": "missing"}) for found in (rewound, forked))
+        one, other = (results.get(number, {"status": "missing"}) for results in (rewound, forked))
         counts[other["status"]] += 1
         fields = sorted(name for name in (one.keys() | other.keys()) - MEASURED if one.get(name) != other.get(name))
         if not fields:
@@ -224,7 +231,7 @@ def compared(python: str, rows: list[dict[str, Any]], samples: Path, words: argp
 
 
 def main() -> None:
-    """Make the rows, judge and compare them under each interpreter, print the counts."""
+    """Compare the verdicts of each interpreter and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("samples", type=Path)
     parser.add_argument("problems", type=Path)
@@ -232,16 +239,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--python", action="append", help="interpreter of the samples; may be repeated")
-    words = parser.parse_args()
-    rows = compose(rows_of(words.samples), rows_of(words.problems), words.mutants, words.seed)
+    options = parser.parse_args()
+    rows = compose(rows_of(options.samples), rows_of(options.problems), options.mutants, options.seed)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         samples = Path(folder) / "samples.jsonl"
         samples.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-        found = [compared(python, rows, samples, words) for python in words.python or [sys.executable]]
+        outcomes = [compare_rows(python, rows, samples, options) for python in options.python or [sys.executable]]
     print()
-    for line, _ in found:
+    for line, _ in outcomes:
         print(line)
-    sys.exit(1 if any(differences for _, differences in found) else 0)
+    sys.exit(1 if any(differences for _, differences in outcomes) else 0)
 
 
 if __name__ == "__main__":

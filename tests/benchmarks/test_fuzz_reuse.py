@@ -29,13 +29,13 @@ def test_the_rows_are_all_samples_and_the_same_mutants_for_a_seed(starter):
 @pytest.mark.parametrize("text", ["", "    return 1 + x\n\nprint(2)\n", "nonsense ("])
 def test_whatever_a_completion_is_it_can_be_changed(text):
     """Every change takes any text; most of them make another one of it."""
-    found = {fuzz_reuse.changed(text, random.Random(seed)) for seed in range(200)}
-    assert len(found) > 10
+    mutants = {fuzz_reuse.mutate(text, random.Random(seed)) for seed in range(200)}
+    assert len(mutants) > 10
 
 
 def test_what_the_body_is_wrapped_in_leaves_a_program():
     """A body in ``try`` is still one, whatever stands behind it."""
-    changes = (fuzz_reuse.changed("    return 1\n\nx = 2\n", random.Random(seed)) for seed in range(100))
+    changes = (fuzz_reuse.mutate("    return 1\n\nx = 2\n", random.Random(seed)) for seed in range(100))
     wrapped = [text for text in changes if text.startswith("    try:\n")]
     assert wrapped
     for text in wrapped:

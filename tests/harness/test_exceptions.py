@@ -16,7 +16,7 @@ from jailed import IS_ONE, ONE, jail_at
 from passcurve.harness.exceptions import MESSAGE_CHARACTERS, REBUILDABLE, describe, is_plain, rebuild
 from passcurve.harness.wire import Handle, decode, encode
 
-FUZZER = Path(__file__).parents[2] / "benchmarks" / "fuzz_door.py"
+FUZZER = Path(__file__).parents[2] / "benchmarks" / "fuzz_wire.py"
 FAR = -(10**17)
 
 

@@ -1,8 +1,8 @@
-"""Fuzz the two functions that turn a sample's bytes into objects of the tests' process: ``Decoder`` and ``rebuild``.
+"""Fuzz the two functions that make objects of a sample's bytes in the referee: ``Decoder`` and ``rebuild``.
 
-``PYTHONPATH=src python benchmarks/fuzz_door.py --seed 1 --count 100000`` needs the standard library only, so that a
-debug build of CPython, which asserts what a release build takes for granted, can run it.  A crash of the interpreter
-is the finding; the seed and the number of the case before it are on standard output with ``--trace``.
+``PYTHONPATH=src python benchmarks/fuzz_wire.py --seed 1 --count 100000`` needs the standard library only, so that a
+debug build of CPython, which has more assertions than a release build, can run it.  It looks for a crash of the
+interpreter; with ``--trace`` it prints seed and number of each case before it runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from passcurve.harness.exceptions import REBUILDABLE, describe, rebuild
 from passcurve.harness.wire import Decoder, Encoder, WireError
 
 WORK = 200_000
-"""Values that one case may decode to."""
+"""Work of the decoder in one case."""
 NUMBERS = [
     *(0, 1, 2, 3, 4, 5, 11, 17, -1, -2, 127, 255, 2000, 2001, 1 << 15, 1 << 31, (1 << 31) - 1, -(1 << 31)),
     *((1 << 62), (1 << 63) - 1, 1 << 63, -(1 << 63), -(10**17), 10**17, 1 << 64, 10**5000, (1 << 61) - 1),
@@ -48,7 +48,7 @@ NAMES = [*REBUILDABLE, "BaseExceptionGroup", "ExceptionGroup", "_IncompleteInput
 
 
 def any_value(source: random.Random, depth: int = 3) -> Any:
-    """Return a plain value of any kind, strange ones more often than they occur."""
+    """Return a plain value of any type; strange values are frequent."""
     kind = source.randrange(17 if depth else 11)
     if kind == 0:
         return source.choice([None, True, False])
@@ -90,29 +90,29 @@ def _is_hashable(value: object) -> bool:
 
 
 def any_arguments(source: random.Random) -> Any:
-    """Return arguments of any kind, or honest ones in which some values were exchanged."""
+    """Return arguments of any type, or honest ones of which some are replaced."""
     if source.random() < 0.3:
         return tuple(any_value(source) for _ in range(source.randrange(8)))
     arguments = list(source.choice(HONEST))
     if len(arguments) in (4, 5) and source.random() < 0.4:
-        # A range anywhere: its two ends matter together.
+        # A span: its two ends must change together.
         start = source.choice(NUMBERS)
         arguments[-3:-1] = [start, start + source.choice([0, 1, 1, 2, -1])]
     for _ in range(source.randrange(3)):
         if arguments:
-            at = source.randrange(len(arguments))
-            inner = arguments[at]
+            index = source.randrange(len(arguments))
+            inner = arguments[index]
             if type(inner) is tuple and inner and source.random() < 0.8:
-                place = list(inner)
-                place[source.randrange(len(place))] = any_value(source, 1)
-                arguments[at] = tuple(place)
+                items = list(inner)
+                items[source.randrange(len(items))] = any_value(source, 1)
+                arguments[index] = tuple(items)
             else:
-                arguments[at] = any_value(source, 1)
+                arguments[index] = any_value(source, 1)
     return tuple(arguments)
 
 
 def use_exception(error: BaseException) -> None:
-    """Do with a rebuilt exception what tests and reports can do; only Python exceptions may come of it."""
+    """Use a rebuilt exception as tests and reports can; nothing but Python exceptions may result."""
     uses: list[Callable[[], object]] = [
         lambda: str(error),
         lambda: repr(error),
@@ -136,19 +136,19 @@ def use_exception(error: BaseException) -> None:
     try:
         raise error
     except BaseException as caught:
-        same = caught is error
-    assert same
+        is_same = caught is error
+    assert is_same
 
 
-def one_exception(source: random.Random) -> None:
-    """Send a record of any class with any arguments across, rebuild it and use what came of it."""
+def fuzz_exception(source: random.Random) -> None:
+    """Encode a record of any class with any arguments, decode and rebuild it, and use the exception."""
     lineage = source.sample(NAMES, source.randrange(1, 4))
     record = {"type": "E", "lineage": lineage, "message": source.choice(TEXTS), "arguments": any_arguments(source)}
     use_exception(rebuild(Decoder(None, WORK).decode(Encoder().encode(record))))
 
 
-def one_message(source: random.Random) -> None:
-    """Decode random bytes, or a valid message of which bytes were changed, cut or doubled; use what came of it."""
+def fuzz_message(source: random.Random) -> None:
+    """Decode random bytes, or a valid message with some bytes changed, removed or repeated, and use the value."""
     if source.random() < 0.2:
         data = bytearray(source.choice(b"iNTFfcrqDausIbBhgoltSZd") for _ in range(1))
         data += bytes(source.randrange(256) for _ in range(source.randrange(60)))
@@ -175,7 +175,7 @@ def one_message(source: random.Random) -> None:
 
 
 def mutate(data: bytearray, source: random.Random) -> None:
-    """Change, cut or double some bytes of a message, or write another length into it."""
+    """Change, remove or repeat some bytes of a message, or write another length into it."""
     start, end = sorted((source.randrange(len(data) + 1), source.randrange(len(data) + 1)))
     kind = source.randrange(5)
     if kind == 0:
@@ -194,16 +194,16 @@ def main() -> None:
     """Run the cases of one seed and print their number."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=10_000, help="cases of each of the two kinds")
+    parser.add_argument("--count", type=int, default=10_000, help="number of cases of each kind")
     parser.add_argument("--trace", action="store_true", help="print the number of each case before it runs")
     options = parser.parse_args()
     for number in range(options.count):
         if options.trace:
             print("seed %d, case %d" % (options.seed, number), flush=True)
-        # Each case has a seed of its own, so that one can be run alone.
+        # Each case has its own seed, so that it can be run alone.
         source = random.Random("%d %d" % (options.seed, number))
-        one_exception(source)
-        one_message(source)
+        fuzz_exception(source)
+        fuzz_message(source)
     build = "debug" if hasattr(sys, "gettotalrefcount") else "release"
     print(
         "seed %d: %d exceptions and %d messages under Python %s (%s build)"
