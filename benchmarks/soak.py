@@ -1,26 +1,26 @@
-"""A soak of ``judge``: very many judgements of every kind in one run, watched from outside for what grows.
+"""Soak test of ``judge``: very many judgements of every kind in one run, with a check that no resource use grows.
 
     python benchmarks/soak.py SAMPLES PROBLEMS [--judgements 200000] [--workers 2] [--every 5] [--plain]
 
-The rows are attacks (exits, crashes, patched builtins, objects equal to everything, files left, threads, memory hogs,
-sockets, forks, deep recursion and the like), controls (the reference solution and a wrong answer), and the real
-completions of SAMPLES.  Each has a status that it must get.  That of a control or an attack is known; that of a real
-completion is what two short runs before the soak agree on, and completions that they do not agree on, or that are
-slow, are left out.  Only problems whose controls come out right and quickly are used.
+The rows are attacks (exits, crashes, patched builtins, objects equal to everything, files, threads, large memory,
+sockets, forks, deep recursion and the like), controls (the reference solution and a wrong answer), and the completions
+of SAMPLES.  Each has an expected status.  For a completion it is the status of two short runs before the soak test;
+completions whose two statuses differ, or that are slow, are left out.  Only problems are used whose controls get the
+right status quickly.
 
-While ``passcurve judge --no-dedup`` works on them, every few seconds these figures are read from /proc: descriptors
-and memory of the supervisor, number of processes, memory of the zygotes and of the largest process of tests, mounts
-of the host and of a jail, and bytes in the scratches (root alone can see the last two).  At the end it prints the wall
-time, the wrong verdicts, those that are void with reasons, and each figure at 10 % and at 100 % of the run: medians
-over its first fifth, without the first twentieth, and over its last fifth.
+While ``passcurve judge --no-dedup`` runs, these figures are read from /proc every few seconds: descriptors and memory
+of the supervisor, number of processes, memory of the zygotes and of the largest referee, mounts of the host and of a
+jail, and bytes in the scratch folders (the last two need root).  At the end it prints the wall time, the wrong and the
+void verdicts, and each figure at 10 % and at 100 % of the run: medians of its first fifth, without the first twentieth,
+and of its last fifth.
 
-With ``--plain`` there are controls alone, each wrong one with a value of its own.  None of them leaves the process that
-it is judged in, so each zygote must have the same traced process from the first look to the last: one that differs from
-its snapshot, which is compared every 1,000 jobs, or that was not as expected otherwise, is replaced.
+With ``--plain`` all rows are controls, and each wrong one returns another value.  None of them ends its process, so
+each zygote must keep the same traced process for the whole run: a process that differs from its snapshot, which is
+compared every 1,000 jobs, would be replaced.
 
-The exit code is 1 when a verdict was wrong or void, when a process or mount was left, or when a figure grew by more
-than its bound, which is printed beside it; the supervisor's memory is allowed some bytes a row, because it keeps an
-index.  200,000 judgements take about a quarter of an hour on two idle cores.
+The exit code is 1 if a verdict was wrong or void, if a process or mount was left, or if a figure grew by more than the
+bound printed beside it.  The supervisor may use some bytes of memory for each row, because it keeps an index.  200,000
+judgements take about a quarter of an hour on two idle cores.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 COMMAND = [sys.executable, "-m", "passcurve"]
-LEAVING = {"HumanEval/36", "HumanEval/147", "HumanEval/162"}
-"""Problems whose reference solution asks the kernel for memory, or loads a library: that costs the process it is in."""
+UNSUITABLE = {"HumanEval/36", "HumanEval/147", "HumanEval/162"}
+"""Problems whose reference solution maps memory or loads a library: its process cannot be rewound."""
 
 QUICK_S = 0.1
-"""A completion that takes longer in the short runs is left out."""
+"""Largest time of a completion in the short runs; slower ones are left out."""
 
 MIB = 1 << 20
 ROW_BYTES = 160
-"""What the supervisor may keep in memory for each row."""
+"""Memory that the supervisor may keep for each row, in bytes."""
 
 LATE_BYTES = 48 * MIB
-"""What the supervisor may load late: numpy and scipy, for the first estimate."""
+"""Memory for modules that the supervisor loads late, in bytes: numpy and scipy, for the first estimate."""
 
 WRONG = "    return None\n"
 ATTACKS = {
-    # name: (weight, status, body); bodies that end with a return give the tests a wrong answer
+    # name: (weight, status, body); a body that ends with a return statement returns a wrong result
     "exit": (300, "crash", "    import os\n    os._exit(0)\n"),
     "exit politely": (300, "failed", "    raise SystemExit(0)\n"),
     "patched builtins": (
@@ -127,12 +127,12 @@ ATTACKS = {
     "asleep": (1, "timeout", "    import time\n    time.sleep(60)\n"),
 }
 CONTROLS, REAL = 3000, 3500
-"""Weights of each kind of control and of the real completions, beside those of the attacks."""
+"""Weights of each kind of control and of the completions."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the soak and the status that it must get."""
+    """One row and its expected status."""
 
     kind: str
     task: str
@@ -141,25 +141,25 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """What was seen at one moment; a figure that cannot be seen is None."""
+class Observation:
+    """The figures at one moment; a figure that cannot be read is None."""
 
     stored_bytes: int
     figures: dict[str, float | None]
 
 
 def rows_of(path: Path) -> list[dict]:
-    """Return the rows of a JSONL file, packed or not."""
-    packed = path.read_bytes()[:2] == b"\x1f\x8b"
-    with gzip.open(path, "rt") if packed else path.open() as file:
+    """Return the rows of a JSONL file, which may be gzipped."""
+    is_gzipped = path.read_bytes()[:2] == b"\x1f\x8b"
+    with gzip.open(path, "rt") if is_gzipped else path.open() as file:
         return [json.loads(line) for line in file]
 
 
 # The rows.
 
 
-def judge(rows: list[Row], name: str, options: argparse.Namespace, folder: Path, *words: str) -> subprocess.Popen:
-    """Start judging rows; the run directory and what is said lie in the folder under that name."""
+def judge(rows: list[Row], name: str, options: argparse.Namespace, folder: Path, *more: str) -> subprocess.Popen:
+    """Start to judge rows; the run directory and the log get this name in the folder."""
     samples = folder / f"{name}.jsonl"
     with samples.open("w") as file:
         for row in rows:
@@ -168,11 +168,11 @@ def judge(rows: list[Row], name: str, options: argparse.Namespace, folder: Path,
     command += ["--k", "1", "--timeout", "1", "--memory", "512MiB", "--workers", str(options.workers)]
     command += ["--run", str(folder / name), "--results", str(folder / f"{name}.results")]
     log = (folder / f"{name}.log").open("wb")
-    return subprocess.Popen([*command, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder)
+    return subprocess.Popen([*command, *more], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder)
 
 
 def verdicts(folder: Path) -> Iterator[tuple[int, dict]]:
-    """Return the number of the row and the verdict of each line of a run directory."""
+    """Yield row number and verdict of each line of a run directory."""
     for part in sorted(folder.glob("verdicts-*.jsonl")):
         with part.open("rb") as file:
             next(file, None)
@@ -183,36 +183,39 @@ def verdicts(folder: Path) -> Iterator[tuple[int, dict]]:
 
 
 def try_out(rows: list[Row], name: str, options: argparse.Namespace, folder: Path) -> list[tuple[str, float]]:
-    """Judge rows and return status and seconds of each."""
+    """Judge rows and return the status and the time of each."""
     process = judge(rows, name, options, folder)
     if process.wait() not in (0, 2):
         sys.exit(f"the short run failed:\n{(folder / f'{name}.log').read_text()[-2000:]}")
-    found = {row: (verdict["status"], verdict.get("own_s", 0.0)) for row, verdict in verdicts(folder / name)}
-    return [found[number] for number in range(len(rows))]
+    statuses = {row: (verdict["status"], verdict.get("own_s", 0.0)) for row, verdict in verdicts(folder / name)}
+    return [statuses[number] for number in range(len(rows))]
 
 
-def usable(options: argparse.Namespace, folder: Path) -> tuple[list[dict], list[Row]]:
-    """Return the problems whose controls come out right, and the real completions whose status is certain."""
+def select_rows(options: argparse.Namespace, folder: Path) -> tuple[list[dict], list[Row]]:
+    """Return the problems whose controls get the right status, and the completions whose status is reproducible."""
     problems = rows_of(options.problems)
-    rows = [Row("right", each["task_id"], each["canonical_solution"], "passed") for each in problems]
-    rows += [Row("wrong", each["task_id"], WRONG, "failed") for each in problems]
-    rows += [Row("real", each["task_id"], each["completion"], "") for each in rows_of(options.samples)]
+    rows = [Row("right", problem["task_id"], problem["canonical_solution"], "passed") for problem in problems]
+    rows += [Row("wrong", problem["task_id"], WRONG, "failed") for problem in problems]
+    rows += [Row("real", sample["task_id"], sample["completion"], "") for sample in rows_of(options.samples)]
     first, second = (try_out(rows, name, options, folder) for name in ("first", "second"))
-    certain = [
-        Row(row.kind, row.task, row.completion, was)
-        for row, (was, long), (again, longer) in zip(rows, first, second, strict=True)
-        if was == again and row.status in ("", was) and max(long, longer) < QUICK_S and was not in ("timeout", "void")
+    reproducible = [
+        Row(row.kind, row.task, row.completion, status)
+        for row, (status, first_s), (second_status, second_s) in zip(rows, first, second, strict=True)
+        if status == second_status and row.status in ("", status) and status not in ("timeout", "void")
+        if max(first_s, second_s) < QUICK_S
     ]
-    controls = Counter(row.task for row in certain if row.kind != "real")
-    left_out = LEAVING if options.plain else set()
-    chosen = [each for each in problems if controls[each["task_id"]] == 2 and each["task_id"] not in left_out]
+    controls = Counter(row.task for row in reproducible if row.kind != "real")
+    left_out = UNSUITABLE if options.plain else set()
+    chosen = [
+        problem for problem in problems if controls[problem["task_id"]] == 2 and problem["task_id"] not in left_out
+    ]
     if not chosen:
-        sys.exit("no problem has controls that come out right")
-    return chosen, [row for row in certain if row.kind == "real" and controls[row.task] == 2]
+        sys.exit("no problem has controls that get the right status")
+    return chosen, [row for row in reproducible if row.kind == "real" and controls[row.task] == 2]
 
 
 def compose(problems: list[dict], real: list[Row], judgements: int, *, plain: bool) -> list[Row]:
-    """Return the rows of the soak, mixed; the same for the same arguments."""
+    """Return the rows of the soak test, shuffled; equal for equal arguments."""
     chance = random.Random(0)
     kinds = {"right": CONTROLS, "wrong": CONTROLS}
     if not plain:
@@ -234,11 +237,11 @@ def compose(problems: list[dict], real: list[Row], judgements: int, *, plain: bo
     return rows
 
 
-# What is seen from outside.
+# Figures.
 
 
 def fields_of(pid: int) -> dict[str, str]:
-    """Return the lines of a process's status by name; nothing when it is gone."""
+    """Return the fields of a process's status; none if the process has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -247,23 +250,23 @@ def fields_of(pid: int) -> dict[str, str]:
 
 
 def children() -> dict[int, list[int]]:
-    """Return the children of every process that is not a zombie."""
-    found: dict[int, list[int]] = {}
+    """Return the children of every process, without zombies."""
+    children_of: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             fields = fields_of(int(entry.name))
             if fields and fields.get("State", "Z").strip()[0] not in "ZX":
-                found.setdefault(int(fields["PPid"]), []).append(int(entry.name))
-    return found
+                children_of.setdefault(int(fields["PPid"]), []).append(int(entry.name))
+    return children_of
 
 
 def memory_of(pid: int, field: str = "VmRSS") -> float:
-    """Return the bytes of memory that a process has in use, or another field of its status in bytes."""
+    """Return the resident memory of a process, or another field of its status, in bytes."""
     return float(fields_of(pid).get(field, "0 kB").split()[0]) * 1024
 
 
-def entries(pid: int, folder: str) -> float | None:
-    """Return how many entries a folder of a process has, None where that cannot be read."""
+def count_entries(pid: int, folder: str) -> float | None:
+    """Return the number of entries in a folder of a process; None if it cannot be read."""
     try:
         return float(sum(1 for _ in Path(f"/proc/{pid}/{folder}").iterdir()))
     except OSError:
@@ -271,7 +274,7 @@ def entries(pid: int, folder: str) -> float | None:
 
 
 def is_sample(pid: int) -> bool:
-    """Say whether a process's CPU time is bounded, as that of samples is."""
+    """Return whether a process has a limit of CPU time, as samples have."""
     try:
         return "Max cpu time              unlimited" not in Path(f"/proc/{pid}/limits").read_text()
     except OSError:
@@ -279,17 +282,17 @@ def is_sample(pid: int) -> bool:
 
 
 def scratch_bytes(pid: int) -> float | None:
-    """Return the bytes in the scratch of a zygote, None where they cannot be seen."""
+    """Return the bytes used in the scratch folder of a zygote; None if they cannot be read."""
     try:
-        room = os.statvfs(f"/proc/{pid}/root/tmp")
-        apart = Path(f"/proc/{pid}/root").stat().st_dev != Path("/").stat().st_dev
+        usage = os.statvfs(f"/proc/{pid}/root/tmp")
+        has_own_root = Path(f"/proc/{pid}/root").stat().st_dev != Path("/").stat().st_dev
     except OSError:
         return None
-    return float((room.f_blocks - room.f_bfree) * room.f_frsize) if apart else None
+    return float((usage.f_blocks - usage.f_bfree) * usage.f_frsize) if has_own_root else None
 
 
-def lines_of(pid: int | str, file: str) -> float | None:
-    """Return how many lines a file of a process has, None where that cannot be read."""
+def count_lines(pid: int | str, file: str) -> float | None:
+    """Return the number of lines of a file of a process; None if it cannot be read."""
     try:
         return float(Path(f"/proc/{pid}/{file}").read_bytes().count(b"\n"))
     except OSError:
@@ -297,48 +300,47 @@ def lines_of(pid: int | str, file: str) -> float | None:
 
 
 def largest(values: list[float | None]) -> float | None:
-    """Return the largest of what can be seen, None when nothing can."""
-    seen = [value for value in values if value is not None]
-    return max(seen) if seen else None
+    """Return the largest value that is not None; None if there is none."""
+    return max((value for value in values if value is not None), default=None)
 
 
-def look(supervisor: int, run: Path, ever: set[int], rewound: set[int]) -> Sample:
-    """Read every figure once; the processes seen are added to ``ever``, those that are rewound to ``rewound``."""
+def observe(supervisor: int, run: Path, all_pids: set[int], rewound_pids: set[int]) -> Observation:
+    """Read every figure once; add all processes to ``all_pids`` and the rewound ones to ``rewound_pids``."""
     family = children()
     starters = family.get(supervisor, [])
     waiting = [pid for starter in starters for pid in family.get(starter, [])]
-    zygotes = [pid for each in waiting for pid in family.get(each, [])]
+    zygotes = [pid for parent in waiting for pid in family.get(parent, [])]
     jailed = [pid for zygote in zygotes for pid in family.get(zygote, [])]
-    ever.update(starters, waiting, zygotes, jailed)
+    all_pids.update(starters, waiting, zygotes, jailed)
     traced = [pid for pid in jailed if fields_of(pid).get("TracerPid", "0").strip() != "0"]
-    rewound.update(traced)
+    rewound_pids.update(traced)
     tests = [pid for pid in jailed if not is_sample(pid)]
-    return Sample(
+    return Observation(
         sum(part.stat().st_size for part in run.glob("verdicts-*.jsonl")),
         {
-            "descriptors of the supervisor": entries(supervisor, "fd"),
-            "descriptors of a zygote": largest([entries(pid, "fd") for pid in zygotes]),
-            "descriptors of a rewound process": largest([entries(pid, "fd") for pid in traced]),
-            "mappings of a rewound process": largest([lines_of(pid, "maps") for pid in traced]),
+            "descriptors of the supervisor": count_entries(supervisor, "fd"),
+            "descriptors of a zygote": largest([count_entries(pid, "fd") for pid in zygotes]),
+            "descriptors of a rewound process": largest([count_entries(pid, "fd") for pid in traced]),
+            "mappings of a rewound process": largest([count_lines(pid, "maps") for pid in traced]),
             "address space of a rewound process": largest([memory_of(pid, "VmSize") for pid in traced]),
             "processes": float(len(starters) + len(waiting) + len(zygotes) + len(tests)),
             "memory of the supervisor": memory_of(supervisor),
             "memory of the zygotes": sum(map(memory_of, [*starters, *waiting, *zygotes])),
             "memory of the largest tests": largest([memory_of(pid) for pid in tests]),
-            "mounts of the host": lines_of("self", "mounts"),
-            "mounts of a jail": largest([lines_of(pid, "mounts") for pid in zygotes]),
+            "mounts of the host": count_lines("self", "mounts"),
+            "mounts of a jail": largest([count_lines(pid, "mounts") for pid in zygotes]),
             "bytes in the scratches": largest([scratch_bytes(pid) for pid in zygotes]),
         },
     )
 
 
 def bounds(judgements: int, workers: int) -> dict[str, float]:
-    """Return how much each figure may grow."""
+    """Return the largest growth of each figure."""
     return {
         "descriptors of the supervisor": 4,
         "descriptors of a zygote": 4,
         "descriptors of a rewound process": 0,
-        # Areas are split and merged while it is learned which pages most samples write.
+        # Mappings are split and merged until the pages that most samples write are known.
         "mappings of a rewound process": 20,
         "address space of a rewound process": 0,
         "processes": 2 * workers,
@@ -354,20 +356,20 @@ def bounds(judgements: int, workers: int) -> dict[str, float]:
 # The report.
 
 
-def median_between(seen: list[Sample], name: str, first: float, last: float) -> float | None:
-    """Return the median of a figure over the part of the run between two shares of what was stored."""
-    whole = max(sample.stored_bytes for sample in seen)
-    chosen = [sample for sample in seen if first * whole <= sample.stored_bytes <= last * whole]
-    values = [value for sample in chosen or seen if (value := sample.figures[name]) is not None]
+def median_between(observations: list[Observation], name: str, first: float, last: float) -> float | None:
+    """Return the median of a figure over a part of the run, given as two shares of its stored bytes."""
+    whole = max(observation.stored_bytes for observation in observations)
+    part = [item for item in observations if first * whole <= item.stored_bytes <= last * whole]
+    values = [value for item in part or observations if (value := item.figures[name]) is not None]
     return statistics.median(values) if values else None
 
 
-def growth(seen: list[Sample], judgements: int, workers: int) -> bool:
-    """Print each figure at the two ends of the run; return whether one grew by more than its bound."""
+def report_growth(observations: list[Observation], judgements: int, workers: int) -> bool:
+    """Print each figure at both ends of the run; return whether one grew by more than its bound."""
     bad = False
     print("\n| figure | at 10 % | at 100 % | may grow by | verdict |\n|---|---|---|---|---|")
     for name, bound in bounds(judgements, workers).items():
-        begin, end = median_between(seen, name, 0.05, 0.2), median_between(seen, name, 0.8, 1.0)
+        begin, end = median_between(observations, name, 0.05, 0.2), median_between(observations, name, 0.8, 1.0)
         if begin is None or end is None:
             print(f"| {name} | - | - | {bound:,.0f} | cannot be seen |")
             continue
@@ -377,8 +379,8 @@ def growth(seen: list[Sample], judgements: int, workers: int) -> bool:
     return bad
 
 
-def compare(rows: list[Row], run: Path) -> bool:
-    """Print what came out otherwise than it must; return whether anything did."""
+def report_verdicts(rows: list[Row], run: Path) -> bool:
+    """Print the verdicts that are wrong, void or missing; return whether there are any."""
     wrong: Counter[tuple[str, str, str]] = Counter()
     void: Counter[str] = Counter()
     times: Counter[int] = Counter()
@@ -393,29 +395,29 @@ def compare(rows: list[Row], run: Path) -> bool:
     lost, doubled = len(rows) - len(times), sum(count > 1 for count in times.values())
     bystanders = sum(count for (kind, _, _), count in wrong.items() if kind not in ATTACKS)
     print(f"wrong: {sum(wrong.values())}, of them bystanders: {bystanders}; lost: {lost}; stored twice: {doubled}")
-    for (kind, must, said), count in wrong.most_common():
-        print(f"  {count} of {kind!r}: {said} instead of {must}")
+    for (kind, expected, status), count in wrong.most_common():
+        print(f"  {count} of {kind!r}: {status} instead of {expected}")
     print(f"void: {sum(void.values())}")
     for reason, count in void.most_common(20):
         print(f"  {count}: {reason}")
     return bool(wrong or void or lost or doubled)
 
 
-def left_over(ever: set[int]) -> bool:
-    """Print which processes of the run are still there; return whether any is."""
+def report_processes(pids: set[int]) -> bool:
+    """Print the number of processes that the run left; return whether there are any."""
     time.sleep(1)
-    alive = sorted(ever & {pid for family in children().values() for pid in family})
+    alive = sorted(pids & {pid for family in children().values() for pid in family})
     left = [pid for pid in alive if b"forkserver_boot.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     print(f"processes left: {len(left)}")
     return bool(left)
 
 
 def soak(rows: list[Row], options: argparse.Namespace, folder: Path) -> bool:
-    """Judge the rows, watching; print the report and return whether something is bad."""
-    seen: list[Sample] = []
-    ever: set[int] = set()
-    rewound: set[int] = set()
-    mounts = lines_of("self", "mounts")
+    """Judge and observe the rows, print the report, and return whether something is wrong."""
+    observations: list[Observation] = []
+    all_pids: set[int] = set()
+    rewound_pids: set[int] = set()
+    mounts = count_lines("self", "mounts")
     began = time.monotonic()
     with judge(rows, "soak", options, folder, "--no-dedup") as process:
         while True:
@@ -423,36 +425,36 @@ def soak(rows: list[Row], options: argparse.Namespace, folder: Path) -> bool:
                 process.wait(timeout=options.every)
                 break
             except subprocess.TimeoutExpired:
-                seen.append(look(process.pid, folder / "soak", ever, rewound))
+                observations.append(observe(process.pid, folder / "soak", all_pids, rewound_pids))
     wall = time.monotonic() - began
     print(f"\n{len(rows):,} judgements in {wall:.0f} s wall, {len(rows) / wall:.0f} a second", end="")
-    print(f", {options.workers} workers; exit code {process.returncode}; {len(seen)} looks")
-    said = [line for line in (folder / "soak.log").read_text().splitlines() if not line.startswith("{")]
-    print("\n".join(said[-3:]))
-    bad = compare(rows, folder / "soak")
-    bad |= left_over(ever)
-    bad |= lines_of("self", "mounts") != mounts
-    print(f"processes that were rewound: {len(rewound)}, two for each worker where none was replaced")
-    bad |= options.plain and len(rewound) > 2 * options.workers
+    print(f", {options.workers} workers; exit code {process.returncode}; {len(observations)} observations")
+    log = [line for line in (folder / "soak.log").read_text().splitlines() if not line.startswith("{")]
+    print("\n".join(log[-3:]))
+    bad = report_verdicts(rows, folder / "soak")
+    bad |= report_processes(all_pids)
+    bad |= count_lines("self", "mounts") != mounts
+    print(f"processes that were rewound: {len(rewound_pids)}, two for each worker where none was replaced")
+    bad |= options.plain and len(rewound_pids) > 2 * options.workers
     bad |= process.returncode != 0
-    if seen and max(sample.stored_bytes for sample in seen):
-        bad |= growth(seen, len(rows), options.workers)
+    if observations and max(item.stored_bytes for item in observations):
+        bad |= report_growth(observations, len(rows), options.workers)
     return bad
 
 
 def main() -> None:
-    """Try out, soak, report."""
+    """Select the rows, judge them and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("samples", type=Path)
     parser.add_argument("problems", type=Path)
     parser.add_argument("--judgements", type=int, default=200_000)
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--every", type=float, default=5.0, help="seconds between two looks")
-    parser.add_argument("--plain", action="store_true", help="controls alone")
+    parser.add_argument("--every", type=float, default=5.0, help="seconds between two observations")
+    parser.add_argument("--plain", action="store_true", help="judge controls only")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     try:
-        problems, real = usable(options, folder)
+        problems, real = select_rows(options, folder)
         rows = compose(problems, real, options.judgements, plain=options.plain)
         kinds = Counter("attack" if row.kind in ATTACKS else row.kind for row in rows)
         print(f"{len(problems)} problems, {len(real)} real completions; rows: {dict(kinds)}", flush=True)
