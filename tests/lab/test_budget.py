@@ -82,9 +82,9 @@ def test_problems_with_fewer_samples_keep_all_they_have():
     ("options", "said"),
     [
         ({"k": 4}, "k=4 exceeds the 3 samples"),
-        ({"ns": [5]}, "n=5 cannot be drawn"),
-        ({"k": 2, "ns": [1]}, "n=1 cannot be drawn"),
-        ({"ms": [4]}, "m=4 problems cannot be drawn: the run has 3"),
+        ({"ns": [5]}, "n=5 must be"),
+        ({"k": 2, "ns": [1]}, "n=1 must be"),
+        ({"ms": [4]}, "m=4 must be between 2 and 3"),
         ({"draws": 1}, "draws=1"),
     ],
 )

@@ -59,8 +59,8 @@ def test_a_run_has_its_estimates():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (([[1.5]], [1]), "model A: 1.5 is no chance"),
-        (([[]], [1]), "model A has 0 chances"),
+        (([[1.5]], [1]), "model A: 1.5 must be"),
+        (([[]], [1]), "model A must have .*, got 0"),
         (([[0.5]], [101]), "k=101 exceeds n=100"),
         (([[0.5]], [0]), "k=0 is less than 1"),
     ],

@@ -83,9 +83,9 @@ def test_a_real_sweep_has_estimates_and_no_truth():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (([], [1]), "name one at least"),
-        (([-1.0], [1]), "each from 0 to 100"),
-        (([0.5, 0.5], [1]), "each may stand there once"),
+        (([], [1]), "one or more numbers"),
+        (([-1.0], [1]), "from 0 to 100"),
+        (([0.5, 0.5], [1]), "must be distinct"),
         (([0.5], [41]), "k=41 exceeds the 40 samples"),
     ],
 )

@@ -372,7 +372,7 @@ class TestRefusals:
             (3, 1, math.inf, "k=inf is not an integer"),
             (0, 0, 1, "k=1 exceeds n=0: no unbiased estimator exists"),
             (5, 1, 2**40, "k=1099511627776 exceeds n=5: no unbiased estimator exists"),
-            (10**9, 1, 1, "n=1000000000 exceeds 100000000, the most this is made for"),
+            (10**9, 1, 1, "n=1000000000 exceeds 100000000, the largest supported value"),
             (True, True, 1, "n must be integers up to 100000000, not bool values"),
             ([[3, 4], [5]], 1, 1, "element 1: n has length 1 there and 2 in element 0; rows must be equally long"),
             ("5", 1, 1, "n must be integers up to 100000000, not str.* values"),

@@ -1,7 +1,7 @@
-"""What a run would have said with fewer samples or fewer problems, by drawing some of its own without replacement.
+"""Scores and intervals of a smaller run, by drawing problems and samples of a run without replacement.
 
-Subsampling a U-statistic leaves its expectation where it is, so only the straying and the intervals change; both are
-known exactly for the score, and the intervals are worked out on the subsamples drawn.
+Subsampling a U-statistic keeps its expectation, so only its variance and the intervals change.  The variance of the
+score is exact; the intervals are computed on the drawn subsamples.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ FloatArray = NDArray[np.float64]
 FEWEST_PROBLEMS = 5
 MOST_DRAWS = 100_000
 WIDTH_DRAWS = 20
-"""Subsamples of which the interval for these problems is worked out: it takes milliseconds, and its width is steady."""
+"""Number of subsamples that get the interval for these problems, which takes milliseconds; its width varies little."""
 _STEPS = 4
 _LEVEL = 0.95
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that could have been: m of the problems, at most n samples of each."""
+    """A smaller run: m of the problems, at most n samples of each."""
 
     m: int
     n: int
     cost: int
-    """Samples in all; a mean, rounded, where problems have different numbers."""
+    """Total number of samples; a rounded mean where problems have different numbers."""
     sd: float
     """Exact standard deviation of the score over all such subsamples."""
     mean: float
-    """Of the simulated scores; its expectation is the score of the whole run."""
+    """Mean of the simulated scores; its expectation is the score of the whole run."""
     mean_se: float
     """Standard error of ``mean``: ``sd`` over the root of the draws."""
     low: float
-    """A fortieth of the simulated scores lie below,"""
+    """2.5 % quantile of the simulated scores."""
     high: float
-    """and a fortieth above."""
+    """97.5 % quantile of the simulated scores."""
     new_problems: float
     """Mean width of the interval for new problems like these, plus-two t."""
     these_problems: float
@@ -75,7 +75,7 @@ def budget(
     draws: int = 200,
     seed: int = 0,
 ) -> Budget:
-    """Return what subsamples of a run say: ``ns`` samples of each of ``ms`` problems, in all combinations.
+    """Return scores and intervals of subsamples: ``ns`` samples of each of ``ms`` problems, in all combinations.
 
     n and c have shape (m,) or broadcast to it.  By default halves, quarters and eighths of both, as far as k samples
     and ``FEWEST_PROBLEMS`` problems remain.  The exact variance of a subsample's score is, with theta_i the score of
@@ -88,19 +88,17 @@ def budget(
     if k > least:
         raise UsageError(f"k={k} exceeds the {least} samples that some problem has: no unbiased estimator exists")
     if m < 2:
-        raise UsageError("a budget needs two problems or more: of one there are none to leave out")
+        raise UsageError("a budget needs at least two problems")
     ns = tuple(sorted(set(ns) or _halve(most, k), reverse=True))
     ms = tuple(sorted(set(ms) or _halve(m, min(FEWEST_PROBLEMS, m)), reverse=True))
     for n_part in ns:
         if not k <= n_part <= most:
-            raise UsageError(
-                f"n={n_part} cannot be drawn: the run has {most} samples of a problem at most, and k is {k}"
-            )
-    for n_part in ms:
-        if not 2 <= n_part <= m:
-            raise UsageError(f"m={n_part} problems cannot be drawn: the run has {m}, and one alone says nothing")
+            raise UsageError(f"n={n_part} must be between k={k} and {most}, the largest number of samples of a problem")
+    for m_part in ms:
+        if not 2 <= m_part <= m:
+            raise UsageError(f"m={m_part} must be between 2 and {m}, the number of problems of the run")
     if not 2 <= draws <= MOST_DRAWS:
-        raise UsageError(f"draws={draws}: take 2 subsamples at least and {MOST_DRAWS:,} at most")
+        raise UsageError(f"draws={draws} must be between 2 and {MOST_DRAWS:,}")
     rng = np.random.default_rng(seed)
     sizes = tuple(_size(samples, passed, k, fewer, problems, draws, rng) for problems in ms for fewer in ns)
     return Budget(

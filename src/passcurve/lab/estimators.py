@@ -1,4 +1,4 @@
-"""Four ways to estimate pass@k from samples of one problem: what each gives on average, and how far it strays.
+"""Four estimators of pass@k from samples of one problem: expectation, variance and simulation.
 
 The true chance p of a pass is supplied, which only a thought experiment can.  All four get the same n samples:
 
@@ -23,7 +23,7 @@ from passcurve.stats import naive_variance, pass_at_k, plug_in_at_k, plug_in_bia
 MOST_SAMPLES = 10_000
 MOST_DRAWS = 1_000_000
 _BLOCK = 1 << 20
-"""Numbers drawn at a time."""
+"""Number of random numbers drawn at a time."""
 STEPS = (1, 2, 3, 5, 10, 20, 50)
 """Multiples of k that are n by default."""
 
@@ -34,7 +34,7 @@ class Moments(msgspec.Struct, frozen=True, kw_only=True):
     """An estimator at one n: exactly, and in simulation."""
 
     samples: int
-    """How many of the n samples it uses."""
+    """Number of the n samples that it uses."""
     expectation: float
     bias: float
     variance: float
@@ -84,7 +84,7 @@ def estimators(p: float, k: int, ns: Sequence[int] = (), *, draws: int = 10_000,
     Raises UsageError for p outside [0, 1], k below 1, n below k or above ``MOST_SAMPLES``, fewer than two draws.
     """
     if not 0.0 <= p <= 1.0:
-        raise UsageError(f"p={p:g} is no chance: it lies between 0 and 1")
+        raise UsageError(f"p={p:g} must be between 0 and 1")
     if k < 1:
         raise UsageError(f"k={k} is less than 1")
     sizes = tuple(dict.fromkeys(ns)) or tuple(k * step for step in STEPS if k * step <= MOST_SAMPLES)
@@ -92,9 +92,9 @@ def estimators(p: float, k: int, ns: Sequence[int] = (), *, draws: int = 10_000,
         if n < k:
             raise UsageError(f"n={n} is less than k={k}: no unbiased estimator exists")
         if n > MOST_SAMPLES:
-            raise UsageError(f"n={n} is more than the {MOST_SAMPLES:,} samples that are simulated at most")
+            raise UsageError(f"n={n} exceeds the largest supported value, {MOST_SAMPLES:,}")
     if not 2 <= draws <= MOST_DRAWS:
-        raise UsageError(f"draws={draws}: simulate 2 data sets at least and {MOST_DRAWS:,} at most")
+        raise UsageError(f"draws={draws} must be between 2 and {MOST_DRAWS:,}")
     rng = np.random.default_rng(seed)
     truth = -math.expm1(k * math.log1p(-p)) if p < 1.0 else 1.0
     rows = tuple(_estimators_at(p, n, k, truth, draws, rng) for n in sizes)

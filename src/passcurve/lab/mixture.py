@@ -23,7 +23,7 @@ MODELS = ((0.3,), (0.1, 0.5), (0.0,) * 7 + (1.0,) * 3)
 """Three with the same pass@1: every problem alike, easy and hard ones, all or nothing."""
 KS = (1, 2, 3, 5, 7, 10, 20, 50)
 PROBLEMS = 100
-"""At least so many problems are simulated."""
+"""Smallest number of simulated problems."""
 MOST_CHANCES = 10_000
 MOST_SAMPLES = 100_000
 
@@ -33,7 +33,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     chances: tuple[float, ...]
-    """p_i of each problem; empty for a run, of which nobody knows them."""
+    """p_i of each problem; empty for a run, whose chances are unknown."""
     pass_at_1: float
     value: tuple[float, ...]
     """pass@k: exact for known chances, the unbiased estimate for a run."""
@@ -103,7 +103,7 @@ def _check(ks: tuple[int, ...], n: int) -> None:
     if ks[-1] > n:
         raise UsageError(f"k={ks[-1]} exceeds n={n}: no unbiased estimator exists; give more samples with --n")
     if n > MOST_SAMPLES:
-        raise UsageError(f"n={n} is more than the {MOST_SAMPLES:,} samples that are simulated at most")
+        raise UsageError(f"n={n} exceeds the largest supported value, {MOST_SAMPLES:,}")
 
 
 def _problem_count(chances: Sequence[float]) -> int:
@@ -125,10 +125,10 @@ def _pass_at_k(p: float, k: int) -> float:
 
 def _model(name: str, chances: Sequence[float], ks: Sequence[int], n: int, rng: np.random.Generator) -> Model:
     if not 1 <= len(chances) <= MOST_CHANCES:
-        raise UsageError(f"model {name} has {len(chances)} chances; give it 1 to {MOST_CHANCES:,}")
+        raise UsageError(f"model {name} must have 1 to {MOST_CHANCES:,} chances, got {len(chances)}")
     for p in chances:
         if not 0.0 <= p <= 1.0:
-            raise UsageError(f"model {name}: {p:g} is no chance: it lies between 0 and 1")
+            raise UsageError(f"model {name}: {p:g} must be between 0 and 1")
     m = len(chances)
     mean = math.fsum(chances) / m
     passed = rng.binomial(n, np.tile(np.array(chances), _problem_count(chances) // m))

@@ -1,4 +1,4 @@
-"""How well a number beside each sample tells right from wrong: AUC within problems and pooled, point-biserial.
+"""Prediction of the verdict by a number for each sample: AUC within problems and pooled, point-biserial correlation.
 
 AUC is the chance that a right sample has a higher value than a wrong one, ties counting half: the Mann-Whitney U over
 the number of pairs (Hanley and McNeil 1982, Radiology 143:29).  Pooled, the pairs are taken over the whole run, so a
@@ -25,7 +25,7 @@ BoolArray = NDArray[np.bool_]
 
 
 class Statistic(msgspec.Struct, frozen=True, kw_only=True):
-    """A statistic with its interval; None is what cannot be had."""
+    """A statistic with its interval; None where undefined."""
 
     value: float | None
     low: float | None = None
@@ -33,7 +33,7 @@ class Statistic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
-    """How one metric ranks the samples of a run."""
+    """Ranking of the samples of a run by one metric."""
 
     within: Statistic
     pooled: Statistic
@@ -42,7 +42,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """Mean value of the samples that passed."""
     mean_wrong: float | None
     informative: int
-    """Problems with a right and a wrong sample: only these say anything within."""
+    """Problems with a right and a wrong sample; only these count within."""
     left_out: int
     """Samples without a value."""
 
@@ -110,7 +110,7 @@ def _count_wins(x: FloatArray, y: BoolArray, owner: IntArray, m: int) -> FloatAr
 
 
 def _divide(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Divide; NaN where there is nothing to divide by."""
+    """Divide; NaN for a divisor of 0."""
     result: FloatArray = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
     return result
 

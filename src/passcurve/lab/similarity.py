@@ -1,4 +1,4 @@
-"""Text match of a program with a reference: what others report in place of running it.
+"""Text similarity of a program and a reference, as reported elsewhere in place of running it.
 
 Each metric is between 0 and 1.  The libraries are an extra, imported here only; exact match needs none of them.
 """
@@ -18,11 +18,11 @@ INSTALL = "pip install 'passcurve[match]'"
 INSTALL_CODEBLEU = "pip install 'passcurve[codebleu]'"
 METRICS = ("exact", "bleu", "chrf", "rouge-l", "edit", "codebleu")
 MOST_CHARACTERS = 20_000
-"""Of either text: some metrics take time that grows with the product of both lengths."""
+"""Largest length of a text; some metrics take time that grows with the product of both lengths."""
 
 
 class Metric(NamedTuple):
-    """A metric that is ready to be used."""
+    """A metric that is installed."""
 
     name: str
     score: Score
@@ -31,7 +31,7 @@ class Metric(NamedTuple):
 
 
 class LoadedMetrics(NamedTuple):
-    """Metrics that are ready, and what is missing."""
+    """Metrics that are installed, and notes on the missing ones."""
 
     metrics: tuple[Metric, ...]
     notes: tuple[str, ...]

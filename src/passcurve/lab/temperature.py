@@ -1,4 +1,4 @@
-"""Temperatures: pass@k against k for each, the best for each k, and why the best of several looks better than it is.
+"""pass@k at several temperatures, the best for each k, and the optimism of choosing it on the same samples.
 
 The simulated family is made as the mutants are (``passcurve run --model mutant:``): each problem has a deck of programs
 with weights, one of them right; a sample is one draw.  At temperature T a program of weight w is drawn in proportion to
@@ -23,13 +23,13 @@ IntArray = NDArray[np.int64]
 
 TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.5)
 PROGRAMS = 9
-"""In a deck: the right one and eight that are wrong."""
+"""Number of programs in a deck: the right one and eight wrong ones."""
 _RIGHT, _SPREAD = 0.4, 1.5
 """Mean, and a + b, of the beta distribution of the right program's weight at T = 1, as of the mutants."""
 MOST = 100_000
-"""Problems and samples of each that are simulated at most."""
+"""Largest number of simulated problems, and of samples of each."""
 SWEEPS = 200
-"""Simulated sweeps from which the optimism of choosing is known."""
+"""Number of simulated sweeps that estimate the optimism of choosing."""
 _STEPS = (1, 2, 5, 10, 20, 50, 100)
 
 
@@ -80,7 +80,7 @@ class Temperature(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     curves: tuple[Curve, ...]
     choices: tuple[Choice, ...]
-    """For each k that is at most half of n: both halves need k samples."""
+    """Choice for each k up to n / 2: both halves need k samples."""
 
 
 def simulate_sweep(
@@ -92,14 +92,14 @@ def simulate_sweep(
     splits: int = 200,
     seed: int = 0,
 ) -> Temperature:
-    """Return one sweep over a simulated family of models, beside what is true of it.
+    """Return one sweep over a simulated family of models, with its true values.
 
     Raises UsageError for temperatures that are not distinct numbers from 0 on, for k above n, and for sizes below 1 or
     above ``MOST``.
     """
     degrees = _check_temperatures(temperatures)
     if not (1 <= m <= MOST and 2 <= n <= MOST):
-        raise UsageError(f"{m} problems with {n} samples: simulate 1 problem and 2 samples at least, {MOST:,} at most")
+        raise UsageError(f"m={m} and n={n} must be 1 to {MOST:,} problems and 2 to {MOST:,} samples")
     k_values = _k_values(ks, n)
     rng = np.random.default_rng(seed)
     weights = draw_decks(m, rng)
@@ -209,9 +209,9 @@ def temper(weights: FloatArray, temperature: float) -> FloatArray:
 def _check_temperatures(temperatures: Sequence[float]) -> list[float]:
     degrees = [float(temperature) for temperature in temperatures]
     if not degrees or not all(0.0 <= degree <= 100.0 for degree in degrees):
-        raise UsageError(f"temperatures {degrees}: name one at least, each from 0 to 100")
+        raise UsageError(f"temperatures must be one or more numbers from 0 to 100, got {degrees}")
     if len(set(degrees)) < len(degrees):
-        raise UsageError(f"temperatures {', '.join(f'{degree:g}' for degree in degrees)}: each may stand there once")
+        raise UsageError(f"temperatures must be distinct, got {', '.join(f'{degree:g}' for degree in degrees)}")
     return degrees
 
 

@@ -16,9 +16,9 @@ from passcurve.errors import UsageError
 from passcurve.stats import exact_pass_at_k, pass_at_k
 
 MOST_SAMPLES = 1000
-"""Of the urn; fractions of larger ones have hundreds of digits and teach nothing more."""
+"""Largest urn; fractions of larger ones have hundreds of digits."""
 _TRIED = ((6, 3, 1), (200, 2, 100), (2000, 2, 1000))
-"""Where the ways of reckoning part: the last bit, the size of the numbers, and beyond what a float can hold."""
+"""Cases in which the formulas differ: in the last bit, in range, and beyond the largest float."""
 
 
 class Exact(msgspec.Struct, frozen=True):
@@ -32,15 +32,15 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One draw, given that all before it were wrong."""
 
     draw: int
-    """From 1."""
+    """Number of the draw, from 1."""
     wrong: int
     """Wrong balls that are left."""
     left: int
     """Balls that are left."""
     chance: Exact
-    """That this one is wrong too."""
+    """Chance that this draw is wrong too."""
     all_wrong: Exact
-    """That this one and all before it are wrong."""
+    """Chance that this draw and all before it are wrong."""
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +48,13 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
     c: int
     passes: Exact
-    """Drawn without putting back: pass@k."""
+    """Value without replacement: pass@k."""
     replaced: Exact
-    """Drawn with putting back, ``1 - ((n-c)/n)^k``: the biased plug-in."""
+    """Value with replacement, ``1 - ((n-c)/n)^k``: the biased plug-in."""
 
 
 class FloatResults(msgspec.Struct, frozen=True, kw_only=True):
-    """pass@k of one urn in floating point, three ways, beside the exact value."""
+    """pass@k of one urn by three formulas in floating point, and the exact value."""
 
     n: int
     c: int
@@ -66,36 +66,36 @@ class FloatResults(msgspec.Struct, frozen=True, kw_only=True):
     product: float
     """``1 - prod(1 - k / i)`` for i from n-c+1 to n, as Chen et al. print it."""
     ours: float
-    """What ``passcurve.pass_at_k`` gives."""
+    """Result of ``passcurve.pass_at_k``."""
 
 
 class Urn(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole argument for one urn."""
+    """Every step of pass@k for one urn."""
 
     n: int
     c: int
     k: int
     subsets: str
-    """How many ways there are to draw k of n, in digits: C(n, k)."""
+    """Number of k-subsets, C(n, k), in digits."""
     failing: str
-    """How many of them hold no right sample: C(n-c, k)."""
+    """Number of k-subsets without a right sample, C(n-c, k), in digits."""
     steps: tuple[Step, ...]
-    """Until no wrong ball is left, or k are drawn."""
+    """Draws, until no wrong ball is left or k are drawn."""
     fails: Exact
     passes: Exact
     replaced: Exact
     table: tuple[Share, ...]
-    """For c = n .. 0."""
+    """Rows for c = n .. 0."""
     reckoned: tuple[FloatResults, ...]
 
 
 def urn(n: int, c: int, k: int) -> Urn:
-    """Return the argument for n samples, c of them right, k drawn.
+    """Return every step of pass@k for n samples, c of them right, k drawn.
 
     Raises UsageError for counts that cannot be, for k > n, and for n above ``MOST_SAMPLES``.
     """
     if n > MOST_SAMPLES:
-        raise UsageError(f"n={n} balls are too many to be drawn one by one; the urn takes up to {MOST_SAMPLES}")
+        raise UsageError(f"n={n} exceeds {MOST_SAMPLES}, the largest urn")
     try:
         passes = exact_pass_at_k(n, c, k)
     except ValueError as error:

@@ -8,11 +8,11 @@ from passcurve.report.records import Autopsy, Flip, Side
 from passcurve.report.terminal import number, number_or_dash, printable
 
 _LINES = 40
-"""Of one program that are shown."""
+"""Largest number of lines of a program that are shown."""
 _COMPARED = 400
 _NARROW = 60
 _NAMED = 4
-"""More policies that agree are the others."""
+"""Largest number of agreeing policies that are named; more are "all others"."""
 
 
 def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[str]:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from passcurve.lab.urn import Urn
 
 _FEW = 25
-"""Up to so many points each gets a dot."""
+"""Largest number of points that get a marker each."""
 _APART = 1.04
-"""By what factor dots at the same place of a logarithmic axis are set apart."""
+"""Factor between neighbouring dots at the same place of a logarithmic axis."""
 _TICKS_COUNTED = [digit * 10**power for power in range(9) for digit in (1, 2, 5)]
 _TICKS = [digit * 10.0**power for power in range(-6, 1) for digit in (1, 2, 5)]
 

@@ -1,4 +1,4 @@
-"""What generating took, in words: while it goes on, and in the end."""
+"""Progress and cost of generation as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FAILURES_SHOWN = 5
 
 
 def live_parts(at: GenerationProgress) -> list[str]:
-    """Return what stands on the live line beside the verdicts."""
+    """Return the parts of the live line about generation."""
     parts = [f"{at.stored:,} of {max(at.planned, at.stored):,} generated"]
     if at.fresh_tokens and at.seconds > 0:
         parts.append(f"{at.fresh_tokens / at.seconds:,.0f} tokens/s")
@@ -27,7 +27,7 @@ def live_parts(at: GenerationProgress) -> list[str]:
 
 
 def final_lines(progress: GenerationProgress) -> list[str]:
-    """Return what the report says of it."""
+    """Return the lines of the report about generation."""
     stored_before = progress.stored - progress.fresh
     parts = [
         f"{progress.fresh:,} samples in {progress.seconds:.1f} s"
@@ -53,7 +53,7 @@ def final_lines(progress: GenerationProgress) -> list[str]:
 
 
 def _copies(progress: GenerationProgress) -> list[str]:
-    """Return what is to be said of samples that are one and the same, where it is known how they were drawn."""
+    """Return a note on identical samples, if the temperature is known."""
     if progress.temperature is None or not progress.uniform_problems:
         return []
     uniform, repeated = progress.uniform_problems, progress.repeated_problems
@@ -69,7 +69,7 @@ def _copies(progress: GenerationProgress) -> list[str]:
 
 
 def cost(progress: GenerationProgress, prices: Prices) -> float:
-    """Return what all samples of the run cost, as far as their tokens are known."""
+    """Return the cost of all samples whose tokens are known."""
     cached = progress.cached_tokens if prices.cached is not None else 0
     million = (
         (progress.prompt_tokens - cached) * prices.input
@@ -92,7 +92,7 @@ def cost_record(progress: GenerationProgress, prices: Prices, counts: Sequence[C
 
 
 def cost_line(progress: GenerationProgress, prices: Prices, counts: Sequence[Counts]) -> str:
-    """Return the cost in words."""
+    """Return the cost as a line of text."""
     record = cost_record(progress, prices, counts)
     line = f"  cost: {record['total']:.4g} {prices.currency}"
     if record["solved"]:
@@ -116,13 +116,13 @@ def sweep_lines(runs: Sequence[tuple[float | None, Sequence[Estimate], Generatio
 
 
 def failure_lines(progress: GenerationProgress) -> list[str]:
-    """Return why samples are missing, bounded."""
+    """Return the reasons for missing samples, a bounded number of lines."""
     reasons = [failure for failure in progress.failures if failure != progress.ended_by]
     lines = truncate((printable(reason) for reason in reasons), _FAILURES_SHOWN, "more reasons")
     return [*lines, printable(progress.ended_by)] if progress.ended_by else lines
 
 
 def generated_record(progress: GenerationProgress) -> dict[str, Any]:
-    """Return it for ``--json``."""
+    """Return the progress for ``--json``."""
     record: dict[str, Any] = msgspec.to_builtins(progress)
     return record | {"truncated_rate": progress.truncated / progress.stored if progress.stored else None}

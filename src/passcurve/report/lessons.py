@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from passcurve.lab.urn import Exact, Urn
 
 _SHOWN = 20
-"""Rows of a table that a terminal shows; the JSON has all."""
+"""Largest number of table rows on a terminal; the JSON has all."""
 _KINDS = 4
-"""Kinds of problems that are listed."""
+"""Largest number of listed kinds of problems."""
 _DIGITS = 24
-"""Longest fraction that is shown as one."""
+"""Length of the longest fraction that is shown as a fraction."""
 
 
 def urn_sentences(lesson: Urn) -> list[str]:
@@ -132,7 +132,7 @@ def estimators_lines(lesson: Estimators, width: int | None = None) -> list[str]:
 
 
 def budget_sentences(lesson: Budget) -> list[str]:
-    """Return three sentences on what a smaller run would have said."""
+    """Return three sentences on smaller runs."""
     whole = lesson.sizes[0]
     samples = [size for size in lesson.sizes if size.m == whole.m][-1]
     problems = [size for size in lesson.sizes if size.n == whole.n][-1]
@@ -148,7 +148,7 @@ def budget_sentences(lesson: Budget) -> list[str]:
 
 
 def _compare_widths(whole: Size, samples: Size, problems: Size) -> str:
-    """Say which of the two ways to be cheaper costs more of what is known about other problems."""
+    """Return the sentence on which way of saving widens the interval for new problems more."""
     sentence = (
         f"For other problems like these, {samples.cost:,} samples on {samples.m} problems leave an interval of "
         f"{number(samples.new_problems)}"

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 _PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
 _ENOUGH = 50
-"""Of fewer samples a line in a file tells no score, which would say little: what computes it takes 40 MiB of memory."""
+"""Fewest samples for a score in a file; a score of fewer says little, and computing it takes 40 MiB of memory."""
 
 
 class Display:
     """Shows judged, passed, pass@1 with its interval, rate and time left; a context manager.
 
-    What it draws with is loaded when there is something to show: many a run has ended before.
+    The libraries that draw are loaded when there is something to show; many runs end earlier.
     """
 
     def __init__(self, total: Callable[[], int | None] = lambda: None, load_after_s: float | None = None) -> None:
-        """Take what tells about how many rows there are; it is asked once, and not before something is shown.
+        """Take a function that returns the approximate number of rows; it is called once, before the first line.
 
-        ``load_after_s``: when to load what shows and estimates, if not when it is first due.  It is loaded beside the
-        judging, which would stand still for it, and takes some 40 MiB beside the samples.
+        ``load_after_s`` is the time at which rich and scipy are loaded, by default when first needed.  A thread loads
+        them, so that judging goes on; they take some 40 MiB of memory.
         """
         self._ask_total = total
         self._total: int | None = None
@@ -66,7 +66,7 @@ class Display:
         score: Callable[[], Estimate],
         beside: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """Show where the run is, unless that was done a moment ago; ``score`` and ``beside`` are asked only then."""
+        """Show the progress, unless it was shown a moment ago; ``score`` and ``beside`` are called only then."""
         now = time.monotonic()
         if self._first_judged is None:
             self._first_judged = judged
@@ -81,7 +81,7 @@ class Display:
         total = max(self._total or 0, planned)
         rate = (judged - self._first_judged) / max(now - self._began, 1e-9)
         parts = [f"{judged:,} of {total:,} judged", f"{passed:,} passed"]
-        # Not before there is one: what computes it takes longer to load than many a sample to be judged.
+        # Only with a verdict: loading the statistics takes longer than judging many samples.
         estimate = score() if judged and scored else None
         if estimate is not None and estimate.value is not None and (interval := estimate.new_problems) is not None:
             parts.append(f"pass@1 {number(estimate.value)} ({number(interval.low)} to {number(interval.high)})")
@@ -89,18 +89,18 @@ class Display:
         if rate > 0 and total > judged:
             parts.append(f"about {_duration((total - judged) / rate)} left")
         parts += beside()
-        # Where nobody can be told, the work goes on.
+        # Do not fail when stderr is full or closed.
         try:
             if scored and self._console is None:
                 self._begin()
             self._draw(", ".join(parts))
         except OSError:
             self._live, self._every_s = None, math.inf
-            # What waits to be written would fail once more at the end, and with it the exit code.
+            # Text left in the buffer of stderr would fail again at exit, and change the exit code.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
     def _load_in_time(self, now: float) -> bool:
-        """Begin to load what a score needs, when it is time to; say whether it is there."""
+        """Start to load the libraries of a score when it is time; return whether they are loaded."""
         if self._loader is None and now - self._began >= self._load_after_s:
             self._loader = threading.Thread(target=_load_libraries, name="passcurve-load", daemon=True)
             self._loader.start()
@@ -110,7 +110,7 @@ class Display:
         from rich.console import Console
         from rich.live import Live
 
-        # It knows NO_COLOR and other ways to say what a terminal is.
+        # rich knows NO_COLOR and other settings of terminals.
         self._console = Console(stderr=True)
         if self._console.is_terminal:
             self._live = Live(console=self._console, transient=True, auto_refresh=False)
@@ -130,7 +130,7 @@ class Display:
 
 
 def _load_libraries() -> None:
-    # What cannot be loaded is told where it is needed.
+    # A failed import is reported where the library is needed.
     with contextlib.suppress(Exception):
         import rich.console
         import rich.live

@@ -33,7 +33,7 @@ def describe_scores(
     benchmark: str,
     header: Header | None,
 ) -> str:
-    """Return the sentence for a scored run; empty where no metric has a value."""
+    """Return the sentence for a scored run; empty if no metric has a value."""
     available = [estimate for estimate in estimates if estimate.value is not None]
     if not available:
         return ""
@@ -100,7 +100,7 @@ def describe_comparison(comparison: Comparison) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    """Return names as prose; of many the first and the last."""
+    """Return names as prose; for many, the first and the last."""
     return _list(names) if len(names) < 6 else f"{names[0]} to {names[-1]}"
 
 

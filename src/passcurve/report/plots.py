@@ -1,4 +1,4 @@
-"""Sheets to draw on, light and dark, and how they become files: the only file that imports matplotlib."""
+"""Light and dark sheets to draw on, and their files: the only module that imports matplotlib."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DOTS_PER_INCH = 200
 
 
 class Theme(NamedTuple):
-    """Colours that can be told apart by everybody, with contrast enough on their ground."""
+    """Colours that everybody can distinguish, with enough contrast on their background."""
 
     ground: str
     ink: str
@@ -38,7 +38,7 @@ class Sheet(NamedTuple):
 
 
 def is_available() -> bool:
-    """Tell whether matplotlib is installed."""
+    """Return whether matplotlib is installed."""
     try:
         import matplotlib as mpl  # noqa: F401 - only whether it can be
     except ImportError:
@@ -50,7 +50,7 @@ def is_available() -> bool:
 def sheet(
     theme: str, columns: int = 1, rows: int = 1, size: tuple[float, float] = (7.2, 3.4), **shared: bool
 ) -> Iterator[Sheet]:
-    """Give an empty sheet of some panels, to be drawn on inside; ``size`` is in inches.
+    """Yield an empty sheet of panels to draw on; ``size`` is in inches.
 
     Raises ModuleNotFoundError without matplotlib.
     """
@@ -95,7 +95,7 @@ def set_ticks(axis: Any, at: Sequence[float]) -> None:
 
 
 def heat_colour(theme: Theme, share: float) -> Any:
-    """Return a colour between cold, 0, and hot, 1, that can be seen on the ground of the theme."""
+    """Return a colour between cold, 0, and hot, 1, that is visible on the background of the theme."""
     import matplotlib as mpl
 
     low, high = (0.05, 0.8) if theme is THEMES["light"] else (0.3, 0.98)

@@ -1,4 +1,4 @@
-"""Scores as a table for people and as a record for programs: each k with both intervals, and what to know of them."""
+"""Scores as a table for people and as a record for programs: each k with both intervals and warnings."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _steps(estimates: Sequence[Estimate]) -> list[Estimate]:
 
 
 def _is_step(k: int) -> bool:
-    """Say whether k is 1, 2, 5, 10, 20, 50, ..."""
+    """Return whether k is 1, 2, 5, 10, 20, 50, ..."""
     digits = str(k).rstrip("0")
     return len(digits) == 1 and int(digits) in _STEPS
 
@@ -70,7 +70,7 @@ class _Row(NamedTuple):
     name: str
     value: str
     cells: list[str]
-    """Of the columns after the value; empty where there is no value."""
+    """Cells of the columns after the value; empty without a value."""
     reason: str = ""
 
 
@@ -112,7 +112,7 @@ def _stacked(heads: Sequence[str], rows: Sequence[_Row]) -> Iterator[str]:
 
 
 def _legend(estimates: Sequence[Estimate], curve: Curve | None) -> Iterator[str]:
-    """Say what the intervals are for and how they were made."""
+    """Return the targets and methods of the intervals."""
     parts = []
     for target, label in _TARGETS.items():
         intervals = [getattr(estimate, target) for estimate in estimates]

@@ -1,4 +1,4 @@
-"""What a person reads on a terminal; plain text, so that it can be piped, cut and compared."""
+"""Plain text for a terminal, which can also be piped, cut and compared."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def jail_line(jail: Jail) -> str:
 
 
 def suspicion_lines(count: int, suspects: Sequence[tuple[SampleKey, Status, tuple[str, ...]]]) -> list[str]:
-    """Return what some samples were seen to try, nothing when none was."""
+    """Return the suspicious actions of samples; nothing if there are none."""
     if not count:
         return []
     named = suspects[:_SUSPECTS_SHOWN] if count > _SUSPECTS_SHOWN + 1 else suspects
@@ -61,20 +61,20 @@ def _first_observations(observations: Sequence[str]) -> str:
 
 
 def truncate(lines: Iterable[str], limit: int, more: str, count: int | None = None) -> list[str]:
-    """Return the first lines, and how many are left out; ``count`` where there are more than are known."""
+    """Return the first lines and the number of omitted ones; ``count`` is the total if not all lines are known."""
     every = list(lines)
     rest = (count or len(every)) - limit
     return every if rest <= 1 else [*every[:limit], f"... and {rest} {more}"]
 
 
 def malformed_lines(malformed: Sequence[tuple[int, str]], samples: str, count: int) -> list[str]:
-    """Return what each line that is no row says, bounded; ``count`` is how many there are."""
+    """Return the reason for each malformed line, a bounded number; ``count`` is the total."""
     messages = (f"{samples}:{line}: {reason}" for line, reason in malformed)
     return truncate(messages, _MALFORMED_SHOWN, "more lines are no rows", count)
 
 
 def note_lines(notes: Sequence[str]) -> list[str]:
-    """Return what calibration found, bounded."""
+    """Return the notes of the calibration, a bounded number."""
     return truncate((f"note: {note}" for note in notes), _NOTES_SHOWN, "more notes (passcurve bench check lists all)")
 
 

@@ -1,6 +1,6 @@
-"""Estimators and variances that are shown for what they are: the biased plug-in, and what each way of sampling costs.
+"""The biased plug-in estimator, and the true variances of estimators, for teaching and checking.
 
-None of these is a way to report a result.  They exist so that a claim about them can be checked with numbers.
+Do not report results with these.  They exist so that claims about them can be checked with numbers.
 
 p is a chance in [0, 1], the true one, which a reader supplies; q = 1 - p.  n, k and t are integers.  All arguments
 broadcast; numbers without a shape give a ``numpy.float64``.  ``ValueError`` naming the element for a p outside [0, 1]
@@ -27,10 +27,10 @@ from passcurve.stats.double_double import FloatArray, two_product
 from passcurve.stats.hypergeometric import pmf
 
 _TERMS = 1 << 12
-"""Terms of a sum worked on at a time."""
+"""Number of terms of a sum evaluated at a time."""
 
 _NOTHING = 1e-24
-"""A term this small beside its sum ends it: of the up to 10^8 that follow none is larger."""
+"""Terms this small, relative to their sum, end it: none of the up to 10^8 that follow is larger."""
 
 
 @overload

@@ -1,6 +1,6 @@
-"""Two runs on the same problems: their difference, how sure it is, and p-values put together.
+"""Paired comparison of two runs on the same problems, and adjustment of several p-values.
 
-Overlap of two intervals is not used anywhere: it has little power, for it ignores that hard problems are hard for both.
+Overlap of two intervals is not used: it ignores that hard problems are hard for both runs, and so has little power.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Paired(NamedTuple):
     difference: float
     """Mean pass@k of A minus that of B."""
     differences: FloatArray
-    """Of each problem, in the order given, shape (m,)."""
+    """Difference of each problem, in the order of the input, shape (m,)."""
     level: float
     new_problems: Bounds[float]
     """Target A, other problems like these: plus-two t, of the differences with -1 and +1 appended."""
@@ -51,11 +51,11 @@ class Paired(NamedTuple):
     these_problems: Bounds[float]
     """Target B, these problems and fresh samples; NaN where no variance can be had."""
     sampling: str
-    """Where the variance of ``these_problems`` comes from: unbiased, beta-binomial, or none."""
+    """Source of the variance of ``these_problems``: unbiased, beta-binomial, or none."""
     p: Tested
     """Test of "equally good on problems like these"."""
     p_test: str
-    """Which test ``p`` is of: sign flips; with unequal n whichever gives more, that or permutation within problems."""
+    """Test of ``p``: sign flips; with unequal n, that or permutation within problems, whichever has the larger p."""
     mcnemar: float
     """Exact McNemar p where every n = k = 1, NaN elsewhere."""
     wins: int
@@ -96,7 +96,6 @@ def paired_difference(
       symmetric under the null, and sign flips reject too often where passes are rare (.46 instead of .05 at n = 20
       and 1, p = .02, m = 20).  ``p`` is then the larger of this and ``stratified_permutation_p``.
     - ``minimum_detectable``: (z_(alpha/2) + z_.2) s / sqrt(m), with s the standard deviation of the d_i.
-
     n and c have shape (m,) or broadcast to it.  Raises ValueError for invalid counts, k > n, rows of different lengths
     and a level outside (0, 1).
     """
@@ -166,9 +165,9 @@ def _test(a: Row, b: Row, k: int, differences: FloatArray, draws: int, seed: int
 
 class _Noise(NamedTuple):
     mean: float
-    """Mean variance of a problem's difference, the made-up problem included."""
+    """Mean variance of a problem's difference, including one more problem with the largest variance."""
     raw: float
-    """The same without it, unbiased where that exists."""
+    """Mean variance without that problem, unbiased where that exists."""
     method: str
     reason: str
 

@@ -1,7 +1,6 @@
-"""What is let in, and each distinct combination of it worked out once.
+"""Checks of array arguments, and evaluation once per distinct combination of them.
 
-Every refusal is a ValueError that names the element, ``element 3: c=5 exceeds n=4``; a number without a shape has no
-place to name.
+Every check raises ValueError that names the element, as in ``element 3: c=5 exceeds n=4``; a scalar has no element.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from passcurve.stats.double_double import FloatArray
 IntArray = NDArray[np.int64]
 
 LARGEST_N = 10**8
-"""Most samples of one problem: up to here the sums in doubled precision keep their digits."""
+"""Largest number of samples of one problem; beyond it, the sums in doubled precision lose digits."""
 
 _WIDEST: dict[str, type[np.generic]] = {"i": np.int64, "u": np.uint64, "f": np.float64}
-"""Kinds of numbers that are let in, and what holds every value of the kind."""
+"""Accepted numpy kinds, each with a type that holds all its values."""
 
 _BLOCK = 1 << 14
-"""Elements worked on at a time, so that the temporaries stay in the cache."""
+"""Number of elements evaluated at a time, so that temporary arrays stay in the cache."""
 
 _FEW_KS = 64
-"""Up to this many k each gets its own pass over the problems."""
+"""Largest number of k values that are looked up one at a time."""
 
 
 class CheckedCounts(NamedTuple):
-    """Integers within the definition, each in the shape in which it was given."""
+    """Valid integers, each in its own shape."""
 
     n: IntArray
     c: IntArray
@@ -40,7 +39,7 @@ class CheckedCounts(NamedTuple):
 
 
 def check_counts(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> CheckedCounts:
-    """Return n, c and k as integers of their own shapes, or refuse them: 0 <= c <= n and 1 <= k <= n."""
+    """Return n, c and k as integers of their own shapes; raise ValueError unless 0 <= c <= n and 1 <= k <= n."""
     result = CheckedCounts(
         check_integers("n", n), check_integers("c", c), check_integers("k", k, least=1, capped=False)
     )
@@ -57,25 +56,25 @@ def check_counts(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> CheckedCounts:
 
 
 def broadcast(**named: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Broadcast arrays, or refuse by naming those that do not fit."""
+    """Broadcast arrays; raise ValueError with their shapes if that is impossible."""
     try:
         return np.broadcast_arrays(*named.values())
     except ValueError:
         shapes = " and ".join(f"{name} of shape {values.shape}" for name, values in named.items())
-        raise ValueError(f"{shapes} do not fit each other") from None
+        raise ValueError(f"{shapes} cannot be broadcast together") from None
 
 
 def broadcast_shape(**named: tuple[int, ...]) -> tuple[int, ...]:
-    """Broadcast shapes, or refuse by naming those that do not fit."""
+    """Broadcast shapes; raise ValueError with the shapes if that is impossible."""
     try:
         return np.broadcast_shapes(*named.values())
     except ValueError:
         shapes = " and ".join(f"{name} of shape {shape}" for name, shape in named.items())
-        raise ValueError(f"{shapes} do not fit each other") from None
+        raise ValueError(f"{shapes} cannot be broadcast together") from None
 
 
 def check_not_above(small_name: str, small: IntArray, large_name: str, large: IntArray) -> None:
-    """Refuse one count that exceeds another, element by element."""
+    """Raise ValueError if an element of one array exceeds that of another."""
     if small.size and large.size and small.max() > large.min():
         small, large = broadcast(**{small_name: small, large_name: large})
         if (over := small > large).any():
@@ -84,9 +83,9 @@ def check_not_above(small_name: str, small: IntArray, large_name: str, large: In
 
 
 def check_integers(name: str, values: ArrayLike, *, least: int = 0, capped: bool = True) -> IntArray:
-    """Return counts as int64, not copied where they are that.
+    """Return counts as int64, without a copy if they are int64 already.
 
-    What counts samples is capped at ``LARGEST_N``; a k or a budget is not, for it is compared with a count elsewhere.
+    Numbers of samples are capped at ``LARGEST_N``; a k or a budget is not, because it is compared with n elsewhere.
     """
     array = as_array(name, values)
     if not array.size and array.dtype.kind == "f":
@@ -105,14 +104,14 @@ def check_integers(name: str, values: ArrayLike, *, least: int = 0, capped: bool
     if array.size and array.max() > LARGEST_N:
         if capped:
             place = first_index(array > LARGEST_N)
-            most = f"exceeds {LARGEST_N}, the most this is made for"
+            most = f"exceeds {LARGEST_N}, the largest supported value"
             raise ValueError(f"{element_label(place)}{name}={integer_text(array[place])} {most}")
         array = np.minimum(array, 2**60)
     return array.astype(np.int64, copy=False)
 
 
 def check_probabilities(name: str, values: ArrayLike) -> FloatArray:
-    """Return numbers in [0, 1] as float64, or refuse them."""
+    """Return numbers in [0, 1] as float64; raise ValueError for others."""
     array = check_finite(name, values)
     if (broken := (array < 0.0) | (array > 1.0)).any():
         place = first_index(broken)
@@ -121,7 +120,7 @@ def check_probabilities(name: str, values: ArrayLike) -> FloatArray:
 
 
 def check_finite(name: str, values: ArrayLike) -> FloatArray:
-    """Return numbers, or truth values as 0 and 1, as float64, or refuse them."""
+    """Return finite numbers as float64, truth values as 0 and 1; raise ValueError for others."""
     array = as_array(name, values)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be numbers, not {array.dtype.name} values")
@@ -133,7 +132,7 @@ def check_finite(name: str, values: ArrayLike) -> FloatArray:
 
 
 def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return an array, or refuse rows of different lengths by naming the first that differs, and masked elements."""
+    """Return an array; raise ValueError for rows of different lengths and for masked elements."""
     if isinstance(values, np.ma.MaskedArray) and (hidden := np.ma.getmaskarray(values)).any():
         raise ValueError(f"{element_label(first_index(hidden))}{name} is masked; leave such elements out")
     try:
@@ -146,18 +145,18 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def integer_text(value: np.generic) -> str:
-    """Return a whole number as text, one with very many digits in short."""
+    """Return an integer as text, abbreviated if it has very many digits."""
     number = value.item()
     return str(int(number)) if abs(number) < 10**20 else f"{float(number):.6g}"
 
 
 def first_index(mask: NDArray[np.bool_]) -> tuple[int, ...]:
-    """Return where the first true element is."""
+    """Return the index of the first true element."""
     return tuple(int(i) for i in np.argwhere(mask)[0])
 
 
 def element_label(place: tuple[int, ...], form: str = "element {}: ") -> str:
-    """Say where in the array; nothing for a number without a shape."""
+    """Return the position in the array as text; empty for a scalar."""
     if not place:
         return ""
     return form.format(place[0] if len(place) == 1 else place)
@@ -166,11 +165,11 @@ def element_label(place: tuple[int, ...], form: str = "element {}: ") -> str:
 # --- once per distinct element --------------------------------------------------------------------------------------
 
 Rule = Callable[[IntArray, IntArray, IntArray], FloatArray]
-"""Takes flat n, c and k of one length, all within the definition; gives one number for each."""
+"""Function of valid flat n, c and k of one length that returns one number for each element."""
 
 
 class Pairs(NamedTuple):
-    """The distinct (n, c), flat, and for each element which of them it is."""
+    """Distinct pairs (n, c), flat, and the index of the pair of each element."""
 
     n: IntArray
     c: IntArray
@@ -178,7 +177,7 @@ class Pairs(NamedTuple):
 
 
 def apply_rule(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatArray | np.float64:
-    """Apply a rule to the broadcast n, c and k, once to each distinct combination where that saves work."""
+    """Apply a rule to the broadcast n, c and k, once per distinct combination where that saves work."""
     shape = np.broadcast_shapes(n.shape, c.shape, k.shape)
     size = math.prod(shape)
     if size > 1:
@@ -209,7 +208,7 @@ def _look_up(table: FloatArray, pair_at: IntArray, k_at: IntArray, shape: tuple[
 
 
 def distinct_pairs(n: IntArray, c: IntArray) -> Pairs:
-    """Return the distinct (n, c), and for each element of the broadcast shape which of them it is."""
+    """Return the distinct pairs (n, c), and the index of the pair of each element of the broadcast shape."""
     if n.size and n.min() == n.max():
         shape = np.broadcast_shapes(n.shape, c.shape)
         distinct, which = _distinct(c if c.shape == shape else np.broadcast_to(c, shape))
@@ -220,7 +219,7 @@ def distinct_pairs(n: IntArray, c: IntArray) -> Pairs:
 
 
 def _distinct(values: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the sorted distinct values, which are not negative, and for each element which of them it is."""
+    """Return the sorted distinct values, all non-negative, and the index into them of each element."""
     span = int(values.max(initial=0)) + 1
     if span > 4 * values.size:
         distinct, which = np.unique(values, return_inverse=True)
@@ -245,12 +244,12 @@ def apply_in_blocks(rule: Rule, n: IntArray, c: IntArray, k: IntArray) -> FloatA
 
 
 def apply_to_distinct(rule: Callable[..., FloatArray], *columns: IntArray | FloatArray) -> FloatArray | np.float64:
-    """Apply a rule of any number of flat arrays to broadcast ones, once to each distinct combination."""
+    """Apply a rule of several flat arrays to broadcast arrays, once per distinct combination."""
     try:
         every = np.broadcast_arrays(*columns)
     except ValueError:
         shapes = ", ".join(str(column.shape) for column in columns)
-        raise ValueError(f"arguments of the shapes {shapes} do not fit each other") from None
+        raise ValueError(f"arguments of the shapes {shapes} cannot be broadcast together") from None
     shape = every[0].shape
     keys = np.zeros(math.prod(shape), dtype=np.int64)
     for column in every:

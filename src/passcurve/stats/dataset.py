@@ -39,19 +39,19 @@ ONE_PROBLEM = "one problem: it says next to nothing about other problems"
 
 
 class Clustered(NamedTuple):
-    """A mean of scores and its standard error when problems come in clusters."""
+    """Mean of scores and its standard error for problems in clusters."""
 
     mean: float
     se: float
     clusters: int
     freedom: int
-    """Of the t distribution: clusters - 1."""
+    """Degrees of freedom of the t distribution: clusters - 1."""
     warning: str
-    """Below 20 clusters the standard error itself is rough; empty from there on."""
+    """Warning below 20 clusters, where the standard error itself is rough; else empty."""
 
 
 class DatasetInterval(NamedTuple):
-    """An interval for pass@k of a data set; the bounds are NaN where there is none, and ``reason`` says why."""
+    """Interval for pass@k of a data set; without one, the bounds are NaN and ``reason`` says why."""
 
     low: float
     high: float
@@ -59,29 +59,29 @@ class DatasetInterval(NamedTuple):
     target: Target
     method: Method
     mean: float
-    """The estimate that it belongs to: mean over problems of pass@k."""
+    """Estimate of pass@k: the mean over problems."""
     between: float
     """Variance of the true scores over problems: that of the scores less ``within``; raw, so it may be negative."""
     within: float
     """Mean sampling variance of a problem's score; NaN where it cannot be told."""
     within_from: VarianceFrom
     seed: int | None
-    """Of the bootstrap; None where nothing was drawn."""
+    """Seed of the bootstrap; None for other methods."""
     reason: str
     warnings: tuple[str, ...]
 
 
 class Band(NamedTuple):
-    """Intervals of a curve over several k: each by itself, and all at once.  Every array has shape (K,)."""
+    """Pointwise and simultaneous intervals of a curve over several k.  Every array has shape (K,)."""
 
     k: IntArray
     mean: FloatArray
     pointwise: Bounds[FloatArray]
-    """Each covers by itself."""
+    """Interval of each k by itself."""
     simultaneous: Bounds[FloatArray]
-    """All cover together: the whole curve lies between with the chance ``level``."""
+    """Band that contains the whole curve with probability ``level``."""
     critical: float
-    """How many standard errors the simultaneous band reaches."""
+    """Half-width of the simultaneous band, in standard errors."""
     level: float
     draws: int
     seed: int
@@ -198,7 +198,7 @@ def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 
 
 
 def bootstrap_counts(m: int, resamples: int, seed: int) -> FloatArray:
-    """Return how often each of m problems is drawn, shape (resamples, m)."""
+    """Return the number of times that each of m problems is drawn, shape (resamples, m)."""
     return np.random.default_rng(seed).multinomial(m, np.full(m, 1.0 / m), size=resamples).astype(np.float64)
 
 

@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 
 
 class Doubled(NamedTuple):
-    """An unevaluated sum of two float64, the second at most half a unit in the last place of the first."""
+    """Unevaluated sum of two float64, the second at most half a unit in the last place of the first."""
 
     high: FloatArray
     low: FloatArray

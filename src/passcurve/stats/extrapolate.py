@@ -1,7 +1,7 @@
-"""Past the samples at hand: pass@k for k > n by models, and sweeps over temperatures.
+"""pass@k for k > n by models, and sweeps over temperatures.
 
-For k > n no unbiased estimator exists, and what follows is a model's word.  Four models are fitted; in simulation none
-of them is best everywhere, so their spread is the message, drawn dashed where it is drawn.
+For k > n no unbiased estimator exists; these values are model-based.  Four models are fitted.  In simulation none of
+them is best everywhere, so their spread is the result.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from passcurve.stats.passk import pass_at_k
 from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, check_integer, check_row, integer_array, number_row
 
 LABELLED, FARTHEST = 2, 10
-"""Past this many times n a value is labelled far, and past the second it is given only when asked for."""
+"""Multiples of n beyond which a value gets a warning, and beyond which it needs ``far=True``."""
 
 
 class Extrapolation(NamedTuple):
-    """What four models make of pass@k of the data set; every array has shape (K,), NaN where a model has no word."""
+    """pass@k of the data set by four models; every array has shape (K,), NaN where a model gives no value."""
 
     k: IntArray
     n: int
@@ -37,7 +37,7 @@ class Extrapolation(NamedTuple):
     high: FloatArray
     """The largest of the four: between them lies what the models disagree about, which is no confidence interval."""
     reasons: tuple[str, ...]
-    """Why a model has no word."""
+    """Reasons of the models that give no value."""
     warnings: tuple[str, ...]
 
 
@@ -111,7 +111,7 @@ class ZeroInflated(NamedTuple):
     a: float
     b: float
     log_likelihood: float
-    """Without the binomial coefficients."""
+    """Log-likelihood without the binomial coefficients."""
 
 
 def _zero_inflated(row: Row, ks: IntArray, reasons: list[str]) -> FloatArray:
@@ -199,7 +199,7 @@ class Hull(NamedTuple):
     optimism: FloatArray
     """``upper - honest``: what choosing on the reported samples added."""
     chosen: FloatArray
-    """How often each temperature was chosen, shape (T, K)."""
+    """Share of splits that chose each temperature, shape (T, K)."""
     splits: int
     seed: int
 

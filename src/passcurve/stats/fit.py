@@ -18,10 +18,10 @@ from passcurve.stats.double_double import FloatArray
 from passcurve.stats.rows import IntArray, check_integer, check_positive, check_row
 
 LEAST_SIZE, MOST_SIZE = 1e-3, 1e6
-"""a + b is kept between these: beyond, the likelihood is flat (each problem always or never passes; all alike)."""
+"""Range of a + b.  Beyond it the likelihood is flat: problems pass always or never, or are all equal."""
 
 _LARGEST_K = 10**6
-"""One factor is worked out for each of k."""
+"""The cost grows with k: one factor each."""
 
 _STEPS = 200
 _CLOSE = 1e-9
@@ -36,7 +36,7 @@ class BetaBinomial(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """What is known of pass@k of each problem given its counts."""
+    """Posterior of pass@k of each problem given its counts."""
 
     mean: FloatArray
     variance: FloatArray
@@ -114,7 +114,7 @@ class Fits(NamedTuple):
     a: FloatArray
     b: FloatArray
     log_likelihood: FloatArray
-    """Without the binomial coefficients."""
+    """Log-likelihood without the binomial coefficients."""
 
 
 def fit_tails(passed: FloatArray, failed: FloatArray, samples: FloatArray) -> Fits:

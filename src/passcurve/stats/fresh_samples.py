@@ -25,7 +25,7 @@ def is_saturated(row: Row) -> bool:
 
 
 def default_method(row: Row) -> Method:
-    """Return the method used where the caller names none."""
+    """Return the default method."""
     if row.n.size == 1:
         return "one problem"
     return "bound" if is_saturated(row) or row.n.max() == 1 else "beta-binomial"

@@ -1,4 +1,4 @@
-"""The hypergeometric law: how many passes are among k samples drawn without replacement, and sums over it.
+"""The hypergeometric distribution of passes among k samples drawn without replacement, and sums over it.
 
 ``P(j) = C(c, j) C(n-c, k-j) / C(n, k)``.  Its logarithm is made of nine log-factorials in doubled precision, so a
 chance is right to a few units in the last place also where the nine, near 10^7, cancel to a number near 1.
@@ -14,14 +14,14 @@ from passcurve.stats.counts import IntArray
 from passcurve.stats.double_double import Doubled, FloatArray, log_factorial, minus, plus
 
 _TERMS = 1 << 15
-"""Terms worked on at a time."""
+"""Number of terms evaluated at a time."""
 
 Weight = Callable[[IntArray, IntArray], FloatArray]
-"""Takes the row and the number of passes of each term; gives what the chance is multiplied with."""
+"""Function of the row and the number of passes of each term that returns the weight of the probability."""
 
 
 def pmf(n: IntArray, c: IntArray, k: IntArray, j: IntArray) -> FloatArray:
-    """Return the chance of j passes, for j that can occur."""
+    """Return the probability of j passes, for possible j."""
     return _pmf(_constant_part(n, c, k), n, c, k, j)
 
 

@@ -127,7 +127,7 @@ def one_problem_interval(n: ArrayLike, c: ArrayLike, k: ArrayLike, level: float 
 
 
 def _tail(level: float) -> float:
-    """Return the chance left on each side."""
+    """Return the probability left on each side."""
     return (1.0 - check_open_unit(level, "level")) / 2.0
 
 

@@ -44,7 +44,7 @@ from passcurve.stats.counts import IntArray, apply_in_blocks, apply_rule, as_arr
 from passcurve.stats.double_double import Doubled, FloatArray, log_factorial, minus, two_sum
 
 _FEW = 16
-"""Up to this many factors are summed one by one; beyond, log-factorials in doubled precision."""
+"""Largest number of factors that are summed one by one; beyond it, log-factorials in doubled precision."""
 
 _WHOLE_N = 56
 """Largest n of which every binomial coefficient is a float64 without rounding: C(56, 28) < 2^53 < C(57, 28)."""

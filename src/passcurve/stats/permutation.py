@@ -1,4 +1,4 @@
-"""Tests by flipping signs or shuffling passes: exact where that can be counted, else seeded Monte Carlo with its error.
+"""Sign-flip and permutation tests: exact where all cases can be counted, else seeded Monte Carlo with its error.
 
 Two runs on the same problems give differences d_1 .. d_m.  If neither run is better, d_i could as well have been -d_i:
 the p-value is the share of the 2^m patterns of signs whose sum is at least as far from 0 as the sum seen (Fisher 1935,
@@ -25,9 +25,9 @@ from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, check_integer, check
 
 _TIE = 1e-9
 _HALVES = 40
-"""Up to this many differences other than 0 are counted by listing the sums of two halves."""
+"""Largest number of non-zero differences that are counted by listing the sums of two halves."""
 _MAX_T_EXACT = 14
-"""Up to this many problems every pattern of signs is listed for several hypotheses at once."""
+"""Largest number of problems for which every pattern of signs is listed for several hypotheses."""
 _UNITS = 2048
 """Largest denominator tried for differences that are multiples of one unit."""
 _WORK = 100_000_000
@@ -38,7 +38,7 @@ How = Literal["exact", "Monte Carlo"]
 
 
 class Tested(NamedTuple):
-    """A p-value and how far it can be trusted."""
+    """A p-value and its Monte Carlo error."""
 
     p: float
     error: float
@@ -47,14 +47,14 @@ class Tested(NamedTuple):
     draws: int
     """Patterns drawn at random; 0 where they were counted."""
     seed: int | None
-    """What the draws were seeded with; None where nothing was drawn."""
+    """Seed of the draws; None for an exact test."""
 
 
 class MaxT(NamedTuple):
     """p-values of several hypotheses about the same problems, raw and adjusted for their number."""
 
     p: FloatArray
-    """Each hypothesis by itself, shape (h,)."""
+    """Unadjusted p-values, shape (h,)."""
     adjusted: FloatArray
     """The chance of any false rejection among them is at most alpha when those at or below alpha are rejected."""
     error: FloatArray

@@ -1,4 +1,4 @@
-"""How many problems and samples a wanted difference takes, and what a run could have found.
+"""Number of problems and samples that detect a difference, and the difference that a run can detect.
 
 The difference of two runs on the same m problems varies by ``(omega^2 + V_A + V_B) / m``: omega^2 is the variance
 over problems of the true differences, V the mean sampling variance of one problem (sigma^2 / n for k = 1, the overlap
@@ -30,17 +30,17 @@ from passcurve.stats.sampling import sampling_variance
 
 SAMPLES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 MOST = 1_000_000
-"""Most samples of a problem that a plan asks for."""
+"""Largest number of samples of a problem in a plan."""
 
 
 class PlanRow(NamedTuple):
-    """What n samples of each problem from each run lead to."""
+    """Power of n samples of each problem from each run."""
 
     n: int
     problems: int | None
-    """Problems needed for the wanted difference; None where none was asked for."""
+    """Problems needed for the difference; None without one."""
     minimum_detectable: float
-    """With as many problems as the pilot has."""
+    """Minimum detectable difference with the pilot's number of problems."""
 
 
 class Plan(NamedTuple):
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     """Mean sampling variance of a problem of run A with the pilot's samples."""
     within_b: float
     minimum_detectable: float
-    """Of the pilot itself, at its own m and n."""
+    """Minimum detectable difference of the pilot, at its own m and n."""
     floor: float
     """The minimum detectable difference with the pilot's m however many samples are taken."""
     problems: int | None

@@ -16,12 +16,12 @@ from passcurve.stats.double_double import FloatArray
 IntArray = NDArray[np.int64]
 
 _MOST_SAMPLES = 10**7
-"""Of one problem: models are fitted to tables of that length."""
+"""Largest number of samples of one problem; models are fitted to tables of that length."""
 
 _LARGEST = 2**63 - 1
 
 MOST_DRAWS = 10**7
-"""Of anything random: more would fill the memory and change no digit that matters."""
+"""Largest number of random draws; more would fill the memory and change no digit that matters."""
 
 
 class Row(NamedTuple):
@@ -51,13 +51,13 @@ def check_row(n: ArrayLike, c: ArrayLike, k: int = 1) -> Row:
 
 
 def check_same_problems(a: Row, b: Row) -> None:
-    """Refuse two rows that are not of the same problems."""
+    """Raise ValueError unless two rows have the same number of problems."""
     if a.n.size != b.n.size:
         raise ValueError(f"A has {a.n.size} problems and B has {b.n.size}: both must be of the same problems in order")
 
 
 def integer_array(values: ArrayLike, name: str, most: int = LARGEST_N) -> IntArray:
-    """Return integers, of which floats may be the carrier; ValueError naming the element for anything else."""
+    """Return integers, also given as floats; raise ValueError with the element for anything else."""
     array = as_array(name, values)
     if not array.size:
         return np.zeros(array.shape, dtype=np.int64)
@@ -70,18 +70,18 @@ def integer_array(values: ArrayLike, name: str, most: int = LARGEST_N) -> IntArr
     if (over := (array > most) | (array < -most)).any():
         place = first_of(over)
         raise ValueError(
-            f"{element_label(place)}{name}={integer_text(array[place])} exceeds {most}, the most this is made for"
+            f"{element_label(place)}{name}={integer_text(array[place])} exceeds {most}, the largest supported value"
         )
     return array.astype(np.int64)
 
 
 def check_integer(value: object, name: str, least: int = 1, most: int = _LARGEST) -> int:
-    """Return one integer between ``least`` and ``most``, of which a float may be the carrier."""
+    """Return one integer from ``least`` to ``most``, also given as a float."""
     number = _scalar(value, "iuf")
     if number is None or not math.isfinite(number) or number != int(number) or number < least:
         raise ValueError(f"{name}={_short_text(value)} is not an integer of at least {least}")
     if number > most:
-        raise ValueError(f"{name}={_short_text(value)} exceeds {most}, the most this is made for")
+        raise ValueError(f"{name}={_short_text(value)} exceeds {most}, the largest supported value")
     return int(number)
 
 
@@ -117,7 +117,7 @@ def check_open_unit(value: object, name: str) -> float:
 
 
 def check_real(value: object, name: str, requirement: str, low: float, high: float) -> float:
-    """Return one finite number from ``low`` to ``high``; ``wanted`` ends the refusal of anything else."""
+    """Return one finite number from ``low`` to ``high``; ``wanted`` is part of the error for others."""
     number = _scalar(value, "iuf")
     if number is None or not math.isfinite(number) or not low <= number <= high:
         raise ValueError(f"{name}={_short_text(value)} is not {requirement}")
@@ -133,7 +133,7 @@ def check_positive(value: object, name: str) -> float:
 
 
 def _scalar(value: object, kinds: str) -> int | float | None:
-    """Return a number of one of these kinds of numpy types, or None."""
+    """Return a number of one of these numpy kinds, or None."""
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError):
@@ -145,20 +145,20 @@ def _scalar(value: object, kinds: str) -> int | float | None:
 
 
 def _short_text(value: object) -> str:
-    """Return what was given as text on one line, bounded."""
+    """Return a value as text on one line of bounded length."""
     plain = value.item() if isinstance(value, np.generic) else value
     return " ".join(reprlib.repr(plain).split())
 
 
 def normal_quantile(tail: float) -> float:
-    """Return the point that a standard normal variable exceeds with the chance ``tail``."""
+    """Return the value that a standard normal variable exceeds with probability ``tail``."""
     from scipy.special import ndtri
 
     return -float(ndtri(tail))
 
 
 def t_quantile(freedom: float, tail: float) -> float:
-    """Return the point that Student's t exceeds with the chance ``tail``."""
+    """Return the value that Student's t exceeds with probability ``tail``."""
     from scipy.special import stdtrit
 
     return -float(stdtrit(freedom, tail))

@@ -1,4 +1,4 @@
-"""How much pass@k of the very same problems would change with fresh samples.
+"""Variance of pass@k of the same problems over fresh samples.
 
 The variance of the unbiased estimate of one problem with n samples and chance p, q = 1 - p, is that of a U-statistic
 (Hoeffding 1948, equation 5.13): ``sum over j of h(j) q^(2k-j) - q^(2k)``, where ``h(j) = C(k,j) C(n-k,k-j) / C(n,k)``
@@ -24,13 +24,13 @@ VarianceFrom = Literal["unbiased", "beta-binomial", "none"]
 
 
 class Sampling(NamedTuple):
-    """The variance of each problem's pass@k over fresh samples, and where the figure comes from."""
+    """Variance of each problem's pass@k over fresh samples, and its method."""
 
     variance: FloatArray
     """Shape (m,); NaN throughout where ``method`` is none."""
     method: VarianceFrom
     reason: str
-    """Why it is not the unbiased one; empty where it is."""
+    """Reason for a method other than unbiased; else empty."""
 
 
 def sampling_variance(

@@ -1,4 +1,4 @@
-"""Relatives of pass@k that ask how many of k samples pass: all of them, a share of them, or how often a problem does.
+"""Metrics of how many of k samples pass: all of them, a share of them, or the chance of a problem.
 
 n, c and k are those of ``pass_at_k`` and broadcast; numbers without a shape give a ``numpy.float64``; ValueError naming
 the element for what lies outside the definition, k > n among it.  Each is an average over all k-subsets of the n

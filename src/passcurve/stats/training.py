@@ -137,7 +137,7 @@ def _max_of_others(ascending: FloatArray, k: int) -> FloatArray:
 
 
 def _share_ties(ascending: FloatArray, values: FloatArray) -> FloatArray:
-    """Give every sample of a tie the value of the last of them."""
+    """Return the values with every sample of a tie set to that of the last."""
     n = ascending.shape[-1]
     last = np.ones(ascending.shape, dtype=np.bool_)
     last[..., :-1] = ascending[..., 1:] != ascending[..., :-1]

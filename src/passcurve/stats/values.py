@@ -1,7 +1,7 @@
 """Relatives of pass@k for samples with a value and perhaps a score: the best of k, the largest, the smallest.
 
-values are finite numbers (a share of tests passed, a reward, or 0 and 1) of shape (..., n), one row of samples for each
-problem; k broadcasts with the leading axes.  A row and a number k give a ``numpy.float64``.  ValueError naming the
+``values`` are finite numbers (a share of tests passed, a reward, or 0 and 1) of shape (..., n), a row of samples for
+each problem; k broadcasts with the leading axes.  A row and a number k give a ``numpy.float64``.  ValueError naming the
 element for a value or score that is not a finite number, rows of different lengths, k < 1 and k > n.
 
 All are averages over the k-subsets of the n samples.  In ascending order the i-th sample is the largest of

@@ -24,10 +24,10 @@ from passcurve.stats.double_double import FloatArray, log_factorial, log_integer
 from passcurve.stats.hypergeometric import pmf
 
 _EXACT_N = 500
-"""Up to so many other samples C(m, j) is the rounded integer; powers of 1/2 times that stay far from underflow."""
+"""Largest number of other samples for which C(m, j) is a rounded integer without underflow in the product."""
 
 _NOTHING = 1e-18
-"""A share of the sum that ends it."""
+"""Share of the sum at which it ends."""
 
 
 def maj_at_k(counts: ArrayLike, correct: ArrayLike | None, k: ArrayLike) -> FloatArray | np.float64:
