@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 import passcurve as pc
-from passcurve.bench.prompts import prompts, style
+from passcurve.bench.prompts import find_style, make_prompts
 from passcurve.models.backend import SampleRequest, Settings
 from passcurve.models.mutant import Mutant, deck, mutations
 from passcurve.stats.estimate import estimate
@@ -37,7 +37,7 @@ def main() -> None:
         benchmark = pc.load_benchmark(words.benchmark)
         passes = census(benchmark, Path(folder), words.workers)
     print(f"{len(passes)} programs of {len(benchmark.problems)} problems judged, {sum(passes.values())} passed")
-    asked = prompts(benchmark.problems, style("base"))
+    asked = make_prompts(benchmark.problems, find_style("base"))
     backend = Mutant.open("", Settings())
     inside, widths = dict.fromkeys(KS, 0), dict.fromkeys(KS, 0.0)
     for seed in range(words.runs):

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from passcurve import load_benchmark
-from passcurve.bench.prompts import prompts, style
+from passcurve.bench.prompts import find_style, make_prompts
 from passcurve.models.backend import SampleRequest, Settings
 from passcurve.models.mutant import Mutant
 from passcurve.types import Decoding
@@ -80,7 +80,7 @@ def write(folder: Path, each: int) -> int:
     """Write the model and its samples, no two alike; return how many there are."""
     backend = Mutant.open("", Settings())
     rows = []
-    for prompt in prompts(load_benchmark("starter", cache_dir=folder).problems, style("base")):
+    for prompt in make_prompts(load_benchmark("starter", cache_dir=folder).problems, find_style("base")):
         order = SampleRequest(prompt=prompt, decoding=Decoding(), indices=tuple(range(each)))
         for reply in backend.generate(order):
             index = reply.key.sample_index

@@ -222,7 +222,7 @@ def evaluate(
     if n < 1 or batch < 0 or (concurrency is not None and concurrency < 1):
         raise UsageError(f"n={n}, batch={batch}, concurrency={concurrency}: n and concurrency are at least 1, batch 0")
     chosen = load_benchmark(benchmark)
-    style = prompts.style(prompt)
+    style = prompts.find_style(prompt)
     backend = Function(generate, many=batch > 0)
     folder = TemporaryFolder() if run is None else None
     place = folder.path / "run" if folder is not None else Path(str(run))
@@ -238,7 +238,7 @@ def evaluate(
         packages=tuple(packages),
     )
     requested = GenerationRequest(
-        prompts=prompts.prompts(choose_problems(chosen, problems), style),
+        prompts=prompts.make_prompts(choose_problems(chosen, problems), style),
         n=n,
         decoding=Decoding(stop=tuple(stop)),
         concurrency=concurrency or (ASYNC_CALLS if _is_async(generate) else 1),
@@ -252,7 +252,7 @@ def evaluate(
             model=f"function:{backend.identity['function']}",
             identity=backend.identity,
             prompt=style.name,
-            prompt_digest=prompts.digest(prompts.prompts(chosen.problems, style)),
+            prompt_digest=prompts.digest_prompts(prompts.make_prompts(chosen.problems, style)),
             decoding=requested.decoding,
         ),
         n=n,

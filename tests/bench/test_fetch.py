@@ -187,7 +187,7 @@ def test_status_of_the_server(tmp_path: Path, server: str) -> None:
 def test_wrong_bytes(tmp_path: Path, server: str) -> None:
     """Bytes with another checksum are refused with both."""
     found, expected = hashlib.sha256(b"<html>log in</html>").hexdigest(), hashlib.sha256(BODY).hexdigest()
-    message = f"what came has sha256 {found[:12]}..., expected {expected[:12]}..."
+    message = f"the file has sha256 {found[:12]}..., expected {expected[:12]}..."
     assert message == refused(tmp_path, f"{server}/wrong")
 
 
@@ -206,7 +206,7 @@ def test_slow_server(tmp_path: Path, server: str) -> None:
 def test_endless_answer(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is larger than any benchmark is not kept to its end."""
     monkeypatch.setattr(room, "MAX_BYTES", 3 << 20)
-    assert "more than 3 MiB came" == refused(tmp_path, f"{server}/endless")
+    assert "the response exceeds 3 MiB" == refused(tmp_path, f"{server}/endless")
 
 
 def test_circle_of_redirects(tmp_path: Path, server: str) -> None:
@@ -248,7 +248,7 @@ def test_cache_that_cannot_be_written(tmp_path: Path, server: str) -> None:
     with pytest.raises(FetchError) as caught:
         fetch("own", tmp_path / "cache", url=f"{server}/right", catalog=catalog())
     target = tmp_path / "cache" / "own" / "own.jsonl"
-    assert f"cannot keep 'own' at {str(target)!r}: Not a directory" == str(caught.value)
+    assert f"cannot write {str(target)!r}: Not a directory" == str(caught.value)
 
 
 def test_built_in_is_not_fetched(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from passcurve.bench.formats import digest_of, read_problems
+from passcurve.bench.formats import digest_problems, read_problems
 from passcurve.errors import DataError
 from passcurve.types import Problem
 
@@ -104,7 +104,7 @@ def test_digest_does_not_depend_on_the_packing(tmp_path: Path) -> None:
     other = dict(reversed(list((ROW | {"more": 1}).items())))
     plain = read_problems(written(tmp_path, lines(ROW)))
     packed = read_problems(written(tmp_path, gzip.compress(lines(other)), "b.jsonl.gz"))
-    assert digest_of(plain) == digest_of(packed)
+    assert digest_problems(plain) == digest_problems(packed)
 
 
 @pytest.mark.parametrize("field", ["task_id", "prompt", "entry_point", "canonical_solution", "test"])
@@ -112,14 +112,14 @@ def test_digest_depends_on_each_field(tmp_path: Path, field: str) -> None:
     """Changing any field that is read changes the digest."""
     plain = read_problems(written(tmp_path, lines(ROW)))
     other = read_problems(written(tmp_path, lines(ROW | {field: ROW[field] + "x"}), "b.jsonl"))
-    assert digest_of(plain) != digest_of(other)
+    assert digest_problems(plain) != digest_problems(other)
 
 
 def test_digest_is_fixed() -> None:
     """The digest is sha256 of sorted, compact, ASCII JSON: stored digests must stay true."""
     # sha256sum of: [{"entry_point":"f","id":"a","prompt":"\u00e9","reference":null,"test":"t"}]
     problem = Problem(id="a", prompt="\u00e9", entry_point="f", test="t")
-    assert "550193517164a1dfe7bc2bd1b15052f163fa52dd5d26bbd735c1e1ba000de132" == digest_of([problem])
+    assert "550193517164a1dfe7bc2bd1b15052f163fa52dd5d26bbd735c1e1ba000de132" == digest_problems([problem])
 
 
 def test_not_json(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_invalid_utf8(tmp_path: Path) -> None:
 
 def test_lone_surrogate(tmp_path: Path) -> None:
     """Half a surrogate pair is refused where it stands, not when a program is written."""
-    expected = ", line 1: found the lone surrogate U+D800 in 'prompt'; expected text that UTF-8 can hold"
+    expected = ", line 1: found the lone surrogate U+D800 in 'prompt'; expected text that UTF-8 can encode"
     assert expected == said(tmp_path, lines(ROW | {"prompt": "\ud800"}))
 
 
@@ -306,6 +306,6 @@ def test_reading_is_quick() -> None:
     times = []
     for _ in range(5):
         start = time.perf_counter()
-        digest_of(read_problems(path))
+        digest_problems(read_problems(path))
         times.append(time.perf_counter() - start)
     assert 0.030 > min(times)

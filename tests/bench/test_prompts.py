@@ -7,7 +7,7 @@ import sys
 import pytest
 from msgspec.structs import replace
 
-from passcurve.bench.prompts import digest, prompts, style
+from passcurve.bench.prompts import digest_prompts, find_style, make_prompts
 from passcurve.errors import DataError, UsageError
 from passcurve.types import Problem
 
@@ -16,7 +16,7 @@ PROBLEM = Problem(id="p/0", prompt='def f():\n    """{{ x }}"""\n', entry_point=
 
 def test_base_is_the_prompt_to_the_letter():
     """What is continued is the problem's prompt as it stands, braces and line ends among it."""
-    (found,) = prompts([PROBLEM], style("base"))
+    (found,) = make_prompts([PROBLEM], find_style("base"))
     assert (PROBLEM.prompt, (), PROBLEM.prompt, PROBLEM.reference) == (
         found.text,
         found.messages,
@@ -27,7 +27,7 @@ def test_base_is_the_prompt_to_the_letter():
 
 def test_chat_asks_for_the_function():
     """A conversation has the system's words first, then the instruction with the prompt in a fence."""
-    (found,) = prompts([PROBLEM], style("chat", system="be brief"))
+    (found,) = make_prompts([PROBLEM], find_style("chat", system="be brief"))
     assert ["system", "user"] == [message.role for message in found.messages]
     assert f"```python\n{PROBLEM.prompt.rstrip()}\n```" in found.messages[1].content
     assert "" == found.text
@@ -48,24 +48,26 @@ GAP = Problem(
 )
 def test_a_gap_is_shown_as_a_family_of_models_knows_it(family, expected):
     """What stands before and behind the gap is there to the letter, between the family's own marks."""
-    (found,) = prompts([GAP], style(f"fim:{family}"))
+    (found,) = make_prompts([GAP], find_style(f"fim:{family}"))
     assert (expected, GAP.prompt, GAP.suffix) == (found.text, found.stub, found.suffix)
 
 
 def test_a_template_may_have_a_gap(tmp_path):
     """A template of one's own can have both sides, and the digest is of both."""
     (tmp_path / "t.txt").write_text("[{{ suffix }}|{{ prompt }}]", "utf-8")
-    found = prompts([GAP], style(str(tmp_path / "t.txt")))
+    found = make_prompts([GAP], find_style(str(tmp_path / "t.txt")))
     assert "[\n    return b\n|def f(a):\n    b = ]" == found[0].text
-    other = prompts([replace(GAP, suffix="")], style(str(tmp_path / "t.txt")))
-    assert digest(found) != digest(other)
+    other = make_prompts([replace(GAP, suffix="")], find_style(str(tmp_path / "t.txt")))
+    assert digest_prompts(found) != digest_prompts(other)
 
 
-@pytest.mark.parametrize(("name", "said"), [("fim:starcode", "did you mean 'starcoder'"), ("fim:", "names no family")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("fim:starcode", "did you mean 'starcoder'"), ("fim:", "unknown family in --prompt fim:")]
+)
 def test_a_family_that_is_none(name, said):
     """An unknown family is told with the nearest and all there are."""
     with pytest.raises(UsageError, match=said):
-        style(name)
+        find_style(name)
 
 
 def test_a_template_in_jinjas_language(tmp_path):
@@ -73,17 +75,17 @@ def test_a_template_in_jinjas_language(tmp_path):
     (tmp_path / "t.j2").write_text(
         "{% if suffix %}Fill: {{ prompt }}___{{ suffix }}{% else %}{{ prompt | trim }}{% endif %}\n({{ task_id }})\n"
     )
-    by = style(str(tmp_path / "t.j2"))
+    by = find_style(str(tmp_path / "t.j2"))
     # The line end behind a statement belongs to the statement.
     assert [f"Fill: {GAP.prompt}___{GAP.suffix}(p/1)\n", f"{PROBLEM.prompt.strip()}(p/0)\n"] == [
-        each.text for each in prompts([GAP, PROBLEM], by)
+        each.text for each in make_prompts([GAP, PROBLEM], by)
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{{ promt }}", "uses 'promt'; did you mean 'prompt'"),
+        ("{{ promt }}", "uses unknown field 'promt'; did you mean 'prompt'"),
         ("{% if %}{{ prompt }}", "t.j2', line 1: "),
         ("Write something.", "would not see the problem"),
         ("{{ prompt.__class__.__mro__ }}", "fails on problem 'p/0': access to attribute"),
@@ -94,7 +96,7 @@ def test_a_template_in_jinjas_language_that_is_none(tmp_path, text, said):
     """Wrong names, wrong words and what reaches for the process itself are told with the file, without a trace."""
     (tmp_path / "t.j2").write_text(text, "utf-8")
     with pytest.raises(DataError, match=said):
-        prompts([PROBLEM], style(str(tmp_path / "t.j2")))
+        make_prompts([PROBLEM], find_style(str(tmp_path / "t.j2")))
 
 
 def test_jinja_that_is_not_installed(tmp_path, monkeypatch):
@@ -102,14 +104,16 @@ def test_jinja_that_is_not_installed(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     (tmp_path / "t.j2").write_text("{{ prompt }}", "utf-8")
     with pytest.raises(UsageError, match=r"needs jinja2, which is not installed: pip install 'passcurve\[jinja\]'"):
-        style(str(tmp_path / "t.j2"))
+        find_style(str(tmp_path / "t.j2"))
 
 
 def test_the_digest_is_of_what_is_shown():
     """Equal prompts have equal digests; another style, template or system has another."""
-    styles = [style("base"), style("chat"), style("chat", system="x")]
-    assert digest(prompts([PROBLEM], styles[0])) == digest(prompts([PROBLEM], style("base")))
-    assert 3 == len({digest(prompts([PROBLEM], each)) for each in styles})
+    styles = [find_style("base"), find_style("chat"), find_style("chat", system="x")]
+    assert digest_prompts(make_prompts([PROBLEM], styles[0])) == digest_prompts(
+        make_prompts([PROBLEM], find_style("base"))
+    )
+    assert 3 == len({digest_prompts(make_prompts([PROBLEM], each)) for each in styles})
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,7 @@ def test_a_template_that_is_none(tmp_path, text, said):
     """A field that there is not, a statement, and a template without the prompt are refused."""
     (tmp_path / "t.txt").write_text(text, "utf-8")
     with pytest.raises(DataError, match=said):
-        style(str(tmp_path / "t.txt"))
+        find_style(str(tmp_path / "t.txt"))
 
 
 @pytest.mark.parametrize(
@@ -138,4 +142,4 @@ def test_a_template_that_is_none(tmp_path, text, said):
 def test_styles_that_do_not_fit(name, chat, system, said):
     """A style and an endpoint that do not go together are refused, with what would."""
     with pytest.raises(UsageError, match=said):
-        style(name, chat=chat, system=system)
+        find_style(name, chat=chat, system=system)

@@ -12,9 +12,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from passcurve.bench.catalog import Carrier, Catalog, Published, shipped
-from passcurve.bench.formats import digest_of, parse_problems
-from passcurve.bench.resolve import BenchmarkInfo, describe, examples, find_by_ids, load, names
+from passcurve.bench.catalog import Carrier, Catalog, Published, load_catalog
+from passcurve.bench.formats import digest_problems, parse_problems
+from passcurve.bench.resolve import (
+    BenchmarkInfo,
+    benchmark_names,
+    describe_benchmarks,
+    find_by_ids,
+    find_examples,
+    load,
+)
 from passcurve.errors import DataError, UnknownNameError
 
 DATA = os.environ.get("PASSCURVE_TEST_DATA")
@@ -37,7 +44,7 @@ def published(prefix: str, package: str = "no_such_package_here") -> Published:
         url="http://127.0.0.1:9/own.jsonl",
         file="own.jsonl",
         sha256=hashlib.sha256(data).hexdigest(),
-        problems_digest=digest_of(parse_problems(data, "own")),
+        problems_digest=digest_problems(parse_problems(data, "own")),
         problems=2,
         id_prefix=f"{prefix}/",
         carrier=Carrier(
@@ -75,19 +82,19 @@ def installed(folder: Path, package: str, data: bytes, beside: str = "") -> Path
 
 def test_names() -> None:
     """The shipped catalog knows these names, the built-in one first."""
-    assert ("starter", "humaneval") == names()
+    assert ("starter", "humaneval") == benchmark_names()
 
 
 def test_starter_is_always_there(tmp_path: Path) -> None:
     """The built-in benchmark needs no cache and no network."""
     benchmark = load("starter", tmp_path / "none")
     assert ("starter", "built-in") == (benchmark.name, benchmark.source)
-    assert digest_of(benchmark.problems) == benchmark.digest
+    assert digest_problems(benchmark.problems) == benchmark.digest
 
 
 def test_starter_examples_are_a_file() -> None:
     """``starter:examples`` is a samples file for the starter's own problems."""
-    path = examples("starter:examples")
+    path = find_examples("starter:examples")
     assert path is not None
     assert path.is_file()
 
@@ -95,13 +102,13 @@ def test_starter_examples_are_a_file() -> None:
 @pytest.mark.parametrize("name", ["starter", "humaneval", "samples.jsonl", "-", "a:b", "humaneval:examples"])
 def test_other_names_are_no_examples(name: str) -> None:
     """Whatever is not a built-in benchmark's examples is left to be a file."""
-    assert examples(name) is None
+    assert find_examples(name) is None
 
 
 def test_misspelt_examples() -> None:
     """A slip after the colon is pointed out rather than taken for a file."""
     with pytest.raises(UnknownNameError, match=r"'starter:exampels'; did you mean 'starter:examples'\?"):
-        examples("starter:exampels")
+        find_examples("starter:exampels")
 
 
 @pytest.mark.parametrize("relative", ["mine.jsonl", "./mine", "mine"])
@@ -132,14 +139,14 @@ def test_unknown_name(tmp_path: Path) -> None:
     """A name that nothing answers to lists the known ones and the nearest."""
     with pytest.raises(UnknownNameError) as caught:
         load("HumanEval", tmp_path)
-    expected = "unknown benchmark 'HumanEval'; did you mean 'humaneval'? (known: starter, humaneval; or give a file)"
+    expected = "unknown benchmark 'HumanEval'; did you mean 'humaneval'? (known: starter, humaneval; or name a file)"
     assert expected == str(caught.value)
 
 
 def test_nowhere(tmp_path: Path) -> None:
     """A known benchmark that is not on the machine says each way to get it."""
     expected = (
-        "benchmark 'own' is not on this machine: run `passcurve bench fetch own`, or give its file with "
+        "benchmark 'own' is not on this machine: run `passcurve bench fetch own`, or name its file with "
         "--benchmark FILE, or run `pip install no-such-package-here`"
     )
     assert expected == refused("own", tmp_path, {"own": published("own")})
@@ -206,7 +213,7 @@ def test_fetched_copy_comes_before_an_installed_one(tmp_path: Path, monkeypatch:
 
 def test_describe_shipped(tmp_path: Path) -> None:
     """The list has a line for each known benchmark, the built-in one counted from its file."""
-    starter = describe(tmp_path)[0]
+    starter = describe_benchmarks(tmp_path)[0]
     count = len(load("starter", tmp_path).problems)
     assert ("starter", count, "built-in", "--benchmark starter") == (
         starter.name,
@@ -214,7 +221,7 @@ def test_describe_shipped(tmp_path: Path) -> None:
         starter.where,
         starter.how,
     )
-    assert names() == tuple(info.name for info in describe(tmp_path))
+    assert benchmark_names() == tuple(info.name for info in describe_benchmarks(tmp_path))
 
 
 def test_describe_a_copy(tmp_path: Path) -> None:
@@ -223,12 +230,12 @@ def test_describe_a_copy(tmp_path: Path) -> None:
     expected = BenchmarkInfo(
         name="own", title="The own problems", problems=2, licence="MIT", where=str(path), how="--benchmark own"
     )
-    assert (expected,) == describe(tmp_path, catalog={"own": published("own")})
+    assert (expected,) == describe_benchmarks(tmp_path, catalog={"own": published("own")})
 
 
 def test_describe_what_is_absent(tmp_path: Path) -> None:
     """A benchmark that is not here is listed with the ways to get it."""
-    (info,) = describe(tmp_path, catalog={"own": published("own")})
+    (info,) = describe_benchmarks(tmp_path, catalog={"own": published("own")})
     assert "not fetched" == info.where
     assert info.how.startswith("run `passcurve bench fetch own`")
 
@@ -236,7 +243,7 @@ def test_describe_what_is_absent(tmp_path: Path) -> None:
 def test_describe_a_damaged_copy(tmp_path: Path) -> None:
     """A damaged copy does not stop the list; its line says how to repair it."""
     path = in_cache(tmp_path, "own", b"")
-    (info,) = describe(tmp_path, catalog={"own": published("own")})
+    (info,) = describe_benchmarks(tmp_path, catalog={"own": published("own")})
     assert str(path) == info.where
     assert "remove that file" in info.how
 
@@ -278,8 +285,8 @@ def test_ids_of_no_benchmark(tmp_path: Path) -> None:
         find_by_ids(["a", "b", "c", "d"], tmp_path, catalog=catalog)
     expected = (
         "the samples' task ids ('a', 'b', 'c', ...) belong to no known benchmark "
-        "(known: left, right, gone (not available)): give its file with --benchmark FILE, "
-        "or its name with --benchmark NAME"
+        "(known: left, right, gone (not available)): name its file with --benchmark FILE, "
+        "or the benchmark with --benchmark NAME"
     )
     assert expected == str(caught.value)
 
@@ -301,17 +308,17 @@ def test_a_damaged_copy_does_not_hide_the_others(tmp_path: Path) -> None:
 
 def test_no_ids(tmp_path: Path) -> None:
     """Samples without a task cannot say where they belong."""
-    with pytest.raises(DataError, match="the samples name no task"):
+    with pytest.raises(DataError, match="the samples have no task ids"):
         find_by_ids([], tmp_path)
 
 
 def test_catalog_is_frozen_and_whole() -> None:
     """The shipped catalog cannot be changed by whoever reads it, and gives full checksums."""
-    entry = shipped()["humaneval"]
+    entry = load_catalog()["humaneval"]
     assert isinstance(entry, Published)
     assert [64, 64] == [len(entry.sha256), len(entry.problems_digest)]
     with pytest.raises(TypeError):
-        shipped()["humaneval"] = entry  # type: ignore[index]
+        load_catalog()["humaneval"] = entry  # type: ignore[index]
     with pytest.raises(AttributeError):
         entry.url = ""  # type: ignore[misc]
 
@@ -320,7 +327,7 @@ def test_catalog_is_not_read_on_import() -> None:
     """Importing the room reads no catalog and brings no client for the network."""
     code = (
         "import sys; from passcurve.bench import catalog, fetch, resolve; "
-        "assert catalog.shipped.cache_info().currsize == 0; assert 'httpx' not in sys.modules"
+        "assert catalog.load_catalog.cache_info().currsize == 0; assert 'httpx' not in sys.modules"
     )
     # The child has to find the package where this process found it, installed or not.
     path = os.pathsep.join(each for each in sys.path if each)
@@ -330,7 +337,7 @@ def test_catalog_is_not_read_on_import() -> None:
 @needs_data
 def test_humaneval_in_the_cache(tmp_path: Path) -> None:
     """HumanEval as published has the checksum, digest and number of problems that the catalog says."""
-    entry = shipped()["humaneval"]
+    entry = load_catalog()["humaneval"]
     assert isinstance(entry, Published)
     path = entry.cached("humaneval", tmp_path)
     path.parent.mkdir()

@@ -176,7 +176,7 @@ def test_policies_that_agree_are_not_all_named():
         (["t.jsonl"], 2, "no file 't.jsonl'; did you mean 's.jsonl'?"),
         (["."], 1, "is not a run directory"),
         (["s.jsonl", "--k", "x"], 2, "--k 'x'"),
-        (["s.jsonl", "--problems", "nine"], 2, "--problems 'nine' fits no problem"),
+        (["s.jsonl", "--problems", "nine"], 2, "--problems 'nine' matches no problem"),
         (["s.jsonl", "--run", "s.jsonl"], 1, "cannot work in 's.jsonl'"),
         (["s.jsonl", "--run", "a/b"], 1, "cannot work in 'a/b'"),
     ],

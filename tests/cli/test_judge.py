@@ -232,7 +232,7 @@ class TestRefusals:
             (["--timeout", "inf"], r"--timeout.*inf is not a finite number"),
             (["--benchmark", "startr"], r"unknown benchmark 'startr'; did you mean 'starter'\?"),
             (["--benchmark", "no/such.jsonl"], r"no file 'no/such\.jsonl'"),
-            (["--problems", "starter/4x"], r"--problems 'starter/4x' fits no problem of starter; did you mean"),
+            (["--problems", "starter/4x"], r"--problems 'starter/4x' matches no problem of starter; did you mean"),
             (["--isolation", "ful"], r"(?s)--isolation.*full"),
             (["--python", "/no/python"], r"--python '/no/python' cannot be run"),
             (["--packages", "nunpy"], r"package 'nunpy' is not installed"),

@@ -1,4 +1,4 @@
-"""What is known of each benchmark that has a name, read from ``catalog.toml`` on first use."""
+"""The catalog of named benchmarks, read from ``catalog.toml`` on first use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from passcurve.errors import UnknownNameError, nearest
 
 
 class BuiltIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="built-in"):
-    """A benchmark that is shipped in this package; its files are named from the package's folder."""
+    """A benchmark in this package; its paths are relative to the folder of the package."""
 
     title: str
     licence: str
@@ -40,27 +40,27 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Published(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="published"
 ):
-    """A benchmark that others publish: one file at one address, with its checksums."""
+    """A benchmark that others publish, as one file at one address."""
 
     title: str
     licence: str
     citation: str
     url: str
     file: str
-    """Its name in the cache."""
+    """File name in the cache."""
     sha256: str
-    """Of the file as published."""
+    """Checksum of the file as published."""
     problems_digest: str
-    """Of the problems in it, as ``formats.digest_of`` gives it."""
+    """Digest of the problems in it, from ``formats.digest_problems``."""
     problems: int
     id_prefix: str
-    """How its task ids begin; used in advice, never to decide."""
+    """Prefix of its task ids; used in advice, never to decide."""
     carrier: Carrier
     packages: tuple[str, ...] = ()
-    """Distributions that its samples may import beyond the standard library."""
+    """Distributions that its samples may import besides the standard library."""
 
     def cached(self, name: str, cache_dir: Path) -> Path:
-        """Return where the fetched copy lies, whether or not it is there."""
+        """Return the path of the fetched copy, which may not exist."""
         return cache_dir / name / self.file
 
 
@@ -69,13 +69,13 @@ Catalog: TypeAlias = Mapping[str, Entry]
 
 
 @functools.cache
-def shipped() -> Catalog:
+def load_catalog() -> Catalog:
     """Return the catalog of this package, by name."""
     table = tomllib.loads(resources.files(__package__).joinpath("catalog.toml").read_text(encoding="utf-8"))
     return MappingProxyType(msgspec.convert(table, dict[str, Entry]))
 
 
-def unknown(name: str, catalog: Catalog) -> UnknownNameError:
-    """Return the error to raise for a name that the catalog does not have."""
-    known = ", ".join(catalog)
-    return UnknownNameError(f"unknown benchmark {name!r}{nearest(name, catalog)} (known: {known}; or give a file)")
+def unknown_benchmark(name: str, catalog: Catalog) -> UnknownNameError:
+    """Return the error for a name that is not in the catalog."""
+    hint = nearest(name, catalog)
+    return UnknownNameError(f"unknown benchmark {name!r}{hint} (known: {', '.join(catalog)}; or name a file)")

@@ -1,4 +1,4 @@
-"""The one place that uses the network: a published file comes into the cache, its checksum right."""
+"""Download of a published benchmark into the cache, with its checksum verified."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passcurve.bench.catalog import BuiltIn, Catalog, shipped, unknown
+from passcurve.bench.catalog import BuiltIn, Catalog, load_catalog, unknown_benchmark
 from passcurve.errors import FetchError, UsageError
 
 if TYPE_CHECKING:
     import httpx
 
 MAX_BYTES = 64 << 20
-"""More than any benchmark that is known; a wrong address may send without end."""
+"""Largest download, above every known benchmark; a wrong address may send without end."""
 
 
 def fetch(
     name: str, cache_dir: Path, *, url: str | None = None, timeout_s: float = 30.0, catalog: Catalog | None = None
 ) -> Path:
-    """Bring a published benchmark into the cache and return its path; at once when it is there already.
+    """Download a published benchmark into the cache, unless it is there, and return its path.
 
-    ``url`` replaces the address of the catalog (a mirror); the checksum stays.  ``timeout_s`` bounds each wait.
-    Raises FetchError, which says what to do offline; UnknownNameError; UsageError for what is built in.
+    ``url`` replaces the address of the catalog, as for a mirror; the checksum stays.  ``timeout_s`` bounds each wait.
+    Raises FetchError with what to do offline, UnknownNameError, and UsageError for a built-in benchmark.
     """
-    known = shipped() if catalog is None else catalog
-    entry = known.get(name)
+    entries = load_catalog() if catalog is None else catalog
+    entry = entries.get(name)
     if entry is None:
-        raise unknown(name, known)
+        raise unknown_benchmark(name, entries)
     if isinstance(entry, BuiltIn):
         raise UsageError(f"{name!r} is built in: there is nothing to fetch")
     address, target = url or entry.url, entry.cached(name, cache_dir)
@@ -37,18 +37,18 @@ def fetch(
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
         _download(address, target, entry.sha256, timeout_s)
-    except _Refused as error:
+    except _DownloadError as error:
         raise FetchError(
             f"cannot fetch {name!r} from {address}: {error}; without a network, download that address elsewhere and "
             f"put the file at {str(target)!r}, or pass it with --benchmark FILE"
         ) from error
     except OSError as error:
-        raise FetchError(f"cannot keep {name!r} at {str(target)!r}: {error.strerror or error}") from error
+        raise FetchError(f"cannot write {str(target)!r}: {error.strerror or error}") from error
     return target
 
 
-class _Refused(Exception):  # noqa: N818 - it never leaves this file
-    """Why what the address sent was not taken."""
+class _DownloadError(Exception):
+    """The reason why a download failed; it never leaves this file."""
 
 
 def _sha256(path: Path) -> str:
@@ -62,16 +62,16 @@ def _sha256(path: Path) -> str:
 def _download(url: str, target: Path, sha256: str, timeout_s: float) -> None:
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        found = _stream(url, part, timeout_s)
-        if found != sha256:
-            raise _Refused(f"what came has sha256 {found[:12]}..., expected {sha256[:12]}...")
+        received = _stream(url, part, timeout_s)
+        if received != sha256:
+            raise _DownloadError(f"the file has sha256 {received[:12]}..., expected {sha256[:12]}...")
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
 
 
 def _stream(url: str, part: Path, timeout_s: float) -> str:
-    """Write what the address sends to ``part`` and return its sha256."""
+    """Write the response to ``part`` and return its sha256."""
     import httpx
 
     digest, size = hashlib.sha256(), 0
@@ -82,44 +82,44 @@ def _stream(url: str, part: Path, timeout_s: float) -> str:
             client.stream("GET", url) as response,
         ):
             if not response.is_success:
-                raise _Refused(f"the server answered {response.status_code} {response.reason_phrase}".rstrip())
+                raise _DownloadError(f"the server answered {response.status_code} {response.reason_phrase}".rstrip())
             for chunk in response.iter_raw():
                 size += len(chunk)
                 if size > MAX_BYTES:
-                    raise _Refused(f"more than {MAX_BYTES >> 20} MiB came")
+                    raise _DownloadError(f"the response exceeds {MAX_BYTES >> 20} MiB")
                 digest.update(chunk)
                 handle.write(chunk)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise _Refused(_reason(error, timeout_s)) from error
+        raise _DownloadError(_reason(error, timeout_s)) from error
     return digest.hexdigest()
 
 
 def _client(timeout_s: float) -> httpx.Client:
     import httpx
 
-    # The checksum is of the file as published: no server may pack it once more on the way, nor httpx unpack it.
+    # The checksum is of the file as published: no server may compress it, nor httpx decompress it.
     headers = {"Accept-Encoding": "identity"}
     try:
         return httpx.Client(headers=headers, follow_redirects=True, timeout=timeout_s)
     except (ImportError, OSError, ValueError) as error:
-        # httpx reads proxies and certificates of the user's machine here, and they may be anything.
-        raise _Refused(f"the proxy or certificate settings do not work ({_one_line(error)})") from error
+        # httpx reads the proxies and certificates of the user's machine here, which may be invalid.
+        raise _DownloadError(f"the proxy or certificate settings do not work ({_one_line(error)})") from error
 
 
 def _reason(error: httpx.HTTPError | httpx.InvalidURL, timeout_s: float) -> str:
     import httpx
 
-    what = _one_line(error)
+    text = _one_line(error)
     table: tuple[tuple[type[Exception], str], ...] = (
         (httpx.TimeoutException, f"no answer within {timeout_s:g} s"),
-        (httpx.ConnectError, f"no connection ({what})"),
-        (httpx.ProxyError, f"the proxy refused ({what})"),
-        (httpx.RemoteProtocolError, f"the connection was cut ({what})"),
-        (httpx.ReadError, f"the connection was cut ({what})"),
-        (httpx.InvalidURL, f"not an address ({what})"),
-        (httpx.UnsupportedProtocol, f"not an http address ({what})"),
+        (httpx.ConnectError, f"no connection ({text})"),
+        (httpx.ProxyError, f"the proxy refused ({text})"),
+        (httpx.RemoteProtocolError, f"the connection was cut ({text})"),
+        (httpx.ReadError, f"the connection was cut ({text})"),
+        (httpx.InvalidURL, f"not an address ({text})"),
+        (httpx.UnsupportedProtocol, f"not an http address ({text})"),
     )
-    return next((text for kind, text in table if isinstance(error, kind)), what)
+    return next((reason for kind, reason in table if isinstance(error, kind)), text)
 
 
 def _one_line(error: Exception) -> str:

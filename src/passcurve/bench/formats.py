@@ -1,4 +1,4 @@
-"""Files in HumanEval's format, plain or gzipped, become Problems."""
+"""The file format of HumanEval, plain or gzipped, read as Problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from passcurve.errors import DataError, nearest
 from passcurve.types import Problem
 
 MAX_BYTES = 1 << 30
-"""No benchmark is this large; a device file or a gzip bomb is."""
+"""Largest file of problems, against device files and gzip bombs."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
@@ -35,7 +35,7 @@ _JSON_KINDS = {
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One line that holds an object, and where it stands."""
+    """One line with a JSON object, and its place."""
 
     place: str
     line: int
@@ -45,25 +45,25 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
 def read_problems(path: Path) -> tuple[Problem, ...]:
     """Return the problems of a ``.jsonl`` or ``.jsonl.gz`` file, in the order of the file.
 
-    Raises DataError, with the file, the line and what is expected there, when the file is not that.
+    Raises DataError, with the file, the line and the expected content, for any other file.
     """
     return parse_problems(read_file(path), str(path))
 
 
 def read_file(path: Path) -> bytes:
-    """Return the bytes of a file; DataError when there is none, or none that can be read."""
+    """Return the bytes of a file; raise DataError when it is missing or cannot be read."""
     try:
         with path.open("rb") as handle:
             data = handle.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise DataError(f"no file {str(path)!r}{_neighbour(path)}") from None
+        raise DataError(f"no file {str(path)!r}{_hint(path)}") from None
     except IsADirectoryError:
         raise DataError(f"{str(path)!r} is a directory; expected a .jsonl or .jsonl.gz file") from None
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise DataError(f"{str(path)!r} cannot be read: {reason}") from error
     if len(data) > MAX_BYTES:
-        raise DataError(f"{str(path)!r} is larger than {MAX_BYTES >> 30} GiB, which no benchmark is")
+        raise DataError(f"{str(path)!r} is larger than {MAX_BYTES >> 30} GiB, the limit for benchmarks")
     return data
 
 
@@ -83,13 +83,13 @@ def parse_problems(data: bytes, source: str) -> tuple[Problem, ...]:
         problems[problem.id] = problem
         lines[problem.id] = row.line
     if not problems:
-        found = "is empty" if not data else "has no rows"
-        raise DataError(f"{source!r} {found}; expected one JSON object per line with {_listed(_REQUIRED)}")
+        fault = "is empty" if not data else "has no rows"
+        raise DataError(f"{source!r} {fault}; expected one JSON object per line with {_listed(_REQUIRED)}")
     return tuple(problems.values())
 
 
-def digest_of(problems: Iterable[Problem]) -> str:
-    """Return the sha256 of the problems' canonical JSON, the same however they were packed."""
+def digest_problems(problems: Iterable[Problem]) -> str:
+    """Return the sha256 of the problems' canonical JSON, which does not depend on compression."""
     rows = [
         {
             "id": problem.id,
@@ -97,7 +97,7 @@ def digest_of(problems: Iterable[Problem]) -> str:
             "entry_point": problem.entry_point,
             "test": problem.test,
             "reference": problem.reference,
-            # Only where there is one, so that benchmarks without keep their digests.
+            # Only where there is one, so that benchmarks without suffixes keep their digests.
             **({"suffix": problem.suffix} if problem.suffix else {}),
         }
         for problem in problems
@@ -116,7 +116,7 @@ def _unpacked(data: bytes, source: str) -> bytes:
     except (gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{source!r} is a damaged gzip file ({error}); copy or fetch it again") from error
     if len(text) > MAX_BYTES:
-        raise DataError(f"{source!r} unpacks to more than {MAX_BYTES >> 30} GiB, which no benchmark is")
+        raise DataError(f"{source!r} unpacks to more than {MAX_BYTES >> 30} GiB, the limit for benchmarks")
     return text
 
 
@@ -128,10 +128,10 @@ def _rows(text: bytes, source: str) -> Iterator[_Row]:
         try:
             value = json.loads(raw.decode("utf-8"))
         except UnicodeDecodeError as error:
-            found = f"byte 0x{raw[error.start]:02x} at column {error.start + 1}"
-            raise DataError(f"{place}: found {found}; expected UTF-8") from error
+            byte = f"byte 0x{raw[error.start]:02x} at column {error.start + 1}"
+            raise DataError(f"{place}: found {byte}; expected UTF-8") from error
         except (ValueError, RecursionError) as error:
-            # ValueError takes in JSONDecodeError and numbers of too many digits.
+            # ValueError includes JSONDecodeError and numbers of too many digits.
             raise DataError(
                 f"{place}: found {_shown(raw.decode('utf-8').strip())}, which is not JSON ({_one_line(error)}); "
                 "expected one JSON object per line"
@@ -142,7 +142,7 @@ def _rows(text: bytes, source: str) -> Iterator[_Row]:
 
 
 def _problem(row: _Row) -> Problem:
-    # Published sets have names with a space at the end, which harnesses that paste the name into a call never notice.
+    # Some published names end with a space, which a harness that pastes the name into a call does not notice.
     entry_point = _text(row, "entry_point").strip()
     if not entry_point.isidentifier() or keyword.iskeyword(entry_point):
         raise DataError(f"{row.place}: found entry_point {_shown(entry_point)}; expected the name of a function")
@@ -171,9 +171,9 @@ def _text(row: _Row, field: str) -> str:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
-        # Half a surrogate pair is legal JSON, but no file can hold the program that it would become part of.
-        found = f"the lone surrogate U+{ord(value[error.start]):04X} in {field!r}"
-        raise DataError(f"{row.place}: found {found}; expected text that UTF-8 can hold") from error
+        # A lone surrogate is valid JSON, but no source file can contain it.
+        surrogate = f"the lone surrogate U+{ord(value[error.start]):04X} in {field!r}"
+        raise DataError(f"{row.place}: found {surrogate}; expected text that UTF-8 can encode") from error
     return value
 
 
@@ -185,12 +185,12 @@ def _other_field(row: _Row, missing: str) -> str:
     return f" but {close[0]!r}" if close else ""
 
 
-def _neighbour(path: Path) -> str:
+def _hint(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f"; the folder {str(folder)!r} does not exist"
     try:
-        return nearest(path.name, sorted(each.name for each in folder.iterdir() if each.is_file()))
+        return nearest(path.name, sorted(entry.name for entry in folder.iterdir() if entry.is_file()))
     except OSError:
         return ""
 

@@ -1,4 +1,4 @@
-"""Templates in Jinja's language, for prompts that need more than fields to be replaced; an extra."""
+"""Jinja templates, for prompts that need more than fields; an extra."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from passcurve.errors import DataError, UsageError, nearest
 
 
-def check(text: str, name: str, fields: Sequence[str]) -> None:
-    """Raise DataError when a text is no template, names what there is not, or leaves the problem out."""
+def check_template(text: str, name: str, fields: Sequence[str]) -> None:
+    """Raise DataError when a template is invalid, uses an unknown field, or does not contain the prompt."""
     jinja2 = _library()
-    # A template from anywhere is data: it must not reach what the process can do.
+    # A template is data from anywhere: the sandboxed environment keeps it from running code.
     environment = _environment(jinja2)
     try:
         tree = environment.parse(text)
@@ -23,15 +23,16 @@ def check(text: str, name: str, fields: Sequence[str]) -> None:
     from jinja2 import meta
 
     used = meta.find_undeclared_variables(tree)
-    for each in sorted(used - {*fields}):
-        raise DataError(f"template {name!r} uses {each!r}{nearest(each, fields)}; there are {', '.join(fields)}")
+    for unknown in sorted(used - {*fields}):
+        hint = nearest(unknown, fields)
+        raise DataError(f"template {name!r} uses unknown field {unknown!r}{hint} (known: {', '.join(fields)})")
     if "prompt" not in used:
         raise DataError(f"template {name!r} does not use prompt, so the model would not see the problem")
 
 
-def renderer(text: str, name: str, fields: Sequence[str]) -> Callable[[Mapping[str, str]], str]:
-    """Return what makes a text of the fields; it raises DataError when the template fails on them."""
-    check(text, name, fields)
+def compile_template(text: str, name: str, fields: Sequence[str]) -> Callable[[Mapping[str, str]], str]:
+    """Return a function that fills the template with fields; it raises DataError when the template fails."""
+    check_template(text, name, fields)
     jinja2 = _library()
     template = _environment(jinja2).from_string(text)
 
@@ -50,7 +51,7 @@ def _library() -> Any:
         import jinja2.sandbox
     except ImportError:
         raise UsageError(
-            "a template in Jinja's language needs jinja2, which is not installed: pip install 'passcurve[jinja]'"
+            "a Jinja template needs jinja2, which is not installed: pip install 'passcurve[jinja]'"
         ) from None
     return jinja2
 

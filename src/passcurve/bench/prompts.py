@@ -1,4 +1,4 @@
-"""A Problem becomes the Prompt that a model is shown: to continue, to fill in, to answer, or by a template."""
+"""Prompts for a model: text to continue, a gap to fill in, a conversation, or a template."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INSTRUCTION = (
     "Write the Python function below. Answer with one fenced code block that holds the whole function, "
     "the lines that are given among them, and the imports that it needs.\n\n```python\n{{ prompt }}\n```\n"
 )
-"""What style ``chat`` says; the prompt stands without the white space at its end."""
+"""The message of style ``chat``; the prompt has no white space at its end."""
 
 FIM = {
     "codellama": "<PRE> {{ prompt }} <SUF>{{ suffix }} <MID>",
@@ -28,84 +28,84 @@ FIM = {
     "santacoder": "<fim-prefix>{{ prompt }}<fim-suffix>{{ suffix }}<fim-middle>",
     "starcoder": "<fim_prefix>{{ prompt }}<fim_suffix>{{ suffix }}<fim_middle>",
 }
-"""How families of models are asked to fill a gap, as their model cards have it (prefix, suffix, then the middle)."""
+"""Fill-in-the-middle templates of model families, from their model cards."""
 _FIM = "fim:"
 _JINJA = (".j2", ".jinja", ".jinja2")
 _FIELDS = ("prompt", "suffix", "entry_point", "task_id")
 _BRACES = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}|\{%.*?%\}", re.DOTALL)
 
 
-class Style(msgspec.Struct, frozen=True, kw_only=True):
-    """How prompts are made."""
+class PromptStyle(msgspec.Struct, frozen=True, kw_only=True):
+    """The way to make prompts."""
 
     name: str
-    """``base``, ``chat``, ``fim:FAMILY``, or the name of a template's file."""
+    """``base``, ``chat``, ``fim:FAMILY``, or the file name of a template."""
     template: str
-    """With ``{{ prompt }}``, ``{{ suffix }}``, ``{{ entry_point }}`` and ``{{ task_id }}`` in it."""
+    """Text with the fields ``{{ prompt }}``, ``{{ suffix }}``, ``{{ entry_point }}`` and ``{{ task_id }}``."""
     jinja: bool = False
-    """Whether the template is in Jinja's language, and not only fields to be replaced."""
+    """True for a Jinja template, False for one with plain fields."""
     chat: bool
-    """Whether it is a conversation that the model answers, or a text that it continues."""
+    """True for a conversation that the model answers, False for a text that it continues."""
     system: str = ""
-    """What a conversation begins with; empty for nothing."""
+    """System message of a conversation; empty for none."""
 
 
-def style(name: str, *, chat: bool | None = None, system: str = "") -> Style:
-    """Return the style of a name, or of a template in a file; ``chat`` says which kind a template is.
+def find_style(name: str, *, chat: bool | None = None, system: str = "") -> PromptStyle:
+    """Return the style of a name or of a template file; ``chat`` tells the kind of a template.
 
-    Raises UsageError for what cannot be combined, DataError for a file that is no template.
+    Raises UsageError for options that exclude each other, DataError for a file that is not a template.
     """
     if name in ("base", "chat"):
         if chat is not None and chat != (name == "chat"):
             raise UsageError(
                 f"--prompt {name} goes with --endpoint {'chat' if name == 'chat' else 'completions'}; "
-                "for another way of asking give a template: --prompt FILE"
+                "for another style use a template: --prompt FILE"
             )
-        found = Style(
+        style = PromptStyle(
             name=name,
             template="{{ prompt }}" if name == "base" else INSTRUCTION,
             chat=name == "chat",
             system=system,
         )
     elif name.startswith(_FIM):
-        found = Style(name=name, template=_fim(name.removeprefix(_FIM)), chat=bool(chat), system=system)
-        if found.chat:
-            raise UsageError(f"--prompt {name} is a text with a gap, not a conversation; leave --endpoint chat out")
+        style = PromptStyle(name=name, template=_fim(name.removeprefix(_FIM)), chat=bool(chat), system=system)
+        if style.chat:
+            raise UsageError(f"--prompt {name} is a text with a gap, not a conversation; remove --endpoint chat")
     else:
-        found = Style(
+        style = PromptStyle(
             name=Path(name).name,
             template=_read(name),
             chat=bool(chat),
             system=system,
             jinja=Path(name).suffix in _JINJA,
         )
-    if system and not found.chat:
+    if system and not style.chat:
         raise UsageError("--system needs a conversation: --prompt chat, or a template with --endpoint chat")
-    return found
+    return style
 
 
-def prompts(problems: Iterable[Problem], by: Style) -> tuple[Prompt, ...]:
+def make_prompts(problems: Iterable[Problem], by: PromptStyle) -> tuple[Prompt, ...]:
     """Return the prompt of each problem.  Raises DataError when a template fails on one."""
-    fill = jinja.renderer(by.template, by.name, _FIELDS) if by.jinja else partial(_filled, by.template)
-    return tuple(_prompt(problem, by, fill) for problem in problems)
+    fill = jinja.compile_template(by.template, by.name, _FIELDS) if by.jinja else partial(_fill, by.template)
+    return tuple(_make_prompt(problem, by, fill) for problem in problems)
 
 
-def digest(made: Iterable[Prompt]) -> str:
-    """Return a digest of everything that the model is shown."""
-    found = hashlib.sha256()
+def digest_prompts(made: Iterable[Prompt]) -> str:
+    """Return the digest of the prompts that the model sees."""
+    digest = hashlib.sha256()
     for prompt in made:
-        shown = (prompt.problem_id, prompt.text, [(each.role, each.content) for each in prompt.messages])
-        found.update(msgspec.json.encode(shown) + b"\n")
-    return found.hexdigest()
+        messages = [(message.role, message.content) for message in prompt.messages]
+        digest.update(msgspec.json.encode((prompt.problem_id, prompt.text, messages)) + b"\n")
+    return digest.hexdigest()
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
-    # By a function, so that braces in a problem are not taken for the template's.
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    # In one pass, so that braces in a problem are not fields of the template.
     return _BRACES.sub(lambda match: values[match[1]], template)
 
 
-def _prompt(problem: Problem, by: Style, fill: Callable[[Mapping[str, str]], str]) -> Prompt:
-    # A model that continues needs the prompt to the letter; in a fence the line ends are the template's.
+def _make_prompt(problem: Problem, by: PromptStyle, fill: Callable[[Mapping[str, str]], str]) -> Prompt:
+    # A model that continues a text needs the exact prompt; in a fence the template has its own line ends.
     shown = problem.prompt.rstrip() if by.chat else problem.prompt
     values = {
         "prompt": shown,
@@ -125,10 +125,8 @@ def _prompt(problem: Problem, by: Style, fill: Callable[[Mapping[str, str]], str
 
 def _fim(family: str) -> str:
     if family not in FIM:
-        known = ", ".join(FIM)
-        raise UsageError(
-            f"--prompt fim:{family} names no family{nearest(family, FIM)} (known: {known}); or give a template"
-        )
+        hint = nearest(family, FIM)
+        raise UsageError(f"unknown family in --prompt fim:{family}{hint} (known: {', '.join(FIM)}); or use a template")
     return FIM[family]
 
 
@@ -142,14 +140,14 @@ def _read(name: str) -> str:
             f"nor a template: {reason}"
         ) from None
     if Path(name).suffix in _JINJA:
-        jinja.check(text, name, _FIELDS)
+        jinja.check_template(text, name, _FIELDS)
         return text
     for match in _BRACES.finditer(text):
         if match[1] not in _FIELDS:
-            known = ", ".join(f"{{{{ {each} }}}}" for each in _FIELDS)
+            fields = ", ".join(f"{{{{ {field} }}}}" for field in _FIELDS)
             raise DataError(
-                f"template {name!r} has {match[0]!r}; it can have {known}{nearest(match[1] or '', _FIELDS)}"
-                " (in Jinja's language, where its name ends in .j2)"
+                f"template {name!r} has {match[0]!r}; it can have {fields}{nearest(match[1] or '', _FIELDS)}"
+                " (name it *.j2 for a Jinja template)"
             )
     if not any(match[1] == "prompt" for match in _BRACES.finditer(text)):
         raise DataError(f"template {name!r} has no {{{{ prompt }}}}, so the model would not see the problem")

@@ -1,4 +1,4 @@
-"""A name or a path becomes a Benchmark: built in, a file, a fetched copy, or an installed package's."""
+"""Benchmarks by name or path: built in, in a file, fetched, or in an installed package."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from passcurve.bench.catalog import BuiltIn, Catalog, Entry, Published, shipped, unknown
-from passcurve.bench.formats import digest_of, parse_problems, read_file, read_problems
+from passcurve.bench.catalog import BuiltIn, Carrier, Catalog, Entry, Published, load_catalog, unknown_benchmark
+from passcurve.bench.formats import digest_problems, parse_problems, read_file, read_problems
 from passcurve.errors import DataError, UnknownNameError, nearest
 from passcurve.types import Benchmark, Header
 
-_IDS_SHOWN = 3
+_MAX_IDS = 3
 
 
 class BenchmarkInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,67 +26,68 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, kw_only=True):
     problems: int
     licence: str
     where: str
-    """``built-in``, the path of the copy that would be read, or ``not fetched``."""
+    """``built-in``, the path of the copy, or ``not fetched``."""
     how: str
-    """What to do next: to use it, to get it, or to repair it."""
+    """The way to use it, to get it, or to repair it."""
 
 
-class _Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a copy of a published benchmark lies, and what to do when it is not what it should be."""
+class _Copy(msgspec.Struct, frozen=True, kw_only=True):
+    """A copy of a published benchmark, and the way to repair it."""
 
     path: Path
     repair: str
 
 
-def names() -> tuple[str, ...]:
-    """Return the names that ``load`` knows."""
-    return tuple(shipped())
+def benchmark_names() -> tuple[str, ...]:
+    """Return the names of the benchmarks that ``load`` accepts."""
+    return tuple(load_catalog())
 
 
 def load(name: str, cache_dir: Path, *, catalog: Catalog | None = None) -> Benchmark:
-    """Return the benchmark of a name or a path; ``catalog`` is the shipped one unless another is given.
+    """Return the benchmark of a name or a path; ``catalog`` defaults to that of this package.
 
-    Raises UnknownNameError when nothing has the name, and DataError when the benchmark is not on this machine (the
-    message says how to get it), when a copy is not what was published, or when a file is not in the format.
+    Raises UnknownNameError for an unknown name, and DataError when the benchmark is not on this machine (the message
+    says how to get it), when a copy has a wrong checksum, or when a file has another format.
     """
-    known = shipped() if catalog is None else catalog
-    entry = known.get(name)
+    entries = load_catalog() if catalog is None else catalog
+    entry = entries.get(name)
     if isinstance(entry, BuiltIn):
-        return _built_in(name, entry)
-    if _is_file_name(name, known):
-        return _from_file(Path(name), known)
+        return _load_built_in(name, entry)
+    if _is_file_name(name, entries):
+        return _load_file(Path(name), entries)
     if entry is None:
-        raise unknown(name, known)
-    return _published(name, entry, cache_dir)
+        raise unknown_benchmark(name, entries)
+    return _load_published(name, entry, cache_dir)
 
 
 def reload(header: Header, cache_dir: Path) -> Benchmark:
-    """Return the benchmark that a run was judged with: from where it was, or by its name.
+    """Return the benchmark that a run was judged with, from its file or by its name.
 
     Raises DataError when its problems have changed since, and what ``load`` raises.
     """
     source = Path(header.benchmark_source)
-    named = str(source) if header.benchmark_source and source.is_file() else header.benchmark
-    found = load(named, cache_dir)
-    if found.digest != header.benchmark_digest:
+    name = str(source) if header.benchmark_source and source.is_file() else header.benchmark
+    benchmark = load(name, cache_dir)
+    if benchmark.digest != header.benchmark_digest:
         raise DataError(
-            f"the benchmark {named!r} is not the one that the run was judged with: its problems have changed"
+            f"the benchmark {name!r} is not the one that the run was judged with: its problems have changed"
         )
-    return found
+    return benchmark
 
 
-def describe(cache_dir: Path, *, catalog: Catalog | None = None) -> tuple[BenchmarkInfo, ...]:
-    """Return what ``bench list`` shows; a damaged copy is told in ``how``, not raised."""
-    known = shipped() if catalog is None else catalog
-    return tuple(_described(name, entry, cache_dir) for name, entry in known.items())
+def describe_benchmarks(cache_dir: Path, *, catalog: Catalog | None = None) -> tuple[BenchmarkInfo, ...]:
+    """Return the lines of ``bench list``; ``how`` describes a damaged copy."""
+    entries = load_catalog() if catalog is None else catalog
+    return tuple(_describe_entry(name, entry, cache_dir) for name, entry in entries.items())
 
 
-def examples(name: str) -> Path | None:
-    """Return the samples file that ``starter:examples`` names; None when the name is not of that kind.
+def find_examples(name: str) -> Path | None:
+    """Return the samples file of a name like ``starter:examples``; None for any other name.
 
-    Raises UnknownNameError when a built-in benchmark is named but ships no such file.
+    Raises UnknownNameError when the built-in benchmark has no such file.
     """
-    built_in = {f"{each}:examples": entry for each, entry in shipped().items() if isinstance(entry, BuiltIn)}
+    entries = load_catalog().items()
+    built_in = {f"{label}:examples": entry for label, entry in entries if isinstance(entry, BuiltIn)}
     if name in built_in:
         return Path(str(resources.files(__package__) / built_in[name].examples_file))
     if f"{name.partition(':')[0]}:examples" in built_in and ":" in name:
@@ -95,123 +96,127 @@ def examples(name: str) -> Path | None:
 
 
 def find_by_ids(task_ids: Iterable[str], cache_dir: Path, *, catalog: Catalog | None = None) -> Benchmark:
-    """Return the one known benchmark on this machine that has any of these task ids.
+    """Return the only benchmark on this machine that has any of these task ids.
 
-    Raises DataError, which says what was seen and what to do, when there is none or more than one.
+    Raises DataError, with the ids and what to do, when there is none or more than one.
     """
-    known = shipped() if catalog is None else catalog
-    seen = dict.fromkeys(task_ids)
-    if not seen:
-        raise DataError("the samples name no task, so their benchmark is not known: say it with --benchmark")
-    absent: dict[str, DataError] = {}
-    fitting: list[Benchmark] = []
-    for name, entry in known.items():
+    entries = load_catalog() if catalog is None else catalog
+    ids = dict.fromkeys(task_ids)
+    if not ids:
+        raise DataError("the samples have no task ids to find their benchmark by: name it with --benchmark")
+    unavailable: dict[str, DataError] = {}
+    matching: list[Benchmark] = []
+    for name, entry in entries.items():
         try:
-            benchmark = _named(name, entry, cache_dir)
+            benchmark = _load_entry(name, entry, cache_dir)
         except DataError as error:
-            absent[name] = error
+            unavailable[name] = error
             continue
-        if any(problem.id in seen for problem in benchmark.problems):
-            fitting.append(benchmark)
-    if len(fitting) == 1:
-        return fitting[0]
-    raise _not_one(tuple(seen), tuple(each.name for each in fitting), absent, known)
+        if any(problem.id in ids for problem in benchmark.problems):
+            matching.append(benchmark)
+    if len(matching) == 1:
+        return matching[0]
+    raise _ambiguous(tuple(ids), tuple(benchmark.name for benchmark in matching), unavailable, entries)
 
 
-def _named(name: str, entry: Entry, cache_dir: Path) -> Benchmark:
-    return _built_in(name, entry) if isinstance(entry, BuiltIn) else _published(name, entry, cache_dir)
+def _load_entry(name: str, entry: Entry, cache_dir: Path) -> Benchmark:
+    return _load_built_in(name, entry) if isinstance(entry, BuiltIn) else _load_published(name, entry, cache_dir)
 
 
-def _built_in(name: str, entry: BuiltIn) -> Benchmark:
+def _load_built_in(name: str, entry: BuiltIn) -> Benchmark:
     file = resources.files(__package__) / entry.problems_file
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise DataError(f"{str(file)!r} is missing: passcurve is not whole; install it again") from error
+        raise DataError(
+            f"{str(file)!r} is missing: the installation of passcurve is incomplete; install it again"
+        ) from error
     problems = parse_problems(data, str(file))
     return Benchmark(
-        name=name, source="built-in", digest=digest_of(problems), problems=problems, packages=entry.packages
+        name=name, source="built-in", digest=digest_problems(problems), problems=problems, packages=entry.packages
     )
 
 
-def _published(name: str, entry: Published, cache_dir: Path) -> Benchmark:
-    place = _locate(name, entry, cache_dir)
-    if place is None:
+def _load_published(name: str, entry: Published, cache_dir: Path) -> Benchmark:
+    copy = _find_copy(name, entry, cache_dir)
+    if copy is None:
         raise DataError(f"benchmark {name!r} is not on this machine: {_how_to_get(name, entry)}")
-    source = str(place.path)
-    problems = parse_problems(_checked(name, entry, place), source)
-    return Benchmark(name=name, source=source, digest=digest_of(problems), problems=problems, packages=entry.packages)
+    source = str(copy.path)
+    problems = parse_problems(_read_verified(name, entry, copy), source)
+    return Benchmark(
+        name=name, source=source, digest=digest_problems(problems), problems=problems, packages=entry.packages
+    )
 
 
-def _from_file(path: Path, known: Catalog) -> Benchmark:
+def _load_file(path: Path, entries: Catalog) -> Benchmark:
     problems = read_problems(path)
-    digest = digest_of(problems)
-    for name, entry in known.items():
-        # What a file holds says what it is; what it is called does not.
+    digest = digest_problems(problems)
+    for name, entry in entries.items():
+        # Go by the content of the file, not by its name.
         if isinstance(entry, Published) and entry.problems_digest == digest:
             return Benchmark(name=name, source=str(path), digest=digest, problems=problems, packages=entry.packages)
     name = path.name.removesuffix(".gz").removesuffix(".jsonl")
     return Benchmark(name=name, source=str(path), digest=digest, problems=problems)
 
 
-def _is_file_name(name: str, known: Catalog) -> bool:
+def _is_file_name(name: str, entries: Catalog) -> bool:
     path = Path(name)
     if "/" in name or path.suffix:
         return True
     try:
-        # A folder that happens to be called like a known benchmark is no reason not to find that benchmark.
-        return path.exists() if name not in known else path.is_file()
+        # A folder with the name of a benchmark must not hide that benchmark.
+        return path.exists() if name not in entries else path.is_file()
     except OSError:
         return False
 
 
-def _locate(name: str, entry: Published, cache_dir: Path) -> _Place | None:
+def _find_copy(name: str, entry: Published, cache_dir: Path) -> _Copy | None:
     cached = entry.cached(name, cache_dir)
     if cached.is_file():
-        return _Place(path=cached, repair=f"remove that file and run `passcurve bench fetch {name}`")
-    for path in _carried(entry):
+        return _Copy(path=cached, repair=f"remove that file and run `passcurve bench fetch {name}`")
+    for path in _package_paths(entry.carrier):
         if path.is_file():
             repair = (
                 f"install {entry.carrier.distribution} again, or take the file as it is with --benchmark {str(path)!r}"
             )
-            return _Place(path=path, repair=repair)
+            return _Copy(path=path, repair=repair)
     return None
 
 
-def _carried(entry: Published) -> tuple[Path, ...]:
-    """Return where an installed package would have the file, without importing the package."""
+def _package_paths(carrier: Carrier) -> tuple[Path, ...]:
+    """Return the possible paths of the file in an installed package, without importing the package."""
     try:
-        spec = importlib.util.find_spec(entry.carrier.package)
+        spec = importlib.util.find_spec(carrier.package)
     except (ImportError, ValueError):
         return ()
     folders = (spec.submodule_search_locations or ()) if spec is not None else ()
-    return tuple((Path(folder) / path).resolve() for folder in folders for path in entry.carrier.paths)
+    return tuple((Path(folder) / path).resolve() for folder in folders for path in carrier.paths)
 
 
-def _checked(name: str, entry: Published, place: _Place) -> bytes:
-    data = read_file(place.path)
-    found = hashlib.sha256(data).hexdigest()
-    if found != entry.sha256:
+def _read_verified(name: str, entry: Published, copy: _Copy) -> bytes:
+    data = read_file(copy.path)
+    sha256 = hashlib.sha256(data).hexdigest()
+    if sha256 != entry.sha256:
         raise DataError(
-            f"{str(place.path)!r} is not {name!r} as published: found sha256 {found[:12]}..., "
-            f"expected {entry.sha256[:12]}...; {place.repair}"
+            f"{str(copy.path)!r} is not {name!r} as published: found sha256 {sha256[:12]}..., "
+            f"expected {entry.sha256[:12]}...; {copy.repair}"
         )
     return data
 
 
-def _described(name: str, entry: Entry, cache_dir: Path) -> BenchmarkInfo:
+def _describe_entry(name: str, entry: Entry, cache_dir: Path) -> BenchmarkInfo:
     where, how = "built-in", f"--benchmark {name}"
     if isinstance(entry, BuiltIn):
-        problems = len(_built_in(name, entry).problems)
+        problems = len(_load_built_in(name, entry).problems)
     else:
         problems = entry.problems
-        place = _locate(name, entry, cache_dir)
-        if place is None:
+        copy = _find_copy(name, entry, cache_dir)
+        if copy is None:
             where, how = "not fetched", _how_to_get(name, entry)
         else:
-            where = str(place.path)
+            where = str(copy.path)
             try:
-                _checked(name, entry, place)
+                _read_verified(name, entry, copy)
             except DataError as error:
                 how = str(error)
     return BenchmarkInfo(name=name, title=entry.title, problems=problems, licence=entry.licence, where=where, how=how)
@@ -219,26 +224,26 @@ def _described(name: str, entry: Entry, cache_dir: Path) -> BenchmarkInfo:
 
 def _how_to_get(name: str, entry: Published) -> str:
     return (
-        f"run `passcurve bench fetch {name}`, or give its file with --benchmark FILE, "
+        f"run `passcurve bench fetch {name}`, or name its file with --benchmark FILE, "
         f"or run `pip install {entry.carrier.distribution}`"
     )
 
 
-def _not_one(
-    seen: tuple[str, ...], fitting: tuple[str, ...], absent: dict[str, DataError], known: Catalog
+def _ambiguous(
+    ids: tuple[str, ...], matching: tuple[str, ...], unavailable: dict[str, DataError], entries: Catalog
 ) -> DataError:
-    shown = ", ".join(repr(each) for each in seen[:_IDS_SHOWN]) + (", ..." if len(seen) > _IDS_SHOWN else "")
-    if fitting:
+    shown = ", ".join(repr(task_id) for task_id in ids[:_MAX_IDS]) + (", ..." if len(ids) > _MAX_IDS else "")
+    if matching:
         return DataError(
-            f"the samples' task ids ({shown}) belong to more than one benchmark ({', '.join(fitting)}): "
+            f"the samples' task ids ({shown}) belong to more than one benchmark ({', '.join(matching)}): "
             "choose with --benchmark NAME"
         )
-    for name, error in absent.items():
-        entry = known[name]
-        if isinstance(entry, Published) and any(each.startswith(entry.id_prefix) for each in seen):
+    for name, error in unavailable.items():
+        entry = entries[name]
+        if isinstance(entry, Published) and any(task_id.startswith(entry.id_prefix) for task_id in ids):
             return DataError(f"the samples' task ids ({shown}) look like those of {name!r}: {error}")
-    listed = ", ".join(f"{name} (not available)" if name in absent else name for name in known)
+    listed = ", ".join(f"{name} (not available)" if name in unavailable else name for name in entries)
     return DataError(
         f"the samples' task ids ({shown}) belong to no known benchmark (known: {listed}): "
-        "give its file with --benchmark FILE, or its name with --benchmark NAME"
+        "name its file with --benchmark FILE, or the benchmark with --benchmark NAME"
     )

@@ -31,7 +31,7 @@ app = Commands(
 @app.command("list")
 def list_all(as_json: AsJson = False) -> None:
     """List the benchmarks known by name, and where each is read from."""
-    benchmarks = resolve.describe(config.cache_dir())
+    benchmarks = resolve.describe_benchmarks(config.cache_dir())
     if as_json:
         write_json({"benchmarks": msgspec.to_builtins(benchmarks)})
         return

@@ -66,8 +66,8 @@ class Model:
         self._chosen, self._benchmark = chosen, benchmark
         self._kind, self._words = registry.backend(chosen.model)
         self.style = _style(chosen, self._kind.server_defaults)
-        self._prompts = prompts.prompts(choose_problems(benchmark, problems), self.style)
-        self._digest = prompts.digest(prompts.prompts(benchmark.problems, self.style))
+        self._prompts = prompts.make_prompts(choose_problems(benchmark, problems), self.style)
+        self._digest = prompts.digest_prompts(prompts.make_prompts(benchmark.problems, self.style))
         self._settings = self._backend_settings()
 
     def _backend_settings(self) -> Settings:
@@ -157,7 +157,7 @@ def run_directory(benchmark: str, model: str, temperature: float | None) -> str:
     return f"{benchmark}-{name}{suffix}.passcurve"
 
 
-def _style(chosen: ModelSettings, defaults: ServerDefaults | None) -> prompts.Style:
+def _style(chosen: ModelSettings, defaults: ServerDefaults | None) -> prompts.PromptStyle:
     if chosen.endpoint not in (None, *ENDPOINTS):
         raise UsageError(f"--endpoint {chosen.endpoint!r} is none of {', '.join(ENDPOINTS)}")
     chat = None if chosen.endpoint in (None, "auto") else chosen.endpoint == "chat"
@@ -167,7 +167,7 @@ def _style(chosen: ModelSettings, defaults: ServerDefaults | None) -> prompts.St
                 f"--model {chosen.model!r} answers conversations only; use --prompt chat, or a template of yours"
             )
         chat = True
-    return prompts.style(chosen.prompt or ("chat" if chat else "base"), chat=chat, system=chosen.system)
+    return prompts.find_style(chosen.prompt or ("chat" if chat else "base"), chat=chat, system=chosen.system)
 
 
 def _server(chosen: ModelSettings, defaults: ServerDefaults | None) -> ServerDefaults:

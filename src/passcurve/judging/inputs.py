@@ -76,7 +76,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
         """
         if name is not None:
             return resolve.load(name, cache_dir)
-        if self.named.endswith(":examples") and resolve.examples(self.named) is not None:
+        if self.named.endswith(":examples") and resolve.find_examples(self.named) is not None:
             return resolve.load(self.named.partition(":")[0], cache_dir)
         return resolve.find_by_ids(first_ids(self.samples), cache_dir)
 
@@ -92,7 +92,7 @@ def from_file(samples: str, run: Path | None = None, results: Path | None = None
     Raises DataError for a file that does not exist, with the nearest name.
     """
     path = Path(samples)
-    shipped = resolve.examples(samples) if not path.exists() else None
+    shipped = resolve.find_examples(samples) if not path.exists() else None
     if shipped is None and not path.exists():
         neighbours = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
         raise DataError(f"no file {samples!r}{nearest(path.name, neighbours)}")

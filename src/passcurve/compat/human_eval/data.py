@@ -16,7 +16,7 @@ from passcurve.types import Benchmark
 Row: TypeAlias = dict[str, Any]
 
 _NAME = "humaneval"
-_ENTRY = catalog.shipped()[_NAME]
+_ENTRY = catalog.load_catalog()[_NAME]
 assert isinstance(_ENTRY, catalog.Published)
 
 HUMAN_EVAL = str(_ENTRY.cached(_NAME, config.cache_dir()))

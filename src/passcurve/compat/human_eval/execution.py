@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from passcurve.bench.formats import digest_of, parse_problems
+from passcurve.bench.formats import digest_problems, parse_problems
 from passcurve.compat.human_eval.data import Row, write_jsonl
 from passcurve.compat.human_eval.judging import SAMPLES, judge
 from passcurve.types import Benchmark
@@ -28,7 +28,7 @@ def check_correctness(
     fields = {name: problem[name] for name in _FIELDS if problem.get(name) is not None}
     # Task ids of other tools may be numbers.
     problems = parse_problems(json.dumps({"task_id": _ID, **fields}).encode("ascii"), f"problem {problem['task_id']}")
-    benchmark = Benchmark(name=_ID, source=_ID, digest=digest_of(problems), problems=problems)
+    benchmark = Benchmark(name=_ID, source=_ID, digest=digest_problems(problems), problems=problems)
     with TemporaryDirectory(prefix="passcurve-") as folder:
         write_jsonl(str(Path(folder, SAMPLES)), [{"task_id": _ID, "completion": completion}])
         verdict = next(judge(benchmark, folder, timeout).rows)
