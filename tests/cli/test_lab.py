@@ -18,22 +18,22 @@ LESSONS = {
 """Each lesson with the words it is called with here."""
 
 
-def some(*slow: str) -> list:
-    """Return the names of all lessons, some of them for those who have the time."""
+def lessons(*slow: str) -> list:
+    """Return the names of all lessons; mark some of them as slow."""
     return [pytest.param(name, marks=pytest.mark.ci) if name in slow else name for name in LESSONS]
 
 
 @pytest.fixture(autouse=True)
 def run(shell):
-    """Write a file of results: eight problems, six samples of each, more of them right from problem to problem."""
+    """Write a file of results: eight problems, six samples of each, more passes from problem to problem."""
     rows = [{"task_id": f"t/{task}", "passed": at < task} for task in range(8) for at in range(6)]
     shell.write("cold.jsonl", [{**row, "passed": row["task_id"] > "t/4"} for row in rows])
     return shell.write("run.jsonl", rows)
 
 
-@pytest.mark.parametrize("name", some("budget", "estimators"))
+@pytest.mark.parametrize("name", lessons("budget", "estimators"))
 def test_a_lesson_is_a_table_and_three_sentences(name, shell):
-    """Each lesson prints a table and ends with three sentences, which its JSON has as ``says``."""
+    """Each lesson prints a table and three sentences; its JSON has the sentences as ``says``."""
     words = ("lab", *name.split(), *LESSONS[name])
     done, sentences = shell(*words), shell(*words, "--json").record["says"]
     assert (0, "") == (done.code, done.err)
@@ -41,9 +41,9 @@ def test_a_lesson_is_a_table_and_three_sentences(name, shell):
     assert all(sentence.endswith(".") for sentence in sentences)
 
 
-@pytest.mark.parametrize("name", some(*(LESSONS.keys() - {"urn"})))
+@pytest.mark.parametrize("name", lessons(*(LESSONS.keys() - {"urn"})))
 def test_a_lesson_draws_pictures(name, shell):
-    """Each lesson draws SVG and PNG, the SVG with its words as text, the same bytes each time, light and dark alike."""
+    """Each lesson draws PNG and SVG; the SVG has its words as text and the same bytes each time."""
     pytest.importorskip("matplotlib", reason="pictures need the extra plots")
     plots = [word for path in ("a.svg", "again.svg", "a.png") for word in ("--plot", path)]
     assert 0 == shell("lab", *name.split(), *LESSONS[name], *plots).code
@@ -57,7 +57,7 @@ def test_a_lesson_draws_pictures(name, shell):
 
 @pytest.mark.ci
 def test_without_matplotlib_only_pictures_are_missing(shell, hide_packages):
-    """Without the extra each lesson still has its table; asked for a picture it names the command that installs it."""
+    """Without matplotlib each lesson prints its table; --plot names the command that installs it."""
     hide_packages("matplotlib")
     for name in LESSONS:
         assert 0 == shell("lab", *name.split(), *LESSONS[name]).code
@@ -67,8 +67,8 @@ def test_without_matplotlib_only_pictures_are_missing(shell, hide_packages):
     assert 1 == len(done.err.splitlines())
 
 
-def test_a_real_sweep_says_its_temperatures(shell):
-    """Runs that were drawn at several temperatures are put in their order by themselves; mutants make a sweep."""
+def test_a_real_sweep_has_its_temperatures(shell):
+    """Runs that were drawn at several temperatures are sorted by temperature."""
     words = ("run", "starter", "--model", "mutant:", "-n", "4", "--problems", "0,1,2,3", "--timeout", "1", "--k", "1,2")
     runs = shell(*words, "--temperature", "3,0.1", "--json").record["runs"]
     folders = [run["run"] for run in runs]
@@ -108,7 +108,7 @@ def test_a_real_sweep_says_its_temperatures(shell):
     ],
 )
 def test_bad_input_is_one_line(words, message, shell):
-    """What cannot be done is said in one line with exit code 2, before anything is printed or written."""
+    """Bad input is refused in one line with exit code 2, before anything is printed or written."""
     done = shell("lab", *words.split())
     assert (2, "") == (done.code, done.out)
     assert message in done.err

@@ -9,7 +9,7 @@ import socket
 import pytest
 
 
-def where(judged, status: str) -> tuple[str, int]:
+def first_with_status(judged, status: str) -> tuple[str, int]:
     """Return problem and index of the first sample with a status."""
     seen: dict[str, int] = {}
     for row in judged.rows:
@@ -24,7 +24,7 @@ class TestShow:
     """``passcurve show``."""
 
     def test_all_samples_of_a_problem(self, judged):
-        """Without an index each sample of the problem has a line with its number, its status and its message."""
+        """Without an index each sample of the problem has a line with its number, status and message."""
         done = judged.shell("show", "starter-examples.passcurve", "starter/0")
         expected = [row["status"] for row in judged.rows if row["task_id"] == "starter/0"]
         assert (0, "") == (done.code, done.err)
@@ -33,8 +33,8 @@ class TestShow:
         ]
 
     def test_one_sample(self, judged, starter):
-        """With an index the status, the prompt, the program and what was in force are shown."""
-        task, index = where(judged, "failed")
+        """With an index the status, the prompt, the program and the limits are shown."""
+        task, index = first_with_status(judged, "failed")
         done = judged.shell("show", "starter-examples.passcurve", task, index)
         row = [row for row in judged.rows if row["task_id"] == task][index]
         assert 0 == done.code
@@ -45,7 +45,7 @@ class TestShow:
         assert all(title in done.out for title in ("prompt:\n", "program (", "mode referee", "isolation "))
 
     def test_the_failing_call(self, shell, starter):
-        """A wrong answer is shown with the call that the tests made, what came back, and the line that refused it."""
+        """A wrong answer is shown with the call of the tests, its outcome, and the failing line of the tests."""
         shell.write("s.jsonl", [starter.bad()])
         shell("judge", "s.jsonl", "--subset")
         done = shell("show", "s.jsonl", "0", "0")
@@ -55,12 +55,12 @@ class TestShow:
 
     @pytest.mark.parametrize("run", ["starter-examples.passcurve", "starter:examples"])
     def test_ways_to_name_a_run(self, judged, run):
-        """A run is named by its folder or by the file of samples that was judged, a problem by its last part too."""
+        """A run is named by its directory or its file of samples, a problem also by its last part."""
         assert judged.shell("show", run, "starter/0").out == judged.shell("show", run, "0").out
         assert judged.shell("show", run, "0").out.startswith("starter/0   0  passed")
 
     def test_json(self, judged):
-        """--json gives one object with a list of verdicts, each with its program."""
+        """--json prints one object with a list of verdicts, each with its program."""
         done = judged.shell("show", "starter:examples", "starter/0", "--json")
         expected = [row["status"] for row in judged.rows if row["task_id"] == "starter/0"]
         assert expected == [verdict["status"] for verdict in done.record["verdicts"]]
@@ -79,21 +79,21 @@ class TestShow:
             (["starter:examples", "starter/0", "-1"], r"-1"),
         ],
     )
-    def test_what_is_not_there(self, judged, words, message):
-        """A problem or a sample that was not judged exits with 2, with the nearest name or the range."""
+    def test_missing_problem_or_sample(self, judged, words, message):
+        """A problem or a sample without a verdict exits with 2, with the nearest name or the range."""
         done = judged.shell("show", *words)
         assert (2, "") == (done.code, done.out)
         assert re.search(message, done.err)
 
     def test_no_run(self, shell):
-        """A run that is not there is said in one line, with the way to make one."""
+        """A missing run is refused in one line that names its directory."""
         done = shell("show", "nothing.jsonl", "starter/0", "--json")
         assert done.code in (1, 2)
         assert "nothing.jsonl.passcurve" in done.record["error"]
         assert re.fullmatch(r"passcurve: .*\n", done.err)
 
-    def test_samples_that_have_gone(self, shell, starter):
-        """When the file of samples has gone the verdict is shown all the same, and why there is no program."""
+    def test_missing_samples(self, shell, starter):
+        """Without the file of samples the verdict is shown, and why there is no program."""
         path = shell.write("s.jsonl", [starter.right(), starter.bad()])
         shell("judge", "s.jsonl", "--subset")
         path.unlink()
@@ -104,8 +104,8 @@ class TestShow:
         record = shell("show", "s.jsonl.passcurve", "starter/0", "1", "--json").record["verdicts"][0]
         assert (None, "failed") == (record["program"], record["status"])
 
-    def test_samples_that_have_changed(self, shell, starter):
-        """When the row has changed since it was judged, no other program is shown as the one that got the verdict."""
+    def test_changed_samples(self, shell, starter):
+        """When a row has changed since it was judged, its new program is not shown."""
         shell.write("s.jsonl", [starter.right()])
         shell("judge", "s.jsonl", "--subset")
         shell.write("s.jsonl", [starter.bad()])
@@ -114,7 +114,7 @@ class TestShow:
         assert "return None" not in done.out
 
     def test_evil_text_cannot_steer_the_terminal(self, shell):
-        """Escape sequences in a program and in its messages are spelled out."""
+        """Escape sequences in a program and in its messages are shown as text."""
         evil = "    raise ValueError('\\x1b[2J\\x1b]0;owned\\x07')  # \x1b[31m\u202e\n"
         shell.write("s.jsonl", [{"task_id": "starter/0", "completion": evil}])
         shell("judge", "s.jsonl", "--subset")
@@ -127,7 +127,7 @@ class TestBench:
     """``passcurve bench``."""
 
     def test_list(self, shell):
-        """The list has each known benchmark with how to use or get it, for people and as one object."""
+        """The list has each known benchmark with how to get it, as text and as JSON."""
         done = shell("bench", "list")
         assert 0 == done.code
         assert re.search(r"(?m)^starter +47 problems +Apache-2\.0 +built-in$", done.out)
@@ -136,7 +136,7 @@ class TestBench:
         assert ["starter", "humaneval"] == names[:2]
 
     def test_fetch_without_a_network(self, shell):
-        """Without a network, fetching exits with 1 and says where to put the file; nothing half is left."""
+        """Without a network, fetching exits with 1 and says where to put the file; no partial file is left."""
         try:
             socket.create_connection(("github.com", 443), timeout=3).close()
         except OSError:
@@ -154,13 +154,13 @@ class TestBench:
         [("humanevl", "did you mean 'humaneval'?"), ("starter", "is built in: there is nothing to fetch")],
     )
     def test_fetch_refuses(self, shell, name, message):
-        """A name that is not known, or built in, exits with 2."""
+        """A name that is unknown or built in exits with 2."""
         done = shell("bench", "fetch", name)
         assert (2, "") == (done.code, done.out)
         assert message in done.err
 
     def test_check_starter(self, shell):
-        """Every problem of the shipped benchmark is judged apart from its sample, and none is faulty."""
+        """Every problem of the built-in benchmark is judged in referee mode, and none is faulty."""
         record = shell("bench", "check", "starter", "--json")
         assert 0 == record.code
         check = record.record
@@ -168,8 +168,8 @@ class TestBench:
         assert {"passed"} == {problem["status"] for problem in check["checked"]}
         assert all(problem["calls"] > 0 and not problem["note"] for problem in check["checked"])
 
-    def test_check_tells_what_is_wrong(self, shell):
-        """References that fail or hang and tests without a call are faults; live objects and no reference are notes."""
+    def test_check_reports_faults(self, shell):
+        """Failing or hanging references and tests without a call are faults; live objects are notes."""
         prompt = "def f(x):\n"
         plain = "def check(candidate):\n    assert candidate(2) == 4\n"
         problems = {
@@ -220,15 +220,15 @@ class TestBench:
         assert "T/wrong: FAULT: the reference solution does not pass" in report.out
         assert "b: 9 problems, 3 in referee mode, 1 in shared mode, 5 faulty" in report.out
 
-    def test_check_refuses_what_is_no_benchmark(self, shell, starter):
-        """A file of samples in place of problems is told from them."""
+    def test_check_refuses_samples(self, shell, starter):
+        """A file of samples in place of problems is refused as such."""
         shell.write("s.jsonl", [starter.right()])
         done = shell("bench", "check", "s.jsonl")
         assert (2, "") == (done.code, done.out)
         assert "this looks like a samples file" in done.err
 
-    def test_check_refuses_too_many_workers(self, shell):
-        """No worker at all is a usage error."""
+    def test_check_refuses_zero_workers(self, shell):
+        """Zero workers are a usage error."""
         assert 2 == shell("bench", "check", "starter", "--workers", "0").code
 
 
@@ -246,7 +246,7 @@ class TestDoctor:
         assert done.out.splitlines()[-1].startswith("isolation: ")
 
     def test_json(self, shell):
-        """The record of doctor agrees with what a run reports of itself."""
+        """--json prints one object with a list of verdicts, each with its program."""
         done = shell("doctor", "--json")
         record = done.record
         assert {
@@ -267,7 +267,7 @@ class TestDoctor:
         assert str(shell.folder / "cache") == record["cache"]
 
     def test_a_wrong_interpreter(self, shell):
-        """An interpreter that is none exits with 2 in one line."""
+        """A program that is not Python exits with 2 in one line."""
         done = shell("doctor", "--python", "/bin/true", "--json")
         assert 2 == done.code
         assert "--python '/bin/true'" in done.record["error"]
@@ -276,7 +276,7 @@ class TestDoctor:
 
 @pytest.mark.parametrize("words", [["doctor"], ["bench", "list"], ["bench", "fetch", "nobody"], ["show", "no", "x"]])
 def test_json_is_one_object(shell, words):
-    """Every command prints exactly one JSON object with --json, in success and in failure."""
+    """With --json every command prints exactly one object, also when it fails."""
     out = shell(*words, "--json").out
     assert 1 == out.count("\n")
     assert isinstance(json.loads(out), dict)

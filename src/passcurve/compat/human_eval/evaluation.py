@@ -71,10 +71,10 @@ def evaluate_functional_correctness(
 ) -> dict[str, float]:
     """Judge a file of samples, write its rows with ``result`` and ``passed`` beside it, and return pass@k.
 
-    The results are in ``sample_file + "_results.jsonl"``.  A k is in the dictionary only if every problem that counts
-    has k samples; with ``ignore_incomplete`` those that have none do not count.
-    Raises AssertionError "Some problems are not attempted.", DataError naming the row that is none, UsageError for a
-    k, a timeout or workers that cannot be, and each room's errors.
+    The results are in ``sample_file + "_results.jsonl"``.  A k is in the dictionary only if every problem has k
+    samples; with ``ignore_incomplete``, problems without samples do not count.
+    Raises AssertionError "Some problems are not attempted.", DataError naming a malformed row, UsageError for a wrong
+    k, timeout or number of workers, and other errors of passcurve when judging fails.
     """
     return scores(evaluate(sample_file, k, n_workers, timeout, problem_file, ignore_incomplete))
 
@@ -90,7 +90,7 @@ def evaluate(
 ) -> Result:
     """Do what ``evaluate_functional_correctness`` does; report progress and return the whole result."""
     if wrong := [k for k in ks if k < 1]:
-        raise UsageError(f"k={wrong[0]} is less than 1")
+        raise UsageError(f"k must be a positive integer, got {wrong[0]}")
     benchmark = load_benchmark(problem_file)
     destination = _results_path(sample_file)
     with TemporaryDirectory(prefix="passcurve-") as folder:
@@ -125,7 +125,7 @@ def _read_attempts(sample_file: str, benchmark: Benchmark, attempted: set[str]) 
         where = f"{sample_file!r}, row {number}"
         for field in ("task_id", "completion"):
             if not isinstance(row, dict) or field not in row:
-                raise DataError(f"{where}: found no {field!r}; expected an object with task_id and completion")
+                raise DataError(f"{where}: {field!r} is missing; a row must be an object with task_id and completion")
         task = row["task_id"]
         if not isinstance(task, str) or task not in task_ids:
             hint = nearest(str(task), task_ids)

@@ -23,7 +23,7 @@ def check_correctness(
     """Return ``task_id``, ``passed``, ``result`` ("passed", "timed out" or "failed: ...") and ``completion_id``.
 
     Each call builds a jail of its own; ``evaluate_functional_correctness`` builds one for a whole file.
-    Raises DataError when the problem lacks a field, and each room's errors.
+    Raises DataError when the problem lacks a field.
     """
     fields = {name: problem[name] for name in _FIELDS if problem.get(name) is not None}
     # Task ids of other tools may be numbers.

@@ -38,15 +38,15 @@ def judge(
 ) -> JudgedRows:
     """Judge the rows of ``SAMPLES`` in a folder; problems that no row names are left out of the estimates.
 
-    Raises UsageError for a limit that cannot be, PasscurveError when a row could not be judged, and each room's errors.
+    Raises UsageError for a wrong limit, PasscurveError when a row could not be judged.
     """
     # The pipeline loads slowly: a script that only reads and writes files must not wait for it.
     from passcurve.judging import run
 
     if not (_MIN_TIMEOUT_S <= timeout < math.inf):
-        raise UsageError(f"timeout={timeout} is not a time limit; at least {_MIN_TIMEOUT_S} seconds are needed")
+        raise UsageError(f"timeout must be at least {_MIN_TIMEOUT_S} seconds and finite, got {timeout}")
     if n_workers < 1:
-        raise UsageError(f"n_workers={n_workers} is too few; at least 1 is needed")
+        raise UsageError(f"n_workers must be a positive integer, got {n_workers}")
     workers, memory_bytes, _ = config.fit_to_machine(n_workers, None)
     results = Path(folder, "results.jsonl")
     request = run.Request(
