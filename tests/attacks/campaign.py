@@ -24,16 +24,16 @@ class AttackResult(NamedTuple):
 
     row: dict[str, Any]
     bystanders: list[bool]
-    """Whether each bystander got the right verdict."""
+    """For each bystander, whether it got the right verdict."""
 
     @property
     def passed(self) -> bool:
-        """Whether the sample passed."""
+        """True if the sample passed."""
         return self.row["passed"]
 
     @property
     def was_refused(self) -> bool:
-        """Whether a probe ran to its end and all its attempts were refused."""
+        """True if a probe ran to its end and all its attempts were refused."""
         return self.row.get("call", {}).get("outcome") == f"returned {HELD!r}"
 
     def __str__(self) -> str:

@@ -82,7 +82,7 @@ class Check:
         if isinstance(error, MemoryError):
             status = "memory" if from_sample else "output"
             if not from_sample:
-                message = "what it returned needs more memory than the tests may use"
+                message = "the returned value needs more memory than the tests may use"
         report = self._report(status, _describe(kind, message))
         report["exception"] = getattr(error, "passcurve_type", kind) if from_sample else kind
         report["from_sample"] = from_sample

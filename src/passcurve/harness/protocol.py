@@ -2,7 +2,7 @@
 
 The supervisor sends each process one job, in ``marshal``.  The referee and the sample exchange orders and replies, in
 the encoding of ``wire``.  The referee sends reports, in JSON.  A receiver must check every field of a record that comes
-from a sample: these types then say what it may hold, not what it holds.
+from a sample: these types do not say what such a record really holds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RefereeJob(TypedDict):
     output_bytes: int
     """Total size of the replies, in bytes."""
     write_back: bool
-    """Copy what a sample does to its arguments to the objects of the tests."""
+    """Copy the changes that a sample makes to its arguments to the objects of the tests."""
     replayed: bytes
     """Packed arguments of the calls that the sample makes without an order; empty for none."""
     record: bool
@@ -70,7 +70,7 @@ class LoadReply(TypedDict, total=False):
 
 
 class Order(TypedDict, total=False):
-    """What the referee orders: a call of an object, or the next item of an iterator."""
+    """Order of the referee: call an object, or return the next item of an iterator."""
 
     call: int
     args: tuple[Any, ...]
@@ -144,4 +144,4 @@ class SharedReport(Report, total=False):
     token: str
     """The token of the job, in the report of a pass."""
     seen: list[str]
-    """What the sample was seen to do in that process."""
+    """Findings about what the sample did in that process."""

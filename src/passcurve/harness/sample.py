@@ -1,7 +1,7 @@
 """Process of a sample: runs one program and answers calls to it with plain data.
 
-All of this shares a process with the sample, so nobody trusts it: a reply is data and nothing more.  What the sample
-does to this code it does to itself.
+All of this shares a process with the sample, so nothing trusts it: a reply is data and nothing more.  A sample that
+changes this code affects only itself.
 
 Frames out: {'loaded': True} or {'raised': ...} once; then for each call one of {'value': ...}, {'raised': ...},
 {'unsendable': ...}, after any number of {'callback': ...}.

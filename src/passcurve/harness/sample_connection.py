@@ -63,7 +63,7 @@ class SampleConnection:
             raise CheckStopped
         bytes_read, self.bytes_read = self.bytes_read, UNKNOWN
         try:
-            # No byte after the frame is read: what the sample sends later must not change this check.
+            # No byte after the frame is read: bytes that the sample sends later must not change this check.
             data = receive_frame(self._descriptor, self._remaining_bytes)
             self.frame_bytes = len(data)
             self._remaining_bytes -= len(data)
@@ -75,9 +75,9 @@ class SampleConnection:
         except WireError as error:
             self.stop("protocol", str(error))
         except MemoryError:
-            self.stop("output", "what it returned needs more memory than the tests may use")
+            self.stop("output", "the returned value needs more memory than the tests may use")
         except RecursionError:
-            self.stop("output", "what it returned is nested too deeply")
+            self.stop("output", "the returned value is nested too deeply")
         if type(record) is not dict:
             self.stop("protocol", "a message that is not a dictionary")
         self.bytes_read = bytes_read + 4 + len(data)

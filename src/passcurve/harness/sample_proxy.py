@@ -46,7 +46,7 @@ class _Iterator(Opaque):
 
 
 class CallRecord:
-    """A call of the tests, with its outcome once there is one: 'returned' or 'raised', and what."""
+    """A call of the tests; its outcome is None, or 'returned' or 'raised' with the value or exception."""
 
     __slots__ = ("args", "kwargs", "name", "outcome")
 
@@ -151,7 +151,7 @@ class SampleProxy:
                 record = self.as_exception(reply["unsendable"])
                 if record is not None:
                     reason = record["message"][:200]
-                    self.connection.stop("output", "what it returned cannot be passed on: %s" % reason)
+                    self.connection.stop("output", "the returned value cannot be passed on: %s" % reason)
             self.connection.stop("protocol", "a message that is not a reply")
 
     def _add_flattened(self, names: Any) -> None:
@@ -219,7 +219,7 @@ class SampleProxy:
 
 
 def _copy_back(originals: tuple[Any, ...], returned: tuple[Any, ...]) -> None:
-    """Copy what the sample did to its arguments to the objects of the tests."""
+    """Copy the changes that a sample made to its arguments to the objects of the tests."""
     for original, copy in zip(originals, returned):
         if type(original) is not type(copy) or original is copy:
             continue

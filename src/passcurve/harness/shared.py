@@ -2,7 +2,7 @@
 
 The process reports to the supervisor without a referee.  The report of a pass must hold the job's token.  No variable
 holds the token, and the interpreter shows it nowhere: the report of a pass is made before the sample runs, and stays
-on the stack of the call that sends it, whose code nobody can change.  A program that looks for it can still pass
+on the stack of the call that sends it, whose code a sample cannot change.  A program that looks for it can still pass
 falsely in several ways; docs/verdicts.md lists them.
 """
 
@@ -48,7 +48,7 @@ def main(descriptors: list[int]) -> None:
     connection, *file = descriptors
     job = read_job(connection, file)
     leave = os._exit
-    # One expression: what stands left of `_run` is evaluated before it, and stays where no sample can name it.
+    # One expression: the operand left of `_run` is evaluated first, and stays where no sample can name it.
     os.write(connection, b"".join((_begin_pass(job.pop("token")), _run(_make_reporter(connection), job))))
     leave(0)
 

@@ -63,7 +63,7 @@ class Attack:
 
     @property
     def is_program(self) -> bool:
-        """Whether it is a program that compiles."""
+        """True if it is a program that compiles."""
         return not {"compile", "no_code"} & set(self.statuses)
 
     @property

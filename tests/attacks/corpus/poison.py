@@ -1,4 +1,4 @@
-"""What one sample could leave for the next: each comes before bystanders that are judged by the same worker."""
+"""Changes that one sample could leave for the next, which the same worker judges."""
 
 from __future__ import annotations
 
