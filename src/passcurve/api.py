@@ -1,4 +1,4 @@
-"""What ``import passcurve`` offers: judge, generate, evaluate and compare, with their async twins."""
+"""The functions of ``import passcurve``: judge, generate, evaluate and compare, with their async twins."""
 
 from __future__ import annotations
 
@@ -77,15 +77,15 @@ def judge(
     place = None if run is None else Path(run)
     written = None if results is None else Path(results)
     if isinstance(samples, str | Path):
-        given = inputs.from_file(str(samples), place, written)
+        source = inputs.from_file(str(samples), place, written)
     else:
-        given = inputs.from_rows(samples, place, written)
-        given.wait_for_row(0.0)
+        source = inputs.from_rows(samples, place, written)
+        source.wait_for_row(0.0)
     cache = config.cache_dir()
-    chosen = benchmark if isinstance(benchmark, Benchmark) else given.benchmark(_text(benchmark), cache)
+    chosen = benchmark if isinstance(benchmark, Benchmark) else source.benchmark(_text(benchmark), cache)
     request, notes = _request(
         chosen,
-        given.run,
+        source.run,
         k=k,
         memory=memory,
         workers=workers,
@@ -100,14 +100,14 @@ def judge(
         packages=tuple(packages),
         python=python,
         dedup=dedup,
-        results=given.results,
-        samples=given.samples,
-        follow_s=None if given.spool is None else math.inf,
-        ended=None if given.spool is None else given.spool.ended,
+        results=source.results,
+        samples=source.samples,
+        follow_s=None if source.spool is None else math.inf,
+        ended=None if source.spool is None else source.spool.ended,
     )
     result = judging.judge(request, watch or _ignore)
-    given.check()
-    return notebook.of_result(result, notes, given.folder)
+    source.check()
+    return notebook.of_result(result, notes, source.folder)
 
 
 def generate(

@@ -22,33 +22,33 @@ def right(starter):
 
 def test_a_function(right, tmp_path):
     """Each prompt is asked for n times, each text is judged, and with a directory a second call asks for nothing."""
-    asked = []
+    calls = []
 
     def generate(prompt):
-        asked.append(prompt)
-        return right[prompt] if len(asked) % 2 else "    return None\n"
+        calls.append(prompt)
+        return right[prompt] if len(calls) % 2 else "    return None\n"
 
     words = {"benchmark": "starter", "n": 2, "problems": "starter/[0-4]", "k": (1, 2), "run": tmp_path / "r"}
     result = passcurve.evaluate(generate, **words)
-    assert (10, 10, True) == (len(asked), len(result.samples), result.finished)
-    assert [0.5, 1.0] == [each.value for each in result.estimates]
+    assert (10, 10, True) == (len(calls), len(result.samples), result.finished)
+    assert [0.5, 1.0] == [estimate.value for estimate in result.estimates]
     assert "|model:function:" in result.signature
     passcurve.evaluate(generate, **words)
-    assert 10 == len(asked)
+    assert 10 == len(calls)
 
 
 @pytest.mark.parametrize(("n", "turns"), [(50, [16, 16, 18]), (5, [3, 2]), (1, [1])])
 def test_passes(right, n, turns):
     """All problems have their turn before any has another; then none ever has over twice the samples of another."""
-    asked = []
+    calls = []
 
     def generate(prompt):
-        asked.append(prompt)
+        calls.append(prompt)
         return right[prompt]
 
     passcurve.evaluate(generate, "starter", n, problems="starter/[0-2]", k=(1,))
-    sizes = [len([*group]) for _, group in itertools.groupby(asked)]
-    assert [each for each in turns for _ in range(3)] == sizes
+    sizes = [len([*group]) for _, group in itertools.groupby(calls)]
+    assert [size for size in turns for _ in range(3)] == sizes
 
 
 def test_an_async_function(right):
@@ -68,7 +68,7 @@ def test_an_async_function(right):
     assert 1.0 == result.estimates[0].value
     assert 1 == len(loops)
     assert 2 <= most <= 8
-    assert not [each for each in threading.enumerate() if each.name.startswith("passcurve-")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("passcurve-")]
 
 
 def test_a_function_of_many_prompts(right):
@@ -81,16 +81,16 @@ def test_a_function_of_many_prompts(right):
 
     result = passcurve.evaluate(generate, "starter", 5, batch=3, problems="0,1", k=(1, 5))
     assert [3, 3, 2, 2] == sizes
-    assert [1.0, 1.0] == [each.value for each in result.estimates]
+    assert [1.0, 1.0] == [estimate.value for estimate in result.estimates]
 
 
 def test_all_problems_are_gone_through_more_than_once(starter):
     """What is known on the way is of all problems: half of the samples of each come before the others of any."""
     named = {row["prompt"]: name for name, row in starter.problems.items()}
-    asked = []
+    calls = []
 
     def generate(prompt):
-        asked.append(named[prompt])
+        calls.append(named[prompt])
         return "    return None\n"
 
     passcurve.evaluate(generate, "starter", 5, problems="0,1", k=(1,), concurrency=1)

@@ -40,8 +40,8 @@ def test_a_file(rows, tmp_path):
     assert [0.75, None] == values(run)
     assert Path(f"{samples}_results.jsonl") == run.results
     assert [True, False, True] == [json.loads(line)["passed"] for line in run.results.read_text("utf-8").splitlines()]
-    again = pc.load(str(samples), k=(1, 2))
-    assert (run.signature, run.estimates, run.path) == (again.signature, again.estimates, again.path)
+    loaded = pc.load(str(samples), k=(1, 2))
+    assert (run.signature, run.estimates, run.path) == (loaded.signature, loaded.estimates, loaded.path)
 
 
 def test_rows_in_memory(rows):
@@ -127,11 +127,11 @@ def test_two_runs_are_compared(rows, starter):
     """``compare`` takes runs and has a difference for each k."""
     a = pc.judge(rows, "starter", k=1, subset=True)
     b = pc.judge([starter.right(), starter.right(), starter.bad("starter/1")], "starter", k=1, subset=True)
-    found = pc.compare(a, b)
-    assert 0.25 == found["pass@1"].difference
-    assert "A is ahead" in repr(found)
+    comparison = pc.compare(a, b)
+    assert 0.25 == comparison["pass@1"].difference
+    assert "A is ahead" in repr(comparison)
     with pytest.raises(UsageError, match="pass@2"):
-        _ = found["pass@2"]
+        _ = comparison["pass@2"]
 
 
 def test_the_async_twin_judges(rows):
