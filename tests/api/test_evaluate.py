@@ -94,7 +94,7 @@ def test_all_problems_are_gone_through_more_than_once(starter):
         return "    return None\n"
 
     passcurve.evaluate(generate, "starter", 5, problems="0,1", k=(1,), concurrency=1)
-    assert ["starter/0"] * 3 + ["starter/1"] * 3 + ["starter/0"] * 2 + ["starter/1"] * 2 == asked
+    assert ["starter/0"] * 3 + ["starter/1"] * 3 + ["starter/0"] * 2 + ["starter/1"] * 2 == calls
 
 
 def test_problems_are_calibrated_before_their_samples_come(right, monkeypatch):

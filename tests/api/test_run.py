@@ -30,7 +30,8 @@ def test_a_run_has_its_scores(folder):
     run = pc.load(folder / "s.jsonl", [1, 2])
     assert [("pass@1", 0.25), ("pass@2", None)] == [(row["name"], row["value"]) for row in run.scores]
     assert run.scores.columns["reason"][1]
-    assert [("starter/0", 2, 1), ("starter/1", 1, 0)] == [
+    counts = [(problem.problem_id, problem.n, problem.c) for problem in run.counts]
+    assert [("starter/0", 2, 1), ("starter/1", 1, 0)] == counts
         (problem.problem_id, problem.n, problem.c) for problem in run.counts
     ]
     assert "benchmark:starter@" in run.signature
