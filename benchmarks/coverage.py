@@ -179,17 +179,17 @@ def expected(a: np.ndarray, b: np.ndarray, n: int, k: int) -> tuple[np.ndarray, 
 def these_problems(c: np.ndarray, table: np.ndarray, n: int, ks: tuple[int, ...]) -> dict[int, tuple]:
     """Return the default limits for these problems, for each k."""
     m = c.shape[1]
-    found = {k: (np.empty(len(c)), np.empty(len(c))) for k in ks}
+    results = {k: (np.empty(len(c)), np.empty(len(c))) for k in ks}
     none, every = table[:, 0] == m, table[:, n] == m
     for rows, value in ((none, 0), (every, n)):
         if rows.any():
             for k in ks:
                 one = dataset_interval(n, [value] * m, k, "these_problems", LEVEL)
-                found[k][0][rows], found[k][1][rows] = one.low, one.high
+                results[k][0][rows], results[k][1][rows] = one.low, one.high
     rest = ~(none | every)
     if n == 1:
-        found[1][0][rest], found[1][1][rest] = clopper_pearson(c[rest].sum(axis=1), m, LEVEL)
-        return found
+        results[1][0][rest], results[1][1][rest] = clopper_pearson(c[rest].sum(axis=1), m, LEVEL)
+        return results
     counted = table[rest]
     more = np.cumsum(counted[:, ::-1], axis=1)[:, ::-1]  # problems with at least c passes
     passed, failed = more[:, 1:], np.cumsum(counted, axis=1)[:, :n][:, ::-1]
@@ -199,8 +199,8 @@ def these_problems(c: np.ndarray, table: np.ndarray, n: int, ks: tuple[int, ...]
         spread, score = expected(fit.a, fit.b, n, k)
         noise = ((counted * spread).sum(axis=1) + largest_variance(n, k)) / m**2
         smooth = (counted * score).sum(axis=1) / m
-        found[k][0][rest], found[k][1][rest] = effective_limits(mean, smooth, noise, m, LEVEL)
-    return found
+        results[k][0][rest], results[k][1][rest] = effective_limits(mean, smooth, noise, m, LEVEL)
+    return results
 
 
 def intervals_of(task: tuple[int, int, int, int, int]) -> list[Cell]:
@@ -273,11 +273,11 @@ def relatives_of(table: np.ndarray, law: Law, m: int, n: int, k: int) -> Iterato
 def check_relative(c: np.ndarray, cell: Cell, name: str, low: np.ndarray, high: np.ndarray) -> None:
     """Compare with what the library returns for the same counts."""
     label, _, share = name.partition(":")
-    asked = ScoreRequest(metrics=(Metric(name=label, share=share),), ks=(cell.k,))
+    request = ScoreRequest(metrics=(Metric(name=label, share=share),), ks=(cell.k,))
     for i, row in enumerate(c):
-        counts = [Counts(problem_id=str(j), n=cell.n, c=each) for j, each in enumerate(row.tolist())]
-        (found,) = score_counts(counts, asked).estimates
-        ends = np.array([found.new_problems.low, found.new_problems.high])
+        counts = [Counts(problem_id=str(j), n=cell.n, c=item) for j, item in enumerate(row.tolist())]
+        (result,) = score_counts(counts, request).estimates
+        ends = np.array([result.new_problems.low, result.new_problems.high])
         if name == "attempts@k":
             ends = (ends - 1) / (cell.k - 1)
         np.testing.assert_allclose((low[i], high[i]), ends, rtol=1e-5, atol=1e-6)
@@ -293,8 +293,8 @@ def check(c: np.ndarray, cell: Cell, ends: dict, fresh: tuple, unbiased: tuple |
         default = dataset_interval(cell.n, row, cell.k, "these_problems")
         pairs.append(((default.low, default.high), fresh))
         if unbiased is not None:
-            found = dataset_interval(cell.n, row, cell.k, "these_problems", method="unbiased")
-            pairs.append(((found.low, found.high), unbiased))
+            result = dataset_interval(cell.n, row, cell.k, "these_problems", method="unbiased")
+            pairs.append(((result.low, result.high), unbiased))
         for expected, (low, high) in pairs:
             np.testing.assert_allclose((low[i], high[i]), tuple(expected), rtol=1e-5, atol=1e-6)
 
@@ -323,7 +323,7 @@ class PairCell:
     rejected: int = 0
     by_flips: int = 0
     """Rejected by sign flips alone; the same where n is equal."""
-    apart: int = 0
+    disjoint: int = 0
     seen: int = 0
     tallies: dict[str, Tally] = field(default_factory=dict)
 
@@ -371,12 +371,12 @@ def pairs_of(task: tuple[int, int, int, int]) -> list[PairCell]:
             one, other = (
                 t_interval((s.sum(axis=1) + 1) / (m + 2), ((s**2).sum(axis=1) + 1) / (m + 2), m + 2) for s in scores
             )
-            cell.apart += int(((one[0] > other[1]) | (other[0] > one[1])).sum())
+            cell.disjoint += int(((one[0] > other[1]) | (other[0] > one[1])).sum())
             cell.seen += rows
             if number == 0:
                 for i in range(2):
-                    found = paired_difference(cell.n_a, c_a[i], cell.n_b, c_b[i], cell.k, draws=DRAWS)
-                    np.testing.assert_allclose((padded[0][i], padded[1][i]), tuple(found.new_problems), atol=1e-9)
+                    result = paired_difference(cell.n_a, c_a[i], cell.n_b, c_b[i], cell.k, draws=DRAWS)
+                    np.testing.assert_allclose((padded[0][i], padded[1][i]), tuple(result.new_problems), atol=1e-9)
     return cells
 
 
@@ -401,9 +401,9 @@ def permuted(c_a: np.ndarray, c_b: np.ndarray, n_a: int, n_b: int) -> np.ndarray
     product = np.exp(problems @ np.log(np.fft.rfft(law, axis=1) + 1e-300))
     chance = np.fft.irfft(product, n=size, axis=1)
     passed_a = (problems @ least)[:, None] + np.arange(size)
-    apart = passed_a * (1 / n_a + 1 / n_b) - ((c_a + c_b).sum(axis=1) / n_b)[:, None]
+    deviation = passed_a * (1 / n_a + 1 / n_b) - ((c_a + c_b).sum(axis=1) / n_b)[:, None]
     reached = np.abs(c_a.sum(axis=1) / n_a - c_b.sum(axis=1) / n_b)[:, None] - 1e-9
-    return np.where(np.abs(apart) >= reached, chance, 0.0).sum(axis=1)
+    return np.where(np.abs(deviation) >= reached, chance, 0.0).sum(axis=1)
 
 
 def clusters_of(task: tuple[int, int, int]) -> tuple[int, Tally, Tally]:
@@ -445,43 +445,45 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parents[1] / "docs" / "coverage.md")
-    asked = parser.parse_args()
-    again = asked.pair_replicates or asked.replicates
+    arguments = parser.parse_args()
+    pair_replicates = arguments.pair_replicates or arguments.replicates
     began = time.perf_counter()
     single = [
-        (law, m, n, asked.replicates, asked.seed)
+        (law, m, n, arguments.replicates, arguments.seed)
         for n in sorted(PLANS, reverse=True)
         for law in range(len(LAWS))
         for m in sorted(PROBLEMS, reverse=True)
     ]
-    double = [(law, m, again, asked.seed) for m in (164, 50, 20) for law in range(len(LAWS))]
-    with multiprocessing.Pool(asked.processes) as pool:
+    double = [(law, m, pair_replicates, arguments.seed) for m in (164, 50, 20) for law in range(len(LAWS))]
+    with multiprocessing.Pool(arguments.processes) as pool:
         pairs = pool.map_async(pairs_of, double, chunksize=1)
-        found = pool.map_async(intervals_of, single, chunksize=1)
-        groups = pool.map_async(clusters_of, [(g, asked.replicates, asked.seed) for g in (5, 10, 20, 40)], chunksize=1)
-        cells = [cell for each in found.get() for cell in each]
-        compared = [cell for each in pairs.get() for cell in each]
+        result = pool.map_async(intervals_of, single, chunksize=1)
+        groups = pool.map_async(
+            clusters_of, [(g, arguments.replicates, arguments.seed) for g in (5, 10, 20, 40)], chunksize=1
+        )
+        cells = [cell for item in result.get() for cell in item]
+        compared = [cell for item in pairs.get() for cell in item]
         grouped = groups.get()
     names = [law.name for law in LAWS]
     cells.sort(key=lambda cell: (names.index(cell.law), cell.m, cell.n, cell.k))
     compared.sort(key=lambda cell: (names.index(cell.law), cell.m, cell.n_a, -cell.n_b, cell.k, cell.shift))
     took = time.perf_counter() - began
     settings = (
-        f"{asked.replicates:,} data sets in each of {len(cells)} cells, {again:,} in each of "
-        f"{sum(cell.shift == 0.0 for cell in compared)} comparisons without a difference and {again // 5:,} in each of "
-        f"{sum(cell.shift > 0.0 for cell in compared)} with one, seed {asked.seed}, "
-        f"Python {platform.python_version()}, numpy {np.__version__}"
+        f"{arguments.replicates:,} data sets in each of {len(cells)} cells, {pair_replicates:,} in each of "
+        f"{sum(cell.shift == 0.0 for cell in compared)} comparisons without a difference "
+        f"and {pair_replicates // 5:,} in each of {sum(cell.shift > 0.0 for cell in compared)} with one, "
+        f"seed {arguments.seed}, Python {platform.python_version()}, numpy {np.__version__}"
     )
     sizes = {
         id(cell): (1 - (1 - cell.shift) ** cell.k) * (1 - LAWS[names.index(cell.law)].truth(cell.k))
         for cell in compared
     }
     alone = [(n, k, *one_problem(n, k)) for n, k in ((1, 1), (5, 1), (10, 10), (20, 5), (20, 100), (200, 10))]
-    picture = asked.out.with_suffix(".svg")
+    picture = arguments.out.with_suffix(".svg")
     picture.write_text(chart(cells), "utf-8")
-    asked.out.write_text(page(cells, compared, sizes, grouped, alone, settings, picture.name), "utf-8")
+    arguments.out.write_text(page(cells, compared, sizes, grouped, alone, settings, picture.name), "utf-8")
     least, most = worst(cells, compared)
-    print(f"{took / 60:.1f} minutes; {asked.out} and {picture}")
+    print(f"{took / 60:.1f} minutes; {arguments.out} and {picture}")
     print(f"new problems, default: at least {least:.4f} in every cell (wanted {FLOOR})")
     print(f"true nulls rejected: at most {most:.4f} in every cell (wanted {MOST_REJECTED})")
     return 0 if least >= FLOOR and most <= MOST_REJECTED else 1

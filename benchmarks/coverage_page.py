@@ -121,7 +121,7 @@ def worst(cells: Sequence[Any], pairs: Sequence[Any]) -> tuple[float, float]:
 
 def chart(cells: Sequence[Any]) -> str:
     """Return a chart as SVG: a row for each interval, a dot for each cell at its coverage."""
-    rows = [(said, _coverages(cells, name)) for name, said in SHOWN.items()]
+    rows = [(text, _coverages(cells, name)) for name, text in SHOWN.items()]
     height = _TOP + _ROW * len(rows) + 34
     bottom = height - 34
     parts = [
@@ -136,16 +136,16 @@ def chart(cells: Sequence[Any]) -> str:
         at = _x(tick)
         parts.append(f'<line x1="{at}" x2="{at}" y1="{_TOP - 8}" y2="{bottom}" stroke="{shade}"{dash}/>')
         parts.append(f'<text x="{at}" y="{bottom + 16}" text-anchor="middle">{_short(tick)}</text>')
-    for row, (said, found) in enumerate(rows):
+    for row, (text, results) in enumerate(rows):
         y = _TOP + _ROW * row + _ROW // 2 - 4
-        parts.append(f'<text x="{_LEFT - 34}" y="{y + 4}" text-anchor="end">{escape(said)}</text>')
-        below = sum(each < _LOWEST for each in found)
+        parts.append(f'<text x="{_LEFT - 34}" y="{y + 4}" text-anchor="end">{escape(text)}</text>')
+        below = sum(item < _LOWEST for item in results)
         if below:
             parts.append(f'<text x="{_LEFT - 4}" y="{y + 4}" text-anchor="end" fill="#b00">{below} &lt;</text>')
         parts += [
-            f'<circle cx="{_x(each)}" cy="{y}" r="3" fill="{"#b00" if each < FLOOR else "#246"}" fill-opacity="0.35"/>'
-            for each in found
-            if each >= _LOWEST
+            f'<circle cx="{_x(item)}" cy="{y}" r="3" fill="{"#b00" if item < FLOOR else "#246"}" fill-opacity="0.35"/>'
+            for item in results
+            if item >= _LOWEST
         ]
     parts.append(f'<text x="{_LEFT}" y="16">share of intervals that held the truth; left of .80 only counted</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
@@ -166,10 +166,10 @@ def _coverages(cells: Sequence[Any], name: str) -> list[float]:
 def _summary(cells: Sequence[Any], names: Sequence[str]) -> list[str]:
     lines = ["| interval | cells | worst | median | cells below .93 |", "|---|---|---|---|---|"]
     for name in names:
-        found = sorted(_coverages(cells, name))
-        middle = (found[len(found) // 2] + found[(len(found) - 1) // 2]) / 2
-        below = sum(each < FLOOR for each in found)
-        lines.append(f"| {name} | {len(found)} | {found[0]:.4f} | {middle:.4f} | {below} |")
+        result = sorted(_coverages(cells, name))
+        middle = (result[len(result) // 2] + result[(len(result) - 1) // 2]) / 2
+        below = sum(item < FLOOR for item in result)
+        lines.append(f"| {name} | {len(result)} | {result[0]:.4f} | {middle:.4f} | {below} |")
     return lines
 
 
@@ -181,13 +181,13 @@ def _most(cells: Sequence[Any], counted: str, of: str) -> str:
 
 
 def _pair(cell: Any, size: float) -> str:
-    found = f"{cell.rejected / cell.seen:.4f} ({cell.apart / cell.seen:.4f})"
-    return f"| {cell.law} | {cell.m} | {cell.n_a}, {cell.n_b} | {cell.k} | {size:.3f} | {found} |"
+    result = f"{cell.rejected / cell.seen:.4f} ({cell.disjoint / cell.seen:.4f})"
+    return f"| {cell.law} | {cell.m} | {cell.n_a}, {cell.n_b} | {cell.k} | {size:.3f} | {result} |"
 
 
 def _table(cells: Sequence[Any], names: Sequence[str]) -> list[str]:
     lines = [f"| law | m | n | k | {' | '.join(names)} |", "|---" * (4 + len(names)) + "|"]
     for cell in cells:
-        found = " | ".join(str(cell.tallies.get(name, "")) for name in names)
-        lines.append(f"| {cell.law} | {cell.m} | {cell.n} | {cell.k} | {found} |")
+        results = " | ".join(str(cell.tallies.get(name, "")) for name in names)
+        lines.append(f"| {cell.law} | {cell.m} | {cell.n} | {cell.k} | {results} |")
     return lines

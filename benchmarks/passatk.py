@@ -39,26 +39,26 @@ class Block(NamedTuple):
     @property
     def picture(self) -> str:
         """The name of the picture that it draws, without its ending; empty for none."""
-        found = _PICTURE.search(self.command)
-        return found[1] if found else ""
+        result = _PICTURE.search(self.command)
+        return result[1] if result else ""
 
 
 def blocks(page: str) -> Iterator[Block]:
     """Yield the commands of a page, in order."""
-    for found in _BLOCK.finditer(page):
-        yield Block(found["command"], found["output"], found.start("output"))
+    for results in _BLOCK.finditer(page):
+        yield Block(results["command"], results["output"], results.start("output"))
 
 
 def needs_data(page: list[Block]) -> set[int]:
     """Return which blocks stand on published data, directly or through a run that an earlier one made of it."""
     made: set[str] = set()
-    found = set()
+    result = set()
     for at, block in enumerate(page):
         words = block.command.split()
         if made & set(words) or any(name in block.command for name in DATA):
-            found.add(at)
+            result.add(at)
             made |= {words[i + 1] for i, word in enumerate(words) if word == "--run"}
-    return found
+    return result
 
 
 def run(command: str, folder: Path) -> str:
@@ -89,9 +89,9 @@ def main() -> None:
         for name in DATA:
             shutil.copy(parser.parse_args().data / name, folder)
         page = PAGE.read_text("utf-8")
-        found = list(blocks(page))
-        for block in reversed([block._replace(output=run(block.command, folder)) for block in found]):
-            old = next(each for each in found if each.start == block.start)
+        results = list(blocks(page))
+        for block in reversed([block._replace(output=run(block.command, folder)) for block in results]):
+            old = next(item for item in results if item.start == block.start)
             page = page[: block.start] + block.output + page[block.start + len(old.output) :]
             if block.picture:
                 dark = block.command.replace(".svg", "-dark.svg").replace("--plot", "--theme dark --plot")
@@ -99,7 +99,7 @@ def main() -> None:
         PAGE.write_text(page, "utf-8")
         for picture in folder.glob("*.svg"):
             shutil.copy(picture, PAGE.parent)
-        print(f"{len(found)} commands, {len(list(folder.glob('*.svg')))} pictures")
+        print(f"{len(results)} commands, {len(list(folder.glob('*.svg')))} pictures")
     finally:
         shutil.rmtree(folder)
 

@@ -21,17 +21,18 @@ ESTIMATORS = """
 def test_the_examples_give_what_they_say():
     """Every Python example of the page, run in order, prints what stands below it."""
     blocks = [
-        (PAGE[: found.start(1)].count("\n"), found[1]) for found in re.finditer(r"```python\n(.*?)```", PAGE, re.S)
+        (PAGE[: results.start(1)].count("\n"), results[1])
+        for results in re.finditer(r"```python\n(.*?)```", PAGE, re.S)
     ]
     space: dict[str, object] = {}
-    said: list[str] = []
+    message: list[str] = []
     runner = doctest.DocTestRunner()
     for line, code in blocks:
         example = doctest.DocTestParser().get_doctest(code, space, "docs/statistics.md", "docs/statistics.md", line)
-        runner.run(example, out=said.append, clear_globs=False)
+        runner.run(example, out=message.append, clear_globs=False)
         space = example.globs
     assert len(blocks) > 20
-    assert "" == "".join(said)
+    assert "" == "".join(message)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -133,20 +133,20 @@ def _way_in(kernel: list[str]) -> str:
 
 def _stacks(lines: Iterable[str], source: Path) -> dict[int, _Seen]:
     """Return what py-spy saw of each process."""
-    found: defaultdict[int, _Seen] = defaultdict(_Seen)
+    result: defaultdict[int, _Seen] = defaultdict(_Seen)
     for line in lines:
         text, _, count = line.rpartition(" ")
         processes = _PROCESS.findall(text)
         # The command of a process stands in its frame and may hold anything; what follows the last one are functions.
         frames = [frame for frame in _after_processes(text).split(";") if _FRAME.match(frame)]
         if processes and frames:
-            seen = found[int(processes[-1])]
+            seen = result[int(processes[-1])]
             stack = tuple(map(_plain, frames))
             if _waits(frames[-1], source):
                 seen.waiting[stack] += int(count)
             else:
                 seen.working[stack] += int(count)
-    return dict(found)
+    return dict(result)
 
 
 def _after_processes(text: str) -> str:

@@ -125,14 +125,14 @@ class Difference:
 def differences(mine: Sequence[Row], other: Sequence[Row]) -> list[Difference]:
     """Return the rows that passed with one judge alone."""
     seen: dict[str, int] = {}
-    found = []
+    results = []
     for our, their in zip(mine, other, strict=True):
         task = our["task_id"]
         index = seen.get(task, 0)
         seen[task] = index + 1
         if our["passed"] != their["passed"]:
-            found.append(Difference(task, index, our["result"], their["result"]))
-    return found
+            results.append(Difference(task, index, our["result"], their["result"]))
+    return results
 
 
 class _Desk:

@@ -74,12 +74,12 @@ def measure(place: Place, rows: Sequence[Row], problems: Sequence[Row], rounds: 
         turns.add(PASSCURVE, mine)
         turns.add(PEER, other)
         turns.add(DEDUP, ours(place, rows, problems))
-        found = differences(mine.results, other.results)
-        turns.differences += [each for each in found if each not in turns.differences]
+        result = differences(mine.results, other.results)
+        turns.differences += [item for item in result if item not in turns.differences]
         if floor:
             turns.floors.append(run_floor(place, rows, problems))
-        said = ", ".join(f"{name} {walls[-1]:.1f} s" for name, walls in turns.walls.items())
-        print(f"  {len(rows)} rows: {said}", flush=True)
+        text = ", ".join(f"{name} {walls[-1]:.1f} s" for name, walls in turns.walls.items())
+        print(f"  {len(rows)} rows: {text}", flush=True)
     for name, judged in (
         (PASSCURVE, ours(place, rows, problems, "--no-dedup", look_every_s=LOOK_S)),
         (PEER, theirs(place, rows, problems, look_every_s=LOOK_S)),

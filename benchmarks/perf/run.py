@@ -41,9 +41,9 @@ def run(command: list[str], folder: Path, codes: tuple[int, ...] = (0,), look_ev
     """Run a command in a folder, where ``log`` takes what it says; leave with its last words if it fails."""
     began = time.perf_counter()
     log = folder / "log"
-    with log.open("wb") as said:
+    with log.open("wb") as text:
         process = subprocess.Popen(
-            command, cwd=folder, stdout=said, stderr=said, stdin=subprocess.DEVNULL, env=environment(folder)
+            command, cwd=folder, stdout=text, stderr=text, stdin=subprocess.DEVNULL, env=environment(folder)
         )
         if look_every_s is None:
             _, status, used = os.wait4(process.pid, 0)

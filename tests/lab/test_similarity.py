@@ -24,8 +24,8 @@ REFERENCE = "    total = a - b\n    return total\n"
 def metric(name, package):
     """Return one metric; the test is skipped where its package is not installed."""
     pytest.importorskip(package, reason=f"{name} needs an extra")
-    (found,) = load_metrics([name]).metrics
-    return found
+    (result,) = load_metrics([name]).metrics
+    return result
 
 
 def test_exact_match_is_equality_up_to_the_ends():
@@ -38,7 +38,7 @@ def test_exact_match_is_equality_up_to_the_ends():
 def test_a_metric_is_between_nothing_and_all(name, package):
     """The same text has 1, a slip of one sign less than that but more than another text, nothing at all the least."""
     score = metric(name, package).score
-    same, slip, other, nothing = (score(each, REFERENCE) for each in (REFERENCE, PROGRAM, "    pass\n", ""))
+    same, slip, other, nothing = (score(item, REFERENCE) for item in (REFERENCE, PROGRAM, "    pass\n", ""))
     assert 1.0 == pytest.approx(same, abs=1e-9)
     # ROUGE sees letters and digits only: to it plus and minus are the same.
     assert (slip == 1.0) if name == "rouge-l" else (slip < 1.0)
@@ -79,7 +79,7 @@ def test_codebleu_bears_with_what_models_write():
     """Text that is no Python, nothing, half a surrogate pair and deep nesting give a number or NaN, and no error."""
     score = metric("codebleu", "codebleu").score
     for text in ("", "    return (\n", "\ud800", "(" * 3000, "\0", "def"):
-        assert math.isnan(found := score(text, REFERENCE)) or 0.0 <= found <= 1.0
+        assert math.isnan(result := score(text, REFERENCE)) or 0.0 <= result <= 1.0
 
 
 def test_a_signature_has_the_tokenisation_and_the_version():
@@ -108,10 +108,10 @@ def test_what_is_missing_says_how_to_install_it(monkeypatch):
     """Without the packages exact match is left with a note for each extra; asked for by name it is a usage error."""
     for package in ("sacrebleu.metrics", "rouge_score.rouge_scorer", "rapidfuzz.distance", "codebleu"):
         monkeypatch.setitem(__import__("sys").modules, package, None)
-    found = load_metrics()
-    assert ["exact"] == [each.name for each in found.metrics]
+    result = load_metrics()
+    assert ["exact"] == [item.name for item in result.metrics]
     assert ("no bleu, chrf, rouge-l, edit: pip install 'passcurve[match]'",
-            "no codebleu: pip install 'passcurve[codebleu]'") == found.notes  # fmt: skip
+            "no codebleu: pip install 'passcurve[codebleu]'") == result.notes  # fmt: skip
     with pytest.raises(UsageError, match=r"pip install 'passcurve\[codebleu\]'"):
         load_metrics(["exact", "codebleu"])
     assert len(METRICS) == 6

@@ -42,8 +42,8 @@ def test_both_targets_of_each_k():
 
 def test_warnings_stand_once():
     """What holds for several k is said once."""
-    again = Estimate(k=2, value=0.6, new_problems=interval(0.3, 0.8), warnings=("unequal", "other"))
-    assert ["unequal", "other"] == scores.warnings([AT_1, again])
+    second = Estimate(k=2, value=0.6, new_problems=interval(0.3, 0.8), warnings=("unequal", "other"))
+    assert ["unequal", "other"] == scores.warnings([AT_1, second])
 
 
 def test_a_narrow_terminal():
@@ -63,7 +63,7 @@ def test_a_curve_is_shown_in_steps():
     ks = tuple(range(1, 31))
     curve = Curve(k=ks, value=ks, low=(0.125,) * 30, high=(0.875,) * 30, level=0.95, method="sup-t", draws=9999, seed=0)
     lines = scores.score_lines(every, curve)
-    assert [1, 2, 5, 10, 20, 30] == [int(found[1]) for line in lines if (found := re.match(r"  pass@(\d+)", line))]
+    assert [1, 2, 5, 10, 20, 30] == [int(results[1]) for line in lines if (results := re.match(r"  pass@(\d+)", line))]
     assert lines[1].endswith(".1250 to .8750")
     assert "9,999 draws, seed 0" in lines[-1]
     record = scores.score_record(every, curve)
@@ -78,7 +78,7 @@ def test_nothing_to_show():
 def test_the_sentence():
     """The sentence for a paper names n, m, k, estimator with source, both intervals, and how programs ran."""
     counts = [Counts(problem_id="a", n=4, c=2), Counts(problem_id="b", n=5, c=2)]
-    said = methods.describe_scores([AT_1, AT_10], None, counts, "X", HEADER)
+    sentence = methods.describe_scores([AT_1, AT_10], None, counts, "X", HEADER)
     for part in (
         "n = 4 to 5 samples of each of 2 problems of X",
         "report pass@1,",
@@ -87,9 +87,9 @@ def test_the_sentence():
         "and for fresh samples of these problems (effective sample size",
         "full isolation with 3 s of its own time and 4 GiB of memory (passcurve 1.2, python 3.12.1).",
     ):
-        assert part in said
-    assert said.endswith(").")
-    assert "pass@10" not in said
+        assert part in sentence
+    assert sentence.endswith(").")
+    assert "pass@10" not in sentence
 
 
 def test_no_sentence_without_a_number():

@@ -10,7 +10,7 @@ from passcurve.report import terminal
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "text_shown"),
     [
         (0.46596, ".4660"),
         (0.5, ".5000"),
@@ -22,9 +22,9 @@ from passcurve.report import terminal
         (2.5, "2.5000"),
     ],
 )
-def test_a_score_has_four_digits(value, said):
+def test_a_score_has_four_digits(value, text_shown):
     """A score is shown with four digits and without a leading zero; 1.0000 and 0.0000 stand for exactly 1 and 0."""
-    assert said == terminal.number(value)
+    assert text_shown == terminal.number(value)
 
 
 def test_statuses_that_occur():
@@ -44,10 +44,10 @@ def test_a_long_list_is_cut_and_says_by_how_much(count, shown):
 @given(st.text(st.characters(exclude_categories=()) | st.sampled_from("\x1b\x07\x9b\r\u202e\ud800\0")))
 def test_text_of_a_model_cannot_steer_a_terminal(text):
     """Whatever a model wrote, what is shown is printable and can be encoded; line ends and tabs stay."""
-    said = terminal.printable(text)
-    assert all(each.isprintable() or each in "\n\t" for each in said)
-    assert said == said.encode("utf-8").decode("utf-8")
-    assert text.count("\n") == said.count("\n")
+    text_shown = terminal.printable(text)
+    assert all(row.isprintable() or row in "\n\t" for row in text_shown)
+    assert text_shown == text_shown.encode("utf-8").decode("utf-8")
+    assert text.count("\n") == text_shown.count("\n")
 
 
 def test_printable_text_stays_as_it_is():

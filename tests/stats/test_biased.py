@@ -26,11 +26,11 @@ def sizes(draw: st.DrawFn) -> tuple[int, int]:
     return n, draw(st.integers(1, n))
 
 
-def close(exact_value: Fraction, found: float, tolerance: float) -> bool:
+def close(exact_value: Fraction, result: float, tolerance: float) -> bool:
     """Say whether a float is near a fraction, as a share of it; below 1e-290 a float has no longer all its digits."""
     if abs(exact_value) < Fraction(1, 10**290):
-        return abs(found) < 2e-290
-    return abs(Fraction(float(found)) / exact_value - 1) <= tolerance
+        return abs(result) < 2e-290
+    return abs(Fraction(float(result)) / exact_value - 1) <= tolerance
 
 
 class TestPlugIn:
@@ -41,7 +41,7 @@ class TestPlugIn:
         for n in range(1, 5):
             for c, k in itertools.product(range(n + 1), range(1, n + 1)):
                 tuples = list(itertools.product(range(n), repeat=k))
-                share = Fraction(sum(min(each) < c for each in tuples), len(tuples))
+                share = Fraction(sum(min(subset) < c for subset in tuples), len(tuples))
                 assert close(share, plug_in_at_k(n, c, k), 1e-15)
 
     def test_half_and_half_is_three_quarters_where_the_estimate_is_one(self) -> None:
@@ -129,8 +129,8 @@ class TestUnbiasedVariance:
 
     def test_is_what_the_estimate_of_it_expects(self) -> None:
         """The binomial mean of var_pass_at_k is this."""
-        found = [Fraction(float(value)) for value in var_pass_at_k(30, np.arange(31), 7)]
-        expected = float(exact.binomial_mean(30, Fraction(0.2), found))
+        results = [Fraction(float(value)) for value in var_pass_at_k(30, np.arange(31), 7)]
+        expected = float(exact.binomial_mean(30, Fraction(0.2), results))
         assert expected == pytest.approx(unbiased_variance(0.2, 30, 7), rel=1e-13)
 
     def test_what_the_same_samples_give(self) -> None:
@@ -169,10 +169,10 @@ class TestRefusals:
 
     def test_nothing_gives_nothing(self) -> None:
         """Empty arrays give empty arrays."""
-        for found in (
+        for results in (
             plug_in_at_k([], [], 1),
             plug_in_bias([], 5, 2),
             unbiased_variance([], 5, 2),
             naive_variance([], 1, 1),
         ):
-            assert (0,) == found.shape
+            assert (0,) == results.shape

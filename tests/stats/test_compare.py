@@ -17,16 +17,16 @@ class TestPairedDifference:
 
     def test_worked_by_hand(self) -> None:
         """Three problems: pass@1 of A 1, 1/2, 1/2, of B 1/2, 1/2, 0; d = 1/2, 0, 1/2 and its paired t interval."""
-        found = paired_difference(4, [4, 2, 2], 4, [2, 2, 0])
-        assert [0.5, 0.0, 0.5] == found.differences.tolist()
-        assert (3, 1, 2, 1, 0) == (found.m, found.k, found.wins, found.ties, found.losses)
-        assert 1 / 3 == pytest.approx(found.difference)
+        result = paired_difference(4, [4, 2, 2], 4, [2, 2, 0])
+        assert [0.5, 0.0, 0.5] == result.differences.tolist()
+        assert (3, 1, 2, 1, 0) == (result.m, result.k, result.wins, result.ties, result.losses)
+        assert 1 / 3 == pytest.approx(result.difference)
         # t(2, .975) = 4.302653 (any t table), s^2 = 1/12, divided by 3 problems.
         reach = 4.302653 * math.sqrt(1 / 36)
-        assert [1 / 3 - reach, 1.0] == pytest.approx([*found.paired_t], abs=1e-6)
+        assert [1 / 3 - reach, 1.0] == pytest.approx([*result.paired_t], abs=1e-6)
         # With -1 and 1 appended: mean 1/5, sum of squares 5/2, s^2 = (5/2 - 5/25)/4, t(4, .975) = 2.776445.
         reach = 2.776445 * math.sqrt((2.5 - 0.2) / 4 / 5)
-        assert [0.2 - reach, min(1.0, 0.2 + reach)] == pytest.approx([*found.new_problems], abs=1e-6)
+        assert [0.2 - reach, min(1.0, 0.2 + reach)] == pytest.approx([*result.new_problems], abs=1e-6)
 
     def test_paired_t_is_that_of_scipy(self) -> None:
         """The paired t interval is the one of scipy.stats.ttest_rel."""
@@ -41,33 +41,33 @@ class TestPairedDifference:
         m, b, c = 40, 9, 4
         verdicts_a = [1] * b + [0] * (m - b)
         verdicts_b = [0] * b + [1] * c + [0] * (m - b - c)
-        found = paired_difference(1, verdicts_a, 1, verdicts_b)
+        result = paired_difference(1, verdicts_a, 1, verdicts_b)
         centre = (b - c) / (m + 2)
         variance = ((b + 1 + c + 1) / (m + 2) - centre**2) / (m + 1)
         reach = float(stats.t.ppf(0.975, m + 1)) * math.sqrt(variance)
-        assert [centre - reach, centre + reach] == pytest.approx([*found.new_problems], rel=1e-9)
+        assert [centre - reach, centre + reach] == pytest.approx([*result.new_problems], rel=1e-9)
 
     def test_the_test_is_the_sign_flip_test(self) -> None:
         """The p-value is that of sign_flip_p, and McNemar's stands beside it only where n = k = 1."""
-        found = paired_difference(1, [1] * 8 + [0] * 4, 1, [0] * 8 + [1] * 2 + [0] * 2)
-        assert sign_flip_p([1.0] * 8 + [-1.0] * 2 + [0.0] * 2) == found.p
-        assert found.p.p == pytest.approx(found.mcnemar, rel=1e-12)
+        result = paired_difference(1, [1] * 8 + [0] * 4, 1, [0] * 8 + [1] * 2 + [0] * 2)
+        assert sign_flip_p([1.0] * 8 + [-1.0] * 2 + [0.0] * 2) == result.p
+        assert result.p.p == pytest.approx(result.mcnemar, rel=1e-12)
         assert math.isnan(paired_difference(2, [1, 2], 2, [0, 1]).mcnemar)
 
     def test_variance_splits_in_two(self) -> None:
         """The variance of the differences is that between problems and that of fresh samples, added."""
         rng = np.random.default_rng(8)
         c_a, c_b = rng.integers(0, 21, 50), rng.integers(0, 21, 50)
-        found = paired_difference(20, c_a, 20, c_b)
+        result = paired_difference(20, c_a, 20, c_b)
         within = np.mean([c / 20 * (1 - c / 20) / 19 for c in [*c_a, *c_b]]) * 2
-        assert within == pytest.approx(found.within, rel=1e-12)
-        assert float(np.var(found.differences, ddof=1)) == pytest.approx(found.between + found.within, rel=1e-12)
+        assert within == pytest.approx(result.within, rel=1e-12)
+        assert float(np.var(result.differences, ddof=1)) == pytest.approx(result.between + result.within, rel=1e-12)
 
     def test_minimum_detectable_difference(self) -> None:
         """It is 1.959964 + .841621 (any normal table) standard errors of the differences."""
-        found = paired_difference(10, [3, 9, 5, 0], 10, [1, 9, 2, 4])
+        result = paired_difference(10, [3, 9, 5, 0], 10, [1, 9, 2, 4])
         expected = 2.801585 * float(np.std([0.2, 0.0, 0.3, -0.4], ddof=1)) / 2
-        assert expected == pytest.approx(found.minimum_detectable, rel=1e-6)
+        assert expected == pytest.approx(result.minimum_detectable, rel=1e-6)
 
     def test_swapping_the_runs_mirrors_everything(self) -> None:
         """B against A is minus A against B."""
@@ -79,56 +79,56 @@ class TestPairedDifference:
 
     def test_equal_runs_keep_a_width(self) -> None:
         """Where every verdict agrees the difference is 0, p is 1, and both intervals have a width and a warning."""
-        found = paired_difference(5, [5, 0, 3] * 10, 5, [5, 0, 3] * 10)
-        assert (0.0, 1.0, 30) == (found.difference, found.p.p, found.ties)
-        assert found.new_problems.high - found.new_problems.low > 2 / 32
-        assert found.these_problems.high > 0.0 > found.these_problems.low
-        assert math.isnan(found.minimum_detectable)
-        assert "all differences agree: an interval without width is not certainty" in found.warnings
+        result = paired_difference(5, [5, 0, 3] * 10, 5, [5, 0, 3] * 10)
+        assert (0.0, 1.0, 30) == (result.difference, result.p.p, result.ties)
+        assert result.new_problems.high - result.new_problems.low > 2 / 32
+        assert result.these_problems.high > 0.0 > result.these_problems.low
+        assert math.isnan(result.minimum_detectable)
+        assert "all differences agree: an interval without width is not certainty" in result.warnings
 
     @pytest.mark.parametrize("passed", [0, 7])
     def test_saturated_runs_keep_a_width(self, passed: int) -> None:
         """Runs in which all samples failed, or passed, are not certain either."""
-        found = paired_difference(7, [passed] * 20, 7, [passed] * 20, 3)
-        assert found.new_problems.low < 0.0 < found.new_problems.high
-        assert found.these_problems.low < 0.0 < found.these_problems.high
+        result = paired_difference(7, [passed] * 20, 7, [passed] * 20, 3)
+        assert result.new_problems.low < 0.0 < result.new_problems.high
+        assert result.these_problems.low < 0.0 < result.these_problems.high
 
     def test_one_sample_of_each_has_no_interval_for_these_problems(self) -> None:
         """With n = 1 sampling noise cannot be told from differences between problems; NaN, and a warning says so."""
-        found = paired_difference(1, [1, 0, 1], 1, [0, 0, 1])
-        assert [True, True] == np.isnan(found.these_problems).tolist()
-        assert any(warning.startswith("no interval for these problems: ") for warning in found.warnings)
+        result = paired_difference(1, [1, 0, 1], 1, [0, 0, 1])
+        assert [True, True] == np.isnan(result.these_problems).tolist()
+        assert any(warning.startswith("no interval for these problems: ") for warning in result.warnings)
 
     def test_one_problem(self) -> None:
         """One problem has no paired t interval, and a warning."""
-        found = paired_difference(10, [9], 10, [1])
-        assert [True, True] == np.isnan(found.paired_t).tolist()
-        assert 1.0 == found.p.p
-        assert "one problem: nothing can be said about others like it" in found.warnings
+        result = paired_difference(10, [9], 10, [1])
+        assert [True, True] == np.isnan(result.paired_t).tolist()
+        assert 1.0 == result.p.p
+        assert "one problem: nothing can be said about others like it" in result.warnings
 
     def test_unequal_samples(self) -> None:
         """With different numbers of samples p is the larger of the two tests, and it says which and why."""
-        told = set()
+        warnings_seen = set()
         for n_a, c_a, n_b, c_b in (
             (20, [1, 1, 1, 0, 1, 2, 1, 0, 1, 1], 1, [0] * 10),
             (10, [9, 10, 4, 9, 0, 10, 8, 9], 5, [1, 0, 5, 1, 4, 0, 2, 1]),
         ):
-            found = paired_difference(n_a, c_a, n_b, c_b)
-            flips = sign_flip_p(found.differences)
+            result = paired_difference(n_a, c_a, n_b, c_b)
+            flips = sign_flip_p(result.differences)
             within = stratified_permutation_p(n_a, c_a, n_b, c_b)
-            assert max(flips.p, within.p) == found.p.p
-            assert ("sign flips" if flips.p >= within.p else "permutation within problems") == found.p_test
-            assert any("p is the larger of two tests" in each for each in found.warnings)
-            told.add(found.p_test)
-        assert {"sign flips", "permutation within problems"} == told
+            assert max(flips.p, within.p) == result.p.p
+            assert ("sign flips" if flips.p >= within.p else "permutation within problems") == result.p_test
+            assert any("p is the larger of two tests" in warning for warning in result.warnings)
+            warnings_seen.add(result.p_test)
+        assert {"sign flips", "permutation within problems"} == warnings_seen
 
     def test_rare_passes_of_many_against_one_sample(self) -> None:
         """Six lone passes among 20 samples each against none of 1 are no evidence, though all six signs agree."""
         c_a = [1] * 6 + [0] * 14
-        found = paired_difference(20, c_a, 1, [0] * 20)
-        assert 0.05 > sign_flip_p(found.differences).p
+        result = paired_difference(20, c_a, 1, [0] * 20)
+        assert 0.05 > sign_flip_p(result.differences).p
         # A is ahead by 6/20; were one of the six B's, B would be ahead by 1 - 5/20: every outcome is at least as far.
-        assert 1.0 == pytest.approx(found.p.p, rel=1e-12)
+        assert 1.0 == pytest.approx(result.p.p, rel=1e-12)
 
     @pytest.mark.parametrize(
         ("n_a", "c_a", "n_b", "c_b", "k", "level", "message"),

@@ -57,17 +57,17 @@ class TestClusters:
     def test_worked_by_hand(self) -> None:
         """Five pairs with sums of deviations 1, -1, 1, -1, 0: SE^2 = 5/4 * 4 / 100."""
         values = [1, 1, 0, 0, 1, 1, 0, 0, 1, 0]
-        found = clustered_se(values, list("aabbccddee"))
-        assert (0.5, 5, 4) == (found.mean, found.clusters, found.freedom)
-        assert math.sqrt(0.05) == pytest.approx(found.se)
-        assert "5 clusters: below 20 the clustered standard error is rough" == found.warning
+        result = clustered_se(values, list("aabbccddee"))
+        assert (0.5, 5, 4) == (result.mean, result.clusters, result.freedom)
+        assert math.sqrt(0.05) == pytest.approx(result.se)
+        assert "5 clusters: below 20 the clustered standard error is rough" == result.warning
 
     def test_clusters_of_one_are_the_ordinary_standard_error(self) -> None:
         """With every problem a cluster of its own it is s / sqrt(m), and 20 clusters bring no warning."""
         values = np.random.default_rng(0).random(20)
-        found = clustered_se(values, range(20))
-        assert float(stats.sem(values)) == pytest.approx(found.se, rel=1e-12)
-        assert "" == found.warning
+        result = clustered_se(values, range(20))
+        assert float(stats.sem(values)) == pytest.approx(result.se, rel=1e-12)
+        assert "" == result.warning
 
     def test_refuses(self) -> None:
         """Fewer than 5 clusters and rows of different lengths are a ValueError."""
@@ -82,37 +82,37 @@ class TestNewProblems:
 
     def test_the_default_is_plus_two_t(self) -> None:
         """Without a method the bounds are those of plus_two_t of the scores."""
-        found = dataset_interval(10, [0, 3, 10, 7], 3)
+        result = dataset_interval(10, [0, 3, 10, 7], 3)
         assert (*plus_two_t(pass_at_k(10, [0, 3, 10, 7], 3)), "plus-two t", None) == (
-            found.low,
-            found.high,
-            found.method,
-            found.seed,
+            result.low,
+            result.high,
+            result.method,
+            result.seed,
         )
 
     def test_t_is_that_of_scipy(self) -> None:
         """The plain t interval is that of scipy.stats.ttest_1samp."""
         scores = np.array([2, 3, 9, 7, 5]) / 10
         theirs = stats.ttest_1samp(scores, 0).confidence_interval(0.9)
-        found = dataset_interval(10, [2, 3, 9, 7, 5], level=0.9, method="t")
-        assert [theirs.low, theirs.high] == pytest.approx([found.low, found.high], rel=1e-10)
+        result = dataset_interval(10, [2, 3, 9, 7, 5], level=0.9, method="t")
+        assert [theirs.low, theirs.high] == pytest.approx([result.low, result.high], rel=1e-10)
 
     def test_wilson_is_for_one_sample_of_each(self) -> None:
         """With n = 1 it is wilson of the passes, else a ValueError."""
-        found = dataset_interval(1, [1, 0, 1, 1], method="wilson")
-        assert tuple(wilson(3, 4)) == (found.low, found.high)
+        result = dataset_interval(1, [1, 0, 1, 1], method="wilson")
+        assert tuple(wilson(3, 4)) == (result.low, result.high)
         with pytest.raises(ValueError, match="'wilson' needs exactly one sample"):
             dataset_interval(2, [1, 0], method="wilson")
 
     def test_clusters_choose_the_clustered_t(self) -> None:
         """With clusters the default is t with G - 1 degrees of freedom on the clustered standard error."""
         c = [4, 4, 1, 0, 2, 3, 0, 0, 4, 1]
-        found = dataset_interval(4, c, level=0.9, clusters=list("aabbccddee"))
+        result = dataset_interval(4, c, level=0.9, clusters=list("aabbccddee"))
         error = clustered_se(np.array(c) / 4, list("aabbccddee"))
         # t(4, .95) = 2.131847 (any t table).
-        assert error.mean - 2.131847 * error.se == pytest.approx(found.low, abs=1e-6)
-        assert "clustered t" == found.method
-        assert any(each.startswith("5 clusters") for each in found.warnings)
+        assert error.mean - 2.131847 * error.se == pytest.approx(result.low, abs=1e-6)
+        assert "clustered t" == result.method
+        assert any(warning.startswith("5 clusters") for warning in result.warnings)
 
     def test_bootstrap_carries_its_seed(self) -> None:
         """The same seed gives the same limits, another seed others, and the result names it."""
@@ -133,17 +133,17 @@ class TestNewProblems:
     @pytest.mark.parametrize("c", [0, 5])
     def test_no_width_is_not_certainty(self, method: str, c: int) -> None:
         """A method without width on saturated data gives NaN and the reason, never a point."""
-        found = dataset_interval(5, [c] * 10, method=method)  # type: ignore[arg-type]
-        assert math.isnan(found.low)
-        assert math.isnan(found.high)
-        assert "not certainty" in found.reason
+        result = dataset_interval(5, [c] * 10, method=method)  # type: ignore[arg-type]
+        assert math.isnan(result.low)
+        assert math.isnan(result.high)
+        assert "not certainty" in result.reason
 
     def test_one_problem(self) -> None:
         """One problem has no t interval; the default is nearly everything, with a warning."""
         assert "one problem alone" in dataset_interval([9], [4], method="t").reason
-        found = dataset_interval([9], [4])
-        assert found.high - found.low > 0.9
-        assert found.warnings[0].startswith("one problem: ")
+        result = dataset_interval([9], [4])
+        assert result.high - result.low > 0.9
+        assert result.warnings[0].startswith("one problem: ")
 
 
 class TestTheseProblems:
@@ -151,16 +151,16 @@ class TestTheseProblems:
 
     def test_one_sample_of_each_is_bounded(self) -> None:
         """With n = 1 the limits are those of a proportion of m, and within is NaN."""
-        found = dataset_interval(1, [1, 0, 0, 1, 0], target="these_problems")
-        assert tuple(clopper_pearson(2, 5)) == (found.low, found.high)
-        assert ("bound", "none") == (found.method, found.within_from)
-        assert math.isnan(found.within)
+        result = dataset_interval(1, [1, 0, 0, 1, 0], target="these_problems")
+        assert tuple(clopper_pearson(2, 5)) == (result.low, result.high)
+        assert ("bound", "none") == (result.method, result.within_from)
+        assert math.isnan(result.within)
 
     def test_one_problem_has_its_own_limits(self) -> None:
         """A single problem gets those of one_problem_interval, and several do not."""
-        found = dataset_interval([9], [4], 3, "these_problems")
+        result = dataset_interval([9], [4], 3, "these_problems")
         low, high = one_problem_interval(9, 4, 3)
-        assert (low, high, "one problem") == (found.low, found.high, found.method)
+        assert (low, high, "one problem") == (result.low, result.high, result.method)
         with pytest.raises(ValueError, match="'one problem' needs exactly one problem, got 2"):
             dataset_interval(9, [4, 5], 3, "these_problems", method="one problem")
 
@@ -168,43 +168,43 @@ class TestTheseProblems:
     def test_all_failed_is_bounded_by_equal_chances(self, k: int) -> None:
         """After m n failures the limit is 1 - (.025)^(k/mn), that of equal chances, and no others do worse."""
         m, n = 6, 8
-        found = dataset_interval(n, [0] * m, k, "these_problems")
-        assert (0.0, 1 - 0.025 ** (k / (m * n))) == (found.low, pytest.approx(found.high, rel=1e-12))
+        result = dataset_interval(n, [0] * m, k, "these_problems")
+        assert (0.0, 1 - 0.025 ** (k / (m * n))) == (result.low, pytest.approx(result.high, rel=1e-12))
         rng = np.random.default_rng(0)
         y = rng.dirichlet([0.3] * m, 2000) * -math.log(0.025) / n
-        assert (1 - np.exp(-k * y)).mean(axis=1).max() <= found.high + 1e-12
+        assert (1 - np.exp(-k * y)).mean(axis=1).max() <= result.high + 1e-12
 
     @pytest.mark.parametrize("k", [1, 2, 5])
     def test_all_passed_is_bounded_whatever_the_chances(self, k: int) -> None:
         """No chances under which all pass .025 of the time or more have a mean below the limit; some come near."""
         m, n = 6, 5
-        found = dataset_interval(n, [n] * m, k, "these_problems")
+        result = dataset_interval(n, [n] * m, k, "these_problems")
         total = -math.log(0.025) / n
         rng = np.random.default_rng(0)
         y = np.concatenate([rng.dirichlet([a] * m, 3000) for a in (0.05, 0.3, 1, 30)]) * total
         y = np.concatenate([y, [np.pad(np.full(j, total / j), (0, m - j)) for j in range(1, m + 1)]])
         least = (1 - (1 - np.exp(-y)) ** k).mean(axis=1).min()
-        assert found.low <= least <= found.low + 0.03
-        assert 1.0 == found.high
+        assert result.low <= least <= result.low + 0.03
+        assert 1.0 == result.high
 
     def test_the_mean_lies_inside_and_the_limits_mirror(self) -> None:
         """For k = 1 the limits of failures are 1 minus those of passes."""
         c = np.array([0, 3, 10, 7, 2, 9])
-        one, other = (dataset_interval(10, each, target="these_problems") for each in (c, 10 - c))
+        one, other = (dataset_interval(10, item, target="these_problems") for item in (c, 10 - c))
         assert one.low < one.mean < one.high
         assert [1 - one.high, 1 - one.low] == pytest.approx([other.low, other.high], rel=1e-6)
 
     def test_unbiased_is_the_mean_and_its_standard_error(self) -> None:
         """By hand for k = 1: V_i = (c/n)(1 - c/n)/(n - 1), and 1.959964 standard errors (any normal table)."""
         c = np.array([0, 3, 10, 7]) / 10
-        found = dataset_interval(10, c * 10, target="these_problems", method="unbiased")
+        result = dataset_interval(10, c * 10, target="these_problems", method="unbiased")
         reach = 1.959964 * math.sqrt((c * (1 - c) / 9).sum()) / 4
-        assert [0.5 - reach, 0.5 + reach] == pytest.approx([found.low, found.high], rel=1e-6)
+        assert [0.5 - reach, 0.5 + reach] == pytest.approx([result.low, result.high], rel=1e-6)
 
     def test_the_variance_splits_in_two(self) -> None:
         """Between is the variance of the scores less within, and may be negative."""
-        found = dataset_interval(4, [2, 2, 2])
-        assert (-1 / 12, 1 / 12) == pytest.approx((found.between, found.within))
+        result = dataset_interval(4, [2, 2, 2])
+        assert (-1 / 12, 1 / 12) == pytest.approx((result.between, result.within))
 
     @pytest.mark.ci
     def test_covers_within_the_limits_of_simulation(self) -> None:
@@ -212,8 +212,8 @@ class TestTheseProblems:
         rng = np.random.default_rng(12)
         p = rng.beta(0.2, 0.8, 20)
         truth = float((1 - (1 - p) ** 5).mean())
-        found = [dataset_interval(10, rng.binomial(10, p), 5, "these_problems") for _ in range(1500)]
-        assert sum(each.low <= truth <= each.high for each in found) / 1500 >= 0.93
+        results = [dataset_interval(10, rng.binomial(10, p), 5, "these_problems") for _ in range(1500)]
+        assert sum(item.low <= truth <= item.high for item in results) / 1500 >= 0.93
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -248,7 +248,7 @@ class TestTheseProblems:
 )
 def test_warnings(n: object, c: list[int], k: int, start: str) -> None:
     """Saturated data, copies, large k and unequal n each bring their warning."""
-    assert any(each.startswith(start) for each in dataset_interval(n, c, k).warnings)  # type: ignore[arg-type]
+    assert any(warning.startswith(start) for warning in dataset_interval(n, c, k).warnings)  # type: ignore[arg-type]
 
 
 class TestBand:
@@ -257,19 +257,19 @@ class TestBand:
     def test_pointwise_is_plus_two_t(self) -> None:
         """Each pointwise interval is plus_two_t of its k, and the band is at least as wide."""
         c = [0, 1, 3, 7, 10, 10, 2]
-        found = simultaneous_band(10, c, [1, 2, 5, 10])
+        result = simultaneous_band(10, c, [1, 2, 5, 10])
         for i, k in enumerate([1, 2, 5, 10]):
             assert [*plus_two_t(pass_at_k(10, c, k))] == pytest.approx(
-                [found.pointwise.low[i], found.pointwise.high[i]], rel=1e-12
+                [result.pointwise.low[i], result.pointwise.high[i]], rel=1e-12
             )
-        assert (found.simultaneous.low <= found.pointwise.low).all()
-        assert (found.simultaneous.high >= found.pointwise.high).all()
-        assert (9_999, 0) == (found.draws, found.seed)
+        assert (result.simultaneous.low <= result.pointwise.low).all()
+        assert (result.simultaneous.high >= result.pointwise.high).all()
+        assert (9_999, 0) == (result.draws, result.seed)
 
     def test_one_k_needs_no_more_than_t(self) -> None:
         """For a single k the critical value is that of t, to the accuracy of the draws."""
-        found = simultaneous_band(10, [0, 1, 3, 7, 10, 10, 2], [3], draws=40_000, seed=1)
-        assert float(stats.t.ppf(0.975, 8)) == pytest.approx(found.critical, rel=0.03)
+        result = simultaneous_band(10, [0, 1, 3, 7, 10, 10, 2], [3], draws=40_000, seed=1)
+        assert float(stats.t.ppf(0.975, 8)) == pytest.approx(result.critical, rel=0.03)
 
     def test_covers_the_whole_curve(self) -> None:
         """Over 600 data sets of 40 problems at least 92 % of the bands hold the whole true curve."""

@@ -22,8 +22,8 @@ def of(*pairs: tuple[int, int]) -> list[Counts]:
 
 def one(counts: list[Counts], k: int, owed: int = 0) -> Estimate:
     """Estimate a single k."""
-    (found,) = estimate(counts, [k], owed=owed)
-    return found
+    (result,) = estimate(counts, [k], owed=owed)
+    return result
 
 
 class TestValue:
@@ -63,9 +63,9 @@ class TestValue:
 
     def test_keeps_the_order_of_the_ks_and_takes_any_iterable(self) -> None:
         """Estimates come in the order asked, from counts that may be read only once."""
-        found = estimate(iter(of((10, 3), (10, 0))), [10, 1, 2])
-        assert [10, 1, 2] == [estimated.k for estimated in found]
-        assert [0.5, 0.15, float(Fraction(8, 30))] == [estimated.value for estimated in found]
+        result = estimate(iter(of((10, 3), (10, 0))), [10, 1, 2])
+        assert [10, 1, 2] == [estimated.k for estimated in result]
+        assert [0.5, 0.15, float(Fraction(8, 30))] == [estimated.value for estimated in result]
 
     def test_the_order_of_the_problems_does_not_matter(self) -> None:
         """The same counts in another order give the same bits."""
@@ -79,41 +79,41 @@ class TestInterval:
     def test_is_the_plus_two_t_of_the_scores(self) -> None:
         """new_problems is the plus-two t interval of the per-problem estimates, and says so; the other is open."""
         counts = of((10, 3), (20, 0), (10, 10))
-        (found,) = estimate(counts, [2], level=0.9)
+        (result,) = estimate(counts, [2], level=0.9)
         bounds = plus_two_t([pass_at_k(10, 3, 2), 0.0, 1.0], 0.9)
-        assert found.new_problems is not None
+        assert result.new_problems is not None
         assert (*bounds, 0.9, "plus-two t") == (
-            found.new_problems.low,
-            found.new_problems.high,
-            found.new_problems.level,
-            found.new_problems.method,
+            result.new_problems.low,
+            result.new_problems.high,
+            result.new_problems.level,
+            result.new_problems.method,
         )
-        assert {float} == {type(found.value), type(found.new_problems.low), type(found.new_problems.high)}
-        assert "" == found.reason
+        assert {float} == {type(result.value), type(result.new_problems.low), type(result.new_problems.high)}
+        assert "" == result.reason
 
     def test_the_other_target_is_that_of_dataset_interval(self) -> None:
         """these_problems, the variance split and the warnings are those of dataset_interval for fresh samples."""
-        (found,) = estimate(of((10, 3), (20, 0), (10, 10)), [2], level=0.9)
+        (result,) = estimate(of((10, 3), (20, 0), (10, 10)), [2], level=0.9)
         other = dataset_interval([10, 20, 10], [3, 0, 10], 2, "these_problems", 0.9)
-        assert found.these_problems is not None
+        assert result.these_problems is not None
         assert (other.low, other.high, 0.9, "beta-binomial") == (
-            found.these_problems.low,
-            found.these_problems.high,
-            found.these_problems.level,
-            found.these_problems.method,
+            result.these_problems.low,
+            result.these_problems.high,
+            result.these_problems.level,
+            result.these_problems.method,
         )
-        assert (other.between, other.within, "unbiased") == (found.between, found.within, found.within_from)
-        assert other.warnings == found.warnings
+        assert (other.between, other.within, "unbiased") == (result.between, result.within, result.within_from)
+        assert other.warnings == result.warnings
 
     def test_one_sample_of_each_has_a_bound_and_no_split(self) -> None:
         """With n = 1 the variances are None, and the interval for these problems is called a bound."""
-        found = one(of((1, 1), (1, 0), (1, 1)), 1)
-        assert found.these_problems is not None
+        result = one(of((1, 1), (1, 0), (1, 1)), 1)
+        assert result.these_problems is not None
         assert ("bound", None, None, "none") == (
-            found.these_problems.method,
-            found.between,
-            found.within,
-            found.within_from,
+            result.these_problems.method,
+            result.between,
+            result.within,
+            result.within_from,
         )
 
     def test_copies_are_one_sample(self) -> None:
@@ -121,14 +121,14 @@ class TestInterval:
         first, second = estimate(of((5, 5), (5, 0), (5, 5)), [1, 2], deterministic=True)
         assert first.value == pytest.approx(2 / 3)
         assert (None, None) == (first.these_problems, first.within)
-        assert any(each.startswith("copies (temperature 0)") for each in first.warnings)
+        assert any(warning.startswith("copies (temperature 0)") for warning in first.warnings)
         assert second.value is None
         assert "copies" in second.reason
 
     def test_a_tuned_setting_adds_a_warning(self) -> None:
         """Data on which a setting was chosen carry the warning."""
-        (found,) = estimate(of((5, 3), (5, 0)), [1], tuned=True)
-        assert found.warnings[-1].startswith("a setting was chosen on these data")
+        (result,) = estimate(of((5, 3), (5, 0)), [1], tuned=True)
+        assert result.warnings[-1].startswith("a setting was chosen on these data")
 
 
 class TestReason:
@@ -136,9 +136,9 @@ class TestReason:
 
     def test_owed_samples(self) -> None:
         """A run with owed work has no score, whatever its counts."""
-        found = one(of((10, 3)), 1, owed=3)
-        assert (None, None) == (found.value, found.new_problems)
-        assert found.reason.startswith("3 samples are owed: ")
+        result = one(of((10, 3)), 1, owed=3)
+        assert (None, None) == (result.value, result.new_problems)
+        assert result.reason.startswith("3 samples are owed: ")
         assert one(of((10, 3)), 1, owed=1).reason.startswith("1 sample is owed: ")
 
     def test_no_problems(self) -> None:
@@ -147,8 +147,8 @@ class TestReason:
 
     def test_problems_without_a_sample(self) -> None:
         """A problem without a sample leaves every k without a value and is named."""
-        found = estimate(of((5, 1), (0, 0), (5, 2)), [1, 10])
-        assert [(None, "1 of 3 problems has no sample: 'HumanEval/1'")] * 2 == [(e.value, e.reason) for e in found]
+        result = estimate(of((5, 1), (0, 0), (5, 2)), [1, 10])
+        assert [(None, "1 of 3 problems has no sample: 'HumanEval/1'")] * 2 == [(e.value, e.reason) for e in result]
 
     def test_names_only_the_first_problems(self) -> None:
         """Of many problems without a sample the first three are named."""
@@ -162,9 +162,9 @@ class TestReason:
 
     def test_only_ks_above_n_have_no_value(self) -> None:
         """With ragged n each k is judged by itself."""
-        found = estimate(of((2, 1), (5, 5)), [1, 2, 5])
-        assert [0.75, 1.0, None] == [estimated.value for estimated in found]
-        assert "k=5 needs 5 samples of every problem; 1 of 2 has fewer (least 2, 'HumanEval/0')" == found[2].reason
+        result = estimate(of((2, 1), (5, 5)), [1, 2, 5])
+        assert [0.75, 1.0, None] == [estimated.value for estimated in result]
+        assert "k=5 needs 5 samples of every problem; 1 of 2 has fewer (least 2, 'HumanEval/0')" == result[2].reason
 
 
 class TestRefusals:

@@ -54,8 +54,8 @@ class TestExtrapolate:
         """With n = 10, 8 of 20 problems passed, 3 of them once, 2 twice: Q0 = .9 * 9/4 = 2.025, and 5 samples more."""
         c = [1, 1, 1, 2, 2, 5, 7, 9] + [0] * 12
         expected = (8 + 2.025 * (1 - (1 - 3 / (10 * 2.025 + 3)) ** 5)) / 20
-        found = extrapolate(10, c, [10, 15])
-        assert [8 / 20, expected] == pytest.approx(found.chao2.tolist(), rel=1e-12)
+        result = extrapolate(10, c, [10, 15])
+        assert [8 / 20, expected] == pytest.approx(result.chao2.tolist(), rel=1e-12)
 
     def test_chao2_without_a_problem_passed_twice(self) -> None:
         """With Q2 = 0 the bias-corrected form is used: Q0 = .9 * 3 * 2 / 2."""
@@ -64,33 +64,33 @@ class TestExtrapolate:
 
     def test_each_model_finds_its_own(self) -> None:
         """On 3,000 problems drawn from it the zero-inflated model is right at 10 n, and the plain one is not."""
-        found = extrapolate(20, drawn(3, 0.4, m=3000), 200)
+        result = extrapolate(20, drawn(3, 0.4, m=3000), 200)
         truth = 0.6 * (1 - 1 / 201)
-        assert truth == pytest.approx(found.zero_inflated[0], abs=0.03)
-        assert abs(found.beta_binomial[0] - truth) > 0.05
+        assert truth == pytest.approx(result.zero_inflated[0], abs=0.03)
+        assert abs(result.beta_binomial[0] - truth) > 0.05
 
     def test_the_spread_is_that_of_the_models(self) -> None:
         """Low and high are the least and largest of the four, and every value is labelled as a model's."""
-        found = extrapolate(20, drawn(4, 0.3), [20, 40, 100])
-        four = np.stack([found.beta_binomial, found.zero_inflated, found.power_law, found.chao2])
-        assert four.min(axis=0).tolist() == found.low.tolist()
-        assert four.max(axis=0).tolist() == found.high.tolist()
-        assert "model-based: beyond n nothing is measured" in found.warnings
-        assert any("far beyond the data" in each for each in found.warnings)
+        result = extrapolate(20, drawn(4, 0.3), [20, 40, 100])
+        four = np.stack([result.beta_binomial, result.zero_inflated, result.power_law, result.chao2])
+        assert four.min(axis=0).tolist() == result.low.tolist()
+        assert four.max(axis=0).tolist() == result.high.tolist()
+        assert "model-based: beyond n nothing is measured" in result.warnings
+        assert any("far beyond the data" in warning for warning in result.warnings)
 
     @pytest.mark.parametrize("passed", [0, 4])
     def test_saturated_data_have_no_continuation(self, passed: int) -> None:
         """Where all failed or all passed every value is NaN and the reason says so."""
-        found = extrapolate(4, [passed] * 9, 8)
-        assert np.isnan([*found.low, *found.high, *found.chao2]).all()
-        assert found.reasons[0].startswith("every sample ")
+        result = extrapolate(4, [passed] * 9, 8)
+        assert np.isnan([*result.low, *result.high, *result.chao2]).all()
+        assert result.reasons[0].startswith("every sample ")
 
     def test_a_model_without_a_word_says_why(self) -> None:
         """With one sample of each no model but none speaks, each with its reason; unequal n silence Chao2."""
-        found = extrapolate(1, [0, 1, 1], 2)
-        assert np.isnan(found.high).all()
-        assert 4 == len(found.reasons)
-        assert any(each.startswith("Chao2: ") for each in extrapolate([4, 5, 5], [1, 2, 0], 8).reasons)
+        result = extrapolate(1, [0, 1, 1], 2)
+        assert np.isnan(result.high).all()
+        assert 4 == len(result.reasons)
+        assert any(reason.startswith("Chao2: ") for reason in extrapolate([4, 5, 5], [1, 2, 0], 8).reasons)
 
     def test_ten_times_n_only_when_asked(self) -> None:
         """Past 10 n it is a ValueError unless far is said."""
@@ -112,11 +112,11 @@ class TestHull:
     def test_curves_and_upper_hull(self) -> None:
         """Each curve is the mean of pass_at_k, the upper hull their maximum, and best the temperature that has it."""
         c = [[10, 10, 0, 0], [4, 3, 3, 5]]
-        found = temperature_hull([0.2, 1.0], 10, c, [1, 5], splits=20)
-        assert np.allclose([[pass_at_k(10, row, k).mean() for k in (1, 5)] for row in c], found.curves)
-        assert found.curves.max(axis=0).tolist() == found.upper.tolist()
-        assert [0.2, 1.0] == found.best.tolist()
-        assert (20, 0) == (found.splits, found.seed)
+        result = temperature_hull([0.2, 1.0], 10, c, [1, 5], splits=20)
+        assert np.allclose([[pass_at_k(10, row, k).mean() for k in (1, 5)] for row in c], result.curves)
+        assert result.curves.max(axis=0).tolist() == result.upper.tolist()
+        assert [0.2, 1.0] == result.best.tolist()
+        assert (20, 0) == (result.splits, result.seed)
 
     @pytest.mark.ci
     def test_the_honest_value_has_no_bias(self) -> None:
@@ -124,10 +124,10 @@ class TestHull:
         rng = np.random.default_rng(6)
         p = rng.random(60)
         truth = float(p.mean())
-        found = [
+        results = [
             temperature_hull(np.arange(5), 10, rng.binomial(10, p, (5, 60)), [1], splits=10, seed=i) for i in range(400)
         ]
-        honest, upper = (np.array([getattr(each, name)[0] for each in found]) for name in ("honest", "upper"))
+        honest, upper = (np.array([getattr(item, name)[0] for item in results]) for name in ("honest", "upper"))
         assert abs(honest.mean() - truth) < 4 * honest.std() / 20
         # The largest of five independent normal numbers is 1.163 standard deviations up (Tippett 1925).
         se = math.sqrt((p * (1 - p) / 10).sum()) / 60
@@ -135,9 +135,9 @@ class TestHull:
 
     def test_a_clear_winner_is_always_chosen(self) -> None:
         """Where one temperature is far better it is chosen in every split and there is little optimism."""
-        found = temperature_hull([0.0, 1.0], 10, [[0] * 6, [9, 10, 9, 10, 10, 9]], [1])
-        assert [0.0, 1.0] == found.chosen[:, 0].tolist()
-        assert abs(found.optimism[0]) < 0.01
+        result = temperature_hull([0.0, 1.0], 10, [[0] * 6, [9, 10, 9, 10, 10, 9]], [1])
+        assert [0.0, 1.0] == result.chosen[:, 0].tolist()
+        assert abs(result.optimism[0]) < 0.01
 
     def test_refuses(self) -> None:
         """A k above half of n and a table of another shape are a ValueError."""

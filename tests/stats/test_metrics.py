@@ -19,13 +19,13 @@ GROUPS = ((6,), (3, 2, 1), (1,) * 6, (4, 2))
 
 def one(metric: Metric, k: int, groups=None) -> Estimate:
     """Return one metric at one k."""
-    (found,) = score_counts(COUNTS, ScoreRequest(metrics=(metric,), ks=(k,)), 0, groups=groups).estimates
-    return found
+    (result,) = score_counts(COUNTS, ScoreRequest(metrics=(metric,), ks=(k,)), 0, groups=groups).estimates
+    return result
 
 
 def subsets(c: int, k: int) -> list[int]:
     """Return how many of each k-subset of N samples pass, of which the first c do."""
-    return [sum(each < c for each in drawn) for drawn in combinations(range(N), k)]
+    return [sum(position < c for position in drawn) for drawn in combinations(range(N), k)]
 
 
 def attempts(c: int, k: int) -> Fraction:
@@ -49,9 +49,9 @@ VALUES = {
 def test_values(name, k):
     """Each metric is the mean over problems of what listing all subsets gives."""
     exact = sum((Fraction(VALUES[name](c, k)) for c in C), Fraction(0)) / len(C)
-    found = one(Metric(name=name, share="0.5" if name == "g-pass@k" else ""), k)
-    assert float(exact) == pytest.approx(found.value, rel=1e-14)
-    assert name.replace("k", str(k)) == found.name.partition(":")[0].replace("mg-pass", "mg-pass")
+    result = one(Metric(name=name, share="0.5" if name == "g-pass@k" else ""), k)
+    assert float(exact) == pytest.approx(result.value, rel=1e-14)
+    assert name.replace("k", str(k)) == result.name.partition(":")[0].replace("mg-pass", "mg-pass")
 
 
 @pytest.mark.parametrize("k", [1, 2, 4, 6])
@@ -59,28 +59,28 @@ def test_distinct(k):
     """Distinct@k is the mean over problems of how many programs a k-subset holds."""
     programs = [[at for at, size in enumerate(sizes) for _ in range(size)] for sizes in GROUPS]
     exact = Fraction(0)
-    for each in programs:
-        drawn = [len({each[i] for i in chosen}) for chosen in combinations(range(N), k)]
+    for item in programs:
+        drawn = [len({item[i] for i in chosen}) for chosen in combinations(range(N), k)]
         exact += Fraction(sum(drawn), len(drawn)) / len(C)
     assert float(exact) == pytest.approx(one(Metric(name="distinct@k"), k, GROUPS).value, rel=1e-14)
 
 
 def test_intervals_of_pass_hat():
     """Both intervals of pass^k are those of pass@k with passes and failures exchanged."""
-    found = one(Metric(name="pass^k"), 2)
+    result = one(Metric(name="pass^k"), 2)
     mirrored = dataset_interval(N, [N - c for c in C], 2, "these_problems")
-    assert (1 - mirrored.high, 1 - mirrored.low) == (found.these_problems.low, found.these_problems.high)
+    assert (1 - mirrored.high, 1 - mirrored.low) == (result.these_problems.low, result.these_problems.high)
     low, high = plus_two_t([float(VALUES["pass^k"](c, 2)) for c in C])
-    assert (low, high) == pytest.approx((found.new_problems.low, found.new_problems.high), rel=1e-12)
+    assert (low, high) == pytest.approx((result.new_problems.low, result.new_problems.high), rel=1e-12)
 
 
 def test_an_interval_on_its_own_scale():
     """Attempts lie between 1 and k, and so does their interval: plus-two t of the scores brought to [0, 1] and back."""
-    found = one(Metric(name="attempts@k"), 3)
+    result = one(Metric(name="attempts@k"), 3)
     low, high = plus_two_t([float((attempts(c, 3) - 1) / 2) for c in C])
-    assert (1 + 2 * low, 1 + 2 * high) == pytest.approx((found.new_problems.low, found.new_problems.high), rel=1e-12)
-    assert found.these_problems is None
-    assert any("no interval for fresh samples" in each for each in found.warnings)
+    assert (1 + 2 * low, 1 + 2 * high) == pytest.approx((result.new_problems.low, result.new_problems.high), rel=1e-12)
+    assert result.these_problems is None
+    assert any("no interval for fresh samples" in warning for warning in result.warnings)
 
 
 def test_attempts_reach_one_beyond_n():
@@ -91,10 +91,10 @@ def test_attempts_reach_one_beyond_n():
 
 def test_cover_is_model_based():
     """A cover has a value, no k, no interval, and says why; saturated data have no value."""
-    (found,) = score_counts(COUNTS, ScoreRequest(metrics=(Metric(name="cover", share="0.5"),))).estimates
-    assert ("cover:0.5", 0, None, None) == (found.name, found.k, found.new_problems, found.these_problems)
-    assert 0.3 < found.value < 0.7
-    assert any("model-based" in each for each in found.warnings)
+    (result,) = score_counts(COUNTS, ScoreRequest(metrics=(Metric(name="cover", share="0.5"),))).estimates
+    assert ("cover:0.5", 0, None, None) == (result.name, result.k, result.new_problems, result.these_problems)
+    assert 0.3 < result.value < 0.7
+    assert any("model-based" in warning for warning in result.warnings)
     failed = tuple(Counts(problem_id=str(i), n=4, c=0) for i in range(3))
     (none,) = score_counts(failed, ScoreRequest(metrics=(Metric(name="cover", share="0.5"),))).estimates
     assert (None, True) == (none.value, "nothing to fit" in none.reason)
@@ -102,58 +102,58 @@ def test_cover_is_model_based():
 
 def test_distinct_needs_the_programs():
     """Without programs distinct@k has no value, with the reason."""
-    found = one(Metric(name="distinct@k"), 2)
-    assert found.value is None
-    assert "needs the programs" in found.reason
+    result = one(Metric(name="distinct@k"), 2)
+    assert result.value is None
+    assert "needs the programs" in result.reason
 
 
 def test_every_k():
     """Every k from 1 to the least n, and a band for all of them at once that is wider than each alone."""
     counts = (*COUNTS, Counts(problem_id="P/4", n=4, c=1))
-    found = score_counts(counts, ScoreRequest(every_k=True, ks=()))
-    assert [1, 2, 3, 4] == [each.k for each in found.estimates] == list(found.curve.k)
+    result = score_counts(counts, ScoreRequest(every_k=True, ks=()))
+    assert [1, 2, 3, 4] == [estimate.k for estimate in result.estimates] == list(result.curve.k)
     band = simultaneous_band([6, 6, 6, 6, 4], [*C, 1], [1, 2, 3, 4])
-    assert list(found.curve.low) == band.simultaneous.low.tolist()
-    for each, low, high in zip(found.estimates, found.curve.low, found.curve.high, strict=True):
-        assert low <= each.new_problems.low < each.value < each.new_problems.high <= high
+    assert list(result.curve.low) == band.simultaneous.low.tolist()
+    for estimate, low, high in zip(result.estimates, result.curve.low, result.curve.high, strict=True):
+        assert low <= estimate.new_problems.low < estimate.value < estimate.new_problems.high <= high
 
 
 @pytest.mark.parametrize(
-    ("counts", "owed", "said"),
+    ("counts", "owed", "message"),
     [
         ((), 0, "no problems"),
         ((Counts(problem_id="a", n=0, c=0),), 0, "no sample"),
         (COUNTS, 3, "3 samples are owed"),
     ],
 )
-def test_every_k_of_nothing(counts, owed, said):
+def test_every_k_of_nothing(counts, owed, message):
     """Where there is nothing to estimate from, all gives one k with the reason, and no curve."""
-    found = score_counts(counts, ScoreRequest(every_k=True, ks=()), owed)
-    assert [(1, None)] == [(each.k, each.value) for each in found.estimates]
-    assert said in found.estimates[0].reason
-    assert found.curve is None
+    result = score_counts(counts, ScoreRequest(every_k=True, ks=()), owed)
+    assert [(1, None)] == [(estimate.k, estimate.value) for estimate in result.estimates]
+    assert message in result.estimates[0].reason
+    assert result.curve is None
 
 
 def test_copies():
     """Where all samples of five problems or more are one program, k > 1 is refused and k = 1 says what n is worth."""
     counts = tuple(Counts(problem_id=str(i), n=4, c=4 * (i % 2)) for i in range(5))
-    asked = ScoreRequest(metrics=(Metric(), Metric(name="pass^k", k=3)), ks=(1, 2))
-    at_1, at_2, every = score_counts(counts, asked, uniform_problems=5).estimates
+    request = ScoreRequest(metrics=(Metric(), Metric(name="pass^k", k=3)), ks=(1, 2))
+    at_1, at_2, every = score_counts(counts, request, uniform_problems=5).estimates
     assert (0.4, None) == (at_1.value, at_1.these_problems)
-    assert any("n is 1 in effect" in each for each in at_1.warnings)
+    assert any("n is 1 in effect" in warning for warning in at_1.warnings)
     assert at_2.value is None
     assert "copies" in at_2.reason
     assert every.value is None
     assert [1] == [
-        each.k for each in score_counts(counts, ScoreRequest(every_k=True, ks=()), uniform_problems=5).estimates
+        estimate.k for estimate in score_counts(counts, ScoreRequest(every_k=True, ks=()), uniform_problems=5).estimates
     ]
 
 
 def test_few_copies_may_be_chance():
     """With fewer problems equal programs may be chance: there is a value, and a warning."""
     counts = tuple(Counts(problem_id=str(i), n=4, c=i) for i in range(4))
-    (found,) = score_counts(counts, ScoreRequest(ks=(2,)), uniform_problems=4).estimates
-    assert found.value is not None
-    assert any("at temperature 0 n would be 1" in each for each in found.warnings)
+    (result,) = score_counts(counts, ScoreRequest(ks=(2,)), uniform_problems=4).estimates
+    assert result.value is not None
+    assert any("at temperature 0 n would be 1" in warning for warning in result.warnings)
     (other,) = score_counts(counts, ScoreRequest(ks=(2,))).estimates
-    assert not any("temperature" in each for each in other.warnings)
+    assert not any("temperature" in warning for warning in other.warnings)

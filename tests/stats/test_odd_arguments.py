@@ -89,7 +89,7 @@ def test_odd_arguments(name):
                 refused = str(error)
                 assert "\n" not in refused, (argument, odd)
                 assert 5 < len(refused) < 250, (argument, odd)
-            if any(odd is each for each in NO_NUMBERS) and (name, argument) not in TAKES_MORE:
+            if any(odd is item for item in NO_NUMBERS) and (name, argument) not in TAKES_MORE:
                 assert refused, (argument, odd)
 
 

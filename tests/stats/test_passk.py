@@ -155,10 +155,10 @@ class TestAccuracy:
             c = rng.randint(1, n - 1)
             cases.append((n, c, rng.randint(1, min(n - c, 1 + 700 * n // c))))
         n, c, k = np.array(cases).T
-        found = zip(
+        result = zip(
             cases, pass_at_k(n, c, k), fail_at_k(n, c, k), log_fail_at_k(n, c, k), var_pass_at_k(n, c, k), strict=True
         )
-        for (n_, c_, k_), passed, failed, logged, variance in found:
+        for (n_, c_, k_), passed, failed, logged, variance in result:
             q = Fraction(math.comb(n_ - c_, k_), math.comb(n_, k_))
             log_q = (Decimal(q.numerator) / Decimal(q.denominator)).ln()
             assert abs(Fraction(float(passed)) / (1 - q) - 1) <= 1e-14
@@ -180,8 +180,8 @@ class TestAccuracy:
         sizes = [1, 2, 15, 16, 17, 18, 40, 375, 1000, 30_000, n // 4, n // 2 - 1, n // 2, n - 17, n - 1]
         cases = [(c, k) for c, k in itertools.product(sizes, sizes) if c + k <= n]
         c, k = np.array(cases).T
-        found = zip(cases, pass_at_k(n, c, k), fail_at_k(n, c, k), log_fail_at_k(n, c, k), strict=True)
-        for (c_, k_), passed, failed, logged in found:
+        result = zip(cases, pass_at_k(n, c, k), fail_at_k(n, c, k), log_fail_at_k(n, c, k), strict=True)
+        for (c_, k_), passed, failed, logged in result:
             log_q = exact.log_fail(n, c_, k_)
             assert abs(Decimal(float(logged)) / log_q - 1) <= 1e-14
             assert exact.relative_error(float(passed), log_q, complement=True) <= 1e-14
@@ -234,8 +234,8 @@ class TestJackknife:
                 without = [exact.pass_by_enumeration(n - 1, c - (i < c), k) for i in range(n)]
                 mean = sum(without) / n
                 expected = Fraction(n - 1, n) * sum((value - mean) ** 2 for value in without)
-                found = jackknife_var_pass_at_k(n, c, k)
-                assert float(expected) == pytest.approx(found, rel=1e-14, abs=0)
+                result = jackknife_var_pass_at_k(n, c, k)
+                assert float(expected) == pytest.approx(result, rel=1e-14, abs=0)
 
     def test_at_one_draw_it_is_the_unbiased_one(self) -> None:
         """At k = 1 it is (c/n)(1 - c/n)/(n-1)."""

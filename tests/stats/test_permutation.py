@@ -31,9 +31,9 @@ class TestSignFlip:
     @settings(deadline=None, max_examples=60)
     def test_counts_what_enumeration_counts(self, differences: list[Fraction]) -> None:
         """For any few differences p is the share of the 2^m patterns that reach as far."""
-        found = sign_flip_p([float(value) for value in differences])
-        assert by_enumeration(differences) == pytest.approx(found.p, abs=1e-12)
-        assert (0.0, "exact", 0, None) == found[1:]
+        results = sign_flip_p([float(value) for value in differences])
+        assert by_enumeration(differences) == pytest.approx(results.p, abs=1e-12)
+        assert (0.0, "exact", 0, None) == results[1:]
 
     def test_counts_differences_without_a_unit(self) -> None:
         """Differences on no lattice are listed in two halves, with the same count as enumeration."""
@@ -43,9 +43,9 @@ class TestSignFlip:
     def test_is_exact_at_any_size_on_a_lattice(self) -> None:
         """With 1,000 verdicts that differ by one it is the exact McNemar p."""
         differences = [1.0] * 120 + [-1.0] * 80 + [0.0] * 800
-        found = sign_flip_p(differences)
-        assert "exact" == found.method
-        assert float(mcnemar_exact(120, 80)) == pytest.approx(found.p, rel=1e-12)
+        result = sign_flip_p(differences)
+        assert "exact" == result.method
+        assert float(mcnemar_exact(120, 80)) == pytest.approx(result.p, rel=1e-12)
 
     def test_draws_where_it_cannot_count(self) -> None:
         """Many differences without a unit are drawn, and the exact p lies within a few of the errors told."""
@@ -67,9 +67,11 @@ class TestSignFlip:
     def test_rejects_a_true_null_at_most_as_often_as_said(self) -> None:
         """Over all 2^10 patterns of ten differences p <= alpha happens with chance at most alpha, for every alpha."""
         sizes = np.array([1, 2, 3, 5, 8, 9, 9, 4, 1, 7]) / 10
-        found = sorted(sign_flip_p(sizes * signs).p for signs in itertools.product((1, -1), repeat=10))
+        results = sorted(sign_flip_p(sizes * signs).p for signs in itertools.product((1, -1), repeat=10))
         assert all(
-            (i + 1) / len(found) <= p + 1e-12 for i, p in enumerate(found) if i + 1 == len(found) or p < found[i + 1]
+            (i + 1) / len(results) <= p + 1e-12
+            for i, p in enumerate(results)
+            if i + 1 == len(results) or p < results[i + 1]
         )
 
     @pytest.mark.parametrize(
@@ -93,8 +95,8 @@ class TestMaxT:
     def test_one_hypothesis_is_the_plain_test(self) -> None:
         """With one column both p-values are the sign-flip p."""
         column = np.array([0.3, -0.1, 0.5, 0.2, 0.4, -0.2, 0.1, 0.35, 0.15, 0.45])
-        found = max_t_p(column[:, None])
-        assert [sign_flip_p(column).p] * 2 == pytest.approx([found.p[0], found.adjusted[0]], rel=1e-12)
+        result = max_t_p(column[:, None])
+        assert [sign_flip_p(column).p] * 2 == pytest.approx([result.p[0], result.adjusted[0]], rel=1e-12)
 
     def test_counts_what_enumeration_counts(self) -> None:
         """Three columns of five problems agree with the step-down maximum written out with loops."""
@@ -114,9 +116,9 @@ class TestMaxT:
     def test_equal_columns_cost_nothing(self) -> None:
         """The same column four times keeps its own p: the dependence is used, where Holm would multiply by four."""
         column = np.random.default_rng(4).normal(0.2, 1, (40, 1))
-        found = max_t_p(np.repeat(column, 4, axis=1), seed=9)
-        assert found.p.tolist() == found.adjusted.tolist()
-        assert ("Monte Carlo", 9_999, 9) == (found.method, found.draws, found.seed)
+        result = max_t_p(np.repeat(column, 4, axis=1), seed=9)
+        assert result.p.tolist() == result.adjusted.tolist()
+        assert ("Monte Carlo", 9_999, 9) == (result.method, result.draws, result.seed)
 
     def test_a_column_of_zeros_is_never_significant(self) -> None:
         """Where nothing differs p is 1, and the others are judged as ever."""
@@ -165,9 +167,9 @@ class TestStratified:
     def test_counts_what_enumeration_counts(self, a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
         """With equal and unequal n p is the chance of all deals at least as far apart."""
         (n_a, c_a), (n_b, c_b) = zip(*a, strict=True), zip(*b, strict=True)
-        found = stratified_permutation_p(n_a, c_a, n_b, c_b)
-        assert strata_by_enumeration(a, b) == pytest.approx(found.p, rel=1e-10)
-        assert "exact" == found.method
+        result = stratified_permutation_p(n_a, c_a, n_b, c_b)
+        assert strata_by_enumeration(a, b) == pytest.approx(result.p, rel=1e-10)
+        assert "exact" == result.method
 
     def test_draws_for_larger_k(self) -> None:
         """For k = 2 of one problem the drawn p lies within a few errors of the one from enumeration."""
@@ -177,9 +179,9 @@ class TestStratified:
         for x in range(6):
             if abs(float(pass_at_k(n, x, k) - pass_at_k(n, 5 - x, k))) >= seen - 1e-12:
                 chance += math.comb(6, x) * math.comb(6, 5 - x) / math.comb(12, 5)
-        found = stratified_permutation_p([n], [c_a], [n], [c_b], k, seed=1)
-        assert abs(chance - found.p) < 4 * found.error
-        assert ("Monte Carlo", 1) == (found.method, found.seed)
+        result = stratified_permutation_p([n], [c_a], [n], [c_b], k, seed=1)
+        assert abs(chance - result.p) < 4 * result.error
+        assert ("Monte Carlo", 1) == (result.method, result.seed)
 
     def test_nothing_passed(self) -> None:
         """Where nothing passed there is one way to deal it, and p is 1."""

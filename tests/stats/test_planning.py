@@ -39,22 +39,22 @@ class TestPlan:
     def test_follows_the_formula(self) -> None:
         """Between, within, detectable difference, floor and problems are those of the formula of the module."""
         c_a, c_b = self.pilot()
-        found = plan(20, c_a, 20, c_b, difference=0.05)
+        result = plan(20, c_a, 20, c_b, difference=0.05)
         within = [float(np.mean(c / 20 * (1 - c / 20) / 19)) for c in (c_a, c_b)]
         between = float(np.var((c_a - c_b) / 20, ddof=1)) - sum(within)
-        assert [*within, between] == pytest.approx([found.within_a, found.within_b, found.between])
-        assert Z * math.sqrt((between + sum(within)) / 164) == pytest.approx(found.minimum_detectable)
-        assert Z * math.sqrt(between / 164) == pytest.approx(found.floor)
-        assert problems_needed(0.05, between + sum(within)) == found.problems
+        assert [*within, between] == pytest.approx([result.within_a, result.within_b, result.between])
+        assert Z * math.sqrt((between + sum(within)) / 164) == pytest.approx(result.minimum_detectable)
+        assert Z * math.sqrt(between / 164) == pytest.approx(result.floor)
+        assert problems_needed(0.05, between + sum(within)) == result.problems
 
     def test_rows_fall_with_the_samples_towards_the_floor(self) -> None:
         """More samples need fewer problems and detect less, never less than the floor; rows below k are left out."""
-        found = plan(20, self.pilot()[0], 20, self.pilot()[1], 5, difference=0.05)
-        assert [5, 10, 20] == [row.n for row in found.rows][:3]
-        detectable = [row.minimum_detectable for row in found.rows]
+        result = plan(20, self.pilot()[0], 20, self.pilot()[1], 5, difference=0.05)
+        assert [5, 10, 20] == [row.n for row in result.rows][:3]
+        detectable = [row.minimum_detectable for row in result.rows]
         assert sorted(detectable, reverse=True) == detectable
-        assert detectable[-1] > found.floor
-        assert [row.problems for row in found.rows] == sorted((row.problems or 0 for row in found.rows), reverse=True)
+        assert detectable[-1] > result.floor
+        assert [row.problems for row in result.rows] == sorted((row.problems or 0 for row in result.rows), reverse=True)
 
     def test_samples_are_the_fewest_that_do(self) -> None:
         """The samples named detect the difference and one fewer do not."""
@@ -66,26 +66,26 @@ class TestPlan:
 
     def test_says_when_only_more_problems_help(self) -> None:
         """Below the floor no number of samples is named, and the warning says to take more problems."""
-        found = plan(20, self.pilot()[0], 20, self.pilot()[1], difference=0.01)
-        assert found.samples is None
-        assert "with 164 problems no number of samples finds a difference of 0.01: take more" in found.warnings
+        result = plan(20, self.pilot()[0], 20, self.pilot()[1], difference=0.01)
+        assert result.samples is None
+        assert "with 164 problems no number of samples finds a difference of 0.01: take more" in result.warnings
 
     def test_one_run_and_a_guess(self) -> None:
         """From one run omega^2 is 2 (1 - correlation) times the variance between its problems, and it says so."""
         c = self.pilot()[0]
-        apart, close = plan(20, c), plan(20, c, correlation=0.9)
-        assert 0.1 * apart.between == pytest.approx(close.between)
-        assert apart.warnings[0].startswith("planned from one run")
+        unrelated, close = plan(20, c), plan(20, c, correlation=0.9)
+        assert 0.1 * unrelated.between == pytest.approx(close.between)
+        assert unrelated.warnings[0].startswith("planned from one run")
 
     def test_the_power_is_met(self) -> None:
         """With the problems and samples of the plan a true difference is found in about 80 % of 600 tries."""
         rng = np.random.default_rng(21)
         m, n, shift = problems_needed(0.05, (0.4 * 0.6 + 0.45 * 0.55) / 10), 10, 0.05
-        found = 0
+        results = 0
         for _ in range(600):
             a, b = rng.binomial(n, 0.4 + shift, m), rng.binomial(n, 0.4, m)
-            found += sign_flip_p((a - b) / n).p <= 0.05
-        assert 0.75 < found / 600 < 0.85
+            results += sign_flip_p((a - b) / n).p <= 0.05
+        assert 0.75 < results / 600 < 0.85
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

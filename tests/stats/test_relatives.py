@@ -155,8 +155,8 @@ class TestRanked:
 
     def test_broadcasts(self) -> None:
         """Problems down and k across give a table."""
-        found = ranked_top_k([[[2, 3]], [[1, 4]]], [[[0, 3]], [[1, 0]]], [1, 3, 5])
-        assert [[0.0, 1.0, 1.0], [1.0, 1.0, 1.0]] == np.asarray(found).tolist()
+        result = ranked_top_k([[[2, 3]], [[1, 4]]], [[[0, 3]], [[1, 0]]], [1, 3, 5])
+        assert [[0.0, 1.0, 1.0], [1.0, 1.0, 1.0]] == np.asarray(result).tolist()
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -192,9 +192,9 @@ class TestDistinct:
 
     def test_broadcasts(self) -> None:
         """Problems down, short rows filled with 0, and k across give a table."""
-        found = np.asarray(distinct_at_k([[[2, 2, 0]], [[1, 1, 2]]], [1, 2]))
-        assert (2, 2) == found.shape
-        assert distinct_at_k([1, 1, 2], 2) == found[1, 1]
+        result = np.asarray(distinct_at_k([[[2, 2, 0]], [[1, 1, 2]]], [1, 2]))
+        assert (2, 2) == result.shape
+        assert distinct_at_k([1, 1, 2], 2) == result[1, 1]
 
     def test_refuses(self) -> None:
         """More draws than samples, and negative sizes, are a ValueError."""

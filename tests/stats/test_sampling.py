@@ -34,9 +34,9 @@ def test_is_unbiased_for_any_number_of_samples(n: int, k: int, at: int) -> None:
     """Its mean over all outcomes of n samples is the variance that ``at`` samples would have."""
     p = Fraction(2, 5)
     chances = [float(math.comb(n, c) * p**c * (1 - p) ** (n - c)) for c in range(n + 1)]
-    found = sampling_variance(n, np.arange(n + 1), k, at)
-    assert float(exact_variance(at, k, p)) == pytest.approx(float(found.variance @ chances), rel=1e-10)
-    assert ("unbiased", "") == found[1:]
+    result = sampling_variance(n, np.arange(n + 1), k, at)
+    assert float(exact_variance(at, k, p)) == pytest.approx(float(result.variance @ chances), rel=1e-10)
+    assert ("unbiased", "") == result[1:]
 
 
 def test_is_var_pass_at_k_for_the_samples_at_hand() -> None:
@@ -48,22 +48,22 @@ def test_comes_from_the_model_where_nothing_unbiased_exists() -> None:
     """At 2k > n it is the model's, the reason says so, and it lies near the truth for data from the model."""
     rng = np.random.default_rng(1)
     p = rng.beta(1, 2, 2000)
-    found = sampling_variance(5, rng.binomial(5, p), 5)
+    result = sampling_variance(5, rng.binomial(5, p), 5)
     q = 1 - p
-    assert float(np.mean(q**5 - q**10)) == pytest.approx(float(found.variance.mean()), rel=0.05)
+    assert float(np.mean(q**5 - q**10)) == pytest.approx(float(result.variance.mean()), rel=0.05)
     assert (
         "beta-binomial",
         "no unbiased variance exists: it needs 2k = 10 samples of every problem, and one has 5",
-    ) == found[1:]
+    ) == result[1:]
 
 
 @pytest.mark.parametrize(("n", "c"), [(1, [0, 1, 1]), (4, [0, 0]), (4, [4, 4])])
 def test_says_where_there_is_none(n: int, c: list[int]) -> None:
     """One sample of each problem, or all alike, leave NaN and a reason."""
-    found = sampling_variance(n, c, n)
-    assert np.isnan(found.variance).all()
-    assert "none" == found.method
-    assert "no model can be fitted either" in found.reason
+    result = sampling_variance(n, c, n)
+    assert np.isnan(result.variance).all()
+    assert "none" == result.method
+    assert "no model can be fitted either" in result.reason
 
 
 def test_largest_variance_bounds_all() -> None:

@@ -182,8 +182,8 @@ class TestCover:
     def test_is_the_mean_over_problems(self) -> None:
         """Several problems give the mean of their posterior chances, each tau its own."""
         single = [cover_at_tau(10, c, [0.2, 0.7], a=0.5, b=2) for c in (0, 3, 3, 10)]
-        found = cover_at_tau(10, [0, 3, 3, 10], [0.2, 0.7], a=0.5, b=2)
-        np.testing.assert_allclose(np.mean(single, axis=0), found, rtol=1e-14)
+        result = cover_at_tau(10, [0, 3, 3, 10], [0.2, 0.7], a=0.5, b=2)
+        np.testing.assert_allclose(np.mean(single, axis=0), result, rtol=1e-14)
         assert np.float64 is type(cover_at_tau(10, [0, 3], 0.5, a=1, b=1))
 
     def test_fits_the_prior_to_the_problems(self) -> None:

@@ -17,11 +17,11 @@ from passcurve.stats import max_at_k, pass_at_k, pass_at_k_advantages, pkpo_rewa
 def groups() -> list[tuple[list[Fraction], int]]:
     """List 150 random groups of up to 8 rewards, with ties, and a k for each."""
     rng = random.Random(8)
-    found = []
+    results = []
     for _ in range(150):
         n = rng.randint(1, 8)
-        found.append(([Fraction(rng.choice([0, 0, 1, 1, -1, 2.25])) for _ in range(n)], rng.randint(1, n)))
-    return found
+        results.append(([Fraction(rng.choice([0, 0, 1, 1, -1, 2.25])) for _ in range(n)], rng.randint(1, n)))
+    return results
 
 
 def transformed(rewards: list[Fraction], k: int) -> list[Fraction]:
@@ -44,8 +44,8 @@ class TestPkpo:
     def test_are_the_sums_over_subsets(self) -> None:
         """Without a baseline they are the sums over the subsets that hold the sample."""
         for rewards, k in groups():
-            found = pkpo_rewards([float(reward) for reward in rewards], k)
-            np.testing.assert_allclose(found, [float(s) for s in transformed(rewards, k)], rtol=1e-14, atol=1e-15)
+            results = pkpo_rewards([float(reward) for reward in rewards], k)
+            np.testing.assert_allclose(results, [float(s) for s in transformed(rewards, k)], rtol=1e-14, atol=1e-15)
 
     def test_leave_one_out(self) -> None:
         """The baseline "loo" is the mean over the others of their own sums without i: k/(n-1) max@k of the others."""
@@ -57,8 +57,8 @@ class TestPkpo:
                     mean = sum(transformed(others, k), Fraction(0)) / len(others)
                     assert Fraction(k, len(others)) * largest(others, k) == mean
                     expected.append(float(s - mean))
-                found = pkpo_rewards([float(reward) for reward in rewards], k, "loo")
-                np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+                results = pkpo_rewards([float(reward) for reward in rewards], k, "loo")
+                np.testing.assert_allclose(results, expected, rtol=1e-13, atol=1e-15)
 
     def test_leave_one_out_of_each_subset(self) -> None:
         """The baseline "loo_minus_one" leaves what i adds to the largest of the k-1 others, summed over its subsets."""
@@ -71,8 +71,8 @@ class TestPkpo:
                     return max(others, rewards[i]) - others if i in subset else 0
 
                 expected = [float(subsets.over_subsets(n, k, lambda s, i=i, f=added: f(s, i))) for i in range(n)]
-                found = pkpo_rewards([float(reward) for reward in rewards], k, "loo_minus_one")
-                np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+                results = pkpo_rewards([float(reward) for reward in rewards], k, "loo_minus_one")
+                np.testing.assert_allclose(results, expected, rtol=1e-13, atol=1e-15)
 
     @pytest.mark.parametrize("baseline", [None, "loo", "loo_minus_one"])
     def test_make_the_gradient_unbiased(self, baseline: object) -> None:
@@ -81,17 +81,17 @@ class TestPkpo:
         total = Fraction(0)
         for sample in itertools.product((0, 1), repeat=n):
             chance = p ** sum(sample) * (1 - p) ** (n - sum(sample))
-            found = pkpo_rewards(sample, k, baseline)  # type: ignore[arg-type]
-            scores = [1 / p if each else -1 / (1 - p) for each in sample]
-            total += chance * sum(Fraction(float(r)) * score for r, score in zip(found, scores, strict=True))
+            result = pkpo_rewards(sample, k, baseline)  # type: ignore[arg-type]
+            scores = [1 / p if item else -1 / (1 - p) for item in sample]
+            total += chance * sum(Fraction(float(r)) * score for r, score in zip(result, scores, strict=True))
         assert float(k * (1 - p) ** (k - 1)) == pytest.approx(float(total), rel=1e-14)
 
     def test_of_right_and_wrong(self) -> None:
         """A right sample gets k/n and a wrong one k/n times pass@(k-1) of the others, ties to the last bit."""
-        found = pkpo_rewards([1, 0, 1, 0, 0], 3)
-        assert [3 / 5, 3 / 5] == found[[0, 2]].tolist()
-        assert float(Fraction(3, 5) * Fraction(5, 6)) == pytest.approx(found[1], rel=1e-15)
-        assert 1 == len(set(found[[1, 3, 4]].tolist()))
+        result = pkpo_rewards([1, 0, 1, 0, 0], 3)
+        assert [3 / 5, 3 / 5] == result[[0, 2]].tolist()
+        assert float(Fraction(3, 5) * Fraction(5, 6)) == pytest.approx(result[1], rel=1e-15)
+        assert 1 == len(set(result[[1, 3, 4]].tolist()))
         assert Fraction(5, 6) == pytest.approx(float(pass_at_k(4, 2, 2)))
 
     def test_sum_to_k_times_the_estimate(self) -> None:
@@ -103,9 +103,9 @@ class TestPkpo:
     def test_broadcast(self) -> None:
         """Groups in rows and k down give a stack of tables of the same rows."""
         rewards = np.random.default_rng(10).random((3, 6))
-        found = pkpo_rewards(rewards, [[2], [4]], "loo")
-        assert (2, 3, 6) == found.shape
-        np.testing.assert_array_equal(pkpo_rewards(rewards[1], 4, "loo"), found[1, 1])
+        result = pkpo_rewards(rewards, [[2], [4]], "loo")
+        assert (2, 3, 6) == result.shape
+        np.testing.assert_array_equal(pkpo_rewards(rewards[1], 4, "loo"), result[1, 1])
         assert (0, 6) == pkpo_rewards(np.zeros((0, 6)), 2).shape
 
     @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ class TestAdvantages:
         """They are (1-R)/sigma and (1 - R - C(N-c-1, k-1)/C(N-1, k-1))/sigma."""
         for c in range(n + 1):
             reward = 1 - Fraction(math.comb(n - c, k), math.comb(n, k))
-            found = pass_at_k_advantages(np.arange(n) < c, k)
+            result = pass_at_k_advantages(np.arange(n) < c, k)
             if reward in (0, 1):
-                assert np.isnan(found).all()
+                assert np.isnan(result).all()
                 continue
             sigma = math.sqrt(reward * (1 - reward))
             wrong = 1 - reward - Fraction(math.comb(n - c - 1, k - 1), math.comb(n - 1, k - 1))
             expected = [float(1 - reward) / sigma] * c + [float(wrong) / sigma] * (n - c)
-            np.testing.assert_allclose(found, expected, rtol=1e-14)
+            np.testing.assert_allclose(result, expected, rtol=1e-14)
 
     def test_sum_to_zero(self) -> None:
         """They sum to 0 within rounding."""

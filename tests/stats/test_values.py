@@ -31,13 +31,13 @@ class TestBestOf:
             tied = [Fraction(samples[i][0]) for i in subset if samples[i][1] == highest]
             return sum(tied, Fraction(0)) / len(tied)
 
-        found = best_of_k([value for value, _ in samples], [score for _, score in samples], k)
-        assert subsets.relative_error(found, subsets.over_subsets(n, k, credit)) <= 1e-14
+        results = best_of_k([value for value, _ in samples], [score for _, score in samples], k)
+        assert subsets.relative_error(results, subsets.over_subsets(n, k, credit)) <= 1e-14
 
     def test_a_useless_score_is_the_mean(self) -> None:
         """With all scores equal it is the mean of the values, for every k."""
-        found = np.asarray(best_of_k([1, 0, 0, 1, 1], [7] * 5, [1, 2, 3, 4, 5]))
-        np.testing.assert_allclose(found, 0.6, rtol=1e-15)
+        result = np.asarray(best_of_k([1, 0, 0, 1, 1], [7] * 5, [1, 2, 3, 4, 5]))
+        np.testing.assert_allclose(result, 0.6, rtol=1e-15)
 
     def test_values_may_be_negative(self) -> None:
         """Rewards below 0 are taken as they are."""
@@ -53,9 +53,9 @@ class TestLargestAndSmallest:
         rng = np.random.default_rng(n)
         values = rng.integers(0, 9, n) / 8
         for k in {1, min(2, n), (n + 1) // 2, n}:
-            for found, ordered in ((max_at_k, np.sort(values)), (min_at_k, np.sort(values)[::-1])):
+            for results, ordered in ((max_at_k, np.sort(values)), (min_at_k, np.sort(values)[::-1])):
                 total = sum(Fraction(float(y)) * math.comb(i, k - 1) for i, y in enumerate(ordered))
-                assert subsets.relative_error(found(values, k), total / math.comb(n, k)) <= 1e-14
+                assert subsets.relative_error(results(values, k), total / math.comb(n, k)) <= 1e-14
 
     def test_for_passes_they_are_pass_at_k_and_pass_hat_k(self) -> None:
         """For values 0 and 1 they are pass@k and pass^k, and at k = 1 both are c/n to the last bit."""

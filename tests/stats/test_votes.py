@@ -38,8 +38,8 @@ def test_is_the_mean_over_the_votes_of_all_subsets() -> None:
         answers = [rng.randint(0, 3) for _ in range(n)]
         right, k = rng.randint(0, 3), rng.randint(1, n)
         exact = subsets.over_subsets(n, k, lambda subset, a=answers, r=right: subsets.vote(a, r, subset))
-        found = maj_at_k([answers.count(answer) for answer in range(4)], right, k)
-        assert subsets.relative_error(found, exact) <= 1e-14
+        results = maj_at_k([answers.count(answer) for answer in range(4)], right, k)
+        assert subsets.relative_error(results, exact) <= 1e-14
 
 
 def test_against_integers() -> None:
