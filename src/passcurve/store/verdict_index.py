@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import product
-from typing import NamedTuple
 
 from passcurve.store.codec import IndexedLine, VerdictLine
 from passcurve.store.samples import DIGEST_BYTES
@@ -20,13 +19,6 @@ _MODES: tuple[Mode, ...] = ("none", "referee", "shared")
 _MODE_CODES: dict[Mode, int] = {mode: code << 4 for code, mode in enumerate(_MODES)}
 _STATUS, _MODE, _NEEDS_LINE = 0x0F, 0x30, 0x40
 """Bits of a summary: the status, the mode, and a mark for a verdict with more to count than these two."""
-
-
-class Location(NamedTuple):
-    """The place of a stored line."""
-
-    part: int
-    offset: int
 
 
 class VerdictIndex:
@@ -66,9 +58,9 @@ class VerdictIndex:
         """Return the digest of the row that was judged, or None when it is owed."""
         return f"{self._digests[row]:016x}" if self._summary_at(row) else None
 
-    def location_of(self, row: int) -> Location | None:
-        """Return the place of a row's line, or None when the row is owed."""
-        return Location(self._parts[row], self._offsets[row]) if self._summary_at(row) else None
+    def location_of(self, row: int) -> tuple[int, int] | None:
+        """Return the part and the offset of a row's line, or None when the row is owed."""
+        return (self._parts[row], self._offsets[row]) if self._summary_at(row) else None
 
     def task_of(self, row: int, raw: bytes) -> str | None:
         """Return the task of a row if these are the bytes that were judged, else None."""
@@ -79,12 +71,14 @@ class VerdictIndex:
         return self._problem_ids[self._problems[row]]
 
     def needs_line(self, row: int) -> bool:
-        """Tell whether the line of a judged row has more to count than its status and mode."""
-        return bool(self._summaries[row] & _NEEDS_LINE) or self._has_repeats
+        """Tell whether the line of a row may have more to count than its status and mode."""
+        return self._has_repeats or bool(row < len(self._summaries) and self._summaries[row] & _NEEDS_LINE)
 
-    def brief_verdict(self, row: int, key: SampleKey) -> Verdict:
-        """Return the verdict of a judged row with nothing but its status and mode."""
-        summary = self._summaries[row]
+    def brief_verdict(self, row: int, key: SampleKey) -> Verdict | None:
+        """Return the verdict of a row with nothing but its status and mode, or None when the row is owed."""
+        summary = self._summaries[row] if row < len(self._summaries) else 0
+        if not summary:
+            return None
         return Verdict(key=key, status=STATUSES[(summary & _STATUS) - 1], mode=_MODES[(summary & _MODE) >> 4])
 
     def rows(self) -> Iterator[int]:

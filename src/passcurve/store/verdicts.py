@@ -136,8 +136,6 @@ class StoredVerdicts:
         That part is status and mode.  A suspicious verdict is returned whole, and so is one that passed more slowly
         than all verdicts whose lines stand before its own.
         """
-        if row not in self:
-            return None
         return self.verdict_at(row) if self._index.needs_line(row) else self._index.brief_verdict(row, key)
 
     def rows(self) -> Iterator[int]:
@@ -179,4 +177,7 @@ class StoredVerdicts:
 
     def _describe_location(self, row: int) -> str:
         location = self._index.location_of(row)
-        return f"{str(self._reader.paths[location.part])!r}, at byte {location.offset}" if location else "no part"
+        if location is None:
+            return "no part"
+        part, offset = location
+        return f"{str(self._reader.paths[part])!r}, at byte {offset}"
