@@ -51,7 +51,7 @@ def statuses(run_of, rows, workers, *words) -> list[str]:
     run = run_of(rows, "--workers", str(workers), "--timeout", "0.5", "--memory", "512MiB", *words)
     done = run.end()
     assert 0 == done.code, done.err
-    return [status for _, status in run.found()]
+    return [status for _, status in run.results()]
 
 
 EXPECTED = [name.split()[0] for name in KINDS]
