@@ -32,8 +32,6 @@ def test_a_run_has_its_scores(folder):
     assert run.scores.columns["reason"][1]
     counts = [(problem.problem_id, problem.n, problem.c) for problem in run.counts]
     assert [("starter/0", 2, 1), ("starter/1", 1, 0)] == counts
-        (problem.problem_id, problem.n, problem.c) for problem in run.counts
-    ]
     assert "benchmark:starter@" in run.signature
 
 
