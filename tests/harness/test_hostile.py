@@ -88,7 +88,7 @@ class Raw:
         self.data = data
 def many(tag, n, item):
     return Raw(tag + u(n) + item * n)
-LOADED = e({'loaded': True, 'found': True})
+LOADED = e({'loaded': True, 'has_entry_point': True})
 def value(v):
     send(LOADED, e({'value': v}))
 PRIME = (1 << 61) - 1

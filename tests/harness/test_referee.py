@@ -459,7 +459,7 @@ def test_broken_programs(jail: Jailed, what: str):
 
 
 FORGED = {
-    "a reply before the call": "{'loaded': True, 'found': True}, {'value': 1}",
+    "a reply before the call": "{'loaded': True, 'has_entry_point': True}, {'value': 1}",
     "an exception that is none": "{'raised': 5}",
     "an exception without parts": "{'raised': {}}",
     "an exception of long numbers": "{'raised': {'type': 10 ** 5000, 'lineage': (), 'message': 10 ** 5000, 'arguments': ()}}",
@@ -468,7 +468,7 @@ FORGED = {
     "a callback of nothing": "{'callback': None}",
     "a list": "[1]",
     "a verdict": "{'status': 'passed', 'message': '', 'calls': 9, 'token': ''}",
-    "strange flattened": "{'loaded': True, 'found': True}, {'value': 2, 'flattened': 5}",
+    "strange flattened": "{'loaded': True, 'has_entry_point': True}, {'value': 2, 'flattened': 5}",
 }
 
 

@@ -42,7 +42,7 @@ class Check:
             check = names.get("check")
             if check is None:
                 return {"status": "benchmark", "message": "the tests define no check(candidate)"}
-            if not load_reply.get("found"):
+            if not load_reply.get("has_entry_point"):
                 return self._report_missing_function()
             check(candidate)
         except BaseException as error:

@@ -66,7 +66,7 @@ class LoadReply(TypedDict, total=False):
     """First reply of a sample: whether its module was loaded, and whether it has the entry point."""
 
     loaded: bool
-    found: bool
+    has_entry_point: bool
 
 
 class Order(TypedDict, total=False):
@@ -132,7 +132,7 @@ class ReplayableCalls(TypedDict, total=False):
 
     recorded: str
     """The calls packed for the referee, in base64."""
-    asked: str
+    replayed: str
     """The same calls encoded for the sample, in base64."""
     whole: bool
     """The tests make no other calls."""

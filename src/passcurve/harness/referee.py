@@ -60,7 +60,7 @@ def rehearse() -> None:
     }
     code = CompiledProblem(job).new_code
     calls = marshal.dumps((pack_arguments((1,), {}), pack_arguments((2,), {})))
-    loaded: LoadReply = {"loaded": True, "found": True}
+    loaded: LoadReply = {"loaded": True, "has_entry_point": True}
     right: list[Reply] = [{"value": 2}, {"value": 3}]
     wrong: list[Reply] = [{"value": 2}, {"raised": describe(ValueError("no"))}]
     for number in range(2 * REHEARSALS):
@@ -108,7 +108,7 @@ def _find_replayable_calls(problem: CompiledProblem, orders: list[bytes | None])
     packed, encoded = calls.pack(count)
     return {
         "recorded": _to_base64(packed) if count else "",
-        "asked": _to_base64(encoded) if count else "",
+        "replayed": _to_base64(encoded) if count else "",
         "whole": count == len(orders),
     }
 

@@ -138,7 +138,7 @@ class SampleServer:
             return
         name = self._job["entry_point"]
         self._objects.append(module.__dict__.get(name))
-        self._send({"loaded": True, "found": name in module.__dict__})
+        self._send({"loaded": True, "has_entry_point": name in module.__dict__})
 
     def _send_end(self) -> None:
         """Send the pending frames; an empty frame marks the end of the replies to replayed calls."""

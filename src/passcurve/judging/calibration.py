@@ -160,7 +160,7 @@ def _with_calls(calibration: Calibration, outcome: Outcome) -> Calibration:
     """Return the calibration with the calls that the trial recorded, if any."""
     report = outcome.report or {}
     try:
-        calls, replayed = (base64.b64decode(report.get(name, ""), validate=True) for name in ("recorded", "asked"))
+        calls, replayed = (base64.b64decode(report.get(name, ""), validate=True) for name in ("recorded", "replayed"))
     except (TypeError, ValueError):
         return calibration
     if calibration.plan.fault or not calls:
