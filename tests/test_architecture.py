@@ -51,22 +51,10 @@ LARGE_CLASSES: dict[str, str] = {
 }
 """``file:Class`` of each class that may have more attributes, with the reason."""
 
-SAMPLES_INTERPRETER = (
-    "harness/*.py",
-    "sandbox/__init__.py",
-    "sandbox/layers/*.py",
-    *(
-        f"sandbox/{name}.py"
-        for name in (
-            "confinement copy_stub dirty_pages exit_status forkserver forkserver_boot interpreter_facts "
-            "job_process kept_process kept_slot kernel kernel_state launcher memory rewind snapshot template "
-            "tracing wall_checks zygote"
-        ).split()
-    ),
-)
+SAMPLES_INTERPRETER = ("harness/*.py", "sandbox/__init__.py", "sandbox/layers/*.py", "sandbox/zygote/*.py")
 """What the samples' interpreter runs: the standard library and each other, nothing else."""
 
-BY_STRING = {"registry.py", "sandbox/forkserver.py"}
+BY_STRING = {"registry.py", "sandbox/zygote/forkserver.py"}
 """The files that load a module which a string names."""
 
 

@@ -31,8 +31,8 @@ SUPERVISOR, UNKNOWN = "supervisor", "short-lived"
 ROLES = (
     ("passcurve/harness/referee.py", "tests"),
     ("passcurve/harness/sample.py", "samples"),
-    ("passcurve/sandbox/zygote.py", "zygotes"),
-    ("passcurve/sandbox/forkserver.py", "fork servers"),
+    ("passcurve/sandbox/zygote/server.py", "zygotes"),
+    ("passcurve/sandbox/zygote/forkserver.py", "fork servers"),
     ("passcurve/sandbox/", "zygotes"),
 )
 """The file that a process is working in, the innermost first, says what it is."""

@@ -33,8 +33,8 @@ from passcurve.sandbox.layers.syscalls import numbers
 
 SOURCES = Path(passcurve.__file__).parent
 NAMESPACES, RLIMITS = "sandbox/layers/namespaces.py", "sandbox/layers/rlimits.py"
-ZYGOTE, MOUNTS = "sandbox/zygote.py", "sandbox/layers/mounts.py"
-CONFINEMENT, KERNEL = "sandbox/confinement.py", "sandbox/kernel.py"
+ZYGOTE, MOUNTS = "sandbox/zygote/server.py", "sandbox/layers/mounts.py"
+CONFINEMENT, KERNEL = "sandbox/zygote/confinement.py", "sandbox/zygote/kernel.py"
 WATCH, LANDLOCK = "sandbox/layers/watch.py", "sandbox/layers/landlock.py"
 
 Edit = tuple[str, str, str]
@@ -374,7 +374,7 @@ def test_removed_walls(level, layers, host, tmp_path, monkeypatch):
     root = weaken(Path(tempfile.mkdtemp(dir=Path(host.bound).parent)), layers)
     root.chmod(0o755)
     monkeypatch.setattr(forkserver_client, "_ROOT", str(root))
-    monkeypatch.setattr(forkserver_client, "_BOOT", str(root / "passcurve/sandbox/forkserver_boot.py"))
+    monkeypatch.setattr(forkserver_client, "_BOOT", str(root / "passcurve/sandbox/zygote/forkserver_boot.py"))
     with Weakened(level, host.bound) as jail:
         answers = {what: make_attempt(jail, CASES[what], host) for what in expected}
     for left in Path(host.bound).iterdir():

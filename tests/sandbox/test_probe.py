@@ -226,7 +226,7 @@ except PasscurveError as error:
     print(error)
 """
 LANDLOCK = ("sandbox/layers/landlock.py", "_RESTRICT_SELF, rules, 0)", "_RESTRICT_SELF, rules, 0) if False else None")
-NARROW = ("sandbox/confinement.py", "else (self._narrow, pid)", "else (None, pid)")
+NARROW = ("sandbox/zygote/confinement.py", "else (self._narrow, pid)", "else (None, pid)")
 BROAD = ("sandbox/layers/watch.py", "seccomp.install_broad()", "pass")
 UNWATCHED = ("sandbox/layers/watch.py", "if _can_answer():", "if False:")
 RULES = ("sandbox/layers/landlock.py", "_allow(rules, path, _READ & rights)", "_allow(rules, '/', _READ & rights)")

@@ -340,8 +340,8 @@ def test_memory_is_verified_after_a_thousand_jobs():
 
 
 SOURCES = Path(passcurve.__file__).parent
-REWIND, STRICT = "sandbox/rewind.py", "sandbox/layers/seccomp_strict.py"
-TRACING, KERNEL_STATE = "sandbox/tracing.py", "sandbox/kernel_state.py"
+REWIND, STRICT = "sandbox/zygote/rewind.py", "sandbox/layers/seccomp_strict.py"
+TRACING, KERNEL_STATE = "sandbox/zygote/tracing.py", "sandbox/zygote/kernel_state.py"
 
 Edit = tuple[str, str, str]
 

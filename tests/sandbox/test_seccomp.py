@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from filters import ALLOWED, BOUNDED, KILLED, MACHINES, PID, PRETENDED, Filters
 
-from passcurve.sandbox.kernel import CLONE_PARENT, CLONE_THREAD, ZYGOTE_MARK
 from passcurve.sandbox.layers.seccomp import (
     SAMPLE_CALLS,
     SUSPICIOUS_CALLS,
@@ -20,6 +19,7 @@ from passcurve.sandbox.layers.seccomp import (
 )
 from passcurve.sandbox.layers.seccomp_strict import StrictFilter
 from passcurve.sandbox.layers.syscalls import numbers
+from passcurve.sandbox.zygote.kernel import CLONE_PARENT, CLONE_THREAD, ZYGOTE_MARK
 
 _NAMES = """
 accept accept4 acct add_key adjtimex bind bpf capset chroot clock_adjtime clock_settime connect delete_module execve

@@ -18,9 +18,9 @@ import pytest
 from jailed import IS_ONE, LIMITS, ONE, Jailed, Process, census, descendants, jail_at, need, until
 
 from passcurve.judging.attempts import needs_retry
-from passcurve.sandbox import exit_status
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, KilledError
 from passcurve.sandbox.oneshot_runner import DEATH_S
+from passcurve.sandbox.zygote import exit_status
 from passcurve.sandbox.zygote_client import ZygoteClient
 
 SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"

@@ -13,8 +13,8 @@ Three parties::
 
 * The supervisor (``pool``, ``worker`` and what they import) owns results and deadlines.  It never runs tests or
   samples.  Each worker has a zygote of each kind.
-* A fork server (``forkserver``) is a clean interpreter with an environment of its own, from which zygotes are forked.
-* A zygote (``zygote``) builds its walls once (``layers``) and then has a child forked for each job.  It is process 1
+* A fork server (``zygote.forkserver``) is a clean interpreter with an environment of its own, from which zygotes are forked.
+* A zygote (``zygote.server``) builds its walls once (``layers``) and then has a child forked for each job.  It is process 1
   of its own process namespace: nothing inside can kill it, and it kills everything inside when a job ends.
 * The jail is a process that never held a test.  All it can contribute is plain data.
 * The referee has the same walls: a downloaded data set is not trusted with the host either.
@@ -25,5 +25,5 @@ socket between them, so that no sample can leave bytes behind for the next.  A j
 exactly as expected is repeated in new ones.
 
 Files that run under the interpreter of the samples, which may be older than ours, import the standard library and each
-other only; docs/tour.md lists them.
+other only: those in ``zygote`` and ``layers``.
 """

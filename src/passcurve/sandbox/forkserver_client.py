@@ -20,8 +20,8 @@ from passcurve.errors import SandboxError
 from passcurve.harness import wire
 from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.protocol import MARSHAL_VERSION
-from passcurve.sandbox import kernel
 from passcurve.sandbox.toolchain import Toolchain
+from passcurve.sandbox.zygote import kernel
 
 READY_S = 60.0
 """A fork server starts in 0.1 s on an idle machine; one that takes this long never will."""
@@ -36,7 +36,7 @@ TRIAL_ROLE = "passcurve.harness.rewind_trial"
 SAMPLE_ROLES = ("passcurve.harness.sample", "passcurve.harness.shared", TRIAL_ROLE)
 
 _ROOT = str(Path(__file__).resolve().parents[2])
-_BOOT = str(Path(__file__).with_name("forkserver_boot.py"))
+_BOOT = str(Path(__file__).parent / "zygote" / "forkserver_boot.py")
 _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "LANG": "C.UTF-8",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from passcurve.errors import UsageError, nearest
-from passcurve.sandbox.interpreter_facts import read_facts
+from passcurve.sandbox.zygote.interpreter_facts import read_facts
 
 PACKAGES = "/packages"
 """Folder of the packages inside the jail."""
@@ -78,7 +78,7 @@ def _query_interpreter(python: str | None) -> dict[str, Any]:
 
 
 def _run_interpreter(python: str) -> dict[str, Any]:
-    script = str(Path(__file__).with_name("interpreter_facts.py"))
+    script = str(Path(__file__).parent / "zygote" / "interpreter_facts.py")
     try:
         process = subprocess.run(
             [python, "-I", script], capture_output=True, text=True, timeout=30, check=False, cwd="/"

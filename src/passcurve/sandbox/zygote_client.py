@@ -21,13 +21,13 @@ from passcurve.errors import SandboxError
 from passcurve.harness import framing, wire
 from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.protocol import MARSHAL_VERSION
-from passcurve.sandbox import exit_status
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.connection import RECEIVE_BYTES
 from passcurve.sandbox.forkserver_client import ForkServerClient, KilledError
 from passcurve.sandbox.layers import namespaces
 from passcurve.sandbox.layers.scratch import empty
 from passcurve.sandbox.toolchain import Toolchain
+from passcurve.sandbox.zygote import exit_status
 from passcurve.types import Limits
 
 READY_S = 60.0

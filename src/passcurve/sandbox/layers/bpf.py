@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 
-from passcurve.sandbox import kernel
+from passcurve.sandbox.zygote import kernel
 
 LOAD, JUMP_EQUAL, JUMP_ABOVE_EQUAL, AND, RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
 NUMBER, ARCHITECTURE = 0, 4

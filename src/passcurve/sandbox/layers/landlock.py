@@ -6,7 +6,7 @@ import ctypes
 import os
 import struct
 
-from passcurve.sandbox import kernel
+from passcurve.sandbox.zygote import kernel
 
 _CREATE, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every architecture
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from passcurve.sandbox import kernel
+from passcurve.sandbox.zygote import kernel
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_NOATIME = 1, 2, 4, 8, 32, 1024
 MS_BIND, MS_REC, MS_PRIVATE, MS_RELATIME = 4096, 16384, 1 << 18, 1 << 21

@@ -6,7 +6,7 @@ import errno
 import os
 import socket
 
-from passcurve.sandbox import kernel
+from passcurve.sandbox.zygote import kernel
 
 INSIDE_ID = 1000
 """The uid and gid that a sample sees as its own; never 0, so that no program takes itself for root."""

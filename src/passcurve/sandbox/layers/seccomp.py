@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import errno
 
-from passcurve.sandbox import kernel
 from passcurve.sandbox.layers.bpf import (
     ALLOW,
     AND,
@@ -33,6 +32,7 @@ from passcurve.sandbox.layers.bpf import (
     low,
 )
 from passcurve.sandbox.layers.syscalls import numbers
+from passcurve.sandbox.zygote import kernel
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000

@@ -5,9 +5,9 @@ It takes the place of the narrow filter (``seccomp.py``) in that process.
 
 from __future__ import annotations
 
-from passcurve.sandbox import kernel
 from passcurve.sandbox.layers.bpf import ALLOW, AND, KILL, NUMBER, ChildFilter, Program, allow_values, low
 from passcurve.sandbox.layers.syscalls import numbers
+from passcurve.sandbox.zygote import kernel
 
 STATELESS_CALLS = tuple(
     """

@@ -17,8 +17,8 @@ import socket
 import struct
 from typing import NoReturn
 
-from passcurve.sandbox import kernel
 from passcurve.sandbox.layers import seccomp, syscalls
+from passcurve.sandbox.zygote import kernel
 
 ENTRIES = 32
 """Most different calls that are noted for one sample; more would add no information."""

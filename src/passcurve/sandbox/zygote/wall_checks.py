@@ -7,7 +7,7 @@ import signal
 import socket
 from typing import Any
 
-from passcurve.sandbox import kernel
+from passcurve.sandbox.zygote import kernel
 
 
 def broken(config: dict[str, Any]) -> list[str]:

@@ -8,9 +8,9 @@ import socket
 import time
 from typing import NamedTuple
 
-from passcurve.sandbox.copy_stub import Stub
-from passcurve.sandbox.rewind import Rewinder
-from passcurve.sandbox.tracing import WALL, UncleanError
+from passcurve.sandbox.zygote.copy_stub import Stub
+from passcurve.sandbox.zygote.rewind import Rewinder
+from passcurve.sandbox.zygote.tracing import WALL, UncleanError
 
 
 class JobUsage(NamedTuple):

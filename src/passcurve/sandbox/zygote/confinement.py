@@ -8,9 +8,9 @@ import socket
 import sys
 from typing import Any
 
-from passcurve.sandbox import kernel
 from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scratch, seccomp, seccomp_strict, watch
-from passcurve.sandbox.template import Spec
+from passcurve.sandbox.zygote import kernel
+from passcurve.sandbox.zygote.template import Spec
 
 IS_LINUX = sys.platform.startswith("linux")
 

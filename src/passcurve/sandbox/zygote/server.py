@@ -24,15 +24,15 @@ import time
 from typing import Any, NoReturn
 
 from passcurve.harness import framing, wire
-from passcurve.sandbox import copy_stub, exit_status, kernel
-from passcurve.sandbox.confinement import IS_LINUX, Confinement
-from passcurve.sandbox.copy_stub import Stub
-from passcurve.sandbox.exit_status import ProcessExit
-from passcurve.sandbox.job_process import HAS_PIDFD, JobProcess
-from passcurve.sandbox.kept_slot import KeptSlot
-from passcurve.sandbox.launcher import Launcher
 from passcurve.sandbox.layers import namespaces, rlimits, watch
-from passcurve.sandbox.template import Role
+from passcurve.sandbox.zygote import copy_stub, exit_status, kernel
+from passcurve.sandbox.zygote.confinement import IS_LINUX, Confinement
+from passcurve.sandbox.zygote.copy_stub import Stub
+from passcurve.sandbox.zygote.exit_status import ProcessExit
+from passcurve.sandbox.zygote.job_process import HAS_PIDFD, JobProcess
+from passcurve.sandbox.zygote.kept_slot import KeptSlot
+from passcurve.sandbox.zygote.launcher import Launcher
+from passcurve.sandbox.zygote.template import Role
 
 REQUEST_BYTES = 1 << 16
 """Largest request.  It holds a few words; what a child is to run goes to the child alone."""

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from passcurve.harness import framing
 from passcurve.harness.protocol import MARSHAL_VERSION
-from passcurve.sandbox import kernel, memory
+from passcurve.sandbox.zygote import kernel, memory
 
 SPEC_BYTES = 1 << 16
 """Largest spec of a child."""

@@ -15,7 +15,7 @@ import struct
 import sys
 from typing import NamedTuple
 
-from passcurve.sandbox import kernel
+from passcurve.sandbox.zygote import kernel
 
 STACK_BYTES = 8 << 20
 HEAP_BYTES = 8 << 20

@@ -7,11 +7,11 @@ import signal
 import time
 from collections.abc import Callable
 
-from passcurve.sandbox.exit_status import ProcessExit
-from passcurve.sandbox.kept_process import JobUsage, RewoundProcess, SingleUseProcess
-from passcurve.sandbox.launcher import Launcher
-from passcurve.sandbox.template import FIRST
-from passcurve.sandbox.tracing import WALL, UncleanError
+from passcurve.sandbox.zygote.exit_status import ProcessExit
+from passcurve.sandbox.zygote.kept_process import JobUsage, RewoundProcess, SingleUseProcess
+from passcurve.sandbox.zygote.launcher import Launcher
+from passcurve.sandbox.zygote.template import FIRST
+from passcurve.sandbox.zygote.tracing import WALL, UncleanError
 
 
 class KeptSlot:

@@ -20,6 +20,6 @@ if __name__ == "__main__":
     config = json.loads(line.recv(size, socket.MSG_WAITALL))
     # Last, so that the standard library wins, and for this one import only.
     sys.path.append(config["root"])
-    from passcurve.sandbox import forkserver
+    from passcurve.sandbox.zygote import forkserver
 
     forkserver.serve(line, config)

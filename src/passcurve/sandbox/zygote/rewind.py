@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from passcurve.sandbox.copy_stub import ENTRIES, PAGE, Stub
-from passcurve.sandbox.dirty_pages import REGION, DirtyPages, HotPages
-from passcurve.sandbox.kernel_state import KernelState
-from passcurve.sandbox.memory import Run
-from passcurve.sandbox.snapshot import Snapshot
-from passcurve.sandbox.tracing import Tracee, UncleanError
+from passcurve.sandbox.zygote.copy_stub import ENTRIES, PAGE, Stub
+from passcurve.sandbox.zygote.dirty_pages import REGION, DirtyPages, HotPages
+from passcurve.sandbox.zygote.kernel_state import KernelState
+from passcurve.sandbox.zygote.memory import Run
+from passcurve.sandbox.zygote.snapshot import Snapshot
+from passcurve.sandbox.zygote.tracing import Tracee, UncleanError
 
 CACHED_REGIONS = 2000
 """Dirty regions whose place in the snapshot is cached."""

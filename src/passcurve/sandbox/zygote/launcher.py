@@ -6,11 +6,11 @@ import json
 import os
 from typing import Any
 
-from passcurve.sandbox import copy_stub, wall_checks
-from passcurve.sandbox.confinement import IS_LINUX, Confinement
-from passcurve.sandbox.copy_stub import Stub
 from passcurve.sandbox.layers import watch
-from passcurve.sandbox.template import Role, Spec, Template, run_role
+from passcurve.sandbox.zygote import copy_stub, wall_checks
+from passcurve.sandbox.zygote.confinement import IS_LINUX, Confinement
+from passcurve.sandbox.zygote.copy_stub import Stub
+from passcurve.sandbox.zygote.template import Role, Spec, Template, run_role
 
 
 class Launcher:

@@ -7,7 +7,7 @@ import os
 import struct
 import time
 
-from passcurve.sandbox import copy_stub, kernel
+from passcurve.sandbox.zygote import copy_stub, kernel
 
 SETTLE_S = 5.0
 """Longest time that a new process may take until it waits for its first job."""

@@ -7,8 +7,8 @@ import signal
 import sys
 import time
 
-from passcurve.sandbox.exit_status import ProcessExit
-from passcurve.sandbox.kept_process import cpu_clock_id
+from passcurve.sandbox.zygote.exit_status import ProcessExit
+from passcurve.sandbox.zygote.kept_process import cpu_clock_id
 
 UNTIMED_NS = 20_000_000
 """A child that ended sooner is not timed: the difference between the clocks is smaller than anybody's limit."""

@@ -6,10 +6,10 @@ import ctypes
 import os
 import struct
 
-from passcurve.sandbox import kernel, memory
-from passcurve.sandbox.copy_stub import PAGE
-from passcurve.sandbox.memory import Run
-from passcurve.sandbox.tracing import UncleanError
+from passcurve.sandbox.zygote import kernel, memory
+from passcurve.sandbox.zygote.copy_stub import PAGE
+from passcurve.sandbox.zygote.memory import Run
+from passcurve.sandbox.zygote.tracing import UncleanError
 
 LEARNING_JOBS = 24
 """Jobs from which the hot pages are learned."""

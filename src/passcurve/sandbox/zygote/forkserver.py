@@ -20,8 +20,8 @@ import time
 from typing import Any, NoReturn
 
 from passcurve.harness import framing, wire
-from passcurve.sandbox import kernel, memory, zygote
-from passcurve.sandbox.template import Role
+from passcurve.sandbox.zygote import kernel, memory, server
+from passcurve.sandbox.zygote.template import Role
 
 REQUEST_BYTES = 1 << 16
 CONFIG_BYTES = 1 << 20
@@ -95,7 +95,7 @@ def fork(line: socket.socket, descriptor: int, roles: dict[str, Role]) -> dict[s
     except BaseException:
         # The supervisor has ended, or has closed the line.
         os._exit(1)
-    zygote.start(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor), config, parent, roles)
+    server.start(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor), config, parent, roles)
     os._exit(0)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 
-from passcurve.sandbox import memory
-from passcurve.sandbox.copy_stub import PAGE, SNAPSHOT_BYTES
-from passcurve.sandbox.dirty_pages import DirtyPages
-from passcurve.sandbox.memory import Area, Run
-from passcurve.sandbox.tracing import UncleanError
+from passcurve.sandbox.zygote import memory
+from passcurve.sandbox.zygote.copy_stub import PAGE, SNAPSHOT_BYTES
+from passcurve.sandbox.zygote.dirty_pages import DirtyPages
+from passcurve.sandbox.zygote.memory import Area, Run
+from passcurve.sandbox.zygote.tracing import UncleanError
 
 GAP_PAGES = 2
 """Hot pages at most this far from each other are copied together with all between them: each split costs time."""

@@ -11,8 +11,8 @@ import mmap
 import os
 import struct
 
-from passcurve.sandbox import kernel
-from passcurve.sandbox.memory import Run
+from passcurve.sandbox.zygote import kernel
+from passcurve.sandbox.zygote.memory import Run
 
 CODE_AT = 0x5F0000000000
 COPIES_AT = 0x600000000000
