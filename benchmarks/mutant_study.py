@@ -37,17 +37,17 @@ def main() -> None:
         benchmark = pc.load_benchmark(words.benchmark)
         passes = census(benchmark, Path(folder), words.workers)
     print(f"{len(passes)} programs of {len(benchmark.problems)} problems judged, {sum(passes.values())} passed")
-    asked = make_prompts(benchmark.problems, find_style("base"))
+    prompts = make_prompts(benchmark.problems, find_style("base"))
     backend = Mutant.open("", Settings())
     inside, widths = dict.fromkeys(KS, 0), dict.fromkeys(KS, 0.0)
     for seed in range(words.runs):
-        counts = [drawn(backend, prompt, seed, words.n, passes) for prompt in asked]
-        rates = [sum(c.weight for c in deck(prompt, seed) if passes[prompt.problem_id, c.text]) for prompt in asked]
-        for found in estimate(counts, KS):
-            truth = sum(1.0 - (1.0 - rate) ** found.k for rate in rates) / len(rates)
-            span = found.these_problems
-            inside[found.k] += span.low <= truth <= span.high
-            widths[found.k] += (span.high - span.low) / words.runs
+        counts = [draw_counts(backend, prompt, seed, words.n, passes) for prompt in prompts]
+        rates = [sum(c.weight for c in deck(prompt, seed) if passes[prompt.problem_id, c.text]) for prompt in prompts]
+        for pass_at_k in estimate(counts, KS):
+            truth = sum(1.0 - (1.0 - rate) ** pass_at_k.k for rate in rates) / len(rates)
+            span = pass_at_k.these_problems
+            inside[pass_at_k.k] += span.low <= truth <= span.high
+            widths[pass_at_k.k] += (span.high - span.low) / words.runs
     for k in KS:
         share = inside[k] / words.runs
         print(f"pass@{k}: truth inside in {inside[k]} of {words.runs} runs ({share:.3f}), mean width {widths[k]:.4f}")
@@ -67,11 +67,11 @@ def census(benchmark: Benchmark, folder: Path, workers: int) -> dict[tuple[str, 
     samples.write_text("".join(row + "\n" for row in rows), "utf-8")
     results = folder / "results.jsonl"
     pc.judge(samples, benchmark, k=1, workers=workers, run=folder / "run", results=results)
-    found = map(json.loads, results.read_text("utf-8").splitlines())
-    return {(row["task_id"], row["completion"]): row["passed"] for row in found}
+    rows = map(json.loads, results.read_text("utf-8").splitlines())
+    return {(row["task_id"], row["completion"]): row["passed"] for row in rows}
 
 
-def drawn(backend: Mutant, prompt: Prompt, seed: int, n: int, passes: dict[tuple[str, str], bool]) -> Counts:
+def draw_counts(backend: Mutant, prompt: Prompt, seed: int, n: int, passes: dict[tuple[str, str], bool]) -> Counts:
     """Return n and c of one problem in one run."""
     order = SampleRequest(prompt=prompt, decoding=Decoding(seed=seed), indices=tuple(range(n)))
     passed = sum(passes[prompt.problem_id, reply.text] for reply in backend.generate(order))

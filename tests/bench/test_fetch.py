@@ -1,4 +1,4 @@
-"""Fetching over a real connection to this machine: what arrives, what is refused, what is left behind."""
+"""Tests of fetching over a real connection to this machine."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ BODY = b'{"any": "bytes"}\n' * 5000
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """What the server says, by path."""
+    """The server's answers, by path."""
 
     requests: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
-        """Answer one request as its path asks."""
+        """Answer one request according to its path."""
         self.requests.append(self.path)
         getattr(self, "answer_" + self.path.strip("/"))()
 
@@ -35,7 +35,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         """Keep the tests quiet."""
 
     def send(self, body: bytes, length: int, status: int = 200, **headers: str) -> None:
-        """Send a body that claims a length."""
+        """Send a body with the given content length."""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
@@ -48,15 +48,15 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.send(BODY, len(BODY))
 
     def answer_labelled(self) -> None:
-        """Send the file with the label that some servers give to a .gz file."""
+        """Send the file with the `Content-Encoding` header that some servers add to a .gz file."""
         self.send(BODY, len(BODY), Content_Encoding="gzip")
 
     def answer_moved(self) -> None:
-        """Send the client elsewhere."""
+        """Redirect the client to another address."""
         self.send(b"", 0, 302, Location="/right")
 
     def answer_round(self) -> None:
-        """Send the client in circles."""
+        """Redirect the client to the same address."""
         self.send(b"", 0, 302, Location="/round")
 
     def answer_absent(self) -> None:
@@ -68,17 +68,17 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.send(b"<html>log in</html>", 19)
 
     def answer_cut(self) -> None:
-        """Promise the file and send half."""
+        """Announce the whole file and send half of it."""
         self.send(BODY[: len(BODY) // 2], len(BODY))
 
     def answer_slow(self) -> None:
-        """Begin, then wait longer than the client will."""
+        """Begin, then wait longer than the client does."""
         self.send(BODY[:10], len(BODY))
         self.wfile.flush()
         time.sleep(1.0)
 
     def answer_endless(self) -> None:
-        """Send more than any benchmark has, until the client has had enough."""
+        """Send more than any benchmark has, until the client stops reading."""
         self.send_response(200)
         self.end_headers()
         try:
@@ -119,8 +119,8 @@ def catalog(url: str = "http://127.0.0.1:9/nothing") -> dict[str, Published]:
     }
 
 
-def refused(cache_dir: Path, url: str, timeout_s: float = 10.0) -> str:
-    """Return why a fetch was refused, when it left nothing behind and said what to do."""
+def refusal(cache_dir: Path, url: str, timeout_s: float = 10.0) -> str:
+    """Return the reason why a fetch was refused; check that it left no file and gave a remedy."""
     target = cache_dir / "own" / "own.jsonl"
     with pytest.raises(FetchError) as caught:
         fetch("own", cache_dir, url=url, timeout_s=timeout_s, catalog=catalog())
@@ -138,7 +138,7 @@ def refused(cache_dir: Path, url: str, timeout_s: float = 10.0) -> str:
 
 
 def test_file_arrives(tmp_path: Path, server: str) -> None:
-    """The file lies in the cache under its name, alone, with the bytes of the server."""
+    """The fetched file is the only file in its cache folder and has the server's bytes."""
     path = fetch("own", tmp_path / "new" / "cache", catalog=catalog(f"{server}/right"))
     assert tmp_path / "new" / "cache" / "own" / "own.jsonl" == path
     assert BODY == path.read_bytes()
@@ -146,17 +146,17 @@ def test_file_arrives(tmp_path: Path, server: str) -> None:
 
 
 def test_redirects_are_followed(tmp_path: Path, server: str) -> None:
-    """An address that moved is followed."""
+    """The client follows a redirect."""
     assert BODY == fetch("own", tmp_path, url=f"{server}/moved", catalog=catalog()).read_bytes()
 
 
 def test_bytes_are_kept_as_published(tmp_path: Path, server: str) -> None:
-    """A label of compression does not make the client unpack the file."""
+    """A `Content-Encoding` header does not make the client unpack the file."""
     assert BODY == fetch("own", tmp_path, url=f"{server}/labelled", catalog=catalog()).read_bytes()
 
 
 def test_what_is_there_is_not_fetched_again(tmp_path: Path, server: str) -> None:
-    """A copy with the right checksum is returned without asking anybody."""
+    """A copy with the right checksum is used without another request."""
     for _ in range(2):
         path = fetch("own", tmp_path, url=f"{server}/right", catalog=catalog())
     assert BODY == path.read_bytes()
@@ -171,79 +171,79 @@ def test_damaged_copy_is_replaced(tmp_path: Path, server: str) -> None:
 
 
 def test_damaged_copy_stays_until_a_right_one_came(tmp_path: Path, server: str) -> None:
-    """A refused download does not touch the file that lies there."""
+    """A refused download leaves the existing file unchanged."""
     path = fetch("own", tmp_path, url=f"{server}/right", catalog=catalog())
     path.write_bytes(b"mine")
     with pytest.raises(FetchError):
         fetch("own", tmp_path, url=f"{server}/wrong", catalog=catalog())
-    assert [(path, b"mine")] == [(each, each.read_bytes()) for each in path.parent.iterdir()]
+    assert [(path, b"mine")] == [(file, file.read_bytes()) for file in path.parent.iterdir()]
 
 
 def test_status_of_the_server(tmp_path: Path, server: str) -> None:
-    """An answer other than success is told with its number."""
-    assert "the server answered 404 Not Found" == refused(tmp_path, f"{server}/absent")
+    """An HTTP error is reported with its status code."""
+    assert "the server answered 404 Not Found" == refusal(tmp_path, f"{server}/absent")
 
 
 def test_wrong_bytes(tmp_path: Path, server: str) -> None:
-    """Bytes with another checksum are refused with both."""
-    found, expected = hashlib.sha256(b"<html>log in</html>").hexdigest(), hashlib.sha256(BODY).hexdigest()
-    message = f"the file has sha256 {found[:12]}..., expected {expected[:12]}..."
-    assert message == refused(tmp_path, f"{server}/wrong")
+    """Bytes with the wrong checksum are refused, and the message has both checksums."""
+    actual, expected = hashlib.sha256(b"<html>log in</html>").hexdigest(), hashlib.sha256(BODY).hexdigest()
+    message = f"the file has sha256 {actual[:12]}..., expected {expected[:12]}..."
+    assert message == refusal(tmp_path, f"{server}/wrong")
 
 
 def test_cut_connection(tmp_path: Path, server: str) -> None:
-    """A connection that ends too early is told as such."""
-    assert refused(tmp_path, f"{server}/cut").startswith("the connection was cut (")
+    """A connection that ends too early is reported as such."""
+    assert refusal(tmp_path, f"{server}/cut").startswith("the connection was cut (")
 
 
 def test_slow_server(tmp_path: Path, server: str) -> None:
-    """A server that stops sending is waited for only so long."""
+    """The client waits for a stalled server only until the time limit."""
     start = time.monotonic()
-    assert "no answer within 0.2 s" == refused(tmp_path, f"{server}/slow", timeout_s=0.2)
+    assert "no answer within 0.2 s" == refusal(tmp_path, f"{server}/slow", timeout_s=0.2)
     assert 5.0 > time.monotonic() - start
 
 
 def test_endless_answer(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is larger than any benchmark is not kept to its end."""
+    """The client stops reading a response that is larger than any benchmark."""
     monkeypatch.setattr(room, "MAX_BYTES", 3 << 20)
-    assert "the response exceeds 3 MiB" == refused(tmp_path, f"{server}/endless")
+    assert "the response exceeds 3 MiB" == refusal(tmp_path, f"{server}/endless")
 
 
 def test_circle_of_redirects(tmp_path: Path, server: str) -> None:
-    """Redirects without end are given up."""
-    assert "redirects" in refused(tmp_path, f"{server}/round")
+    """The client gives up on an endless chain of redirects."""
+    assert "redirects" in refusal(tmp_path, f"{server}/round")
 
 
 def test_refused_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody at the address is told as no connection, which is also what offline looks like."""
+    """A refused port is reported as a missing connection, like a machine that is offline."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-        assert refused(tmp_path, f"http://127.0.0.1:{port}/right").startswith("no connection (")
+        assert refusal(tmp_path, f"http://127.0.0.1:{port}/right").startswith("no connection (")
 
 
 def test_name_that_does_not_resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host that nobody knows is told as no connection."""
+    """An unknown host is reported as a missing connection."""
     monkeypatch.setenv("NO_PROXY", "*")
     # RFC 6761 keeps .invalid free of names; a host without any name server answers the same.
-    assert refused(tmp_path, "http://nowhere.invalid/right").startswith("no connection (")
+    assert refusal(tmp_path, "http://nowhere.invalid/right").startswith("no connection (")
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/right", "right", "http://127.0.0.1:x/"])
 def test_not_an_address(tmp_path: Path, url: str) -> None:
-    """What cannot be asked over http is refused as an address."""
-    assert refused(tmp_path, url).startswith("not an ")
+    """An address that is not a valid HTTP URL is refused."""
+    assert refusal(tmp_path, url).startswith("not an ")
 
 
 def test_settings_that_do_not_work(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy setting that no client understands is a reason like any other."""
+    """An invalid proxy setting is reported as the reason of the failure."""
     monkeypatch.setenv("ALL_PROXY", "nonsense://127.0.0.1:9")
-    assert refused(tmp_path, f"{server}/right").startswith("the proxy or certificate settings do not work (")
+    assert refusal(tmp_path, f"{server}/right").startswith("the proxy or certificate settings do not work (")
 
 
 def test_cache_that_cannot_be_written(tmp_path: Path, server: str) -> None:
-    """A cache that is no folder is told with the path, since no download would help."""
+    """A cache path that is not a folder is reported, without advice to download the file."""
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(FetchError) as caught:
         fetch("own", tmp_path / "cache", url=f"{server}/right", catalog=catalog())
@@ -252,12 +252,12 @@ def test_cache_that_cannot_be_written(tmp_path: Path, server: str) -> None:
 
 
 def test_built_in_is_not_fetched(tmp_path: Path) -> None:
-    """There is nothing to fetch of a built-in benchmark."""
+    """A built-in benchmark cannot be fetched."""
     with pytest.raises(UsageError, match="'starter' is built in: there is nothing to fetch"):
         fetch("starter", tmp_path)
 
 
 def test_unknown_name(tmp_path: Path) -> None:
-    """A name that is in no catalog has no address; the nearest one is offered."""
+    """An unknown name is refused, and the message suggests the nearest known name."""
     with pytest.raises(UnknownNameError, match=r"unknown benchmark 'humanevl'; did you mean 'humaneval'\?"):
         fetch("humanevl", tmp_path)

@@ -1,4 +1,4 @@
-"""The reader of HumanEval's format: what it accepts, and what it says of everything else."""
+"""Tests of the reader of HumanEval's format: accepted files and error messages."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def lines(*rows: object) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def written(folder: Path, data: bytes, name: str = "problems.jsonl") -> Path:
-    """Return the path of a new file that holds the data."""
+def write_file(folder: Path, data: bytes, name: str = "problems.jsonl") -> Path:
+    """Write the data to a new file and return its path."""
     path = folder / name
     path.write_bytes(data)
     return path
 
 
-def said(folder: Path, data: bytes) -> str:
-    """Return what the reader says of a file it refuses, without the file's name in front."""
-    path = written(folder, data)
+def refusal(folder: Path, data: bytes) -> str:
+    """Return the reader's message for a file that it refuses, without the file name at its start."""
+    path = write_file(folder, data)
     with pytest.raises(DataError) as caught:
         read_problems(path)
     message = str(caught.value)
@@ -58,80 +58,80 @@ def said(folder: Path, data: bytes) -> str:
 
 def test_fields_become_a_problem(tmp_path: Path) -> None:
     """Each row becomes one Problem, field by field."""
-    assert (ONE,) == read_problems(written(tmp_path, lines(ROW)))
+    assert (ONE,) == read_problems(write_file(tmp_path, lines(ROW)))
 
 
 def test_order_of_the_file_is_kept(tmp_path: Path) -> None:
-    """Problems come in the order of the file, not in that of their names."""
+    """Problems keep the order of the file; they are not sorted by name."""
     data = lines(ROW | {"task_id": "b"}, ROW | {"task_id": "a"})
-    assert ["b", "a"] == [problem.id for problem in read_problems(written(tmp_path, data))]
+    assert ["b", "a"] == [problem.id for problem in read_problems(write_file(tmp_path, data))]
 
 
 def test_gzip_is_known_by_its_bytes(tmp_path: Path) -> None:
-    """A gzipped file is read whatever it is called, and so is a plain file called .gz."""
-    assert (ONE,) == read_problems(written(tmp_path, gzip.compress(lines(ROW)), "packed.jsonl"))
-    assert (ONE,) == read_problems(written(tmp_path, lines(ROW), "plain.jsonl.gz"))
+    """The reader recognises gzip by the file's bytes, whatever the file's name is."""
+    assert (ONE,) == read_problems(write_file(tmp_path, gzip.compress(lines(ROW)), "packed.jsonl"))
+    assert (ONE,) == read_problems(write_file(tmp_path, lines(ROW), "plain.jsonl.gz"))
 
 
 @pytest.mark.parametrize("absent", [{}, {"canonical_solution": None}, {"canonical_solution": ""}])
 def test_reference_may_be_absent(tmp_path: Path, absent: dict[str, object]) -> None:
-    """A canonical solution that is not there, null or empty is None."""
+    """A canonical solution that is absent, null or empty becomes None."""
     row = {name: value for name, value in ROW.items() if name != "canonical_solution"} | absent
-    assert read_problems(written(tmp_path, lines(row)))[0].reference is None
+    assert read_problems(write_file(tmp_path, lines(row)))[0].reference is None
 
 
 def test_further_fields_are_ignored(tmp_path: Path) -> None:
-    """Fields of other formats do no harm, not even numbers that strict JSON has no word for."""
+    """Fields of other formats are ignored, even numbers that strict JSON does not allow."""
     row = ROW | {"plus_input": [[float("nan"), float("inf")]], "contract": "x" * 10_000}
-    assert (ONE,) == read_problems(written(tmp_path, lines(row)))
+    assert (ONE,) == read_problems(write_file(tmp_path, lines(row)))
 
 
 def test_blank_lines_carriage_returns_and_a_mark_are_no_rows(tmp_path: Path) -> None:
     """Blank lines, Windows line ends, a byte order mark and a missing last newline are not content."""
     data = b"\xef\xbb\xbf\n" + json.dumps(ROW).encode() + b"\r\n\r\n" + json.dumps(ROW | {"task_id": "b"}).encode()
-    assert ["own/0", "b"] == [problem.id for problem in read_problems(written(tmp_path, data))]
+    assert ["own/0", "b"] == [problem.id for problem in read_problems(write_file(tmp_path, data))]
 
 
 def test_line_separators_inside_strings_do_not_end_a_line(tmp_path: Path) -> None:
-    """Only a newline ends a row: U+2028 and form feed may stand raw in a string or as an escape."""
+    """Only a newline ends a row: U+2028 and form feed may occur raw in a string or as an escape."""
     row = ROW | {"prompt": "# \u2028 \x0c \x85\ndef one():\n"}
     data = json.dumps(row, ensure_ascii=False).encode()
-    assert row["prompt"] == read_problems(written(tmp_path, data))[0].prompt
+    assert row["prompt"] == read_problems(write_file(tmp_path, data))[0].prompt
 
 
 def test_digest_does_not_depend_on_the_packing(tmp_path: Path) -> None:
-    """The same problems have the same digest: gzipped, with fields in another order, with other fields beside."""
+    """The digest of a problem set does not depend on gzip, the order of fields or extra fields."""
     other = dict(reversed(list((ROW | {"more": 1}).items())))
-    plain = read_problems(written(tmp_path, lines(ROW)))
-    packed = read_problems(written(tmp_path, gzip.compress(lines(other)), "b.jsonl.gz"))
+    plain = read_problems(write_file(tmp_path, lines(ROW)))
+    packed = read_problems(write_file(tmp_path, gzip.compress(lines(other)), "b.jsonl.gz"))
     assert digest_problems(plain) == digest_problems(packed)
 
 
 @pytest.mark.parametrize("field", ["task_id", "prompt", "entry_point", "canonical_solution", "test"])
 def test_digest_depends_on_each_field(tmp_path: Path, field: str) -> None:
     """Changing any field that is read changes the digest."""
-    plain = read_problems(written(tmp_path, lines(ROW)))
-    other = read_problems(written(tmp_path, lines(ROW | {field: ROW[field] + "x"}), "b.jsonl"))
+    plain = read_problems(write_file(tmp_path, lines(ROW)))
+    other = read_problems(write_file(tmp_path, lines(ROW | {field: ROW[field] + "x"}), "b.jsonl"))
     assert digest_problems(plain) != digest_problems(other)
 
 
 def test_digest_is_fixed() -> None:
-    """The digest is sha256 of sorted, compact, ASCII JSON: stored digests must stay true."""
+    """The digest is sha256 of sorted, compact, ASCII JSON, so that stored digests stay valid."""
     # sha256sum of: [{"entry_point":"f","id":"a","prompt":"\u00e9","reference":null,"test":"t"}]
     problem = Problem(id="a", prompt="\u00e9", entry_point="f", test="t")
     assert "550193517164a1dfe7bc2bd1b15052f163fa52dd5d26bbd735c1e1ba000de132" == digest_problems([problem])
 
 
 def test_not_json(tmp_path: Path) -> None:
-    """A line that is not JSON is named with its number, what stands there and what should."""
-    message = said(tmp_path, lines(ROW) + b"{'task_id': 'x'}\n")
+    """An error about a line that is not JSON has its number, its text and the expected form."""
+    message = refusal(tmp_path, lines(ROW) + b"{'task_id': 'x'}\n")
     assert message.startswith(""", line 2: found "{'task_id': 'x'}", which is not JSON (Expecting property name""")
     assert message.endswith("; expected one JSON object per line")
 
 
 def test_a_cut_off_row_is_shown_only_in_part(tmp_path: Path) -> None:
-    """A long broken line is quoted by its beginning."""
-    message = said(tmp_path, json.dumps(ROW | {"prompt": "x" * 5000}).encode()[:4000])
+    """An error about a long broken line quotes only the beginning of the line."""
+    message = refusal(tmp_path, json.dumps(ROW | {"prompt": "x" * 5000}).encode()[:4000])
     assert len(message) < 300
     assert "..." in message
 
@@ -140,52 +140,52 @@ def test_a_cut_off_row_is_shown_only_in_part(tmp_path: Path) -> None:
     "broken", [b"[" * 200_000, b'{"task_id": ' + b"1" * 10_000 + b"}"], ids=["deeply nested", "endless number"]
 )
 def test_json_that_python_gives_up_on(tmp_path: Path, broken: bytes) -> None:
-    """Nesting and numbers beyond what Python parses are bad lines, not crashes."""
-    assert said(tmp_path, broken).startswith(", line 1: found ")
+    """Nesting and numbers beyond Python's limits make a line malformed; they do not crash the reader."""
+    assert refusal(tmp_path, broken).startswith(", line 1: found ")
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "kind"),
     [([ROW], "an array"), ("text", "a string"), (3, "a number"), (None, "null"), (True, "a boolean")],
 )
-def test_not_an_object(tmp_path: Path, value: object, found: str) -> None:
-    """A line that holds something else than an object says what it holds."""
-    assert f", line 1: found {found}; expected one JSON object per line" == said(tmp_path, lines(value))
+def test_not_an_object(tmp_path: Path, value: object, kind: str) -> None:
+    """An error about a line that is not an object names the type of its value."""
+    assert f", line 1: found {kind}; expected one JSON object per line" == refusal(tmp_path, lines(value))
 
 
 def test_missing_field(tmp_path: Path) -> None:
-    """A missing field is named together with the fields that are expected."""
+    """An error about a missing field lists the expected fields."""
     row = {name: value for name, value in ROW.items() if name != "test"}
-    assert ", line 1: found no 'test'; expected task_id, prompt, entry_point and test" == said(tmp_path, lines(row))
+    assert ", line 1: found no 'test'; expected task_id, prompt, entry_point and test" == refusal(tmp_path, lines(row))
 
 
 def test_missing_field_with_a_near_name(tmp_path: Path) -> None:
-    """A field with nearly the right name is pointed out."""
+    """An error about a missing field names a field that is spelled almost the same."""
     row = {("entrypoint" if name == "entry_point" else name): value for name, value in ROW.items()}
-    assert ", line 1: found no 'entry_point' but 'entrypoint'; expected " in said(tmp_path, lines(row))
+    assert ", line 1: found no 'entry_point' but 'entrypoint'; expected " in refusal(tmp_path, lines(row))
 
 
 def test_a_samples_file(tmp_path: Path) -> None:
-    """A samples file given as a benchmark is recognised as one."""
-    message = said(tmp_path, lines({"task_id": "own/0", "completion": "    return 1"}))
+    """An error about a samples file that is used as a benchmark says so."""
+    message = refusal(tmp_path, lines({"task_id": "own/0", "completion": "    return 1"}))
     assert "this looks like a samples file" in message
 
 
 @pytest.mark.parametrize("field", ["task_id", "prompt", "entry_point", "canonical_solution", "test"])
 def test_wrong_type(tmp_path: Path, field: str) -> None:
-    """A field that holds no string says what it holds."""
+    """An error about a field that is not a string names the type of its value."""
     expected = f", line 1: found an array in '{field}'; expected a string"
-    assert expected == said(tmp_path, lines(ROW | {field: []}))
+    assert expected == refusal(tmp_path, lines(ROW | {field: []}))
 
 
 def test_required_null(tmp_path: Path) -> None:
-    """Null is not a string where a string is required."""
-    assert ", line 1: found null in 'test'; expected a string" == said(tmp_path, lines(ROW | {"test": None}))
+    """A required string must not be null."""
+    assert ", line 1: found null in 'test'; expected a string" == refusal(tmp_path, lines(ROW | {"test": None}))
 
 
 def test_duplicate_task_id(tmp_path: Path) -> None:
-    """A second problem of the same name is refused with both lines."""
-    message = said(tmp_path, lines(ROW, ROW | {"task_id": "b"}) + b"\n" + lines(ROW))
+    """A duplicate task id is refused, and the message has both line numbers."""
+    message = refusal(tmp_path, lines(ROW, ROW | {"task_id": "b"}) + b"\n" + lines(ROW))
     assert ", line 4: task_id 'own/0' is already on line 1; expected once" == message
 
 
@@ -193,38 +193,38 @@ def test_duplicate_task_id(tmp_path: Path) -> None:
 def test_entry_point_is_an_identifier(tmp_path: Path, name: str) -> None:
     """An entry point that cannot be the name of a function is refused."""
     expected = f", line 1: found entry_point {name!r}; expected the name of a function"
-    assert expected == said(tmp_path, lines(ROW | {"entry_point": name}))
+    assert expected == refusal(tmp_path, lines(ROW | {"entry_point": name}))
 
 
 def test_spaces_around_an_entry_point_are_not_its_name(tmp_path: Path) -> None:
-    """Blanks around an entry point, as published sets have them, are left out."""
-    assert (ONE,) == read_problems(written(tmp_path, lines(ROW | {"entry_point": "one "})))
+    """Spaces around an entry point are removed, because published benchmarks have them."""
+    assert (ONE,) == read_problems(write_file(tmp_path, lines(ROW | {"entry_point": "one "})))
 
 
 def test_empty_task_id(tmp_path: Path) -> None:
-    """A problem needs a name."""
-    assert ", line 1: found task_id ' '; expected" in said(tmp_path, lines(ROW | {"task_id": " "}))
+    """A problem must have a name."""
+    assert ", line 1: found task_id ' '; expected" in refusal(tmp_path, lines(ROW | {"task_id": " "}))
 
 
 def test_empty_test(tmp_path: Path) -> None:
-    """A problem without a test would pass everything or nothing, so it is refused."""
-    assert ", line 1: found an empty test; expected" in said(tmp_path, lines(ROW | {"test": "\n"}))
+    """A problem with an empty test is refused, because its verdicts would mean nothing."""
+    assert ", line 1: found an empty test; expected" in refusal(tmp_path, lines(ROW | {"test": "\n"}))
 
 
 def test_invalid_utf8(tmp_path: Path) -> None:
-    """Bytes that are not UTF-8 are named with line and column."""
-    assert ", line 2: found byte 0xff at column 3; expected UTF-8" == said(tmp_path, lines(ROW) + b'{"\xff"}\n')
+    """An error about invalid UTF-8 has the line and the column."""
+    assert ", line 2: found byte 0xff at column 3; expected UTF-8" == refusal(tmp_path, lines(ROW) + b'{"\xff"}\n')
 
 
 def test_lone_surrogate(tmp_path: Path) -> None:
-    """Half a surrogate pair is refused where it stands, not when a program is written."""
+    """A lone surrogate is refused when the file is read."""
     expected = ", line 1: found the lone surrogate U+D800 in 'prompt'; expected text that UTF-8 can encode"
-    assert expected == said(tmp_path, lines(ROW | {"prompt": "\ud800"}))
+    assert expected == refusal(tmp_path, lines(ROW | {"prompt": "\ud800"}))
 
 
 def test_truncated_gzip(tmp_path: Path) -> None:
-    """A gzip file that was cut off is told apart from bad rows."""
-    assert " is a gzip file that ends too early; copy or fetch it again" == said(
+    """A truncated gzip file has an error message of its own."""
+    assert " is a gzip file that ends too early; copy or fetch it again" == refusal(
         tmp_path, gzip.compress(lines(ROW))[:-9]
     )
 
@@ -240,35 +240,35 @@ def test_truncated_gzip(tmp_path: Path) -> None:
     ids=["body", "checksum", "tail", "header"],
 )
 def test_damaged_gzip(tmp_path: Path, damage: object) -> None:
-    """A gzip file with wrong bytes is refused wherever they are."""
+    """A gzip file with wrong bytes is refused, wherever the bytes are."""
     assert callable(damage)
-    message = said(tmp_path, damage(gzip.compress(lines(ROW), mtime=0)))
+    message = refusal(tmp_path, damage(gzip.compress(lines(ROW), mtime=0)))
     assert "gzip file" in message
     assert message.endswith("copy or fetch it again")
 
 
 def test_empty_file(tmp_path: Path) -> None:
-    """An empty file says that it is empty."""
-    assert " is empty; expected one JSON object per line with task_id, prompt, entry_point and test" == said(
+    """An error about an empty file says that it is empty."""
+    assert " is empty; expected one JSON object per line with task_id, prompt, entry_point and test" == refusal(
         tmp_path, b""
     )
 
 
 def test_file_without_rows(tmp_path: Path) -> None:
     """A file of blank lines has no rows."""
-    assert said(tmp_path, b"\n \n").startswith(" has no rows; expected")
+    assert refusal(tmp_path, b"\n \n").startswith(" has no rows; expected")
 
 
 def test_directory(tmp_path: Path) -> None:
-    """A directory is not a file of problems."""
+    """A directory cannot be read as a file of problems."""
     with pytest.raises(DataError) as caught:
         read_problems(tmp_path)
     assert f"{str(tmp_path)!r} is a directory; expected a .jsonl or .jsonl.gz file" == str(caught.value)
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    """A file that is not there is named with the nearest one that is."""
-    written(tmp_path, lines(ROW), "problems.jsonl")
+    """An error about a missing file suggests the nearest file name."""
+    write_file(tmp_path, lines(ROW), "problems.jsonl")
     path = tmp_path / "problem.jsonl"
     with pytest.raises(DataError) as caught:
         read_problems(path)
@@ -276,7 +276,7 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 def test_missing_folder(tmp_path: Path) -> None:
-    """When the folder is not there either, that is what is said."""
+    """An error about a file in a missing folder says that the folder is missing."""
     path = tmp_path / "nowhere" / "problems.jsonl"
     with pytest.raises(DataError) as caught:
         read_problems(path)
@@ -285,7 +285,7 @@ def test_missing_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b"], ids=["too long", "a zero byte"])
 def test_impossible_file_name(tmp_path: Path, name: str) -> None:
-    """A name that no file can have is a file that cannot be read."""
+    """A file name that the system does not allow is reported as a file that cannot be read."""
     with pytest.raises(DataError, match="cannot be read"):
         read_problems(tmp_path / name)
 
@@ -295,13 +295,13 @@ def test_impossible_file_name(tmp_path: Path, name: str) -> None:
     ("file", "count"), [("HumanEval.jsonl.gz", 164), ("mbpp_sanitized_codet.jsonl", 427), ("example_problem.jsonl", 1)]
 )
 def test_published_files(file: str, count: int) -> None:
-    """Files that others publish in this format are read whole."""
+    """Published files in this format are read completely."""
     assert count == len(read_problems(Path(str(DATA)) / file))
 
 
 @needs_data
 def test_reading_is_quick() -> None:
-    """HumanEval is read and digested in less than 30 ms."""
+    """Reading HumanEval and computing its digest takes less than 30 ms."""
     path = Path(str(DATA)) / "HumanEval.jsonl.gz"
     times = []
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Problems become prompts: by a name, by a template, and what is no template is told."""
+"""Tests of prompt styles and templates, and of the errors about invalid ones."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ PROBLEM = Problem(id="p/0", prompt='def f():\n    """{{ x }}"""\n', entry_point=
 
 
 def test_base_is_the_prompt_to_the_letter():
-    """What is continued is the problem's prompt as it stands, braces and line ends among it."""
-    (found,) = make_prompts([PROBLEM], find_style("base"))
+    """The base style uses the problem's prompt unchanged, including braces and line ends."""
+    (prompt,) = make_prompts([PROBLEM], find_style("base"))
     assert (PROBLEM.prompt, (), PROBLEM.prompt, PROBLEM.reference) == (
-        found.text,
-        found.messages,
-        found.stub,
-        found.reference,
+        prompt.text,
+        prompt.messages,
+        prompt.stub,
+        prompt.reference,
     )
 
 
 def test_chat_asks_for_the_function():
-    """A conversation has the system's words first, then the instruction with the prompt in a fence."""
-    (found,) = make_prompts([PROBLEM], find_style("chat", system="be brief"))
-    assert ["system", "user"] == [message.role for message in found.messages]
-    assert f"```python\n{PROBLEM.prompt.rstrip()}\n```" in found.messages[1].content
-    assert "" == found.text
+    """A conversation has the system message first, then the instruction with the prompt in a fence."""
+    (prompt,) = make_prompts([PROBLEM], find_style("chat", system="be brief"))
+    assert ["system", "user"] == [message.role for message in prompt.messages]
+    assert f"```python\n{PROBLEM.prompt.rstrip()}\n```" in prompt.messages[1].content
+    assert "" == prompt.text
 
 
 GAP = Problem(
@@ -47,43 +47,43 @@ GAP = Problem(
     ],
 )
 def test_a_gap_is_shown_as_a_family_of_models_knows_it(family, expected):
-    """What stands before and behind the gap is there to the letter, between the family's own marks."""
-    (found,) = make_prompts([GAP], find_style(f"fim:{family}"))
-    assert (expected, GAP.prompt, GAP.suffix) == (found.text, found.stub, found.suffix)
+    """The code before and after the gap is unchanged and stands between the family's own tokens."""
+    (prompt,) = make_prompts([GAP], find_style(f"fim:{family}"))
+    assert (expected, GAP.prompt, GAP.suffix) == (prompt.text, prompt.stub, prompt.suffix)
 
 
 def test_a_template_may_have_a_gap(tmp_path):
-    """A template of one's own can have both sides, and the digest is of both."""
+    """A template file can use the prompt and the suffix, and the digest covers both."""
     (tmp_path / "t.txt").write_text("[{{ suffix }}|{{ prompt }}]", "utf-8")
-    found = make_prompts([GAP], find_style(str(tmp_path / "t.txt")))
-    assert "[\n    return b\n|def f(a):\n    b = ]" == found[0].text
+    prompts = make_prompts([GAP], find_style(str(tmp_path / "t.txt")))
+    assert "[\n    return b\n|def f(a):\n    b = ]" == prompts[0].text
     other = make_prompts([replace(GAP, suffix="")], find_style(str(tmp_path / "t.txt")))
-    assert digest_prompts(found) != digest_prompts(other)
+    assert digest_prompts(prompts) != digest_prompts(other)
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("fim:starcode", "did you mean 'starcoder'"), ("fim:", "unknown family in --prompt fim:")]
+    ("name", "message"), [("fim:starcode", "did you mean 'starcoder'"), ("fim:", "unknown family in --prompt fim:")]
 )
-def test_a_family_that_is_none(name, said):
-    """An unknown family is told with the nearest and all there are."""
-    with pytest.raises(UsageError, match=said):
+def test_a_family_that_is_none(name, message):
+    """An error about an unknown family suggests the nearest one and lists all."""
+    with pytest.raises(UsageError, match=message):
         find_style(name)
 
 
 def test_a_template_in_jinjas_language(tmp_path):
-    """A name that ends in .j2 makes conditions and filters mean something; the last line end is kept."""
+    """A template whose name ends in .j2 may use conditions and filters, and keeps its last newline."""
     (tmp_path / "t.j2").write_text(
         "{% if suffix %}Fill: {{ prompt }}___{{ suffix }}{% else %}{{ prompt | trim }}{% endif %}\n({{ task_id }})\n"
     )
-    by = find_style(str(tmp_path / "t.j2"))
+    style = find_style(str(tmp_path / "t.j2"))
     # The line end behind a statement belongs to the statement.
     assert [f"Fill: {GAP.prompt}___{GAP.suffix}(p/1)\n", f"{PROBLEM.prompt.strip()}(p/0)\n"] == [
-        each.text for each in make_prompts([GAP, PROBLEM], by)
+        prompt.text for prompt in make_prompts([GAP, PROBLEM], style)
     ]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{{ promt }}", "uses unknown field 'promt'; did you mean 'prompt'"),
         ("{% if %}{{ prompt }}", "t.j2', line 1: "),
@@ -92,15 +92,15 @@ def test_a_template_in_jinjas_language(tmp_path):
         ("{{ prompt | nonsense }}", "t.j2', line 1: No filter named 'nonsense'"),
     ],
 )
-def test_a_template_in_jinjas_language_that_is_none(tmp_path, text, said):
-    """Wrong names, wrong words and what reaches for the process itself are told with the file, without a trace."""
+def test_a_template_in_jinjas_language_that_is_none(tmp_path, text, message):
+    """An invalid or unsafe Jinja template is refused in one message that names the file."""
     (tmp_path / "t.j2").write_text(text, "utf-8")
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         make_prompts([PROBLEM], find_style(str(tmp_path / "t.j2")))
 
 
 def test_jinja_that_is_not_installed(tmp_path, monkeypatch):
-    """Without the extra one line says how to have it."""
+    """Without the jinja extra, the message says how to install it."""
     monkeypatch.setitem(sys.modules, "jinja2", None)
     (tmp_path / "t.j2").write_text("{{ prompt }}", "utf-8")
     with pytest.raises(UsageError, match=r"needs jinja2, which is not installed: pip install 'passcurve\[jinja\]'"):
@@ -108,38 +108,38 @@ def test_jinja_that_is_not_installed(tmp_path, monkeypatch):
 
 
 def test_the_digest_is_of_what_is_shown():
-    """Equal prompts have equal digests; another style, template or system has another."""
+    """Equal prompts have equal digests; another style or system message changes the digest."""
     styles = [find_style("base"), find_style("chat"), find_style("chat", system="x")]
     assert digest_prompts(make_prompts([PROBLEM], styles[0])) == digest_prompts(
         make_prompts([PROBLEM], find_style("base"))
     )
-    assert 3 == len({digest_prompts(make_prompts([PROBLEM], each)) for each in styles})
+    assert 3 == len({digest_prompts(make_prompts([PROBLEM], style)) for style in styles})
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{{ promt }}", "can have .*; did you mean 'prompt'"),
         ("{% if x %}{{ prompt }}", "can have"),
         ("Write something.", "would not see the problem"),
     ],
 )
-def test_a_template_that_is_none(tmp_path, text, said):
-    """A field that there is not, a statement, and a template without the prompt are refused."""
+def test_a_template_that_is_none(tmp_path, text, message):
+    """A template with an unknown field, with a statement or without the prompt is refused."""
     (tmp_path / "t.txt").write_text(text, "utf-8")
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         find_style(str(tmp_path / "t.txt"))
 
 
 @pytest.mark.parametrize(
-    ("name", "chat", "system", "said"),
+    ("name", "chat", "system", "message"),
     [
         ("base", True, "", "--prompt base goes with --endpoint completions"),
         ("chat", False, "", "--prompt chat goes with --endpoint chat"),
         ("base", None, "x", "--system needs a conversation"),
     ],
 )
-def test_styles_that_do_not_fit(name, chat, system, said):
-    """A style and an endpoint that do not go together are refused, with what would."""
-    with pytest.raises(UsageError, match=said):
+def test_styles_that_do_not_fit(name, chat, system, message):
+    """A style that does not fit the endpoint is refused, and the message says which one does."""
+    with pytest.raises(UsageError, match=message):
         find_style(name, chat=chat, system=system)

@@ -1,4 +1,4 @@
-"""From a name or a path to a benchmark: where it is looked for, and what is said when it is nowhere."""
+"""Tests of finding a benchmark by its name or its path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ needs_data = pytest.mark.skipif(not DATA, reason="PASSCURVE_TEST_DATA names no f
 
 
 def rows(prefix: str) -> bytes:
-    """Return a file of two problems whose ids begin alike."""
+    """Return a file of two problems whose ids have the same prefix."""
     row = {"prompt": "def one():\n", "entry_point": "one", "test": "def check(candidate): ...\n"}
     return b"".join(json.dumps({"task_id": f"{prefix}/{index}"} | row).encode() + b"\n" for index in range(2))
 
@@ -55,15 +55,15 @@ def published(prefix: str, package: str = "no_such_package_here") -> Published:
 
 
 def in_cache(cache_dir: Path, name: str, data: bytes) -> Path:
-    """Return the path of a copy put where a fetched one would lie."""
+    """Write a copy to the place of a fetched one and return its path."""
     path = cache_dir / name / "own.jsonl"
     path.parent.mkdir(parents=True)
     path.write_bytes(data)
     return path
 
 
-def refused(name: str, cache_dir: Path, catalog: Catalog | None = None) -> str:
-    """Return the message with which a benchmark is refused, which is one line."""
+def refusal(name: str, cache_dir: Path, catalog: Catalog | None = None) -> str:
+    """Return the one-line message with which a benchmark is refused."""
     with pytest.raises(DataError) as caught:
         load(name, cache_dir, catalog=catalog)
     assert "\n" not in str(caught.value)
@@ -71,7 +71,7 @@ def refused(name: str, cache_dir: Path, catalog: Catalog | None = None) -> str:
 
 
 def installed(folder: Path, package: str, data: bytes, beside: str = "") -> Path:
-    """Return the path of a data file that an installed package carries; importing the package would fail."""
+    """Return the path of a data file of an installed package whose import would fail."""
     (folder / package).mkdir(parents=True)
     (folder / package / "__init__.py").write_text("raise RuntimeError('imported')\n")
     path = folder / (beside or package) / "data" / "own.jsonl"
@@ -81,7 +81,7 @@ def installed(folder: Path, package: str, data: bytes, beside: str = "") -> Path
 
 
 def test_names() -> None:
-    """The shipped catalog knows these names, the built-in one first."""
+    """The shipped catalog has these names, with the built-in benchmark first."""
     assert ("starter", "humaneval") == benchmark_names()
 
 
@@ -93,7 +93,7 @@ def test_starter_is_always_there(tmp_path: Path) -> None:
 
 
 def test_starter_examples_are_a_file() -> None:
-    """``starter:examples`` is a samples file for the starter's own problems."""
+    """``starter:examples`` is a samples file for the starter benchmark."""
     path = find_examples("starter:examples")
     assert path is not None
     assert path.is_file()
@@ -101,19 +101,19 @@ def test_starter_examples_are_a_file() -> None:
 
 @pytest.mark.parametrize("name", ["starter", "humaneval", "samples.jsonl", "-", "a:b", "humaneval:examples"])
 def test_other_names_are_no_examples(name: str) -> None:
-    """Whatever is not a built-in benchmark's examples is left to be a file."""
+    """A name other than a built-in benchmark's examples is treated as a file."""
     assert find_examples(name) is None
 
 
 def test_misspelt_examples() -> None:
-    """A slip after the colon is pointed out rather than taken for a file."""
+    """A misspelt word after the colon is reported and not treated as a file."""
     with pytest.raises(UnknownNameError, match=r"'starter:exampels'; did you mean 'starter:examples'\?"):
         find_examples("starter:exampels")
 
 
 @pytest.mark.parametrize("relative", ["mine.jsonl", "./mine", "mine"])
 def test_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relative: str) -> None:
-    """A name with a slash or a suffix, or that exists, is a file; its name is the file's."""
+    """A name that contains a slash, has a suffix or exists on disk is a file; its name is the file's."""
     monkeypatch.chdir(tmp_path)
     Path(relative).write_bytes(rows("mine"))
     benchmark = load(relative, tmp_path / "cache")
@@ -122,13 +122,13 @@ def test_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relative: str) 
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """A name that can only be a file is missed as a file, not as a benchmark."""
+    """A name that can only be a file is reported as a missing file, not as an unknown benchmark."""
     path = tmp_path / "mine.jsonl"
-    assert f"no file {str(path)!r}" == refused(str(path), tmp_path)
+    assert f"no file {str(path)!r}" == refusal(str(path), tmp_path)
 
 
 def test_a_file_is_known_by_its_content(tmp_path: Path) -> None:
-    """A published benchmark given as a file, whatever its name, is that benchmark with its packages."""
+    """A published benchmark is recognised by its content, whatever the file's name is."""
     path = tmp_path / "renamed.jsonl"
     path.write_bytes(rows("own"))
     benchmark = load(str(path), tmp_path, catalog={"own": published("own")})
@@ -136,7 +136,7 @@ def test_a_file_is_known_by_its_content(tmp_path: Path) -> None:
 
 
 def test_unknown_name(tmp_path: Path) -> None:
-    """A name that nothing answers to lists the known ones and the nearest."""
+    """An error about an unknown name lists the known names and suggests the nearest."""
     with pytest.raises(UnknownNameError) as caught:
         load("HumanEval", tmp_path)
     expected = "unknown benchmark 'HumanEval'; did you mean 'humaneval'? (known: starter, humaneval; or name a file)"
@@ -144,12 +144,12 @@ def test_unknown_name(tmp_path: Path) -> None:
 
 
 def test_nowhere(tmp_path: Path) -> None:
-    """A known benchmark that is not on the machine says each way to get it."""
+    """An error about a benchmark that is not on the machine lists each way to get it."""
     expected = (
         "benchmark 'own' is not on this machine: run `passcurve bench fetch own`, or name its file with "
         "--benchmark FILE, or run `pip install no-such-package-here`"
     )
-    assert expected == refused("own", tmp_path, {"own": published("own")})
+    assert expected == refusal("own", tmp_path, {"own": published("own")})
 
 
 def test_fetched_copy(tmp_path: Path) -> None:
@@ -161,23 +161,23 @@ def test_fetched_copy(tmp_path: Path) -> None:
 
 
 def test_folder_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder called like a known benchmark does not stand in its way."""
+    """A folder with the name of a known benchmark does not hide the benchmark."""
     monkeypatch.chdir(tmp_path)
     path = in_cache(tmp_path, "own", rows("own"))
     assert str(path) == load("own", tmp_path, catalog={"own": published("own")}).source
 
 
 def test_damaged_copy(tmp_path: Path) -> None:
-    """A fetched copy with a wrong checksum is refused with the file to remove."""
+    """A fetched copy with a wrong checksum is refused, and the message names the file to remove."""
     path = in_cache(tmp_path, "own", rows("own") + b"\n")
-    message = refused("own", tmp_path, {"own": published("own")})
+    message = refusal("own", tmp_path, {"own": published("own")})
     assert message.startswith(f"{str(path)!r} is not 'own' as published: found sha256 ")
     assert message.endswith("; remove that file and run `passcurve bench fetch own`")
 
 
 @pytest.mark.parametrize("beside", ["", "."], ids=["wheel", "checkout"])
 def test_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: str) -> None:
-    """A package's data file is found inside or beside the package, which is not imported."""
+    """A package's data file is found inside or beside the package, without importing it."""
     package = "carrier_checkout" if beside else "carrier_wheel"
     path = installed(tmp_path, package, rows("own"), beside)
     monkeypatch.syspath_prepend(tmp_path)
@@ -187,24 +187,24 @@ def test_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, besi
 
 
 def test_installed_package_without_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package of that name that carries no data is as good as none."""
+    """A package without the data file is treated as missing."""
     installed(tmp_path, "carrier_bare", rows("own")).unlink()
     monkeypatch.syspath_prepend(tmp_path)
-    message = refused("own", tmp_path / "cache", {"own": published("own", "carrier_bare")})
+    message = refusal("own", tmp_path / "cache", {"own": published("own", "carrier_bare")})
     assert message.startswith("benchmark 'own' is not on this machine")
 
 
 def test_installed_package_with_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package's file that is not the published one is never taken for it."""
+    """A package's file is used only if it is the published one."""
     path = installed(tmp_path, "carrier_other", rows("other"))
     monkeypatch.syspath_prepend(tmp_path)
-    message = refused("own", tmp_path / "cache", {"own": published("own", "carrier_other")})
+    message = refusal("own", tmp_path / "cache", {"own": published("own", "carrier_other")})
     assert message.startswith(f"{str(path)!r} is not 'own' as published")
     assert f"take the file as it is with --benchmark {str(path)!r}" in message
 
 
 def test_fetched_copy_comes_before_an_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the user fetched is read before what a package happens to carry."""
+    """A fetched copy takes precedence over the file of an installed package."""
     installed(tmp_path, "carrier_second", rows("own"))
     monkeypatch.syspath_prepend(tmp_path)
     path = in_cache(tmp_path / "cache", "own", rows("own"))
@@ -212,7 +212,7 @@ def test_fetched_copy_comes_before_an_installed_one(tmp_path: Path, monkeypatch:
 
 
 def test_describe_shipped(tmp_path: Path) -> None:
-    """The list has a line for each known benchmark, the built-in one counted from its file."""
+    """The list has a line for each known benchmark and counts the built-in problems from their file."""
     starter = describe_benchmarks(tmp_path)[0]
     count = len(load("starter", tmp_path).problems)
     assert ("starter", count, "built-in", "--benchmark starter") == (
@@ -225,7 +225,7 @@ def test_describe_shipped(tmp_path: Path) -> None:
 
 
 def test_describe_a_copy(tmp_path: Path) -> None:
-    """A benchmark that is here is listed with its path and how to use it."""
+    """A benchmark that is on the machine is listed with its path and its usage."""
     path = in_cache(tmp_path, "own", rows("own"))
     expected = BenchmarkInfo(
         name="own", title="The own problems", problems=2, licence="MIT", where=str(path), how="--benchmark own"
@@ -234,7 +234,7 @@ def test_describe_a_copy(tmp_path: Path) -> None:
 
 
 def test_describe_what_is_absent(tmp_path: Path) -> None:
-    """A benchmark that is not here is listed with the ways to get it."""
+    """A benchmark that is not on the machine is listed with the ways to get it."""
     (info,) = describe_benchmarks(tmp_path, catalog={"own": published("own")})
     assert "not fetched" == info.where
     assert info.how.startswith("run `passcurve bench fetch own`")
@@ -256,19 +256,19 @@ def two(cache_dir: Path) -> Catalog:
 
 
 def test_ids_of_one_benchmark(tmp_path: Path) -> None:
-    """One known id is enough, among any number of unknown ones."""
+    """One known id identifies the benchmark, among any number of unknown ids."""
     ids = iter(["stray", "right/7", "right/1"])
     assert "right" == find_by_ids(ids, tmp_path, catalog=two(tmp_path)).name
 
 
 def test_ids_of_the_starter(tmp_path: Path) -> None:
-    """The starter's samples are recognised with nothing fetched."""
+    """The starter's samples are recognised without fetching a benchmark."""
     first = load("starter", tmp_path).problems[0].id
     assert "starter" == find_by_ids([first], tmp_path).name
 
 
 def test_ids_of_two_benchmarks(tmp_path: Path) -> None:
-    """Ids of several benchmarks leave the choice to the user."""
+    """With ids of several benchmarks the user must choose one."""
     with pytest.raises(DataError) as caught:
         find_by_ids(["left/0", "right/1"], tmp_path, catalog=two(tmp_path))
     expected = (
@@ -279,7 +279,7 @@ def test_ids_of_two_benchmarks(tmp_path: Path) -> None:
 
 
 def test_ids_of_no_benchmark(tmp_path: Path) -> None:
-    """Ids that nobody knows are shown, a few of them, with the known benchmarks and what to do."""
+    """An error about unknown ids quotes a few of them, lists the known benchmarks and gives a remedy."""
     catalog = {**two(tmp_path), "gone": published("gone")}
     with pytest.raises(DataError) as caught:
         find_by_ids(["a", "b", "c", "d"], tmp_path, catalog=catalog)
@@ -292,7 +292,7 @@ def test_ids_of_no_benchmark(tmp_path: Path) -> None:
 
 
 def test_ids_of_an_absent_benchmark(tmp_path: Path) -> None:
-    """Ids that look like those of a benchmark that is not here say how to get it."""
+    """Ids of a benchmark that is not on the machine produce a message on how to get it."""
     with pytest.raises(DataError) as caught:
         find_by_ids(["own/0"], tmp_path, catalog={"own": published("own")})
     assert "the samples' task ids ('own/0') look like those of 'own'" in str(caught.value)
@@ -307,13 +307,13 @@ def test_a_damaged_copy_does_not_hide_the_others(tmp_path: Path) -> None:
 
 
 def test_no_ids(tmp_path: Path) -> None:
-    """Samples without a task cannot say where they belong."""
+    """Samples without task ids do not identify a benchmark."""
     with pytest.raises(DataError, match="the samples have no task ids"):
         find_by_ids([], tmp_path)
 
 
 def test_catalog_is_frozen_and_whole() -> None:
-    """The shipped catalog cannot be changed by whoever reads it, and gives full checksums."""
+    """The shipped catalog cannot be changed and has full checksums."""
     entry = load_catalog()["humaneval"]
     assert isinstance(entry, Published)
     assert [64, 64] == [len(entry.sha256), len(entry.problems_digest)]
@@ -324,19 +324,19 @@ def test_catalog_is_frozen_and_whole() -> None:
 
 
 def test_catalog_is_not_read_on_import() -> None:
-    """Importing the room reads no catalog and brings no client for the network."""
+    """Importing the package does not read the catalog or import an HTTP client."""
     code = (
         "import sys; from passcurve.bench import catalog, fetch, resolve; "
         "assert catalog.load_catalog.cache_info().currsize == 0; assert 'httpx' not in sys.modules"
     )
     # The child has to find the package where this process found it, installed or not.
-    path = os.pathsep.join(each for each in sys.path if each)
+    path = os.pathsep.join(folder for folder in sys.path if folder)
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": path})
 
 
 @needs_data
 def test_humaneval_in_the_cache(tmp_path: Path) -> None:
-    """HumanEval as published has the checksum, digest and number of problems that the catalog says."""
+    """The published HumanEval has the checksum, digest and problem count of the catalog."""
     entry = load_catalog()["humaneval"]
     assert isinstance(entry, Published)
     path = entry.cached("humaneval", tmp_path)
@@ -349,7 +349,7 @@ def test_humaneval_in_the_cache(tmp_path: Path) -> None:
 
 @needs_data
 def test_humaneval_as_a_file(tmp_path: Path) -> None:
-    """HumanEval given as a file is HumanEval, and a changed one is not."""
+    """HumanEval is recognised as a file, and a changed copy of it is not."""
     path = Path(str(DATA)) / "HumanEval.jsonl.gz"
     benchmark = load(str(path), tmp_path)
     assert "humaneval" == benchmark.name
@@ -359,8 +359,8 @@ def test_humaneval_as_a_file(tmp_path: Path) -> None:
 
 
 def changed_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a benchmark file without its first."""
+    """Return the rows of a benchmark file without the first."""
     return [
-        {"task_id": each.id, "prompt": each.prompt, "entry_point": each.entry_point, "test": each.test}
-        for each in parse_problems(path.read_bytes(), str(path))[1:]
+        {"task_id": problem.id, "prompt": problem.prompt, "entry_point": problem.entry_point, "test": problem.test}
+        for problem in parse_problems(path.read_bytes(), str(path))[1:]
     ]

@@ -1,4 +1,4 @@
-"""The benchmark that the package ships: well formed, solvable, and strict enough to see mistakes."""
+"""Tests of the shipped benchmark: its format, its references and its wrong solutions."""
 
 from __future__ import annotations
 
@@ -106,24 +106,24 @@ def test_number_of_problems() -> None:
 
 
 def test_ids_are_consecutive() -> None:
-    """The problems are numbered from 0 in the order of the file."""
+    """The problems are numbered from 0 in file order."""
     assert [f"starter/{i}" for i in range(len(PROBLEMS))] == [problem["task_id"] for problem in PROBLEMS]
 
 
 def test_keys() -> None:
-    """A problem has the five fields of the HumanEval format, and no other."""
+    """A problem has the five fields of the HumanEval format and no others."""
     expected = {"task_id", "prompt", "entry_point", "canonical_solution", "test"}
     assert not [problem["task_id"] for problem in PROBLEMS if problem.keys() != expected]
 
 
 def test_entry_points_differ() -> None:
-    """No two problems ask for a function of the same name."""
+    """No two problems have the same entry point."""
     assert len(PROBLEMS) == len({problem["entry_point"] for problem in PROBLEMS})
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem["task_id"])
 def test_prompt_is_a_program(problem: dict[str, Any]) -> None:
-    """A prompt parses by itself: its last statement is the function, with a docstring and nothing else as body."""
+    """A prompt parses by itself, and its last statement is a function with only a docstring as body."""
     function = ast.parse(problem["prompt"]).body[-1]
     assert isinstance(function, ast.FunctionDef)
     assert problem["entry_point"] == function.name
@@ -134,7 +134,7 @@ def test_prompt_is_a_program(problem: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem["task_id"])
 def test_test_is_one_function(problem: dict[str, Any]) -> None:
-    """A test is two empty lines and the function check(candidate), which never calls the entry point by its name."""
+    """A test is two empty lines and check(candidate), which never uses the name of the entry point."""
     (check,) = ast.parse(problem["test"]).body
     assert isinstance(check, ast.FunctionDef)
     assert problem["test"].startswith("\n\ndef check(candidate):\n")
@@ -152,14 +152,14 @@ def test_number_of_calls(references: dict[str, dict[str, Any]]) -> None:
 
 
 def test_docstring_examples() -> None:
-    """The examples in every docstring are true of the reference solution."""
+    """The reference solution satisfies the examples in its docstring."""
     completions = [(problem["task_id"], problem["canonical_solution"]) for problem in PROBLEMS]
     reports = run(completions, examples=True)
     assert not {i: report["error"] for i, report in enumerate(reports) if report["error"]}
 
 
 def test_wrong_solutions_fail() -> None:
-    """Every wrong solution ends with an exception, by far within the time limit."""
+    """Every wrong solution raises an exception well within the time limit."""
     wrong = read("wrong.jsonl")
     reports = run([(row["task_id"], row["completion"]) for row in wrong])
     unseen = [
@@ -171,7 +171,7 @@ def test_wrong_solutions_fail() -> None:
 
 
 def test_wrong_solutions_of_each_problem() -> None:
-    """Each problem has at least two wrong solutions, none of them twice."""
+    """Each problem has at least two wrong solutions, and all of them differ."""
     wrong = read("wrong.jsonl")
     counts = Counter(row["task_id"] for row in wrong)
     assert set(BY_ID) == set(counts)
@@ -180,7 +180,7 @@ def test_wrong_solutions_of_each_problem() -> None:
 
 
 def test_wrong_solutions_say_why() -> None:
-    """Each wrong solution says what is wrong with it, in words that go on after a colon."""
+    """Each wrong solution has a reason that starts with a lower-case letter, to follow a colon."""
     wrong = read("wrong.jsonl")
     assert {("completion", "task_id", "why")} == {tuple(sorted(row)) for row in wrong}
     assert not [row["why"] for row in wrong if not row["why"][:1].islower()]

@@ -1,4 +1,4 @@
-"""``passcurve autopsy``: the same texts under several policies, judged for real."""
+"""Tests of ``passcurve autopsy``, which judges the same texts under several policies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WRONG = "    return 0\n"
 
 
 def replies():
-    """Return the module that reads the replies of our own."""
+    """Return the module that reads our own replies."""
     path = Path(__file__).resolve().parents[1] / "extract" / "test_replies.py"
     spec = importlib.util.spec_from_file_location("replies_for_autopsy", path)
     assert spec is not None
@@ -39,8 +39,8 @@ def test_our_own_replies(shell):
     """
     own = replies()
     problems = [
-        {"task_id": each.id, "prompt": each.prompt, "entry_point": each.entry_point, "test": each.test}
-        for each in own.PROBLEMS.values()
+        {"task_id": problem.id, "prompt": problem.prompt, "entry_point": problem.entry_point, "test": problem.test}
+        for problem in own.PROBLEMS.values()
     ]
     shell.write("p.jsonl", problems)
     shell.write(
@@ -59,11 +59,11 @@ def test_our_own_replies(shell):
         "fence-longest": 57,
         "pruned": 70,
         "auto": 68,
-    } == {each["policy"]: each["passed"] for each in record["rulings"]}
+    } == {ruling["policy"]: ruling["passed"] for ruling in record["rulings"]}
     assert 71 == record["passed_anywhere"]
     programs = {
-        (each["task_id"], each["solution"])
-        for each in map(json.loads, (shell.folder / "s.jsonl.autopsy" / "programs.jsonl").read_text().splitlines())
+        (program["task_id"], program["solution"])
+        for program in map(json.loads, (shell.folder / "s.jsonl.autopsy" / "programs.jsonl").read_text().splitlines())
     }
     assert programs == {
         (one.completion.key.problem_id, text) for one in own.REPLIES for text in one.programs.values() if text
@@ -77,12 +77,12 @@ def test_the_record(shell):
     done = shell("autopsy", "s.jsonl", "--policies", "raw,auto, pruned", "--subset", "--k", "1,2", "--json")
     assert (0, "") == (done.code, done.err)
     record = done.record
-    found = {
-        each["policy"]: (each["estimates"][0]["value"], each["passed"], each["rescued"], each["spoiled"])
-        for each in record["rulings"]
+    scores = {
+        ruling["policy"]: (ruling["estimates"][0]["value"], ruling["passed"], ruling["rescued"], ruling["spoiled"])
+        for ruling in record["rulings"]
     }
-    assert {"raw": (0.25, 1, 0, 0), "auto": (0.5, 2, 1, 0), "pruned": (0.75, 3, 2, 0)} == found
-    assert [0.75, 1.0] == [each["value"] for each in record["up_to_formatting"]]
+    assert {"raw": (0.25, 1, 0, 0), "auto": (0.5, 2, 1, 0), "pruned": (0.75, 3, 2, 0)} == scores
+    assert [0.75, 1.0] == [estimate["value"] for estimate in record["up_to_formatting"]]
     assert (4, 1, 3) == (record["samples"], record["attempted"], record["passed_anywhere"])
     (flip,) = record["flips"]
     assert ("starter/0", 4, {"raw": 1, "auto": 2, "pruned": 3}) == (flip["problem_id"], flip["n"], flip["passed"])
@@ -94,7 +94,7 @@ def test_the_record(shell):
 
 
 def test_for_people(shell):
-    """The table, the rate and both programs side by side stand in plain lines on stdout."""
+    """Standard output has the table, the rate and both programs side by side."""
     shell.write("s.jsonl", rows(FENCED, WRONG))
     done = shell("autopsy", "s.jsonl", "--policies", "raw,fence-first", "--subset")
     assert (0, "") == (done.code, done.err)
@@ -119,7 +119,7 @@ def test_for_people(shell):
 
 
 def test_a_run_brings_its_settings(shell):
-    """A run directory says which samples, problems and limits; its own policy is the base."""
+    """A run directory supplies the samples, problems and limits, and its policy is the base."""
     shell.write("s.jsonl", [*rows(FENCED), {"task_id": "starter/1", "completion": "    return 1\n"}])
     shell("judge", "s.jsonl", "--problems", "starter/0", "--timeout", "2", "--extract", "fence-last")
     record = shell("autopsy", "s.jsonl.passcurve", "--json").record
@@ -130,12 +130,12 @@ def test_a_run_brings_its_settings(shell):
 
 
 def test_a_run_that_generated_its_samples(shell):
-    """A run that wrote its samples itself is taken apart from what it stored."""
+    """The texts of a run that generated its samples come from its store."""
     shell.write("s.jsonl", rows(BODY, FENCED))
     words = ("--model", "recorded:s.jsonl", "-n", "2", "--run", "r", "--problems", "starter/0")
     assert 0 == shell("run", "starter", *words).code
     record = shell("autopsy", "r", "--policies", "raw,auto", "--json").record
-    assert {"raw": 1, "auto": 2} == {each["policy"]: each["passed"] for each in record["rulings"]}
+    assert {"raw": 1, "auto": 2} == {ruling["policy"]: ruling["passed"] for ruling in record["rulings"]}
     ran = shell("show", "r", "--json").record["signature"]
     assert "|model:recorded:s.jsonl|prompt:base@" in record["signature"]
     own = [part for part in ran.split("|") if not part.startswith(("extract:", "verdict:", "dedup:", "problems:"))]
@@ -143,29 +143,33 @@ def test_a_run_that_generated_its_samples(shell):
 
 
 def test_no_program_at_all(shell):
-    """Texts of which no policy makes a program are counted, and nothing is judged."""
+    """Texts without a program under any policy are counted, and nothing is judged."""
     shell.write("s.jsonl", rows("", " \n"))
     done = shell("autopsy", "s.jsonl", "--subset", "--policies", "raw,auto", "--json")
-    assert (0, [2, 2], 0) == (done.code, [each["no_code"] for each in done.record["rulings"]], done.record["programs"])
+    assert (0, [2, 2], 0) == (
+        done.code,
+        [ruling["no_code"] for ruling in done.record["rulings"]],
+        done.record["programs"],
+    )
 
 
 def test_again(shell):
-    """The same command gives the same answer when all has been judged before; that nothing flips is told."""
+    """A second run of the same command prints the same output and says that no problem flips."""
     shell.write("s.jsonl", rows(BODY, WRONG))
-    first, again = (shell("autopsy", "s.jsonl", "--policies", "raw,stop-words:lm-eval", "--subset").out for _ in "12")
-    assert first == again
+    first, second = (shell("autopsy", "s.jsonl", "--policies", "raw,stop-words:lm-eval", "--subset").out for _ in "12")
+    assert first == second
     assert "  no problem flips: every policy says the same of it" in first.splitlines()
 
 
 def test_policies_that_agree_are_not_all_named():
-    """Of a problem that flips the policies are grouped by their count, and the largest group is the others."""
+    """Policies are grouped by their count for a problem, and the largest group is "the others"."""
     passed = {"raw": 2, "a": 1, "b": 2, "c": 2, "d": 2, "e": 2, "f": 3}
     assert "3 f; 2 all others; 1 a" == autopsy._grouped(passed)
     assert "2 raw, b; 1 a" == autopsy._grouped({"raw": 2, "a": 1, "b": 2})
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["s.jsonl", "--policies", "raw"], 2, "an autopsy needs at least two policies, got only 'raw'"),
         (
@@ -181,16 +185,16 @@ def test_policies_that_agree_are_not_all_named():
         (["s.jsonl", "--run", "a/b"], 1, "cannot work in 'a/b'"),
     ],
 )
-def test_what_cannot_be(shell, words, code, said):
-    """What cannot be examined is refused in one line with its exit code."""
+def test_what_cannot_be(shell, words, code, message):
+    """Invalid input is refused in one line with its exit code."""
     shell.write("s.jsonl", rows(BODY))
     done = shell("autopsy", *words)
     assert (code, "", 1) == (done.code, done.out, done.err.count("\n"))
-    assert said in done.err
+    assert message in done.err
 
 
 def test_the_samples_have_gone(shell):
-    """A run whose samples are gone has no texts to take apart."""
+    """A run without its samples file has no texts to examine."""
     shell.write("s.jsonl", rows(BODY))
     shell("judge", "s.jsonl", "--subset")
     (shell.folder / "s.jsonl").unlink()
@@ -200,7 +204,7 @@ def test_the_samples_have_gone(shell):
 
 
 def test_lines_that_are_no_rows(shell):
-    """Lines that are not rows are counted and make the exit code 2, after the table."""
+    """Malformed lines are counted and set the exit code to 2 after the table."""
     path = shell.write("s.jsonl", rows(BODY))
     path.write_text(path.read_text() + "nonsense\n")
     done = shell("autopsy", "s.jsonl", "--subset", "--policies", "raw,auto", "--json")
@@ -209,7 +213,7 @@ def test_lines_that_are_no_rows(shell):
 
 
 def test_problems_without_samples(shell):
-    """Problems without samples make every estimate null, with the reason, as in judge."""
+    """If problems have no samples, every estimate is null with the reason, as in judge."""
     shell.write("s.jsonl", rows(BODY))
     done = shell("autopsy", "s.jsonl", "--policies", "raw,auto", "--json")
     assert 2 == done.code

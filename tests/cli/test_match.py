@@ -1,4 +1,4 @@
-"""Text match on judged runs: what is compared, what is kept, and pairs that it ranks the wrong way round."""
+"""Tests of text match on judged runs: its values, its files and its misleading rankings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TASKS = ("starter/0", "starter/1", "starter/2")
 
 @pytest.fixture(scope="module")
 def judged(shell_in, tmp_path_factory, starter):
-    """Judge two small runs: right programs that look like nothing, and wrong ones that are nearly the reference."""
+    """Judge two small runs: correct programs unlike the reference, and wrong ones close to it."""
     shell = shell_in(tmp_path_factory.mktemp("matched"))
     strange, near = [], []
     for task in TASKS:
@@ -27,7 +27,7 @@ def judged(shell_in, tmp_path_factory, starter):
 
 
 def test_exact_match_needs_no_extra_and_says_what_is_missing(judged, starter):
-    """With no package installed a run still has exact match, and a note for each extra."""
+    """Exact match works without extras, and a note names each missing extra."""
     before = dict(judged.env)
     folder = judged.folder / "absent"
     folder.mkdir(exist_ok=True)
@@ -47,7 +47,7 @@ def test_exact_match_needs_no_extra_and_says_what_is_missing(judged, starter):
 
 
 def test_the_values_stand_beside_the_verdicts(judged):
-    """Each sample has its line in match.jsonl, with its verdict and a value for each metric."""
+    """Each sample has a line in match.jsonl with its verdict and a value for each metric."""
     pytest.importorskip("rapidfuzz", reason="edit similarity needs the extra match")
     record = judged("match", "near.jsonl", "--metrics", "exact,edit", "--json").record
     (run,) = record["runs"]
@@ -65,7 +65,7 @@ def test_the_values_stand_beside_the_verdicts(judged):
 
 
 def test_of_exact_match_the_auc_is_known(judged):
-    """Each problem has one right program of four, a copy of the reference: exact match ranks without a fault."""
+    """Exact match ranks perfectly if the one correct program of four is a copy of the reference."""
     record = judged("match", "near.jsonl", "--metrics", "exact", "--json").record
     ranked = record["runs"][0]["ranked"]["exact"]
     # One right program of four, the copy; it beats all three others.
@@ -74,7 +74,7 @@ def test_of_exact_match_the_auc_is_known(judged):
 
 
 def test_runs_that_text_ranks_the_wrong_way_round(judged):
-    """Wrong programs that are nearly the reference beat right ones that look like nothing, and it says so with a p."""
+    """The report warns, with a p-value, if text match ranks two runs in the wrong order."""
     pytest.importorskip("sacrebleu", reason="BLEU needs the extra match")
     done = judged("match", "strange.jsonl", "near.jsonl", "--metrics", "bleu", "--k", "1")
     assert 0 == done.code
@@ -86,14 +86,14 @@ def test_runs_that_text_ranks_the_wrong_way_round(judged):
 
 
 def test_samples_without_a_program_are_the_empty_text(judged):
-    """An empty completion has no program; it is counted, said, and as unlike the reference as can be."""
+    """An empty completion is counted, reported and scored as completely unlike the reference."""
     run = judged("match", "strange.jsonl", "--metrics", "exact", "--json").record["runs"][0]
     assert 3 == run["no_code"]
     assert "3 samples have no program" in judged("match", "strange.jsonl", "--metrics", "exact").out
 
 
 def test_a_whole_program_is_compared_with_the_whole_reference(judged, starter):
-    """A solution that does not begin with the prompt is compared whole, and that is said."""
+    """A solution that does not start with the prompt is compared whole and counted as such."""
     problem = starter.problems["starter/0"]
     whole = "import math\n" + problem["prompt"] + problem["canonical_solution"]
     judged.write("whole.jsonl", [{"task_id": "starter/0", "solution": whole}])
@@ -103,7 +103,7 @@ def test_a_whole_program_is_compared_with_the_whole_reference(judged, starter):
 
 
 def test_a_density_is_drawn(judged):
-    """The picture shows each metric over right and wrong programs."""
+    """The picture shows the density of each metric for correct and wrong programs."""
     pytest.importorskip("matplotlib", reason="pictures need the extra plots")
     pytest.importorskip("rapidfuzz", reason="edit similarity needs the extra match")
     done = judged("match", "near.jsonl", "--metrics", "exact,edit", "--plot", "match.svg")
@@ -112,7 +112,7 @@ def test_a_density_is_drawn(judged):
 
 
 def test_samples_that_changed_are_refused(judged, starter):
-    """Values of other texts than those that were judged would be lies: one line, nothing kept."""
+    """Samples that changed after judging are refused in one line, and no values are stored."""
     judged.write("moved.jsonl", [starter.right(), starter.bad()])
     judged("judge", "moved.jsonl", "--benchmark", "starter", "--subset", "--k", "1")
     judged.write("moved.jsonl", [starter.right(), starter.right()])
@@ -125,7 +125,7 @@ def test_samples_that_changed_are_refused(judged, starter):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("none.jsonl", "no run directory for 'none.jsonl'"),
         ("near.jsonl --metrics blue", "--metrics 'blue' is none; did you mean 'bleu'?"),
@@ -133,9 +133,9 @@ def test_samples_that_changed_are_refused(judged, starter):
         ("near.jsonl --k 0", "'0' must be a positive integer"),
     ],
 )
-def test_bad_input_is_one_line(words, said, judged):
-    """What cannot be done is said in one line with exit code 2."""
+def test_bad_input_is_one_line(words, message, judged):
+    """Invalid input is refused in one line with exit code 2."""
     done = judged("match", *words.split())
     assert (2, "") == (done.code, done.out)
-    assert said in done.err
+    assert message in done.err
     assert 1 == len(done.err.splitlines())

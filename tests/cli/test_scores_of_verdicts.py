@@ -1,4 +1,4 @@
-"""Scores of stored verdicts: ``show`` without a problem, --metric, --k all, and data of which no number is enough."""
+"""Tests of scores of stored verdicts: ``show RUN``, --metric, --k all, and data that needs a warning."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ class TestShow:
     """``show RUN``."""
 
     def test_a_run_says_what_judging_it_said(self, judged):
-        """The scores of a stored run are those that judging printed, intervals and sentence among them."""
+        """``show`` prints the same scores, intervals and sentence as ``judge``."""
         done = judged.shell("show", "starter:examples", "--json")
         assert (0, "") == (done.code, done.err)
         for name in ("pass@1", "pass@10", "pass@100", "methods", "signature", "benchmark", "problems", "samples"):
             assert judged.done.record[name] == done.record[name]
 
     def test_results_as_well_as_the_run(self, judged):
-        """The file of results gives the same values, and says that it does not hold how it was judged."""
+        """The results file gives the same values, with a note that it has no signature."""
         done = judged.shell("show", "starter-examples_results.jsonl", "--json")
         assert judged.done.record["pass@10"] == done.record["pass@10"]
         assert ("", "results") == (done.record["signature"], done.record["kind"])
         assert "no signature" in done.record["notes"][0]
 
     def test_what_is_printed(self, judged):
-        """A person reads the table, the words on the intervals, the sentence for a paper and the signature."""
+        """The output has the table, the notes on the intervals, the sentence for a paper and the signature."""
         out = judged.shell("show", "starter:examples").out
         assert out.startswith("starter: 470 samples of 47 problems\n")
         assert re.search(r"^  pass@10 +\.9149 +\.8101 to \.9858 +\S+ to \S+", out, re.MULTILINE)
@@ -65,7 +65,7 @@ class TestShow:
         assert out.splitlines()[-1].startswith("  signature: benchmark:starter@")
 
     def test_problems_without_a_sample_are_not_forgotten(self, shell, starter):
-        """A run in which problems have no sample has no score when it is shown either."""
+        """``show`` prints no score for a run in which problems have no sample."""
         shell.write("s.jsonl", [starter.right()])
         shell("judge", "s.jsonl")
         done = shell("show", "s.jsonl", "--json")
@@ -74,7 +74,7 @@ class TestShow:
         assert "46 of 47 problems have no sample" in done.record["pass@1"]["reason"]
 
     def test_an_unfinished_run(self, judged, shell):
-        """A run that is not finished has no score, and says so."""
+        """An unfinished run has no score, and the message says so."""
         folder = shell.folder / "r"
         folder.mkdir()
         for path in (judged.shell.folder / "starter-examples.passcurve").iterdir():
@@ -92,7 +92,7 @@ class TestMetrics:
     """--metric."""
 
     def test_values(self, shell):
-        """Each metric comes under its name at each k, with the value that counting by hand gives."""
+        """Each metric has its name and, at each k, the value computed by hand."""
         name = results(shell, "r.jsonl", ORDINARY)
         words = "pass@k,pass^k,g-pass@k:0.5,attempts,distinct@2,pass^3"
         record = shell("show", name, "--k", "2", "--metric", words, "--json").record
@@ -107,20 +107,20 @@ class TestMetrics:
         assert "no interval for fresh samples" in record["attempts@2"]["warnings"][0]
 
     def test_judge_takes_them_too(self, shell, starter):
-        """The same option of judge reports them from fresh verdicts; a gate still finds pass@k."""
+        """``judge --metric`` reports metrics of new verdicts, and a gate still finds pass@k."""
         shell.write("s.jsonl", [starter.right(), starter.bad()])
         words = ("--problems", "starter/0", "--metric", "pass^2", "--fail-under", "pass@1=.6")
         done = shell("judge", "s.jsonl", *words, "--json")
         assert (3, 0.0, 0.5) == (done.code, done.record["pass^2"]["value"], done.record["pass@1"]["value"])
 
     def test_one_that_was_asked_for_and_cannot_be_had(self, shell):
-        """A k inside the name of a metric counts as asked for: without a value the exit code is 2."""
+        """A k in the name of a metric is a requested k: without a value the exit code is 2."""
         name = results(shell, "r.jsonl", ORDINARY)
         done = shell("show", name, "--metric", "pass@1,pass^9", "--json")
         assert (2, None, 0.5) == (done.code, done.record["pass^9"]["value"], done.record["pass@1"]["value"])
 
     @pytest.mark.parametrize(
-        ("asked", "said"),
+        ("metric", "message"),
         [
             ("pas@k", "--metric 'pas@k' is not a metric; did you mean 'pass@k'?"),
             ("gibberish!", "--metric 'gibberish!' is not a metric; choose from pass@k, pass^k"),
@@ -135,17 +135,17 @@ class TestMetrics:
             (",", "--metric ',' is empty"),
         ],
     )
-    def test_refusals(self, shell, asked, said):
-        """A metric that is none, or that verdicts cannot give, is refused in one line before anything is read."""
-        words = ("judge", "starter:examples") if asked == "pas@k" else ("show", "nowhere")
-        done = shell(*words, "--metric", asked)
+    def test_refusals(self, shell, metric, message):
+        """An unknown or unavailable metric is refused in one line before any file is read."""
+        words = ("judge", "starter:examples") if metric == "pas@k" else ("show", "nowhere")
+        done = shell(*words, "--metric", metric)
         assert (2, "") == (done.code, done.out)
         assert re.fullmatch(r"passcurve: .+\n", done.err)
-        assert said in done.err
+        assert message in done.err
         assert [] == list(shell.folder.iterdir())
 
     def test_programs_that_are_not_stored(self, shell):
-        """distinct@k of results without programs says what is missing."""
+        """An error about distinct@k of results without programs says what is missing."""
         shell.write("r.jsonl", [{"task_id": "P/0", "passed": True}, {"task_id": "P/0", "passed": False}])
         done = shell("show", "r.jsonl", "--metric", "distinct@2")
         assert 2 == done.code
@@ -156,33 +156,33 @@ class TestEveryK:
     """--k all."""
 
     def test_all(self, shell):
-        """Every k up to the least n is in the record, with a band for all at once; no k is an error."""
+        """The record has every k up to the smallest n with a simultaneous band, and no k is an error."""
         name = results(shell, "r.jsonl", {**ORDINARY, "P/5": "10100"})
         done = shell("show", name, "--k", "all", "--json")
         assert (0, [f"pass@{k}" for k in (1, 2, 3, 4)]) == (done.code, [*done.record][:4])
-        assert ([1, 2, 3, 4], "sup-t", 0) == tuple(done.record["curve"][each] for each in ("k", "method", "seed"))
+        assert ([1, 2, 3, 4], "sup-t", 0) == tuple(done.record["curve"][field] for field in ("k", "method", "seed"))
         out = shell("show", name, "--k", "all").out
         assert ["1", "2", "4"] == re.findall(r"^  pass@(\d+)", out, re.MULTILINE)
         assert "95% all k at once" in out
 
     def test_of_fresh_verdicts(self, shell, starter):
-        """The option of judge is the same."""
+        """``judge --k all`` reports the same curve."""
         shell.write("s.jsonl", [starter.right(), starter.bad(), starter.bad("starter/1"), starter.right("starter/1")])
         done = shell("judge", "s.jsonl", "--problems", "starter/0,starter/1", "--k", "all", "--json")
         assert (0, [0.5, 1.0]) == (done.code, done.record["curve"]["value"])
 
     def test_all_among_others(self, shell):
-        """All stands alone."""
+        """The value `all` cannot be combined with other values."""
         done = shell("show", results(shell, "r.jsonl", ORDINARY), "--k", "1,all")
         assert (2, "") == (done.code, done.out)
         assert "'all' must be a positive integer" in done.err
 
 
 class TestHardData:
-    """Data of which a number alone would mislead."""
+    """Data whose score would mislead without a warning."""
 
     def test_unequal_n(self, shell):
-        """Unequal n is told, and a k that some problem does not allow has the reason in place of a number."""
+        """Unequal n is reported, and a k above some n has a reason in place of a value."""
         name = results(shell, "r.jsonl", {"P/0": "110", "P/1": "10110", "P/2": "00"})
         done = shell("show", name, "--k", "1,3", "--json")
         assert 2 == done.code
@@ -191,17 +191,17 @@ class TestHardData:
 
     @pytest.mark.parametrize(("digit", "what"), [("0", "failed"), ("1", "passed")])
     def test_saturated(self, shell, digit, what):
-        """Where all samples agree both intervals keep a width, and a warning says so."""
+        """If all samples agree, both intervals have a positive width, and a warning says why."""
         name = results(shell, "r.jsonl", {f"P/{i}": digit * 4 for i in range(5)})
         record = shell("show", name, "--k", "1,4", "--json").record
-        for each in (record["pass@1"], record["pass@4"]):
-            assert float(digit) == each["value"]
+        for estimate in (record["pass@1"], record["pass@4"]):
+            assert float(digit) == estimate["value"]
             for target in ("new_problems", "these_problems"):
-                assert each[target]["low"] < each[target]["high"]
-            assert f"saturated: every sample {what}; " in each["warnings"][0] + " "
+                assert estimate[target]["low"] < estimate[target]["high"]
+            assert f"saturated: every sample {what}; " in estimate["warnings"][0] + " "
 
     def test_one_problem(self, shell):
-        """One problem has the limits of its own p, and says that it tells next to nothing of others."""
+        """One problem has the interval of its own p, and a warning about generalisation."""
         record = shell("show", results(shell, "r.jsonl", {"P/0": "1110000000"}), "--k", "5", "--json").record
         assert "one problem" == record["pass@5"]["these_problems"]["method"]
         assert (0.0, 1.0) == (record["pass@5"]["new_problems"]["low"], record["pass@5"]["new_problems"]["high"])
@@ -216,28 +216,28 @@ class TestHardData:
         assert "passcurve: 'r.jsonl' has no rows to score\n" == done.err
 
     def test_copies(self, shell):
-        """Samples that are copies have pass@1, no interval for fresh samples, and no k > 1."""
+        """Duplicate samples have pass@1, no interval over samples, and no k > 1."""
         name = results(shell, "r.jsonl", {f"P/{i}": str(i % 2) * 5 for i in range(6)}, copies=True)
         done = shell("show", name, "--k", "1,5", "--json")
         assert (2, 0.5, None) == (done.code, done.record["pass@1"]["value"], done.record["pass@5"]["value"])
         assert done.record["pass@1"]["these_problems"] is None
-        assert any("temperature 0" in each for each in done.record["pass@1"]["warnings"])
+        assert any("temperature 0" in warning for warning in done.record["pass@1"]["warnings"])
         assert "copies" in done.record["pass@5"]["reason"]
         assert "identical samples (n = 1 in effect)" in done.record["methods"]
 
     def test_copies_that_are_judged(self, shell, starter):
-        """Judging sees copies by the programs themselves, also when the run goes on after an interruption."""
+        """Judging detects duplicates by their programs, also after a resume."""
         tasks = [f"starter/{i}" for i in range(5)]
         shell.write("s.jsonl", [starter.right(task) for task in tasks for _ in range(2)])
         words = ("judge", "s.jsonl", "--problems", ",".join(tasks), "--k", "1,2", "--json")
         done = shell(*words)
         assert (2, 1.0, None) == (done.code, done.record["pass@1"]["value"], done.record["pass@2"]["value"])
         (shell.folder / "s.jsonl.passcurve" / "finished-0001.json").unlink()
-        again = shell(*words)
-        assert (10, done.record["pass@2"]) == (again.record["resumed"], again.record["pass@2"])
+        resumed = shell(*words)
+        assert (10, done.record["pass@2"]) == (resumed.record["resumed"], resumed.record["pass@2"])
 
     def test_all_void(self, shell, judged):
-        """Where nothing could be judged every sample is owed, and there is no score."""
+        """If all verdicts are void, every sample is owed and there is no score."""
         folder = shell.folder / "r"
         folder.mkdir()
         for path in (judged.shell.folder / "starter-examples.passcurve").iterdir():
@@ -256,7 +256,7 @@ class TestHardData:
 
 
 def test_a_reader_that_goes_away(shell):
-    """A reader that takes one line and goes away, as ``| head -1`` does, is no error."""
+    """A reader that closes the pipe after one line, such as ``head -1``, causes no error."""
     name = results(shell, "r.jsonl", ORDINARY)
     with shell.start("show", name) as started:
         started.stdout.close()
@@ -265,20 +265,20 @@ def test_a_reader_that_goes_away(shell):
 
 
 def test_a_narrow_terminal(shell):
-    """On a terminal of 50 columns no line is longer, whatever stands in it, and none has a colour."""
+    """On a terminal of 50 columns no line is longer and none has a colour."""
     name = results(shell, "r.jsonl", ORDINARY)
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
     with shell.start("show", name, "--k", "1,4", stdout=theirs) as started:
         os.close(theirs)
-        said = b""
+        output = b""
         # The end of a terminal is an error of its own.
         with contextlib.suppress(OSError):
             while piece := os.read(ours, 4096):
-                said += piece
+                output += piece
         os.close(ours)
         assert 0 == started.wait(60)
-    lines = said.decode().replace("\r", "").splitlines()
+    lines = output.decode().replace("\r", "").splitlines()
     assert 50 >= max(map(len, lines))
     assert 2 == sum(line.startswith("    95% these problems: ") for line in lines)
-    assert "\x1b" not in said.decode()
+    assert "\x1b" not in output.decode()

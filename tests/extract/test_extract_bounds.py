@@ -1,4 +1,4 @@
-"""Text that is meant to hurt whoever takes it apart: no policy crashes, hangs or swallows memory."""
+"""Tests that no extraction policy crashes, hangs or uses much memory on hostile text."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ FULL = MAX_CHARS - 100
 
 
 class Full(NamedTuple):
-    """As many copies of a piece as a text that is taken apart may hold."""
+    """A text that repeats a piece up to the length limit of extraction."""
 
     piece: str
     start: str = ""
     end: str = ""
 
     def text(self, share: int) -> str:
-        """Return the text, or one of a share of its length."""
+        """Return the whole text, or one with a share of its length."""
         return self.start + self.piece * ((FULL // share - len(self.start + self.end)) // len(self.piece)) + self.end
 
 
@@ -88,9 +88,9 @@ def completion(text: str) -> Completion:
 @pytest.mark.parametrize("share", [8, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_policy_comes_to_an_end(name, share):
-    """Each policy takes any text apart in bounded time and memory, and says what it did in few words."""
-    given = TEXTS[name]
-    text = given.text(share) if isinstance(given, Full) else given
+    """Each policy processes any text in bounded time and memory and records few steps."""
+    source = TEXTS[name]
+    text = source.text(share) if isinstance(source, Full) else source
     for policy in POLICIES:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.process_time()
@@ -101,7 +101,7 @@ def test_every_policy_comes_to_an_end(name, share):
 
 
 def test_a_long_text_is_not_taken_apart():
-    """A text above the cap stays as it stands, and the record says so."""
+    """A text above the length limit is left unchanged, and the record says so."""
     text = "# a\n" * (MAX_CHARS // 4) + "\n"
     program = extract(PROBLEM, completion(text), "pruned")
     assert PROBLEM.prompt + text == program.text
@@ -109,13 +109,13 @@ def test_a_long_text_is_not_taken_apart():
 
 
 def test_thinking_does_not_count_towards_the_cap():
-    """An answer after long thinking is taken apart."""
+    """The length limit does not include the thinking before the answer."""
     text = "<think>" + "Hm. " * MAX_CHARS + "</think>\n```python\ndef f(x):\n    return x\n```\n"
     assert "def f(x):\n    return x\n" == extract(PROBLEM, completion(text), "auto").text
 
 
 def test_a_parser_reads_within_its_budget():
-    """What is beyond the budget of a parser is no Python to it, and it says that it is spent."""
+    """A parser rejects code beyond its budget and reports that the budget is spent."""
     parser = Parser(10)
     assert parser.read("x = 1\n").tree is not None
     assert not parser.spent
@@ -124,14 +124,14 @@ def test_a_parser_reads_within_its_budget():
 
 
 def test_a_parser_reads_a_text_once():
-    """Reading a text again costs nothing."""
+    """Parsing the same text again uses no budget."""
     parser = Parser(10)
     assert [parser.read("x = 1\n").tree for _ in range(3)] == [parser.read("x = 1\n").tree] * 3
     assert not parser.spent
 
 
 def test_the_budget_is_enough_for_the_longest_text():
-    """A text of the largest size can be read several times over."""
+    """The budget allows several readings of a text of the largest size."""
     assert BUDGET_CHARS >= 8 * MAX_CHARS
 
 
@@ -152,5 +152,5 @@ def test_the_budget_is_enough_for_the_longest_text():
     ],
 )
 def test_the_lines_that_are_python(text, expected):
-    """The prefix of a text is as many of its first lines as are Python."""
+    """The Python prefix of a text is its longest run of first lines that is valid Python."""
     assert expected == Parser().prefix(text)

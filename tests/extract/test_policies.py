@@ -1,4 +1,4 @@
-"""How a completion becomes a program, and what is recorded of it."""
+"""Tests of how a completion becomes a program, and of its record."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ KEY = SampleKey(problem_id="own/0", sample_index=3)
 PROBLEM = Problem(id="own/0", prompt="def one():\n", entry_point="one", test="def check(candidate): ...\n")
 
 
-def wrote(text: str | None, form: Literal["completion", "solution"] = "completion", missing: str = "") -> Completion:
-    """Return what a model wrote for the problem."""
+def make_completion(
+    text: str | None, form: Literal["completion", "solution"] = "completion", missing: str = ""
+) -> Completion:
+    """Return a model's completion of the problem."""
     return Completion(key=KEY, row=0, line=1, digest="d", form=form, text=text, missing=missing)
 
 
 def test_completion_is_joined_to_the_prompt() -> None:
-    """A completion continues the prompt."""
+    """A completion is appended to the prompt."""
     expected = Program(key=KEY, text="def one():\n    return 1\n", steps=("joined to the prompt",))
-    assert expected == extract(PROBLEM, wrote("    return 1\n"))
+    assert expected == extract(PROBLEM, make_completion("    return 1\n"))
 
 
 def test_solution_is_taken_as_it_stands() -> None:
-    """A solution is a whole program; the prompt is not put in front of it."""
+    """A solution is a whole program, so the prompt is not added."""
     text = "import os\ndef one():\n    return 1\n"
     expected = Program(key=KEY, text=text, steps=("taken as a whole program",))
-    assert expected == extract(PROBLEM, wrote(text, "solution"))
+    assert expected == extract(PROBLEM, make_completion(text, "solution"))
 
 
 @pytest.mark.parametrize("form", ["completion", "solution"])
@@ -38,54 +40,54 @@ def test_solution_is_taken_as_it_stands() -> None:
     "text", ["  return 1  \r\n\n", "\ufeffreturn 1", "```python\nreturn 1\n```", "\x00", "\u00e9\u2028"]
 )
 def test_text_is_never_altered(form: Literal["completion", "solution"], text: str) -> None:
-    """Spaces, fences, marks and line ends stay what the model wrote."""
-    program = extract(PROBLEM, wrote(text, form))
+    """The raw policy does not change spaces, fences, byte order marks or line ends."""
+    program = extract(PROBLEM, make_completion(text, form))
     assert program.text is not None
     assert text == program.text[-len(text) :]
     assert len(text) + (len(PROBLEM.prompt) if form == "completion" else 0) == len(program.text)
 
 
 def test_no_text() -> None:
-    """Where there is no text there is no program, and the reason of the row is kept."""
+    """A row without text has no program and keeps its reason."""
     expected = Program(key=KEY, text=None, steps=("the completion is null",))
-    assert expected == extract(PROBLEM, wrote(None, missing="the completion is null"))
+    assert expected == extract(PROBLEM, make_completion(None, missing="the completion is null"))
 
 
 def test_no_text_and_no_reason() -> None:
     """A program that is None always has a reason."""
-    assert ("there is no text",) == extract(PROBLEM, wrote(None)).steps
+    assert ("there is no text",) == extract(PROBLEM, make_completion(None)).steps
 
 
 @pytest.mark.parametrize("form", ["completion", "solution"])
 @pytest.mark.parametrize("text", ["", " ", "\n\t \r\n", "\u00a0\u2003"])
 def test_white_space_is_no_program(form: Literal["completion", "solution"], text: str) -> None:
-    """Nothing but white space is nothing to run, in either form."""
+    """Text that is only white space has no program, in either form."""
     expected = Program(key=KEY, text=None, steps=("the completion is empty",))
-    assert expected == extract(PROBLEM, wrote(text, form))
+    assert expected == extract(PROBLEM, make_completion(text, form))
 
 
 def test_a_comment_is_text() -> None:
-    """Only white space is empty: a comment alone is run and fails by itself."""
-    assert "def one():\n# no" == extract(PROBLEM, wrote("# no")).text
+    """A text that is only a comment is a program; it runs and fails."""
+    assert "def one():\n# no" == extract(PROBLEM, make_completion("# no")).text
 
 
 def test_completion_of_another_problem_is_refused() -> None:
-    """Joining a completion to another problem's prompt would be a wrong verdict, so it is an error."""
+    """A completion for another problem is refused, because its verdict would be wrong."""
     with pytest.raises(UsageError, match="the completion is of 'own/0', but the problem is 'own/1'"):
-        extract(msgspec.structs.replace(PROBLEM, id="own/1"), wrote("    return 1\n"))
+        extract(msgspec.structs.replace(PROBLEM, id="own/1"), make_completion("    return 1\n"))
 
 
 def test_the_default_leaves_everything_as_it_is() -> None:
     """The default policy is raw."""
-    assert ("raw", extract(PROBLEM, wrote("x")), find_policy("raw")) == (
+    assert ("raw", extract(PROBLEM, make_completion("x")), find_policy("raw")) == (
         DEFAULT,
-        extract(PROBLEM, wrote("x"), "raw"),
+        extract(PROBLEM, make_completion("x"), "raw"),
         find_policy(DEFAULT),
     )
 
 
 def test_the_names() -> None:
-    """These are the policies."""
+    """The list of policies is fixed."""
     harnesses = ("stop-words:human-eval", "stop-words:bigcode", "stop-words:lm-eval")
     fences = ("fence-first", "fence-last", "fence-longest")
     assert ("raw", *harnesses, "first-block", *fences, "pruned", "auto") == policy_names()
@@ -95,21 +97,23 @@ def test_the_names() -> None:
     ("name", "hint"), [("fence-frist", "fence-first"), ("Auto", "auto"), ("stop-words", "stop-words:")]
 )
 def test_an_unknown_policy_is_refused(name: str, hint: str) -> None:
-    """A name that no policy has is an error that offers the nearest and lists all."""
+    """An error about an unknown policy suggests the nearest one and lists all."""
     with pytest.raises(UnknownNameError, match=f"unknown extraction policy {name!r}.*{hint}"):
-        extract(PROBLEM, wrote("x"), name)
+        extract(PROBLEM, make_completion("x"), name)
 
 
 @pytest.mark.parametrize("policy", policy_names())
 @pytest.mark.parametrize("text", ["", " \r\n"])
 def test_no_policy_makes_something_of_nothing(policy: str, text: str) -> None:
-    """An empty completion has no program under any policy, and for the same reason."""
-    assert Program(key=KEY, text=None, steps=("the completion is empty",)) == extract(PROBLEM, wrote(text), policy)
+    """An empty completion has no program under any policy, always for the same reason."""
+    assert Program(key=KEY, text=None, steps=("the completion is empty",)) == extract(
+        PROBLEM, make_completion(text), policy
+    )
 
 
 def test_nothing_is_left() -> None:
-    """A text of which a step leaves nothing has no program, and the record says after which step."""
-    program = extract(PROBLEM, wrote("\nprint(1)\n"), "stop-words:human-eval")
+    """If a step leaves no text, there is no program, and the record names the step."""
+    program = extract(PROBLEM, make_completion("\nprint(1)\n"), "stop-words:human-eval")
     assert (None, ("cut before '\\nprint'", "nothing of the completion is left")) == (program.text, program.steps)
 
 
@@ -137,10 +141,10 @@ STEPS = {
 
 @pytest.mark.parametrize("policy", STEPS)
 def test_steps_are_recorded(policy: str) -> None:
-    """Each step that changed something is recorded in order, and no other."""
+    """The record lists exactly the steps that changed the text, in order."""
     problem = msgspec.structs.replace(PROBLEM, prompt="from typing import List\n\n\ndef one() -> List:\n")
     text = (
         "<think>\r\nHm\r\n</think>\r\n\r\n```python\r\ndef one() -> List:\r\n    return [1]\r\nprint(one())\r\n```\r\n"
         "It prints\r\n```\r\n[1]\r\n```\r\n"
     )
-    assert STEPS[policy] == extract(problem, wrote(text), policy).steps
+    assert STEPS[policy] == extract(problem, make_completion(text), policy).steps

@@ -1,4 +1,4 @@
-"""Texts as models write them, and the program that each policy is documented to make of each."""
+"""Tests of each extraction policy on texts as models write them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "extraction.md"
 
 
 class Reply(NamedTuple):
-    """One text, and what is expected of it."""
+    """One text and its expected programs."""
 
     name: str
     completion: Completion
@@ -25,7 +25,7 @@ class Reply(NamedTuple):
 
 
 def sections() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield each part of the file with its title, as titled pieces."""
+    """Yield each section of the file with its title, as titled pieces."""
     text = FILE.read_bytes().decode()
     for part in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
         title, _, rest = part.partition("\n")
@@ -39,7 +39,7 @@ def sections() -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 
 def read() -> tuple[dict[str, Problem], list[Reply]]:
-    """Read the file."""
+    """Read the replies from the file."""
     problems: dict[str, Problem] = {}
     replies: list[Reply] = []
     for title, pieces in sections():
@@ -82,7 +82,7 @@ PROBLEMS, REPLIES = read()
 
 
 def test_there_are_enough_texts():
-    """At least sixty texts, each with a name of its own, each with a program for every policy."""
+    """There are at least sixty texts, each with a unique name and a program for every policy."""
     assert len(REPLIES) >= 60
     assert len(REPLIES) == len({reply.name for reply in REPLIES})
     assert [set(policy_names())] * len(REPLIES) == [set(reply.programs) for reply in REPLIES]
@@ -90,15 +90,15 @@ def test_there_are_enough_texts():
 
 @pytest.mark.parametrize("reply", REPLIES, ids=[reply.name for reply in REPLIES])
 def test_each_policy_makes_the_documented_program(reply):
-    """Each policy makes of a text what the file says, letter by letter."""
+    """Each policy extracts exactly the program in the file."""
     problem = PROBLEMS[reply.completion.key.problem_id]
-    found = {policy: extract(problem, reply.completion, policy).text for policy in policy_names()}
-    assert reply.programs == found
+    programs = {policy: extract(problem, reply.completion, policy).text for policy in policy_names()}
+    assert reply.programs == programs
 
 
 @pytest.mark.parametrize("reply", REPLIES, ids=[reply.name for reply in REPLIES])
 def test_what_changed_a_text_is_recorded(reply):
-    """A program that is not the text as it stands has more steps than the one that made it a program."""
+    """A program that differs from its text has more than one recorded step."""
     problem = PROBLEMS[reply.completion.key.problem_id]
     plain = extract(problem, reply.completion)
     for policy in policy_names():
@@ -109,7 +109,7 @@ def test_what_changed_a_text_is_recorded(reply):
 
 @pytest.mark.parametrize("policy", policy_names())
 def test_the_example_on_the_page_is_right(policy):
-    """The page on extraction has a section for each policy, and its example is what the policy does."""
+    """The extraction page has a section for each policy, and each example matches the policy."""
     page = PAGE.read_text("utf-8")
     prompt = re.search(r"^~~~python prompt\n(.*?)^~~~$", page, re.MULTILINE | re.DOTALL)
     section = re.search(rf"^## `{re.escape(policy)}`$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)

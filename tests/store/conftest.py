@@ -36,13 +36,13 @@ def line():
 
 @pytest.fixture
 def completion():
-    """Make a row as it is read again."""
+    """Make a completion as the reader returns it."""
     return _completion
 
 
 @pytest.fixture
 def header() -> Header:
-    """Return a header like any other."""
+    """Make a typical header."""
     jail = Jail(isolation="full", layers=("rlimits", "seccomp"), python="3.11.7", packages=("numpy==2.0",))
     return Header(
         version="1.0",

@@ -1,4 +1,4 @@
-"""Stored completions: none is lost, none is doubled, and none of another kind comes among them."""
+"""Tests that stored completions are complete, unique and of one generation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passcurve.types import Decoding, Generation, Reply, SampleKey
 
 
 def config(model="mutant:", temperature=0.8, n=2):
-    """Return what a session was asked for."""
+    """Return the configuration of a session."""
     generation = Generation(
         version="1",
         benchmark="b",
@@ -33,20 +33,20 @@ def reply(problem="p/0", index=0, text="    return 1\n", **fields):
 
 
 def test_what_was_stored_is_there(tmp_path):
-    """A second session finds what the first stored, with rows, keys and texts as they were."""
+    """A second session finds the rows, keys and texts that the first one stored."""
     with_first = Completions(tmp_path, config())
     made = [with_first.append(reply(index=index, text=f"x{index}"), f"x{index}") for index in (2, 0, 1)]
     with_first.close()
-    again = Completions(tmp_path, config())
-    assert made == list(again.earlier_completions())
-    assert [True, True, True, False] == [again.has("p/0", index) for index in range(4)]
-    assert 3 == again.append(reply(index=3), "    return 1\n").row
-    again.close()
+    reopened = Completions(tmp_path, config())
+    assert made == list(reopened.earlier_completions())
+    assert [True, True, True, False] == [reopened.has("p/0", index) for index in range(4)]
+    assert 3 == reopened.append(reply(index=3), "    return 1\n").row
+    reopened.close()
     assert [2, 0, 1, 3] == [row.key.sample_index for row in stored_completions(tmp_path)]
 
 
 def test_a_torn_line_is_no_row(tmp_path):
-    """Wherever the last line of a session is cut, the rows before it keep their numbers and the rest is owed."""
+    """A torn last line is dropped, and the rows before it keep their numbers."""
     first = Completions(tmp_path, config())
     for index in range(3):
         first.append(reply(index=index), "a")
@@ -57,7 +57,7 @@ def test_a_torn_line_is_no_row(tmp_path):
     for cut in range(start, len(whole)):
         part.write_bytes(whole[:cut])
         store = Completions(tmp_path, config())
-        assert [0, 1] == [each.row for each in store.earlier_completions()]
+        assert [0, 1] == [completion.row for completion in store.earlier_completions()]
         assert not store.has("p/0", 2)
         assert 2 == store.append(reply(index=2), "a").row
         store.close()
@@ -66,7 +66,7 @@ def test_a_torn_line_is_no_row(tmp_path):
 
 
 def test_the_first_line_of_a_sample_counts(tmp_path):
-    """A sample that is there twice is one row: the first."""
+    """If a sample is stored twice, only the first line counts."""
     store = Completions(tmp_path, config())
     store.append(reply(text="a"), "a")
     store.append(reply(text="b"), "b")
@@ -76,7 +76,7 @@ def test_the_first_line_of_a_sample_counts(tmp_path):
 
 
 def test_the_raw_text_is_kept(tmp_path):
-    """Where a stop word cut the text, both are stored, and what was cut off by us does not count as truncated."""
+    """If a stop word cut the text, the raw text is stored too, and the cut is not a truncation."""
     store = Completions(tmp_path, config())
     store.append(reply(text="a\ndef b", finish_reason="length"), "a")
     store.append(reply(index=1, text="a", finish_reason="length"), "a")
@@ -87,7 +87,7 @@ def test_the_raw_text_is_kept(tmp_path):
 
 
 def test_half_a_surrogate_pair_survives(tmp_path):
-    """A text that UTF-8 cannot hold is stored and read back to the letter."""
+    """A text with a lone surrogate is stored and read back unchanged."""
     store = Completions(tmp_path, config())
     store.append(reply(text="\ud83d"), "\ud83d")
     store.close()
@@ -95,51 +95,51 @@ def test_half_a_surrogate_pair_survives(tmp_path):
 
 
 def test_totals_are_of_all_sessions(tmp_path):
-    """Tokens, retries and time of earlier sessions are in the totals."""
+    """The totals include the tokens, retries and time of earlier sessions."""
     for index in range(2):
         store = Completions(tmp_path, config())
         store.append(reply(index=index, prompt_tokens=5, completion_tokens=7, attempts=3, latency_s=0.5), "a")
         store.close()
-    found = store.totals
+    totals = store.totals
     assert (2, 10, 14, 4, 1.0) == (
-        found.samples,
-        found.prompt_tokens,
-        found.completion_tokens,
-        found.retried,
-        found.latency_s,
+        totals.samples,
+        totals.prompt_tokens,
+        totals.completion_tokens,
+        totals.retried,
+        totals.latency_s,
     )
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         (config(temperature=0.2), "decoding.temperature was 0.8, is 0.2"),
         (config(model="openai:x"), "model was 'mutant:', is 'openai:x'"),
     ],
 )
-def test_another_generation_is_refused(tmp_path, other, said):
-    """Samples that were drawn otherwise do not come among these; the message says what differs."""
+def test_another_generation_is_refused(tmp_path, other, message):
+    """Samples of another configuration are refused, and the message names the difference."""
     Completions(tmp_path, config()).close()
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         Completions(tmp_path, other)
 
 
 def test_n_may_change(tmp_path):
-    """Another n is no other generation, and each session's configuration is kept."""
+    """A different n continues the same generation, and each session's configuration is kept."""
     for n in (2, 5):
         Completions(tmp_path, config(n=n)).close()
     assert [2, 5] == [json.loads((tmp_path / f"config-00{k}.json").read_bytes())["n"] for k in (1, 2)]
 
 
 def test_many_threads(tmp_path):
-    """Rows that several threads store at once are whole and have numbers of their own."""
+    """Rows that several threads store at once are complete and have unique numbers."""
     store = Completions(tmp_path, config())
     rows = []
 
     def work(problem):
         rows.extend(store.append(reply(problem, index, "x" * 500), "x" * 500).row for index in range(50))
 
-    threads = [threading.Thread(target=work, args=(f"p/{each}",)) for each in range(8)]
+    threads = [threading.Thread(target=work, args=(f"p/{number}",)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -150,7 +150,7 @@ def test_many_threads(tmp_path):
 
 
 def test_a_closed_store_takes_nothing(tmp_path):
-    """What comes after the end is refused, so that a late reply cannot be half written."""
+    """A closed store refuses a late reply, so that no row is half written."""
     store = Completions(tmp_path, config())
     store.close()
     with pytest.raises(StoreError, match="is closed"):
@@ -158,19 +158,19 @@ def test_a_closed_store_takes_nothing(tmp_path):
 
 
 def test_what_is_of_a_request_counts_once(tmp_path):
-    """Of several samples of one request the first has its attempts and tokens; a request without tokens is one."""
+    """Attempts and tokens count once per request; a request without token counts is uncounted."""
     store = Completions(tmp_path, config())
     store.append(reply(index=0, attempts=3, completion_tokens=21, prompt_tokens=5), "a")
     store.append(reply(index=1, attempts=3, choice=1), "b")
     store.append(reply(index=2, attempts=2), "c")
     store.append(reply(index=3, attempts=2, choice=1), "d")
-    found = store.totals
-    assert (3, 21, 5, 1) == (found.retried, found.completion_tokens, found.prompt_tokens, found.uncounted)
+    totals = store.totals
+    assert (3, 21, 5, 1) == (totals.retried, totals.completion_tokens, totals.prompt_tokens, totals.uncounted)
     store.close()
 
 
 def test_problems_with_one_text_are_counted(tmp_path):
-    """Problems with several samples, and those of them that have one text only, in this session and the next."""
+    """The store counts problems with repeated samples, and those with one text only, across sessions."""
     store = Completions(tmp_path, config())
     for number, (problem, text) in enumerate([("p/0", "a"), ("p/1", "a"), ("p/0", "a"), ("p/2", "a"), ("p/1", "b")]):
         store.append(reply(problem=problem, index=number), text)
@@ -181,6 +181,6 @@ def test_problems_with_one_text_are_counted(tmp_path):
     store.append(reply(problem="p/0", index=10), "c")
     assert (3, 1) == (store.totals.repeated_problems, store.totals.uniform_problems)
     store.close()
-    again = Completions(tmp_path, config())
-    assert (3, 1) == (again.totals.repeated_problems, again.totals.uniform_problems)
-    again.close()
+    reopened = Completions(tmp_path, config())
+    assert (3, 1) == (reopened.totals.repeated_problems, reopened.totals.uniform_problems)
+    reopened.close()

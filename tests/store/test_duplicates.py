@@ -1,4 +1,4 @@
-"""Which problems have copies of one program, and how many samples share each."""
+"""Tests of finding duplicate programs and counting the samples that share each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_problems_whose_samples_are_one_program(programs, expected):
 
 
 def test_group_sizes():
-    """Each problem has the sizes of its groups, in the order of the ids; a problem without samples has none."""
+    """Each problem has its group sizes in the order of the ids; a problem without samples has none."""
     samples = [("a", "x"), ("b", "y"), ("a", "z"), ("a", "x"), ("a", "")]
     assert ((1,), (2, 1, 1), ()) == group_sizes(samples, ["b", "a", "c"])
     assert group_sizes([("a", ""), ("b", "")], ["a", "b"]) is None

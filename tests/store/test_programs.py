@@ -1,12 +1,12 @@
-"""The table of programs that have been judged."""
+"""Tests of the table of judged programs."""
 
 from __future__ import annotations
 
 from passcurve.store.programs import ProgramTable, _tag
 
 
-def filled(count: int) -> ProgramTable:
-    """Return a table of so many programs of three problems; the row of each is its number."""
+def make_table(count: int) -> ProgramTable:
+    """Return a table with this number of programs of three problems; the row of each is its number."""
     table = ProgramTable()
     for number in range(count):
         table.add(f"T/{number % 3}", f"{number:024x}", number)
@@ -14,17 +14,17 @@ def filled(count: int) -> ProgramTable:
 
 
 def test_every_program_is_found():
-    """However often the table has grown, each program has its row, and others have none."""
-    table = filled(20_000)
+    """The table finds the row of each program, however often it has grown, and no row for others."""
+    table = make_table(20_000)
     # Two that agree in 32 bits of a hash are rare; the second is then unknown, which costs one judgement.
-    found = [table.row_of(f"T/{number % 3}", f"{number:024x}") for number in range(20_000)]
-    assert 3 > sum(row != number for number, row in enumerate(found))
+    rows = [table.row_of(f"T/{number % 3}", f"{number:024x}") for number in range(20_000)]
+    assert 3 > sum(row != number for number, row in enumerate(rows))
     assert 3 > sum(table.row_of("T/3", f"{number:024x}") is not None for number in range(20_000))
     assert 19_997 < len(table) <= 20_000
 
 
 def test_the_first_row_stays():
-    """A program keeps the row on which it was judged first; the same text for another problem is another program."""
+    """A program keeps its first row; the same text for another problem is another program."""
     table = ProgramTable()
     table.add("T/0", "aa", 5)
     table.add("T/0", "aa", 9)
@@ -33,7 +33,7 @@ def test_the_first_row_stays():
 
 
 def test_programs_that_agree_in_the_tag():
-    """Of programs that agree in all that the table keeps the first is what is found; who asks must compare."""
+    """For programs with equal hashes the table returns the first, so the caller must compare."""
     seen: dict[int, str] = {}
     digest, other = next(
         (digest, seen[tag])
@@ -47,5 +47,5 @@ def test_programs_that_agree_in_the_tag():
 
 
 def test_size():
-    """A program takes at most 24 bytes, once there are some."""
-    assert 24 * 30_000 >= len(filled(30_000)._slots) * 8
+    """A large table uses at most 24 bytes per program."""
+    assert 24 * 30_000 >= len(make_table(30_000)._slots) * 8

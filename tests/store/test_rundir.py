@@ -1,4 +1,4 @@
-"""The run directory: whatever ends a run, every whole line survives and the rest is owed."""
+"""Tests that a run directory keeps every complete line, however a run ends."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def appender(path: Path, header: Header, seed: int = 0) -> list[str]:
 
 
 class TestResuming:
-    """Which verdicts are there when a run is opened again."""
+    """Verdicts that are available when a run is opened again."""
 
     def test_what_is_appended_is_stored(self, rundir, header, line):
-        """Every appended verdict is there at once and when the run is opened again."""
+        """Every appended verdict is available at once and after the run is opened again."""
         lines = [line(row, "failed", message=str(row)) for row in (5, 0, 3)]
         with rundir.open_session(header) as run:
             run.append(lines)
@@ -89,14 +89,14 @@ class TestResuming:
             )
 
     def test_rows_without_a_verdict(self, rundir, header, line):
-        """A row that was never judged has no verdict, wherever it stands."""
+        """A row that was never judged has no verdict, at any position."""
         with rundir.open_session(header) as run:
             run.append([line(2)])
             assert [None] * 4 == [run.verdict_at(row) for row in (-1, 1, 3, 10**12)]
             assert (False, True) == (1 in run, 2 in run)
 
     def test_void_is_owed(self, rundir, header, line):
-        """A void verdict is counted but leaves its row owed, and unsays no other verdict."""
+        """A void verdict is counted, leaves its row owed and replaces no other verdict."""
         with rundir.open_session(header) as run:
             run.append([line(0, "void"), line(1, "passed"), line(1, "void")])
             assert [1] == list(run.rows())
@@ -104,7 +104,7 @@ class TestResuming:
             assert ([1], 2) == (list(run.rows()), run.void_lines)
 
     def test_last_line_wins(self, rundir, header, line):
-        """The last good line for a row wins, within a session and across them."""
+        """The last valid line of a row wins, within a session and across sessions."""
         with rundir.open_session(header) as run:
             run.append([line(0, "failed"), line(0, "timeout"), line(1, "failed")])
         with rundir.open_session(header) as run:
@@ -114,7 +114,7 @@ class TestResuming:
             assert (["passed", "failed"], 2) == ([run.status_at(row) for row in (0, 1)], len(run))
 
     def test_what_is_counted(self, rundir, header, line, verdict):
-        """Of most verdicts status and mode come back; of those that are suspicious or the slowest yet, everything."""
+        """Most verdicts are restored with status and mode; suspicious and slowest ones are restored whole."""
         lines = [
             line(0, "failed", message="no", own_s=9.0),
             line(1, own_s=0.5, calls=3),
@@ -124,32 +124,32 @@ class TestResuming:
         with rundir.open_session(header) as run:
             run.append(lines)
         with rundir.open_session(header) as run:
-            found = [run.countable_at(row, verdict(row).key) for row in range(5)]
-        assert [verdict(0, "failed"), lines[1].verdict, verdict(2), lines[3].verdict, None] == found
+            verdicts = [run.countable_at(row, verdict(row).key) for row in range(5)]
+        assert [verdict(0, "failed"), lines[1].verdict, verdict(2), lines[3].verdict, None] == verdicts
 
     def test_what_is_counted_of_rows_with_two_lines(self, rundir, header, line, verdict):
-        """Where a line has replaced another, the slowest pass is still found."""
+        """The slowest pass is found even after a later line has replaced another."""
         with rundir.open_session(header) as run:
             run.append([line(0, own_s=2.0), line(0, own_s=0.5), line(1, own_s=1.0)])
         with rundir.open_session(header) as run:
             assert [0.5, 1.0] == [run.countable_at(row, verdict(row).key).own_s for row in (0, 1)]
 
     def test_statuses_are_counted(self, rundir, header, line):
-        """Each row counts once, with the status of its last line, suspicious or not."""
+        """Each row counts once, with the status of its last line."""
         with rundir.open_session(header) as run:
             run.append([line(0), line(0, "failed"), line(1, own_s=1.0), line(2), line(3, "crash", suspicious=("x",))])
-            found = {status: count for status, count in run.statuses().items() if count}
-        assert {"passed": 2, "failed": 1, "crash": 1} == found
+            counts = {status: count for status, count in run.statuses().items() if count}
+        assert {"passed": 2, "failed": 1, "crash": 1} == counts
 
     def test_a_program_that_was_judged(self, rundir, header, line):
-        """A program is known once its verdict is stored, in this session and in later ones, for its own problem."""
-        found = msgspec.structs.replace(line(4, "failed", message="no"), program="aa")
+        """A judged program is found for its own problem, in this session and in later ones."""
+        failed_line = msgspec.structs.replace(line(4, "failed", message="no"), program="aa")
         with rundir.open_session(header) as run:
             assert run.find_verdict("T/4", "aa") is None
-            run.append([found, msgspec.structs.replace(line(5, "void"), program="bb")])
-            assert found.verdict == run.find_verdict("T/4", "aa")
+            run.append([failed_line, msgspec.structs.replace(line(5, "void"), program="bb")])
+            assert failed_line.verdict == run.find_verdict("T/4", "aa")
         with rundir.open_session(header) as run:
-            assert [found.verdict] * 2 == [run.find_verdict("T/4", "aa"), run.find_verdict("T/4", "aa")]
+            assert [failed_line.verdict] * 2 == [run.find_verdict("T/4", "aa"), run.find_verdict("T/4", "aa")]
             assert [None] * 3 == [
                 run.find_verdict("T/5", "bb"),
                 run.find_verdict("T/5", "aa"),
@@ -157,22 +157,22 @@ class TestResuming:
             ]
 
     def test_programs_are_not_looked_for(self, rundir, header, line):
-        """Where equal programs do not share a judgement, none is known."""
+        """No program is found if equal programs do not share a verdict."""
         with rundir.open_session(msgspec.structs.replace(header, dedup=False)) as run:
             run.append([line(0)])
             assert run.find_verdict("T/0", "p") is None
 
     def test_many_programs(self, rundir, header, line):
-        """More programs than are kept in memory are read back from the disk."""
+        """Programs that exceed the memory limit are read back from the disk."""
         lines = [msgspec.structs.replace(line(row), program=f"{row:x}") for row in range(2500)]
         with rundir.open_session(header) as run:
             run.append(lines)
             for _ in range(2):
-                found = [run.find_verdict(f"T/{row}", f"{row:x}") for row in range(2500)]
-                assert [each.verdict for each in lines] == found
+                verdicts = [run.find_verdict(f"T/{row}", f"{row:x}") for row in range(2500)]
+                assert [stored_line.verdict for stored_line in lines] == verdicts
 
     def test_a_session_has_its_own_part(self, rundir, header, line):
-        """Each session appends to a file of its own."""
+        """Each session appends to its own file."""
         for row in range(3):
             with rundir.open_session(header) as run:
                 run.append([line(row)])
@@ -180,7 +180,7 @@ class TestResuming:
         assert [LOCK, *parts] == names(rundir)
 
     def test_every_cut_of_the_last_line(self, rundir, header, line):
-        """Wherever the last line is torn, its row is owed and the others are there."""
+        """Wherever the last line is torn, only its row has no verdict."""
         with rundir.open_session(header) as run:
             run.append([line(0), line(1)])
         (part,) = rundir.attempts()[0].parts
@@ -192,7 +192,7 @@ class TestResuming:
                 assert ([0], 1) == (list(stored.rows()), stored.damaged_lines)
 
     def test_garbage_between_lines(self, rundir, header, line):
-        """Damaged lines are counted and passed over, also those that claim a row beyond all reason."""
+        """Damaged lines are counted and skipped, also lines with an impossible row number."""
         with rundir.open_session(header) as run:
             run.append([line(0)])
         (part,) = rundir.attempts()[0].parts
@@ -203,7 +203,7 @@ class TestResuming:
             assert line(1).verdict == stored.verdict_at(1)
 
     def test_part_without_its_header(self, rundir, header, line):
-        """A part whose first line was lost is passed over, and its name is not used again."""
+        """A part without its header is skipped, and its name is not used again."""
         with rundir.open_session(header) as run:
             run.append([line(0)])
         part_path(rundir.path, 1, 2).write_bytes(b'{"format":')
@@ -212,7 +212,7 @@ class TestResuming:
         assert "verdicts-0001-003.jsonl" in names(rundir)
 
     def test_line_damaged_in_use(self, rundir, header, line):
-        """A verdict that is damaged while the run is open is an error that says where it lies."""
+        """An error about a verdict damaged during the run names its place."""
         with rundir.open_session(header) as run:
             run.append([line(0, message="x")])
             (part,) = rundir.attempts()[0].parts
@@ -221,13 +221,13 @@ class TestResuming:
                 run.verdict_at(0)
 
     def test_long_line(self, rundir, header, line):
-        """A verdict longer than one read is read back whole."""
+        """A verdict longer than one read is read back completely."""
         with rundir.open_session(header) as run:
             run.append([line(0, message="x" * 100_000)])
             assert "x" * 100_000 == run.verdict_at(0).message
 
     def test_changed_row(self, rundir, header, line, completion):
-        """A row that is not what it was is refused; an unjudged row may be anything."""
+        """A changed row is refused if it was judged; an unjudged row may change."""
         with rundir.open_session(header) as run:
             run.append([line(17, digest="a" * 16)])
             run.check_row(completion(17, digest="a" * 16))
@@ -237,7 +237,7 @@ class TestResuming:
                 run.check_row(completion(17, digest="b" * 16))
 
     def test_shortened_file(self, rundir, header, line):
-        """A file that has lost judged rows is refused."""
+        """A samples file that has lost judged rows is refused."""
         with rundir.open_session(header) as run:
             run.append([line(4)])
             run.check_row_count(5)
@@ -246,7 +246,7 @@ class TestResuming:
 
 
 class TestAttempts:
-    """When a run goes on and when it begins afresh."""
+    """Rules for resuming a run or starting it again."""
 
     def test_finished_is_judged_afresh(self, rundir, header, line):
         """A finished attempt is not resumed, and its files stay until the next one is finished."""
@@ -267,17 +267,17 @@ class TestAttempts:
             assert "failed" == stored.status_at(0)
 
     def test_other_settings_begin_afresh(self, rundir, header, line):
-        """An unfinished attempt under other settings is left alone, and what differs is said."""
+        """Other settings start a new attempt, keep the unfinished one and report the difference."""
         with rundir.open_session(header) as run:
             run.append([line(0)])
         with rundir.open_session(with_timeout(header, 5.0)) as run:
             assert (SettingChange(field="limits.timeout_s", was="3.0", now="5.0"),) == run.abandoned
             assert (False, 0) == (run.resumed, len(run))
             run.append([line(0, "timeout")])
-        assert ["passed", "timeout"] == [StoredVerdicts(each).status_at(0) for each in rundir.attempts()]
+        assert ["passed", "timeout"] == [StoredVerdicts(attempt).status_at(0) for attempt in rundir.attempts()]
 
     def test_back_to_the_first_settings(self, rundir, header, line):
-        """An unfinished attempt is found again after others were tried, and its end removes them."""
+        """An unfinished attempt is resumed after others, and finishing it removes them."""
         with rundir.open_session(header) as run:
             run.append([line(0)])
         with rundir.open_session(with_timeout(header, 5.0)) as run:
@@ -296,7 +296,7 @@ class TestAttempts:
         assert not rundir.attempts()[0].finished
 
     def test_damaged_footer(self, rundir, header, line):
-        """An attempt whose last word is damaged is resumed, with nothing owed."""
+        """An attempt with a damaged footer is resumed with no owed rows."""
         with rundir.open_session(header) as run:
             run.append([line(0)])
             run.finish(planned=1)
@@ -305,21 +305,21 @@ class TestAttempts:
             assert (True, 1) == (run.resumed, len(run))
 
     def test_no_rows(self, rundir, header):
-        """A file without rows can be finished."""
+        """A run of an empty samples file can be finished."""
         with rundir.open_session(header) as run:
             assert 0 == run.finish(planned=0).planned
         with rundir.read() as stored:
             assert [] == list(stored.iter_verdicts())
 
     def test_header_is_kept(self, rundir, header):
-        """The header that an attempt was begun with is read back."""
+        """The header of an attempt is read back unchanged."""
         rundir.open_session(header).close()
         (attempt,) = rundir.attempts()
         assert (header, settings_digest(header), False) == (attempt.header, attempt.digest, attempt.finished)
 
 
 class TestStage:
-    """What makes verdicts comparable."""
+    """Settings that decide whether verdicts are comparable."""
 
     @pytest.mark.parametrize(
         "fields",
@@ -334,23 +334,23 @@ class TestStage:
         ],
     )
     def test_what_could_change_a_verdict(self, header, fields):
-        """Whatever could change a verdict changes the digest and is named."""
+        """Each setting that can change a verdict changes the digest and is named."""
         other = msgspec.structs.replace(header, **fields)
         assert settings_digest(header) != settings_digest(other)
         assert {change.field.split(".")[0] for change in changed_settings(header, other)} == set(fields)
 
     @pytest.mark.parametrize("fields", [{"samples": "elsewhere.jsonl"}, {"dedup": False}, {"benchmark": "other name"}])
     def test_what_could_not(self, header, fields):
-        """What could change no verdict leaves the digest alone."""
+        """Settings that cannot change a verdict do not change the digest."""
         other = msgspec.structs.replace(header, **fields)
         assert (settings_digest(header), ()) == (settings_digest(other), changed_settings(header, other))
 
 
 class TestPlace:
-    """Where a run may be kept, and by whom."""
+    """Rules for the location and the lock of a run."""
 
     def test_in_use(self, rundir, header):
-        """A run that is being judged is refused to others, who are told by which process."""
+        """A run in use is refused, and the message has the process id of its owner."""
         with (
             rundir.open_session(header),
             pytest.raises(StoreError, match=f"in use by process {os.getpid()}; .*--run DIR"),
@@ -359,14 +359,14 @@ class TestPlace:
         rundir.open_session(header).close()
 
     def test_reading_needs_no_lock(self, rundir, header, line):
-        """A run that is being judged can be read."""
+        """A run in use can be read."""
         with rundir.open_session(header) as run:
             run.append([line(0)])
             with rundir.read() as stored:
                 assert 1 == len(stored)
 
     def test_folder_of_somebody_else(self, tmp_path, header):
-        """A folder with files that are not ours is refused and left as it was."""
+        """A folder with foreign files is refused and left unchanged."""
         (tmp_path / "thesis.tex").touch()
         with pytest.raises(UsageError, match=r"not a run directory: it holds 'thesis\.tex'"):
             RunDir(tmp_path).open_session(header)
@@ -378,7 +378,7 @@ class TestPlace:
         assert [LOCK, "verdicts-0001-001.jsonl"] == names(RunDir(tmp_path))
 
     def test_foreign_files_beside_ours(self, rundir, header, line):
-        """Files that others put into a run directory are never removed."""
+        """Foreign files in a run directory are never removed."""
         rundir.open_session(header).close()
         (rundir.path / "notes.txt").touch()
         with rundir.open_session(with_timeout(header, 1.0)) as run:
@@ -386,30 +386,30 @@ class TestPlace:
         assert ["finished-0002.json", "notes.txt", LOCK, "verdicts-0002-001.jsonl"] == names(rundir)
 
     def test_file_in_the_way(self, tmp_path, header):
-        """A file is no place for a run."""
+        """A file cannot be used as a run directory."""
         (tmp_path / "run").touch()
         with pytest.raises(UsageError, match="is not a folder; choose another place with --run DIR"):
             RunDir(tmp_path / "run").open_session(header)
 
     def test_missing_parent(self, tmp_path, header):
-        """A missing parent folder is named, with the remedy."""
+        """An error about a missing parent folder names it and gives the remedy."""
         with pytest.raises(StoreError, match=r"there is no folder '.*missing'; choose another place with --run DIR"):
             RunDir(tmp_path / "missing" / "run").open_session(header)
 
     def test_place_that_cannot_be_written(self, header):
-        """A place where nothing can be made is refused with the remedy."""
+        """A read-only location is refused, and the message gives the remedy."""
         with pytest.raises(StoreError, match=r"cannot keep the run in '/sys/run': .*; choose another place with --run"):
             RunDir(Path("/sys/run")).open_session(header)
 
     def test_nothing_to_read(self, rundir, tmp_path, header):
-        """Reading where no run is says so."""
+        """An error about a missing run says that there is no run."""
         with pytest.raises(StoreError, match=r"cannot read the run directory .*No such file"):
             rundir.read()
         with pytest.raises(StoreError, match="is not a run directory: it has no file"):
             RunDir(tmp_path).read()
 
     def test_closed_run(self, rundir, header, line):
-        """A closed run takes no more verdicts, and closing it again does nothing."""
+        """A closed run refuses verdicts, and a second close does nothing."""
         run = rundir.open_session(header)
         run.close()
         run.close()
@@ -418,11 +418,11 @@ class TestPlace:
 
 
 class TestSuddenEnds:
-    """Processes that are killed and disks that are full."""
+    """Killed processes and full disks."""
 
     @pytest.mark.ci
     def test_killed_at_any_moment(self, rundir, header):
-        """After each of ten kills, every line that was reported is there and the run goes on from it."""
+        """After each of ten kills, every reported line is stored and the run resumes."""
         draw = random.Random(20)
         reported: set[int] = set()
         for seed in range(10):
@@ -446,7 +446,7 @@ class TestSuddenEnds:
             assert (True, 10) == (run.resumed, len(rundir.attempts()[0].parts) - 1)
 
     def test_line_after_a_torn_one(self, rundir, header, line):
-        """A verdict appended after a failed append is not spoilt by the half line that it left."""
+        """A failed append leaves a torn line that does not damage the next verdict."""
         with rundir.open_session(header) as run:
             run.append([line(0)])
             (part,) = rundir.attempts()[0].parts
@@ -463,7 +463,7 @@ class TestSuddenEnds:
             assert ([0, 1, 3], 1) == (list(stored.rows()), stored.damaged_lines)
 
     def test_full_disk(self, rundir, header):
-        """A full disk is an error that names the file, and what was reported before it is there."""
+        """A full disk is an error that names the file and keeps the reported lines."""
         rundir.path.mkdir()
         copy = RunDir(Path(f"{rundir.path}.copy"))
         copy.path.mkdir()
@@ -475,15 +475,15 @@ class TestSuddenEnds:
         except (OSError, subprocess.CalledProcessError):
             pytest.skip("no small disk can be made here")
         words = [*small_disk, f'{mount} && "$@" && cp "$RUN"/* "$RUN.copy"', "sh", *appender(rundir.path, header)]
-        found = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-        *reported, error = found.splitlines()
+        output = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+        *reported, error = output.splitlines()
         assert error.startswith("ERROR cannot write to")
         assert "No space left on device" in error
         with copy.read() as stored:
             assert {int(word) for text in reported for word in text.split()} <= set(stored.rows())
 
     def test_lock_of_a_dead_process(self, rundir, header):
-        """The lock of a process that was killed is no obstacle."""
+        """The lock of a killed process does not block the run."""
         with subprocess.Popen(
             appender(rundir.path, header), stdout=subprocess.PIPE, env={"PYTHONPATH": SOURCE}
         ) as child:
@@ -494,7 +494,7 @@ class TestSuddenEnds:
         rundir.open_session(header).close()
 
     def test_disk_full_at_the_very_start(self, rundir, header):
-        """A part whose first line cannot be written is an error, and no obstacle later."""
+        """A part whose header cannot be written is an error and does not block later sessions."""
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
         try:

@@ -1,4 +1,4 @@
-"""The reader of sample files: what counts, what is listed, and nothing that stops it but the file itself."""
+"""Tests of the reader of sample files: rows, malformed lines and files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from passcurve.types import Completion, SampleKey
 KNOWN = ("T/0", "T/1")
 
 
-def read(path: Path, text: bytes, known: tuple[str, ...] = KNOWN) -> list[Completion | MalformedLine]:
-    """Return what the reader makes of a file with this content."""
+def read(path: Path, text: bytes, task_ids: tuple[str, ...] = KNOWN) -> list[Completion | MalformedLine]:
+    """Return the rows and malformed lines of a file with this content."""
     path.write_bytes(text)
-    return list(read_rows(path, known))
+    return list(read_rows(path, task_ids))
 
 
 def row(**fields) -> bytes:
@@ -33,7 +33,7 @@ def row(**fields) -> bytes:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return where a test puts its file."""
+    """Return the path of the samples file."""
     return tmp_path / "samples.jsonl"
 
 
@@ -64,7 +64,7 @@ SCRAPS = st.sampled_from(
 
 @st.composite
 def odd_lines(draw: st.DrawFn) -> bytes:
-    """Return a line that may be a row, sometimes with a name twice, sometimes with a scrap put in."""
+    """Return a line that may be a row, sometimes with a duplicate name or random bytes."""
     members = draw(st.lists(st.tuples(NAMES, VALUES), max_size=4))
     named = draw(st.booleans())
     members = [("task_id", "T/0"), ("completion", "x"), *members] if named else members
@@ -84,15 +84,15 @@ def odd_lines(draw: st.DrawFn) -> bytes:
 @given(text=odd_lines())
 @settings(max_examples=300, deadline=None)
 def test_the_quick_way_reads_as_the_thorough_one(text):
-    """What is read in one go is what looking at every field would have made of it; all else is left to that."""
-    known = dict.fromkeys(KNOWN, 0)
-    quick = samples._read_common(text, known)
+    """The fast path agrees with the full reader on every row that it accepts."""
+    sizes = dict.fromkeys(KNOWN, 0)
+    quick = samples._read_common(text, sizes)
     if quick is not None:
-        assert samples._read_any(text, known, {}) == quick
+        assert samples._read_any(text, sizes, {}) == quick
 
 
 def test_most_rows_go_the_quick_way():
-    """Rows as generators write them, with fields of their own, are read in one go."""
+    """The fast path reads rows in the usual form, even with extra fields."""
     text = row(completion="x = '\u00e9'\n", seed=[1, {"a": None}], passed=True).strip()
     assert samples.RowContent("T/0", "completion", "x = '\u00e9'\n", "") == samples._read_common(
         text, dict.fromkeys(KNOWN, 0)
@@ -103,28 +103,28 @@ class TestRowsThatCount:
     """Rows that become Completions."""
 
     def test_a_plain_row(self, path):
-        """A row becomes a Completion with its position, its line, its digest and its text."""
+        """A row becomes a Completion with its position, line number, digest and text."""
         digest = blake2b(row(completion="x").rstrip(b"\n"), digest_size=8).hexdigest()
         key = SampleKey(problem_id="T/0", sample_index=0)
         expected = Completion(key=key, row=0, line=1, digest=digest, form="completion", text="x")
         assert [expected] == read(path, row(completion="x"))
 
     def test_positions(self, path):
-        """Rows and samples are counted over what counts; lines are those of the file."""
+        """Positions count only valid rows; line numbers count every line of the file."""
         text = row(completion="a") + b"\n  \nnot json\n" + row(task_id="T/1", completion="b") + row(completion="c")
-        found = [item for item in read(path, text) if isinstance(item, Completion)]
-        keys = [(item.key.problem_id, item.key.sample_index, item.row, item.line) for item in found]
+        completions = [item for item in read(path, text) if isinstance(item, Completion)]
+        keys = [(item.key.problem_id, item.key.sample_index, item.row, item.line) for item in completions]
         assert [("T/0", 0, 0, 1), ("T/1", 0, 1, 5), ("T/0", 1, 2, 6)] == keys
 
     def test_solution_wins(self, path):
-        """A row with both fields is a whole program."""
-        (found,) = read(path, row(completion="a", solution="b"))
-        assert ("solution", "b") == (found.form, found.text)
+        """If a row has both fields, the solution is used."""
+        (completion,) = read(path, row(completion="a", solution="b"))
+        assert ("solution", "b") == (completion.form, completion.text)
 
     def test_null_solution_beside_a_completion(self, path):
-        """A solution that is no text leaves the completion to be judged."""
-        (found,) = read(path, row(completion="a", solution=None))
-        assert ("completion", "a") == (found.form, found.text)
+        """If the solution is null, the completion is used."""
+        (completion,) = read(path, row(completion="a", solution=None))
+        assert ("completion", "a") == (completion.form, completion.text)
 
     @pytest.mark.parametrize(
         ("fields", "missing"),
@@ -140,47 +140,47 @@ class TestRowsThatCount:
         ],
     )
     def test_no_text(self, path, fields, missing):
-        """A row without text counts, and says what was found instead."""
-        (found,) = read(path, row(**fields))
-        assert (None, missing) == (found.text, found.missing)
+        """A row without text counts, and its message names the value in place of the text."""
+        (completion,) = read(path, row(**fields))
+        assert (None, missing) == (completion.text, completion.missing)
 
     def test_empty_text_is_text(self, path):
-        """An empty completion is text: what to make of it is not the reader's business."""
-        (found,) = read(path, row(completion=""))
-        assert ("", "") == (found.text, found.missing)
+        """The reader accepts an empty completion."""
+        (completion,) = read(path, row(completion=""))
+        assert ("", "") == (completion.text, completion.missing)
 
     def test_lone_surrogate(self, path):
-        """Half a surrogate pair is legal in JSON, so it is legal in a completion."""
-        (found,) = read(path, b'{"task_id": "T/0", "completion": "a\\ud800"}')
-        assert found.text == "a\ud800"
+        """A completion may contain a lone surrogate, because JSON allows it."""
+        (completion,) = read(path, b'{"task_id": "T/0", "completion": "a\\ud800"}')
+        assert completion.text == "a\ud800"
 
     def test_integer_of_thousands_of_digits(self, path):
-        """A number that Python refuses to read does not make a row less of a row."""
-        (found,) = read(path, b'{"task_id": "T/0", "completion": "x", "seed": ' + b"9" * 5000 + b"}")
-        assert found.text == "x"
+        """A row with a number beyond Python's limit counts."""
+        (completion,) = read(path, b'{"task_id": "T/0", "completion": "x", "seed": ' + b"9" * 5000 + b"}")
+        assert completion.text == "x"
 
     def test_byte_order_mark(self, path):
-        """A byte order mark before the first row is passed over."""
-        (found,) = read(path, b"\xef\xbb\xbf" + row(completion="x"))
-        assert found.text == "x"
+        """A byte order mark before the first row is skipped."""
+        (completion,) = read(path, b"\xef\xbb\xbf" + row(completion="x"))
+        assert completion.text == "x"
 
     def test_windows_line_ends(self, path):
-        """The end of the line is no part of the row, whichever it is."""
+        """The line end is not part of the row."""
         with_cr = read(path, row(completion="x").replace(b"\n", b"\r\n"))
         assert read(path, row(completion="x")) == with_cr
 
     def test_last_line_without_end(self, path):
-        """The last row counts without an end of line."""
+        """The last row counts without a line end."""
         assert read(path, row(completion="x")) == read(path, row(completion="x").rstrip())
 
     def test_line_of_fifty_megabytes(self, path):
         """A completion of 50 MB counts and is not judged."""
-        (found,) = read(path, row(completion="x" * 50_000_000))
-        assert "the completion has 50,000,000 characters; at most 16,777,216 are judged" == found.missing
-        assert found.text is None
+        (completion,) = read(path, row(completion="x" * 50_000_000))
+        assert "the completion has 50,000,000 characters; at most 16,777,216 are judged" == completion.missing
+        assert completion.text is None
 
     def test_cap_is_in_bytes(self, path):
-        """Characters that take several bytes reach the cap sooner."""
+        """The length limit is in bytes, so multi-byte characters reach it sooner."""
         size = MAX_TEXT_BYTES // 2
         kept, refused = read(path, row(completion="é" * size) + row(completion="é" * (size + 1)))
         assert (size, "") == (len(kept.text), kept.missing)
@@ -205,30 +205,30 @@ class TestLinesThatDoNot:
         ],
     )
     def test_reasons(self, path, text, reason):
-        """A line that is no row is listed with the reason."""
+        """A malformed line is listed with the reason."""
         assert [MalformedLine(1, reason)] == read(path, text)
 
     @pytest.mark.parametrize("text", [b"x" * 10**6, b'{"task_id": "' + b"x" * 10**6 + b'"}', b"\xf0" * 1000])
     def test_reasons_are_bounded(self, path, text):
-        """A reason never repeats more than a few dozen characters of its line."""
-        (found,) = read(path, text)
-        assert len(found.reason) < 200
+        """A reason quotes at most a few dozen characters of its line."""
+        (malformed_line,) = read(path, text)
+        assert len(malformed_line.reason) < 200
 
     @pytest.mark.parametrize("depth", [MAX_DEPTH, 500, 5000, 200_000])
     def test_too_deep(self, path, depth):
-        """A row nested too deep is listed, at the same depth for every caller."""
+        """A row with too much nesting is listed, at the same depth for every caller."""
         text = b'{"task_id": "T/0", "completion": "x", "deep": ' + b"[" * depth + b"]" * depth + b"}\n"
         assert [MalformedLine(1, f"the row is nested deeper than {MAX_DEPTH} levels")] == read(path, text)
 
     def test_deep_enough(self, path):
-        """A row nested to the limit counts, whatever brackets its text has."""
+        """A row with nesting at the limit counts, even with brackets in its text."""
         depth = MAX_DEPTH - 1
         text = b'{"task_id": "T/0", "completion": "[[[[", "deep": ' + b"[" * depth + b"]" * depth + b"}\n"
-        (found,) = read(path, text)
-        assert found.text == "[[[["
+        (completion,) = read(path, text)
+        assert completion.text == "[[[["
 
     def test_line_too_long_to_hold(self, path, monkeypatch):
-        """A line beyond the cap is listed unread, and the next one is read as usual."""
+        """A line above the length limit is listed unread, and the next line is read normally."""
         monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100)
         monkeypatch.setattr(samples, "MAX_LINE_BYTES", 100)
         fits = row(completion="x" * (100 - len(row(completion="")) + 1))
@@ -240,7 +240,7 @@ class TestLinesThatDoNot:
         assert [MalformedLine(2, reason), MalformedLine(3, reason)] == [short, long]
 
     def test_hints_are_bounded(self, path):
-        """A file full of unknown names is listed without a hint for each."""
+        """In a file full of unknown names, only 100 lines have a hint."""
         text = b"".join(row(task_id=f"T/{number}") for number in range(100, 5100))
         assert 100 == sum("did you mean" in item.reason for item in read(path, text))
 
@@ -249,11 +249,11 @@ class TestFiles:
     """Files as a whole."""
 
     def test_gzip_by_its_first_bytes(self, path):
-        """A gzipped file is known by its content, whatever its name."""
+        """The reader recognises gzip by the content, whatever the file's name is."""
         assert read(path, row(completion="x")) == read(path, gzip.compress(row(completion="x")))
 
     def test_torn_gzip(self, path):
-        """Every row before a tear is yielded, then the file is said to be damaged."""
+        """The reader yields every row before a tear, then reports a damaged file."""
         rows = b"".join(row(completion=blake2b(b"%d" % number).hexdigest()) for number in range(2000))
         path.write_bytes(gzip.compress(rows)[:-100])
         count = 0
@@ -263,23 +263,23 @@ class TestFiles:
         assert 1990 < count < 2000
 
     def test_damaged_gzip(self, path):
-        """A file that only begins like gzip is said to be damaged."""
+        """A file with a gzip header and wrong content is reported as damaged."""
         with pytest.raises(DataError, match="damaged"):
             read(path, b"\x1f\x8bnonsense")
 
     def test_missing_file(self, path):
-        """A missing file is named together with the nearest one in its folder."""
+        """An error about a missing file suggests the nearest name in its folder."""
         path.touch()
         with pytest.raises(DataError, match=r"no file .*sample\.jsonl'; did you mean 'samples\.jsonl'"):
             list(read_rows(path.with_name("sample.jsonl"), KNOWN))
 
     def test_missing_folder(self, path):
-        """A missing folder is named."""
+        """An error about a missing folder names the folder."""
         with pytest.raises(DataError, match=r"the folder '.*nowhere' does not exist"):
             list(read_rows(path.parent / "nowhere" / "x.jsonl", KNOWN))
 
     def test_directory(self, tmp_path):
-        """A directory is no file of samples."""
+        """A directory cannot be read as a samples file."""
         with pytest.raises(DataError, match="is a directory"):
             list(read_rows(tmp_path, KNOWN))
 
@@ -322,7 +322,7 @@ FIELDS = st.tuples(
 
 @st.composite
 def _written(draw: st.DrawFn) -> bytes:
-    """Return a row as no program writes it: keys twice, numbers without measure, too deep, odd blanks."""
+    """Return an unusual row: duplicate keys, huge numbers, deep nesting, odd spaces."""
     fields = [b'"%s": %s' % field for field in draw(st.lists(FIELDS, max_size=5))]
     return draw(st.sampled_from([b"", b" ", b"\t\r", BOM, b"\x0b"])) + b"{" + b",".join(fields) + b"}"
 
@@ -343,48 +343,48 @@ DAMAGED = _written() | _damaged()
 
 
 class TestAnyBytes:
-    """Files that nobody meant to write."""
+    """Files with arbitrary bytes."""
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
     @given(st.lists(ANYTHING | NEARLY_ROWS, max_size=6), st.booleans())
     def test_every_line_is_a_row_or_listed(self, path, texts, packed):
-        """Whatever a line holds, it is a Completion, a MalformedLine or blank; a row of a known task always counts."""
+        """Each line is a Completion, a MalformedLine or blank; a row of a known task always counts."""
         whole = b"\n".join(texts)
         texts[:1] = [text.removeprefix(b"\xef\xbb\xbf") for text in texts[:1]]
-        found = read(path, gzip.compress(whole) if packed or whole[:2] == b"\x1f\x8b" else whole)
-        assert len(found) == sum(bool(text.strip()) for text in texts)
-        assert list(range(len(found) - sum(isinstance(item, MalformedLine) for item in found))) == [
-            item.row for item in found if isinstance(item, Completion)
+        items = read(path, gzip.compress(whole) if packed or whole[:2] == b"\x1f\x8b" else whole)
+        assert len(items) == sum(bool(text.strip()) for text in texts)
+        assert list(range(len(items) - sum(isinstance(item, MalformedLine) for item in items))) == [
+            item.row for item in items if isinstance(item, Completion)
         ]
-        counted = {item.line for item in found if isinstance(item, Completion)}
+        counted = {item.line for item in items if isinstance(item, Completion)}
         assert {number for number, text in enumerate(texts, start=1) if _is_row(text)} == counted
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
     @given(st.data())
     def test_rows_that_were_damaged(self, path, data):
-        """A damaged row is a Completion or a MalformedLine, and the rows around it stay as they were."""
+        """A damaged row is a Completion or a MalformedLine, and does not change its neighbours."""
         damaged = data.draw(DAMAGED)
-        first, *found, last = read(path, row(completion="a") + damaged + b"\n" + row(completion="b"))
+        first, *items, last = read(path, row(completion="a") + damaged + b"\n" + row(completion="b"))
         assert (1, "a", "b") == (first.line, first.text, last.text)
-        assert len(found) == bool(damaged.strip())
-        for item in found:
+        assert len(items) == bool(damaged.strip())
+        for item in items:
             assert isinstance(item, Completion if _is_row(damaged) else MalformedLine), item
             str(item).encode("utf-8", "surrogatepass")
         assert last.key.sample_index == 1 + sum(
-            isinstance(item, Completion) and item.key.problem_id == "T/0" for item in found
+            isinstance(item, Completion) and item.key.problem_id == "T/0" for item in items
         )
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
     @given(st.lists(NEARLY_ROWS, max_size=5), st.lists(st.sampled_from([b"\n", b"\r\n"]), min_size=5, max_size=5))
     def test_ends_of_lines_do_not_matter(self, path, texts, ends):
-        """Rows are the same whichever ends their lines have, one by one, but for the digest of what was read."""
+        """The rows do not depend on their line ends."""
         mixed = read(path, b"".join(text + end for text, end in zip(texts, ends, strict=False)))
         assert read(path, b"".join(text + b"\n" for text in texts)) == mixed
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
     @given(st.integers(0, 40), st.data())
     def test_damaged_gzip_yields_rows_or_an_error(self, path, count, data):
-        """A packed file with changed, lost or added bytes gives rows, listed lines, or an error that names it."""
+        """A damaged gzip file gives rows, malformed lines, or an error that names the file."""
         packed = bytearray(gzip.compress(b"".join(row(completion=f"c{n}") for n in range(count)), mtime=0))
         for _ in range(data.draw(st.integers(1, 3))):
             at = data.draw(st.integers(2, len(packed)))

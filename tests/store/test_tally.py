@@ -1,4 +1,4 @@
-"""Counts per problem and per status."""
+"""Tests of counts per problem and per status."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def verdict(problem_id: str, status: str, **fields) -> Verdict:
     return Verdict(key=SampleKey(problem_id=problem_id, sample_index=0), status=status, mode=mode, **fields)
 
 
-def planned(*problem_ids: str) -> Tally:
-    """Return a tally of one row for each name."""
+def make_tally(*problem_ids: str) -> Tally:
+    """Return a tally that expects one row for each name."""
     tally = Tally()
     for problem_id in problem_ids:
         tally.plan(problem_id)
@@ -25,7 +25,7 @@ def planned(*problem_ids: str) -> Tally:
 
 def test_counts_are_of_scored_samples():
     """A void verdict counts in neither n nor c, and its row stays owed."""
-    tally = planned("B", "B", "A", "B")
+    tally = make_tally("B", "B", "A", "B")
     for item in (verdict("B", "passed"), verdict("B", "timeout"), verdict("B", "void")):
         tally.add(item)
     tally.check()
@@ -34,8 +34,8 @@ def test_counts_are_of_scored_samples():
 
 
 def test_statuses_and_modes():
-    """Every status and every mode is listed, with how often it was seen."""
-    tally = planned(*"ABCD")
+    """Every status and every mode is listed with its count."""
+    tally = make_tally(*"ABCD")
     for item in (verdict("A", "passed"), verdict("B", "no_code"), verdict("C", "void"), verdict("C", "failed")):
         tally.add(item)
     tally.check()
@@ -44,8 +44,8 @@ def test_statuses_and_modes():
 
 
 def test_suspicious_samples():
-    """Suspicious samples are counted, passed or not."""
-    tally = planned("A", "A")
+    """Suspicious samples are counted, whether or not they passed."""
+    tally = make_tally("A", "A")
     tally.add(verdict("A", "passed", suspicious=("opened a socket",)))
     tally.add(verdict("A", "failed"))
     assert 1 == tally.suspicious
@@ -53,7 +53,7 @@ def test_suspicious_samples():
 
 
 def test_nothing_planned():
-    """Nothing planned and nothing judged adds up."""
+    """An empty tally is consistent."""
     tally = Tally()
     tally.check()
     assert ((), 0) == (tally.counts(), tally.owed)
@@ -61,8 +61,8 @@ def test_nothing_planned():
 
 @pytest.mark.parametrize("extra", ["A", "C"])
 def test_more_verdicts_than_rows(extra):
-    """A verdict that no row asked for is found, even when another row is still owed."""
-    tally = planned("A", "B")
+    """An extra verdict is detected, even when another row is owed."""
+    tally = make_tally("A", "B")
     tally.add(verdict("A", "passed"))
     tally.add(verdict(extra, "failed"))
     with pytest.raises(StoreError, match=f"more verdicts than rows \\('{extra}'"):
@@ -70,8 +70,8 @@ def test_more_verdicts_than_rows(extra):
 
 
 def test_counts_that_do_not_add_up():
-    """A total that differs from the sum over the problems is found."""
-    tally = planned("A", "A")
+    """A total that differs from the sum over the problems is detected."""
+    tally = make_tally("A", "A")
     tally.add(verdict("A", "passed"))
     tally._passed["A"] = 0
     with pytest.raises(StoreError, match=r"do not add up \(0 passed \+ 1 failed"):
