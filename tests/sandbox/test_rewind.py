@@ -7,6 +7,8 @@ changes anything in the kernel loses its process, and is judged in a new one.
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
@@ -327,6 +329,30 @@ def test_the_same_program_finds_the_same_addresses():
                 rewound.status(other)
                 answers.add(rewound.status(program))
     assert 1 == len(answers)
+
+
+ROOM = """
+import sys
+sys.path.append({root!r})
+from passcurve.sandbox.zygote import memory
+
+def mapped():
+    with open("/proc/self/maps") as file:
+        return sum(int(end, 16) - int(start, 16) for start, _, end in (l.split()[0].partition("-") for l in file))
+
+memory.lay_out()
+before = mapped()
+blocks = [bytes(400) for _ in range(8_000)]
+after = mapped()
+print(after - before)
+"""
+
+
+def test_small_objects_find_room_without_a_system_call():
+    """Three MiB of small objects fit into the blocks that a process has before its first job."""
+    code = ROOM.format(root=str(Path(passcurve.__file__).parents[1]))
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert "0" == done.stdout.strip()
 
 
 def test_memory_is_verified_after_a_thousand_jobs():

@@ -13,9 +13,9 @@ Three parties::
 
 * The supervisor (``pool``, ``worker`` and what they import) owns results and deadlines.  It never runs tests or
   samples.  Each worker has a zygote of each kind.
-* A fork server (``zygote.forkserver``) is a clean interpreter with an environment of its own, from which zygotes are forked.
-* A zygote (``zygote.server``) builds its walls once (``layers``) and then has a child forked for each job.  It is process 1
-  of its own process namespace: nothing inside can kill it, and it kills everything inside when a job ends.
+* A fork server (``zygote.forkserver``) is a clean interpreter with an environment of its own.  Zygotes are its forks.
+* A zygote (``zygote.server``) builds its walls once (``layers``), then has a child forked for each job.  It is process
+  1 of its own process namespace: nothing inside can kill it, and it kills everything inside when a job ends.
 * The jail is a process that never held a test.  All it can contribute is plain data.
 * The referee has the same walls: a downloaded data set is not trusted with the host either.
 

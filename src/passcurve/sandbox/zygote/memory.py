@@ -21,8 +21,8 @@ STACK_BYTES = 8 << 20
 HEAP_BYTES = 8 << 20
 """Room at the top of the C library's heap."""
 
-BLOCK_BYTES, BLOCKS = 480, 8_000
-"""Blocks of CPython's allocator that are made at first; each arena that they fill is kept."""
+BLOCKS = 8_000
+"""Blocks of CPython's allocator, of the largest size that it has, that are made at first; their arenas are kept."""
 
 MAPPED_BYTES = 16 << 20
 """Blocks of the C library from this size on get a mapping of their own."""
@@ -36,6 +36,7 @@ _STACK_MARGIN = 256 << 10
 """Distance of the grown stack from its limit."""
 
 _BLOCK_STEP, _LARGEST_BLOCK, _POOL_HEAD, _MOST_BLOCKS = 16, 512, 48, 20_000
+_BYTES_HEAD = sys.getsizeof(b"")
 _POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
 """Sizes in CPython's allocator: blocks, and the pools that hold blocks of one size."""
 
@@ -67,7 +68,7 @@ def lay_out() -> None:
         libc.malloc.restype = ctypes.c_void_p
         small = libc.malloc(ctypes.c_size_t(HEAP_BYTES >> 1))
         libc.free(ctypes.c_void_p(small))
-    blocks = [bytes(BLOCK_BYTES) for _ in range(BLOCKS)]
+    blocks = [bytes(_LARGEST_BLOCK - _BYTES_HEAD) for _ in range(BLOCKS)]
     # One block of each arena keeps it from being given back.
     arenas: dict[int, bytes] = {}
     for block in blocks:
@@ -102,9 +103,13 @@ def use_up_free_blocks() -> None:
     for size in range(_BLOCK_STEP, _LARGEST_BLOCK + 1, _BLOCK_STEP):
         last = 0
         for number in range(_MOST_BLOCKS):
-            block: object = (
-                object() if size == _BLOCK_STEP else number + 1000 if size == 2 * _BLOCK_STEP else bytes(size - 33)
-            )
+            block: object
+            if size == _BLOCK_STEP:
+                block = object()
+            elif size == 2 * _BLOCK_STEP:
+                block = number + 1000
+            else:
+                block = bytes(size - _BYTES_HEAD)
             _held.append(block)
             # A fresh pool gives out its blocks one after the other.
             if id(block) - last == size and last % _POOL_BYTES == _POOL_HEAD:
