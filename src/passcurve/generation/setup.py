@@ -25,7 +25,7 @@ ENDPOINTS = ("auto", "completions", "chat")
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user says of a model, of its prompts and of how it is requested."""
+    """The user's settings of a model, of its prompts and of its requests."""
 
     model: str
     """A back end and what it takes, as in ``openai:NAME`` or ``hf:PATH``."""

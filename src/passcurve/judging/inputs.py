@@ -1,4 +1,4 @@
-"""What a user gives as samples: a file, a stream, or rows in memory; and the benchmark that they belong to."""
+"""Samples as a user gives them (a file, a stream, rows in memory), and the benchmark that they belong to."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class PendingPrograms:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more programs should be read for now."""
+        """True if no more programs should be read for now."""
         return self._count >= WINDOW_PROGRAMS or self._characters >= WINDOW_CHARACTERS
 
     def find(self, problem_id: str, digest: str) -> PendingProgram | None:

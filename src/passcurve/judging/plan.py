@@ -17,7 +17,7 @@ SHARED_ROLE = "passcurve.harness.shared"
 
 
 class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How the samples of one problem are checked, the same for all of them."""
+    """The way in which all samples of one problem are checked."""
 
     mode: Literal["referee", "shared"] = "referee"
     write_back: bool = False

@@ -1,4 +1,4 @@
-"""What is asked of the road, what it says on its way, and what in the end."""
+"""The request to judge, the progress of a run, and its result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from passcurve.types import (
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user asks of ``judge``, checked and complete."""
+    """A request to judge, checked and complete."""
 
     samples: Path
     benchmark: Benchmark
@@ -70,7 +70,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run is; handed to whoever watches, several times a second."""
+    """The progress of a run, reported several times a second."""
 
     judged: int
     planned: int
@@ -103,7 +103,7 @@ class Suspect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run of ``judge`` says in the end."""
+    """The result of a run."""
 
     estimates: tuple[Estimate, ...]
     curve: Curve | None

@@ -54,7 +54,7 @@ class Scheduler(Generic[Item, Result]):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is queued or running."""
+        """True if nothing is queued or running."""
         return not (self._ordinary or self._at_end or self._running)
 
     def put(self, item: Item, *, at_end: bool = False) -> None:

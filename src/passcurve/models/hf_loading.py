@@ -24,7 +24,7 @@ WARPERS = {
     "typical_p": "TypicalLogitsWarper",
 }
 """Logits warpers by their field of a generation config, in the order in which transformers applies them."""
-_LIBRARIES = ("huggingface_hub", "torch", "transformers")
+_LIBRARIES = ("torch", "transformers", "huggingface_hub")
 _CPU_TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 _SHARD = "shard"
 _PROBE_BYTES = 1 << 20

@@ -1,4 +1,4 @@
-"""How tokens are sampled and where a text ends, for back ends that hold the model; the caller passes torch."""
+"""Sampling of tokens and the end of a text, for back ends that hold the model; the caller passes torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes into the sandbox and what comes out: jobs and facts, no judgement."""
+"""Input and output of the sandbox: jobs and facts, no judgement."""
 
 from __future__ import annotations
 

@@ -88,18 +88,18 @@ class KeptRunner:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no job is under way."""
+        """True if no job is under way."""
         return not (self._jail.running or self._referee.running or self._answered)
 
     @property
     def has_sample(self) -> bool:
-        """Whether a sample runs or is being asked."""
+        """True if a sample runs or is being asked."""
         checked = self._referee.running
         return self._jail.running is not None or (checked is not None and checked.is_interactive)
 
     @property
     def has_room(self) -> bool:
-        """Whether a job could be started now, here or in new processes."""
+        """True if a job could be started now, here or in new processes."""
         return bool(self.failure) or (self._jail.is_waiting and len(self._answered) < AHEAD)
 
     def takes(self, job: Job) -> bool:

@@ -54,7 +54,7 @@ class OneShotRunner:
 
     @property
     def is_ending(self) -> bool:
-        """Whether an earlier job is still being cleaned up."""
+        """True if an earlier job is still being cleaned up."""
         return bool(self._ending)
 
     def start(self, running: OneShotJob) -> None:

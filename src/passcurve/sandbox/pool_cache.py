@@ -1,4 +1,4 @@
-"""What the workers of a pool learn and share: it saves time and changes no verdict."""
+"""Knowledge that the workers of a pool share: it saves time and changes no verdict."""
 
 from __future__ import annotations
 

@@ -32,11 +32,11 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     walls: Walls
     jail: Jail
     own_clock: bool
-    """Whether a sample's own time can be measured here; otherwise its wall time counts."""
+    """True if a sample's own time can be measured here; otherwise its wall time counts."""
 
     @property
     def reuse(self) -> Reuse:
-        """Whether processes are rewound after each sample, or replaced."""
+        """True if processes are rewound after each sample, or replaced."""
         return self.jail.reuse
 
 

@@ -25,7 +25,7 @@ def is_interactive(job: Job) -> bool:
 
 
 class RunningJob:
-    """What both ways of running a job have in common: the setup of its processes, its report, its times."""
+    """The common part of both ways to run a job: the setup of its processes, its report, its times."""
 
     def __init__(self, job: Job, tag: int) -> None:
         self.job = job
@@ -35,9 +35,9 @@ class RunningJob:
         """Identifies its report: whoever takes over a referee during one check does not know the number of the next."""
         self.is_interactive = is_interactive(job)
         self.has_code = False
-        """Whether its tests were compiled when they were sent, or have been since."""
+        """True if its tests were compiled when they were sent, or have been since."""
         self.is_compiled = False
-        """Whether its tests were compiled and did not run."""
+        """True if its tests were compiled and did not run."""
         self.clock = JobClock(job.slice_s)
         self.ended: Ended | None = None
         self.report: dict[str, Any] | None = None
@@ -108,9 +108,9 @@ class KeptJob(RunningJob):
         self.forwarded_bytes = 0
         """Bytes that were forwarded to the tests while these asked."""
         self.is_tainted = False
-        """Whether anything was other than expected from a kept process."""
+        """True if anything was other than expected from a kept process."""
         self.is_checked = False
-        """Whether the tests were sent its answer."""
+        """True if the tests were sent its answer."""
         self.is_concluded = False
 
     def is_answer_complete(self) -> bool:
@@ -130,11 +130,11 @@ class OneShotJob(RunningJob):
     def __init__(self, job: Job, tag: int) -> None:
         super().__init__(job, tag)
         self.is_reported = False
-        """Whether a report has come, or none will."""
+        """True if a report has come, or none will."""
         self.fault = ""
         self.garbage = ""
         self.is_referee_gone = False
-        """Whether the connection to its tests was closed; their zygote, which may be gone too, must confirm the end."""
+        """True if the connection to its tests was closed; their zygote, which may be gone too, must confirm the end."""
         self.tests_exit: dict[str, Any] | None = None
         self.is_end_requested = False
         self.pending_since = 0.0
@@ -142,14 +142,14 @@ class OneShotJob(RunningJob):
 
     @property
     def is_done(self) -> bool:
-        """Whether everything about it has come in."""
+        """True if everything about it has come in."""
         if self.fault:
             return True
         return self.is_reported and self.exit is not None and self.clock.query is None and not self.awaits_tests_exit
 
     @property
     def awaits_tests_exit(self) -> bool:
-        """Whether its tests seem to be gone, and their zygote has not said so."""
+        """True if its tests seem to be gone, and their zygote has not said so."""
         return self.is_referee_gone and self.tests_exit is None
 
     def outcome(self) -> Outcome:

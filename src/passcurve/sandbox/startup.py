@@ -17,7 +17,7 @@ from passcurve.types import Limits
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pool of workers is built from."""
+    """The parts that a pool of workers is built from."""
 
     toolchain: Toolchain
     fork_servers: ForkServers

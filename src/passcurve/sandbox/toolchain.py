@@ -146,7 +146,7 @@ def _top_level(distribution: importlib.metadata.Distribution) -> dict[str, str]:
 
 
 class RootLayout(NamedTuple):
-    """What the jail's root holds; plain lists, as they are sent to a zygote."""
+    """The content of the jail's root, as plain lists, as they are sent to a zygote."""
 
     binds: list[list[str]]
     """Source and target of each folder or file."""

@@ -1,4 +1,4 @@
-"""What a worker has still to do, and what it has done."""
+"""The jobs that a worker still has to do, and those it has done."""
 
 from __future__ import annotations
 

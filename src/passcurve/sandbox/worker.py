@@ -37,14 +37,14 @@ class Worker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether a job can be started; a fresh one needs a worker that is not busy either."""
+        """True if a job can be started; a fresh one needs a worker that is not busy either."""
         if self._one_shot.running is not None or self._queue.waiting:
             return False
         return self._kept is None or not self._kept.has_sample
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is still running or being cleaned up."""
+        """True if anything is still running or being cleaned up."""
         return not self.is_idle or self._one_shot.is_ending or (self._kept is not None and not self._kept.is_idle)
 
     def start_zygotes(self) -> None:
@@ -159,7 +159,7 @@ class Worker:
 
     @property
     def has_finished(self) -> bool:
-        """Whether ``collect`` has anything to return."""
+        """True if ``collect`` has anything to return."""
         return bool(self._queue.finished)
 
     def close(self) -> None:

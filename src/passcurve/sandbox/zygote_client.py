@@ -61,7 +61,7 @@ class Walls(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ZygoteSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What both zygotes of a worker are started with."""
+    """The settings that both zygotes of a worker are started with."""
 
     walls: Walls
     toolchain: Toolchain
@@ -71,7 +71,7 @@ class ZygoteSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """What a zygote reports when its walls stand."""
+    """The report of a zygote when its walls stand."""
 
     kind: str
     landlock: int
