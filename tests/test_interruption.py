@@ -102,7 +102,7 @@ for imports in range(0, 10_000, 7):
     with open(read, encoding="utf-8") as output:
         text = output.read()
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    print(json.dumps([imports, code, text]))
+    print(json.dumps([imports, code, text]), flush=True)  # else the next child has it in its buffer too
     if code == 2:
         break
 """

@@ -103,7 +103,7 @@ class ForkServerClient:
         self.has_fixed_addresses = before is not None
         try:
             self._process = subprocess.Popen(
-                [self._executable, "-B", "-S", "-s", _BOOT],
+                [self._executable, "-S", "-s", _BOOT],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -32,6 +32,8 @@ def serve(line: socket.socket, config: dict[str, Any]) -> NoReturn:
     """Load the roles, then answer requests until the line is closed."""
     try:
         roles = load(config["preimport"], config["roles"])
+        # What was loaded is cached for the next run.  Nothing that a sample imports is.
+        sys.dont_write_bytecode = True
         hide_package(config["root"])
         if sys.platform.startswith("linux"):
             kernel.die_with_parent(config["supervisor"])
