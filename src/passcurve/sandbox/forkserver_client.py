@@ -35,8 +35,8 @@ EXIT_S = 0.5
 TRIAL_ROLE = "passcurve.harness.rewind_trial"
 SAMPLE_ROLES = ("passcurve.harness.sample", "passcurve.harness.shared", TRIAL_ROLE)
 
-_ROOT = str(Path(__file__).resolve().parents[2])
-_BOOT = str(Path(__file__).parent / "zygote" / "forkserver_boot.py")
+PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+BOOT_SCRIPT = str(Path(__file__).parent / "zygote" / "forkserver_boot.py")
 _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "LANG": "C.UTF-8",
@@ -103,7 +103,7 @@ class ForkServerClient:
         self.has_fixed_addresses = before is not None
         try:
             self._process = subprocess.Popen(
-                [self._executable, "-S", "-s", _BOOT],
+                [self._executable, "-S", "-s", BOOT_SCRIPT],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -118,7 +118,7 @@ class ForkServerClient:
             if before is not None:
                 kernel.personality(before)
             theirs.close()
-        config = {"root": _ROOT, "preimport": _PREIMPORT, "roles": self._roles, "supervisor": os.getpid()}
+        config = {"root": PACKAGE_ROOT, "preimport": _PREIMPORT, "roles": self._roles, "supervisor": os.getpid()}
         data = json.dumps(config).encode()
         ours.settimeout(READY_S)
         self._connection, self._frames = ours, FrameBuffer(FRAME_BYTES)
