@@ -1,4 +1,4 @@
-"""The page on statistics: its examples run and give what it says, and it explains every estimator."""
+"""The pages on statistics: their examples run and give what they say, and each estimator is explained."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "statistics.md").read_text("utf-8")
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = (DOCS / "statistics.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^### (.*)\n((?:(?!^##).*\n)*)", PAGE, re.MULTILINE))
 ESTIMATORS = """
     pass_at_k fail_at_k log_fail_at_k pass_curve exact_pass_at_k var_pass_at_k jackknife_var_pass_at_k
@@ -18,20 +19,22 @@ ESTIMATORS = """
 """.split()
 
 
-def test_the_examples_give_what_they_say():
+@pytest.mark.parametrize("name", ["statistics.md", "intervals.md", "comparing.md"])
+def test_the_examples_give_what_they_say(name):
     """Every Python example of the page, run in order, prints what stands below it."""
+    page = (DOCS / name).read_text("utf-8")
     blocks = [
-        (PAGE[: results.start(1)].count("\n"), results[1])
-        for results in re.finditer(r"```python\n(.*?)```", PAGE, re.S)
+        (page[: example.start(1)].count("\n"), example[1])
+        for example in re.finditer(r"```python\n(.*?)```", page, re.S)
     ]
     space: dict[str, object] = {}
     message: list[str] = []
     runner = doctest.DocTestRunner()
     for line, code in blocks:
-        example = doctest.DocTestParser().get_doctest(code, space, "docs/statistics.md", "docs/statistics.md", line)
+        example = doctest.DocTestParser().get_doctest(code, space, name, name, line)
         runner.run(example, out=message.append, clear_globs=False)
         space = example.globs
-    assert len(blocks) > 20
+    assert len(blocks) > 8
     assert "" == "".join(message)
 
 

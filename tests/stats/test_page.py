@@ -1,4 +1,4 @@
-"""The page on statistics: it explains every interval and test."""
+"""The pages on intervals and comparisons explain every interval and test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "statistics.md").read_text("utf-8")
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = "".join((DOCS / name).read_text("utf-8") for name in ("intervals.md", "comparing.md"))
 SECTIONS = dict(re.findall(r"^### (.*)\n((?:(?!^##).*\n)*)", PAGE, re.MULTILINE))
 NAMES = """
     plus_two_t wilson clopper_pearson one_problem_interval dataset_interval bootstrap_interval clustered_se

@@ -129,7 +129,7 @@ def dataset_interval(
 ) -> DatasetInterval:
     """Return an interval for pass@k of the data set, for one of the two targets.
 
-    Methods for ``new_problems``; docs/statistics.md gives their coverage:
+    Methods for ``new_problems``; docs/intervals.md gives their coverage:
     - "plus-two t": the default; "clustered t": the default with ``clusters``;
     - "t", "bootstrap" (``bootstrap_interval``) and "wilson" (n = k = 1 only): too narrow on saturated data and for few
       problems.
