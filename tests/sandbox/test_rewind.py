@@ -25,6 +25,7 @@ from passcurve.sandbox import forkserver_client
 from passcurve.sandbox.job import Job
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
+from passcurve.sandbox.zygote import copy_stub
 from passcurve.types import Problem
 
 LEVELS = ("full", "restricted")
@@ -355,6 +356,15 @@ def test_small_objects_find_room_without_a_system_call():
     code = ROOM.format(root=str(Path(passcurve.__file__).parents[1]))
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert "0" == done.stdout.strip()
+
+
+@pytest.mark.skipif(not copy_stub.AVAILABLE, reason="the copying code is for this kind of machine not written")
+def test_more_runs_than_the_table_holds_are_an_error_of_the_system():
+    """What cannot be copied is refused like a failed system call, which costs the process and not its zygote."""
+    stub = copy_stub.Stub()
+    stub.copy_always([(0, 0, 4096)] * (copy_stub.ENTRIES // 2 + 1))
+    with pytest.raises(OSError, match="too many runs"):
+        stub.copy([(0, 0, 4096)] * (copy_stub.ENTRIES // 2))
 
 
 def test_memory_is_verified_after_a_thousand_jobs():

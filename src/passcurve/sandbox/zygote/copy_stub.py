@@ -75,10 +75,10 @@ class Stub:
         self._always = len(runs)
 
     def copy(self, runs: list[Run]) -> None:
-        """Copy these runs next time, after those of ``copy_always``.  Raises IndexError when they are too many."""
+        """Copy these runs next time, after those of ``copy_always``.  Raises OSError when they are too many."""
         at = self._always * _ENTRY.size
         if self._always + len(runs) > ENTRIES:
-            raise IndexError("too many runs of pages")
+            raise OSError("too many runs of pages")
         for address, offset, size in runs:
             _ENTRY.pack_into(self._table, at, address, COPIES_AT + offset, size >> 3)
             at += _ENTRY.size

@@ -71,7 +71,10 @@ class Launcher:
             self._template.release()
 
     def test_walls(self, config: dict[str, Any]) -> list[str]:
-        """Have a child try what must fail; return the names of the attempts that worked."""
+        """Have a child try what must fail; return the names of the attempts that worked.
+
+        Raises OSError when the child ended before it could tell.
+        """
         read, write = os.pipe()
         self._page.start_run()
         pid = os.fork()
@@ -90,4 +93,6 @@ class Launcher:
             answer = pipe.read()
         os.waitpid(pid, 0)
         self._confinement.clean_scratch()
+        if not answer:
+            raise OSError("the process that tests the walls was ended from outside; run the same command again")
         return json.loads(answer)  # type: ignore[no-any-return]
