@@ -469,7 +469,7 @@ def test_a_file_of_options_that_is_none(typed, tmp_path, text, message):
         (("--model", "hf:x", "--model-option", "devic=cpu"), "hf: has no option 'devic'; did you mean 'device'"),
         (("--model", "hf:x", "--model-option", "device"), "must be NAME=VALUE"),
         (("--model", "openai:x", "--prompt", "bas"), "did you mean 'base'"),
-        (("--model", "openai:x", "--endpoint", "text"), "is none of auto, completions, chat"),
+        (("--model", "openai:x", "--endpoint", "text"), "must be one of auto, completions, chat, got 'text'"),
         (
             (
                 "--model",

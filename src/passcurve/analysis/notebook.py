@@ -97,7 +97,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     signature: str
     """Everything that could change the scores, in one line; empty where it is not stored."""
     finished: bool
-    """Whether every sample has its verdict.  Without that no estimate has a value."""
+    """True if every sample has its verdict; otherwise no estimate has a value."""
     notes: tuple[str, ...] = ()
     results: Path | None = None
     """The file of results that judging wrote."""
@@ -232,7 +232,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 def load(run: str | Path, k: int | Sequence[int] = config.DEFAULT_KS, *, metrics: Sequence[Metric] = ()) -> Run:
     """Return a judged run: a run directory, the samples that were judged into one, or a file of results.
 
-    ``k`` are the k of the pass@k estimates; nothing is judged again.  Raises DataError when ``run`` is none of these,
+    ``k`` are the k of the pass@k estimates; nothing is judged again.  Raises DataError when ``run`` is something else,
     StoreError when it cannot be read.
     """
     from passcurve.stats.metrics import ScoreRequest

@@ -66,7 +66,7 @@ Plots = Annotated[
 ]
 PlotTheme = Annotated[Theme, typer.Option(help="Background of the picture.")]
 Problems = Annotated[str, typer.Option(help="Only these problems: ids and wildcards, comma-separated.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
 Subset = Annotated[bool, typer.Option(help="Score the problems that have samples, and say so.")]
 Workers = Annotated[Optional[int], typer.Option(min=1, help="Samples judged at once; default: one per core.")]
 

@@ -159,7 +159,7 @@ def run_directory(benchmark: str, model: str, temperature: float | None) -> str:
 
 def _style(chosen: ModelSettings, defaults: ServerDefaults | None) -> prompts.PromptStyle:
     if chosen.endpoint not in (None, *ENDPOINTS):
-        raise UsageError(f"--endpoint {chosen.endpoint!r} is none of {', '.join(ENDPOINTS)}")
+        raise UsageError(f"--endpoint must be one of {', '.join(ENDPOINTS)}, got {chosen.endpoint!r}")
     chat = None if chosen.endpoint in (None, "auto") else chosen.endpoint == "chat"
     if defaults is not None and defaults.styles == ("chat",):
         if chosen.prompt == "base" or chosen.endpoint == "completions":

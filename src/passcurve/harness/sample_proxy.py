@@ -169,6 +169,7 @@ class SampleProxy:
             error = rebuild(record)
             error.passcurve_type = record["type"][:200]  # type: ignore[attr-defined]
         except Exception:
+            # Whatever a constructor raises here, the sample's record made it do so.
             self.connection.stop("protocol", "a malformed exception")
         self.last_exception = error
         if call is not None:

@@ -51,9 +51,9 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
     named: str
     """The samples as the user named them; empty for rows in memory."""
     spool: Spool | None = None
-    """What still writes the file."""
+    """The thread that still writes the file."""
     folder: TemporaryFolder | None = None
-    """What holds all of it, where nobody named a place."""
+    """The temporary folder of all three, where the user named no run directory."""
 
     def wait_for_row(self, idle_s: float) -> None:
         """Wait until the file has its first row, or nothing more is to come.

@@ -29,7 +29,7 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool = False
     """The tests make no other calls."""
     note: str = ""
-    """What is wrong with the problem, or why it is not in referee mode."""
+    """Fault of the problem, or the reason why it is not in referee mode."""
     fault: bool = False
     """The reference solution fails or breaks: the fault of the benchmark or ours, not of a sample."""
 

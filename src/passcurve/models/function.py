@@ -35,7 +35,7 @@ class Function:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self.error: Exception | None = None
-        """What the function raised last."""
+        """The last exception that the function raised."""
         name = getattr(call, "__qualname__", type(call).__qualname__)
         self.identity = {"function": f"{getattr(call, '__module__', '')}.{name}"}
 
