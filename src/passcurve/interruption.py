@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import sys
+import time
+from _weakref import ref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,38 +16,51 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
     from typing import Any
 
-_CALLBACK_S = 0.01
-"""Longest duration of a callback."""
+_LOOK_S = 0.01
+"""Time between two looks at an interruption; longer than a callback takes that would lose it once more."""
+
+
+class _Interruption(KeyboardInterrupt):
+    """An interruption whose end can be seen."""
+
+
+_watches: list[object] = []
+"""One for each block of ``forward_lost_interrupts``."""
 
 
 @contextmanager
 def forward_lost_interrupts() -> Iterator[None]:
-    """Interrupt the calling thread once more when an interruption is lost in a callback.
+    """Interrupt the main thread once more when an interruption is lost; call it in the main thread.
 
-    The import system has such callbacks.
+    The import system has callbacks that lose it; so does C code that calls Python and clears the error.
     """
-    thread, before = _thread.get_ident(), sys.unraisablehook
+    handler, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
 
-    def hook(lost: UnraisableHookArgs) -> None:
-        if issubclass(lost.exc_type, KeyboardInterrupt):
-            # Another thread raises it: raised here, it would be lost once more.
-            _thread.start_new_thread(_interrupt, (thread,))
-        else:
-            before(lost)
+    def ignore_interruption(lost: UnraisableHookArgs) -> None:
+        if not issubclass(lost.exc_type, _Interruption):
+            hook(lost)
 
-    sys.unraisablehook = hook
+    _watches.append(None)
+    if handler is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+    sys.unraisablehook = ignore_interruption
     try:
         yield
+    except RuntimeError as error:
+        # Python 3.11 wraps what is raised in ``__set_name__``.
+        if isinstance(error.__cause__, _Interruption):
+            raise error.__cause__ from None
+        raise
     finally:
-        sys.unraisablehook = before
+        _watches.pop()
+        sys.unraisablehook = hook
+        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
 def interrupt_on_sigterm() -> Iterator[None]:
     """Raise KeyboardInterrupt in the block on SIGTERM, as on Ctrl-C; call it in the main thread."""
-    import signal
-
-    before = signal.signal(signal.SIGTERM, _raise_keyboard_interrupt)
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     finally:
@@ -54,7 +70,6 @@ def interrupt_on_sigterm() -> Iterator[None]:
 @contextmanager
 def defer_interrupts() -> Iterator[None]:
     """Defer interruptions to the end of a block."""
-    import signal
     import threading
 
     if threading.current_thread() is not threading.main_thread():
@@ -77,17 +92,21 @@ def defer_interrupts() -> Iterator[None]:
             signal.raise_signal(deferred[0])
 
 
-def _raise_keyboard_interrupt(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt
+def _interrupt(number: int, _frame: object) -> None:
+    interruption = _Interruption()
+    if _watches:
+        _thread.start_new_thread(_repeat_if_lost, (number, _thread.get_ident(), ref(interruption)))
+    raise interruption
 
 
-def _interrupt(thread: int) -> None:
-    import signal
-    import time
-
-    time.sleep(_CALLBACK_S)
-    # Where Ctrl-C is ignored (nohup), the signal was SIGTERM.
-    number = signal.SIGTERM if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else signal.SIGINT
+def _repeat_if_lost(number: int, thread: int, interruption: ref[_Interruption]) -> None:
+    """Send a signal again if the exception ends while the command goes on."""
+    while interruption() is not None:
+        time.sleep(_LOOK_S)
+    # A callback that loses it is over by then.
+    time.sleep(_LOOK_S)
+    if not _watches:
+        return
     if sys.platform == "win32":
         _thread.interrupt_main(number)
     else:

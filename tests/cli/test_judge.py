@@ -659,6 +659,37 @@ def test_an_interrupted_callback(shell, place, name, before):
     assert (130, "passcurve: interrupted\n") == (done.returncode, done.stderr)
 
 
+@pytest.mark.parametrize(
+    "interrupted",
+    [
+        "try: signal.raise_signal(signal.SIGINT)\nexcept KeyboardInterrupt: pass",
+        "class Named:\n    def __set_name__(*_): signal.raise_signal(signal.SIGINT)\nclass Owner: it = Named()",
+    ],
+    ids=["cleared", "wrapped"],
+)
+def test_an_interruption_that_is_lost_or_wrapped(shell, interrupted):
+    """An interruption is raised again where C code clears it, and found where a class statement wraps it."""
+    code = (
+        "import signal, sys, passcurve.__main__ as m\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'passcurve.sandbox.pool':\n"
+        "            sys.meta_path.remove(self)\n"
+        f"            exec({interrupted!r}, globals())\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "m.run()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "judge", "starter:examples"],
+        cwd=shell.folder,
+        env=shell.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (130, "passcurve: interrupted\n") == (done.returncode, done.stderr)
+
+
 def test_an_early_interruption(shell):
     """Ctrl-C at any time in the first half second ends the command with 130 and at most one line."""
     code = (
