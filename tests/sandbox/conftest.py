@@ -10,9 +10,23 @@ from pathlib import Path
 
 import pytest
 from filters import MACHINES, Filters
-from jailed import Jailed, jail_at
+from jailed import Jailed, has_level, jail_at
 
 SECRET = "a-canary-of-the-supervisor"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the level ``restricted`` to CI where this machine has ``full``: nearly all the code is the same."""
+    second = [item for item in items if isinstance(item, pytest.Function) and _is_restricted(item)]
+    if second and has_level("full"):
+        for item in second:
+            item.add_marker(pytest.mark.ci)
+
+
+def _is_restricted(item: pytest.Function) -> bool:
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return any("restricted" in (value if isinstance(value, tuple) else (value,)) for value in values)
 
 
 @pytest.fixture(scope="module")

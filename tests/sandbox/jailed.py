@@ -150,6 +150,15 @@ def jail_at(level: str, **options: Any) -> Jailed:
         pytest.skip(str(error))
 
 
+def has_level(level: str) -> bool:
+    """Tell whether this machine has a jail at that level."""
+    try:
+        find_isolation(level)
+    except IsolationError:
+        return False
+    return True
+
+
 def need(level: str) -> None:
     """Skip with the reason why this machine has no jail at that level, where it has none."""
     try:
