@@ -60,6 +60,8 @@ def judge(
     packages: Sequence[str] = (),
     python: str | None = None,
     dedup: bool = True,
+    accept_input: bool = False,
+    accept_benchmark: bool = False,
     run: str | Path | None = None,
     results: str | Path | None = None,
     watch: Watch | None = None,
@@ -100,6 +102,8 @@ def judge(
         packages=tuple(packages),
         python=python,
         dedup=dedup,
+        accept_input=accept_input,
+        accept_benchmark=accept_benchmark,
         results=source.results,
         samples=source.samples,
         follow_s=None if source.spool is None else math.inf,
@@ -137,6 +141,8 @@ def generate(
     problems: str = "",
     extract: str | None = None,
     packages: Sequence[str] = (),
+    accept_input: bool = False,
+    accept_benchmark: bool = False,
     run: str | Path | None = None,
     watch: Watch | None = None,
 ) -> Run:
@@ -182,6 +188,8 @@ def generate(
         problems=problems,
         extract=extract or ready.default_extract,
         packages=tuple(packages),
+        accept_input=accept_input,
+        accept_benchmark=accept_benchmark,
     )
     requested = ready.request(degree)
     session, backend = ready.open(requested, request.settings())
@@ -205,6 +213,8 @@ def evaluate(
     problems: str = "",
     extract: str = "auto",
     packages: Sequence[str] = (),
+    accept_input: bool = False,
+    accept_benchmark: bool = False,
     run: str | Path | None = None,
     watch: Watch | None = None,
 ) -> Run:
@@ -236,6 +246,8 @@ def evaluate(
         problems=problems,
         extract=extract,
         packages=tuple(packages),
+        accept_input=accept_input,
+        accept_benchmark=accept_benchmark,
     )
     requested = GenerationRequest(
         prompts=prompts.make_prompts(choose_problems(chosen, problems), style),

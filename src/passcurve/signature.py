@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
+from passcurve.diagnosis import Scope
 from passcurve.types import Header
 
 
-def signature(header: Header) -> str:
-    """Return the signature of a score: ``name:value`` pairs, separated by ``|``."""
+def signature(header: Header, scope: Scope | None = None) -> str:
+    """Return the signature of a score: ``name:value`` pairs, separated by ``|``.
+
+    ``scope`` is what the score covers, where that is known.
+    """
     limits, jail = header.limits, header.jail
     parts = {
         "benchmark": f"{header.benchmark}@{header.benchmark_digest[:12]}",
@@ -27,6 +31,8 @@ def signature(header: Header) -> str:
         parts["subset"] = "yes"
     if header.problems:
         parts["problems"] = header.problems
+    if scope is not None and scope.covered < scope.total:
+        parts["scored"] = f"{scope.covered}of{scope.total}"
     if (generation := header.generation) is not None:
         parts["model"] = generation.model
         parts["prompt"] = f"{generation.prompt}@{generation.prompt_digest[:12]}"

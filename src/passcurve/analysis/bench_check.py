@@ -65,7 +65,7 @@ def _describe(calibration: Calibration) -> CheckedProblem:
         problem_id=calibration.problem.id,
         mode=calibration.plan.mode,
         status=verdict.status if verdict is not None else "no_reference",
-        faulty=calibration.plan.fault,
+        faulty=calibration.plan.fault is not None,
         note=calibration.plan.note,
         own_s=verdict.own_s if verdict is not None else 0.0,
         calls=verdict.calls if verdict is not None else 0,

@@ -9,6 +9,7 @@ import msgspec
 
 from passcurve.bench import resolve
 from passcurve.bench.choose import choose_problems
+from passcurve.diagnosis import Diagnosis, withhold
 from passcurve.errors import DataError
 from passcurve.signature import signature
 from passcurve.store.run_counts import read_counts
@@ -31,6 +32,8 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     finished: bool
     header: Header | None
     """How it was judged, where that is stored."""
+    diagnosis: Diagnosis | None
+    """What was found when it was judged; None where that is not stored."""
     signature: str
     """Empty where the file does not say how it was judged."""
     notes: tuple[str, ...]
@@ -71,7 +74,9 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path) -> ScoredRun:
             notes.append(f"problems without a sample are not known here: {error}")
         else:
             judged = [count.problem_id for count in run.counts]
-            counts = select_counts(run.counts, dict.fromkeys([*judged, *(problem.id for problem in problems)]))
+            faulty = {each.problem_id for each in run.diagnosis.scope.excluded} if run.diagnosis is not None else set()
+            sound = (problem.id for problem in problems if problem.id not in faulty)
+            counts = select_counts(run.counts, dict.fromkeys([*judged, *sound]))
             groups = groups and groups + ((),) * (len(counts) - len(judged))
     owed = 0 if run.finished else 1
     scored = score_counts(counts, request, owed, groups=groups, uniform_problems=run.uniform_problems)
@@ -79,14 +84,19 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path) -> ScoredRun:
     if not run.finished:
         reason = f"the run is not finished: {sum(count.n for count in counts):,} verdicts so far; judge it to its end"
         estimates = tuple(msgspec.structs.replace(estimate, reason=reason) for estimate in estimates)
+    elif run.withheld:
+        estimates = withhold(estimates, run.withheld)
     return ScoredRun(
         source=run.source,
         kind=run.kind,
         counts=counts,
         estimates=estimates,
-        curve=scored.curve,
+        curve=None if run.withheld else scored.curve,
         finished=run.finished,
         header=run.header,
-        signature=signature(run.header) if run.header is not None else "",
+        diagnosis=run.diagnosis,
+        signature=signature(run.header, run.diagnosis.scope if run.diagnosis else None)
+        if run.header is not None
+        else "",
         notes=tuple(notes),
     )

@@ -68,6 +68,10 @@ PlotTheme = Annotated[Theme, typer.Option(help="Background of the picture.")]
 Problems = Annotated[str, typer.Option(help="Only these problems: ids and wildcards, comma-separated.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
 Subset = Annotated[bool, typer.Option(help="Score the problems that have samples, and say so.")]
+AcceptInput = Annotated[bool, typer.Option("--accept-input", help="Report a score whatever is wrong with the samples.")]
+AcceptBenchmark = Annotated[
+    bool, typer.Option("--accept-benchmark", help="Report a score however many problems cannot be judged.")
+]
 Workers = Annotated[Optional[int], typer.Option(min=1, help="Samples judged at once; default: one per core.")]
 
 
@@ -76,6 +80,8 @@ class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     k: Annotated[Optional[str], typer.Option("--k", help="Values of k, as in 1,10,100 (the default), or all.")] = None
     metric: Metrics = "pass@k"
+    accept_input: AcceptInput = False
+    accept_benchmark: AcceptBenchmark = False
     fail_under: Annotated[
         list[str], typer.Option("--fail-under", help="Exit with 3 when below, as in pass@1=0.5; repeatable.")
     ] = []

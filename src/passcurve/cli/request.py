@@ -25,6 +25,7 @@ class Gate(NamedTuple):
 class Setup(NamedTuple):
     """Options of a command, checked and fitted to the machine."""
 
+    score: ScoreOptions
     options: JudgingOptions
     gates: tuple[Gate, ...]
     scores: config.ScoreOptions
@@ -56,6 +57,8 @@ class Setup(NamedTuple):
             dedup=self.options.dedup,
             reuse=self.options.reuse.value,
             extract=extract,
+            accept_input=self.score.accept_input,
+            accept_benchmark=self.score.accept_benchmark,
         )
 
 
@@ -66,7 +69,7 @@ def check_options(score: ScoreOptions, judging: JudgingOptions) -> Setup:
     memory = config.parse_size(judging.memory) if judging.memory else None
     workers, memory_bytes, note = config.fit_to_machine(judging.workers, memory)
     limits = Limits(timeout_s=judging.timeout, clock=judging.clock.value, memory_bytes=memory_bytes)
-    return Setup(judging, gates, scores, limits, workers, note)
+    return Setup(score, judging, gates, scores, limits, workers, note)
 
 
 def _parse_gate(text: str) -> Gate:

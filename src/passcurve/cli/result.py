@@ -11,7 +11,9 @@ from passcurve.cli.output import terminal_width, warn
 
 if TYPE_CHECKING:
     from passcurve.cli.request import Gate
+    from passcurve.diagnosis import Scope
     from passcurve.judging.run import Result
+    from passcurve.types import Counts
 
 _LISTED_LINES = 100
 """Malformed lines that the JSON object lists at most."""
@@ -33,12 +35,14 @@ def _is_met(gate: Gate, result: Result) -> bool:
 
 def write_warnings(result: Result, samples: str) -> None:
     """Warn of everything that limits what the result means."""
-    from passcurve.report import terminal
+    from passcurve.report import diagnosis, terminal
 
     malformed = [(bad.line, bad.reason) for bad in result.malformed]
     for line in terminal.malformed_lines(malformed, samples, result.malformed_lines):
         warn(line)
     for line in terminal.note_lines(result.notes):
+        warn(line)
+    for line in diagnosis.diagnosis_lines(result.diagnosis):
         warn(line)
     if result.jail.isolation != "full":
         warn(f"isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
@@ -57,13 +61,19 @@ def write_warnings(result: Result, samples: str) -> None:
 
 def result_record(result: Result) -> dict[str, Any]:
     """Return the JSON object of a result."""
-    from passcurve.report import generation, methods, scores
+    from passcurve.report import diagnosis, generation, methods, scores
 
     return {
         **scores.score_record(result.estimates, result.curve),
         "methods": methods.describe_scores(
-            result.estimates, result.curve, result.counts, result.benchmark, result.header
+            result.estimates,
+            result.curve,
+            result.counts,
+            result.benchmark,
+            result.header,
+            result.diagnosis.scope,
         ),
+        **diagnosis.diagnosis_record(result.diagnosis),
         "benchmark": result.benchmark,
         "problems": result.problems,
         "attempted": result.attempted,
@@ -91,7 +101,7 @@ def result_lines(result: Result) -> Iterator[str]:
     """Yield the lines of text of a result."""
     from passcurve.report import generation, methods, scores, terminal
 
-    yield headline(result.benchmark, result.samples, result.attempted, result.problems)
+    yield headline(result.benchmark, result.counts, result.diagnosis.scope)
     yield from scores.score_lines(result.estimates, result.curve, terminal_width())
     yield f"  {terminal.status_line(result.statuses)}"
     if result.generated is not None:
@@ -103,7 +113,9 @@ def result_lines(result: Result) -> Iterator[str]:
         yield f"  slowest pass: {result.slowest.own_s:.3f} s ({key.problem_id} sample {key.sample_index})"
     suspects = [(suspect.key, suspect.status, suspect.seen) for suspect in result.suspects]
     yield from terminal.suspicion_lines(result.suspicious, suspects)
-    paragraph = methods.describe_scores(result.estimates, result.curve, result.counts, result.benchmark, result.header)
+    paragraph = methods.describe_scores(
+        result.estimates, result.curve, result.counts, result.benchmark, result.header, result.diagnosis.scope
+    )
     if paragraph:
         yield f"  for a paper: {paragraph}"
     if result.results is not None:
@@ -111,7 +123,11 @@ def result_lines(result: Result) -> Iterator[str]:
     yield f"  signature: {result.signature}"
 
 
-def headline(source: str, samples: int, attempted: int, problems: int) -> str:
-    """Return the first line of scores: how many samples, of how many problems."""
-    part = f"{attempted} of {problems}" if attempted < problems else str(problems)
-    return f"{source}: {samples:,} sample{'s' * (samples != 1)} of {part} problem{'s' * (problems != 1)}"
+def headline(source: str, counts: Sequence[Counts], scope: Scope | None) -> str:
+    """Return the first line of scores: how many samples, of which problems; ``scope`` is None where it is not known."""
+    from passcurve.diagnosis import Scope
+    from passcurve.report.diagnosis import coverage
+
+    samples, attempted = sum(count.n for count in counts), sum(count.n > 0 for count in counts)
+    scope = scope or Scope(total=len(counts), requested=len(counts))
+    return f"{source}: {samples:,} sample{'s' * (samples != 1)} of {coverage(scope, attempted)}"

@@ -97,7 +97,7 @@ def _show_scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     """Write the scores of stored verdicts and return the exit code."""
     wanted = config.parse_scores(k, metric)
     from passcurve.analysis import score
-    from passcurve.report import methods, scores, terminal
+    from passcurve.report import diagnosis, methods, scores, terminal
     from passcurve.stats.metrics import ScoreRequest, lacks_requested_value
 
     request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k)
@@ -105,12 +105,16 @@ def _show_scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     unmet = lacks_requested_value(scored.estimates, wanted.metrics, ks_requested=wanted.ks_requested)
     code = 2 if unmet or not scored.finished or scored.attempted < scored.problems else 0
     benchmark = scored.header.benchmark if scored.header is not None else ""
-    paragraph = methods.describe_scores(scored.estimates, scored.curve, scored.counts, benchmark, scored.header)
+    found = scored.diagnosis
+    scope = found.scope if found is not None else None
+    paragraph = methods.describe_scores(scored.estimates, scored.curve, scored.counts, benchmark, scored.header, scope)
+    code = 2 if found is not None and found.withheld else code
     if as_json:
         write_json(
             {
                 **scores.score_record(scored.estimates, scored.curve),
                 "methods": paragraph,
+                **(diagnosis.diagnosis_record(found) if found is not None else {}),
                 "source": scored.source,
                 "kind": scored.kind,
                 "benchmark": benchmark,
@@ -124,7 +128,8 @@ def _show_scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
         )
         return code
     lines = [
-        headline(benchmark or scored.source, scored.samples, scored.attempted, scored.problems),
+        *(diagnosis.diagnosis_lines(found) if found is not None else []),
+        headline(benchmark or scored.source, scored.counts, scope),
         *scores.score_lines(scored.estimates, scored.curve, terminal_width()),
         *(f"  note: {note}" for note in scored.notes),
         *([f"  for a paper: {paragraph}"] if paragraph else []),

@@ -14,6 +14,7 @@ from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Limits, Problem, SampleKey, Verdict
 
 RequestedMode = Literal["auto", "referee", "shared"]
+Fault = Literal["reference", "tests", "package"]
 
 _PLANS: dict[RequestedMode, tuple[CheckPlan, ...]] = {
     "auto": (CheckPlan(), CheckPlan(write_back=True), CheckPlan(mode="shared")),
@@ -65,7 +66,7 @@ class _Trials:
     def take(self, verdict: Verdict) -> Calibration | None:
         """Take the verdict of a trial; return the calibration, or None when another trial must follow."""
         if self._shared_pass is not None or not self._has_reference:
-            return self._faulty(VACUOUS, verdict) if verdict.passed else self._usable(self._shared_pass)
+            return self._faulty("tests", VACUOUS, verdict) if verdict.passed else self._usable(self._shared_pass)
         if verdict.passed:
             if self.plan.mode == "shared":
                 self._shared_pass = verdict
@@ -79,7 +80,8 @@ class _Trials:
             return None
         # A reference that hangs or breaks says nothing about the mode: it is an error to be shown.
         first = self._first_failure
-        return self._faulty(f"the reference solution does not pass: {_describe(first)}", first)
+        kind: Fault = "package" if first.exception == "ModuleNotFoundError" else "reference"
+        return self._faulty(kind, f"the reference solution does not pass: {_describe(first)}", first)
 
     def _usable(self, verdict: Verdict | None) -> Calibration:
         note = "" if self._has_reference else _NO_REFERENCE
@@ -90,8 +92,8 @@ class _Trials:
         plan = msgspec.structs.replace(self.plan, note=note)
         return Calibration(problem=self.problem, plan=plan, verdict=verdict)
 
-    def _faulty(self, note: str, verdict: Verdict) -> Calibration:
-        plan = CheckPlan(mode=self._plans[0].mode, fault=True, note=note)
+    def _faulty(self, fault: Fault, note: str, verdict: Verdict) -> Calibration:
+        plan = CheckPlan(mode=self._plans[0].mode, fault=fault, note=note)
         return Calibration(problem=self.problem, plan=plan, verdict=verdict)
 
 

@@ -7,6 +7,7 @@ from operator import itemgetter
 
 import msgspec
 
+from passcurve.diagnosis import InputReport
 from passcurve.interruption import defer_interrupts
 from passcurve.judging.pending import Row
 from passcurve.judging.request import Slowest, Suspect
@@ -41,6 +42,10 @@ class VerdictCollector:
     def suspects(self) -> tuple[Suspect, ...]:
         """The first suspicious samples, those that passed before the others."""
         return tuple(suspect for _, suspect in self._suspects[True] + self._suspects[False])[:MAX_SUSPECTS]
+
+    def input_report(self) -> InputReport:
+        """Return what was found in the samples."""
+        return InputReport(rows=self.tally.planned)
 
     def add(self, row: Row, program: str, verdict: Verdict) -> None:
         """Take a verdict for a row; ``program`` is the digest of its program, empty where it has none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from passcurve.diagnosis import Diagnosis, Exclusion, Scope, diagnose, withhold
 from passcurve.errors import DataError
 from passcurve.generation.sources import Source, explain_no_rows
 from passcurve.judging.collector import VerdictCollector
@@ -44,12 +45,28 @@ def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
     tally.check()
     counts = tally.counts()
     attempted = len(counts)
+    excluded = _exclusions(run)
+    faulty = {exclusion.problem_id for exclusion in excluded}
     if not request.subset:
         counts = select_counts(counts, run.problems)
-    scored = _estimate(run, counts)
+    counts = tuple(count for count in counts if count.problem_id not in faulty)
+    scope = Scope(
+        total=len(request.benchmark.problems),
+        requested=len(run.problems),
+        pattern=request.problems,
+        sampled=len(counts) if request.subset else None,
+        excluded=excluded,
+    )
+    diagnosis = diagnose(
+        scope,
+        run.collector.input_report(),
+        accept_input=request.accept_input,
+        accept_benchmark=request.accept_benchmark,
+    )
+    scored = _estimate(run, counts, diagnosis)
     generated = source.progress()
     if not tally.owed:
-        _write(run, probe)
+        _write(run, probe, diagnosis)
     return Result(
         estimates=scored.estimates,
         curve=scored.curve,
@@ -72,15 +89,25 @@ def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
         notes=_notes(run),
         slowest=run.collector.slowest,
         resumed=run.collector.resumed,
-        signature=signature(header),
+        diagnosis=diagnosis,
+        signature=signature(header, scope),
         run=str(request.run),
         results=str(request.results) if request.results is not None and not tally.owed else None,
         generated=generated,
-        exit_code=_exit_code(run, scored.estimates, attempted),
+        exit_code=_exit_code(run, scored.estimates, attempted, diagnosis),
     )
 
 
-def _estimate(run: FinishedRun, counts: tuple[Counts, ...]) -> Scores:
+def _exclusions(run: FinishedRun) -> tuple[Exclusion, ...]:
+    """Return the problems whose own reference solution does not pass, in the order of the benchmark."""
+    return tuple(
+        Exclusion(problem_id=problem_id, kind=plan.fault, reason=plan.note)
+        for problem_id in run.problems
+        if (plan := run.plans.get(problem_id)) is not None and plan.fault is not None
+    )
+
+
+def _estimate(run: FinishedRun, counts: tuple[Counts, ...], diagnosis: Diagnosis) -> Scores:
     # Loaded here: numpy takes longer to load than many samples take to be judged.
     from passcurve.stats.metrics import ScoreRequest, score_counts
 
@@ -89,16 +116,19 @@ def _estimate(run: FinishedRun, counts: tuple[Counts, ...]) -> Scores:
     if any(metric.name == "distinct@k" for metric in request.metrics):
         programs = ((line.verdict.key.problem_id, line.program) for line in run.store.iter_lines())
         groups = group_sizes(programs, (count.problem_id for count in counts))
-    return score_counts(
+    scores = score_counts(
         counts,
         ScoreRequest(metrics=request.metrics, ks=request.ks, every_k=request.every_k),
         run.collector.tally.owed,
         groups=groups,
         uniform_problems=run.collector.duplicates.count_uniform_problems(counts),
     )
+    if diagnosis.withheld:
+        return scores._replace(estimates=withhold(scores.estimates, diagnosis.withheld), curve=None)
+    return scores
 
 
-def _write(run: FinishedRun, probe: Probe) -> None:
+def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis) -> None:
     request, source, store = run.request, run.source, run.store
     store.check_row_count(source.rows_read)
     if request.results is not None:
@@ -111,12 +141,18 @@ def _write(run: FinishedRun, probe: Probe) -> None:
             only=run.problems.keys(),
             rows=source.raw_rows(store.task_of),
             line_of=store.bytes_at,
+            diagnosis=diagnosis,
         )
-    store.finish(planned=run.collector.tally.planned, malformed=source.malformed_lines, rows=source.rows_read)
+    store.finish(
+        planned=run.collector.tally.planned,
+        malformed=source.malformed_lines,
+        rows=source.rows_read,
+        diagnosis=diagnosis,
+    )
 
 
 def _notes(run: FinishedRun) -> tuple[str, ...]:
-    notes = [f"{problem_id}: {plan.note}" for problem_id, plan in run.plans.items() if plan.note]
+    notes = [f"{problem_id}: {plan.note}" for problem_id, plan in run.plans.items() if plan.note and plan.fault is None]
     if run.store.abandoned:
         changes = "; ".join(f"{change.field} was {change.was}, is {change.now}" for change in run.store.abandoned)
         folder = str(run.request.run)
@@ -126,7 +162,7 @@ def _notes(run: FinishedRun) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _exit_code(run: FinishedRun, estimates: tuple[Estimate, ...], attempted: int) -> int:
+def _exit_code(run: FinishedRun, estimates: tuple[Estimate, ...], attempted: int, diagnosis: Diagnosis) -> int:
     request, generated = run.request, run.source.progress()
     if run.collector.tally.owed:
         return generated.exit_code or 1 if generated is not None else 1
@@ -134,4 +170,4 @@ def _exit_code(run: FinishedRun, estimates: tuple[Estimate, ...], attempted: int
 
     lacks_samples = attempted < len(run.problems) and not request.subset
     lacks_value = lacks_requested_value(estimates, request.metrics, ks_requested=request.ks_requested)
-    return 2 if run.source.malformed or lacks_samples or lacks_value else 0
+    return 2 if diagnosis.withheld or run.source.malformed or lacks_samples or lacks_value else 0

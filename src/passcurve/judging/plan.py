@@ -30,8 +30,8 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The tests make no other calls."""
     note: str = ""
     """Fault of the problem, or the reason why it is not in referee mode."""
-    fault: bool = False
-    """The reference solution fails or breaks: the fault of the benchmark or ours, not of a sample."""
+    fault: Literal["reference", "tests", "package"] | None = None
+    """Why no sample of the problem counts: its reference solution or its tests are wrong, or it needs a package."""
 
 
 def make_job(

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from passcurve.diagnosis import Diagnosis
 from passcurve.extract import DEFAULT
 from passcurve.store.samples import MalformedLine
 from passcurve.store.tally import Tally
@@ -57,6 +58,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     extract: str = DEFAULT
     """The policy by which texts become programs; ``docs/extraction.md`` has them all."""
+    accept_input: bool = False
+    """Report a score whatever was found in the samples."""
+    accept_benchmark: bool = False
+    """Report a score however many problems are excluded."""
     follow_s: float | None = None
     """The file grows: it is read until it has not for so many seconds."""
     ended: Callable[[], bool] | None = None
@@ -109,7 +114,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     curve: Curve | None
     """pass@k with a band for all k at once, where every k was asked for."""
     counts: tuple[Counts, ...]
-    """n and c of each problem, those without a sample among them unless a subset was asked for."""
+    """n and c of each problem that the score covers; without a sample too, unless a subset was asked for."""
     benchmark: str
     problems: int
     attempted: int
@@ -134,10 +139,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     slowest: Slowest | None
     resumed: int
     """Verdicts that an earlier, interrupted session had stored."""
+    diagnosis: Diagnosis
     signature: str
     run: str
     results: str | None
     generated: GenerationProgress | None = None
     """What generating took, where that was done by us."""
     exit_code: int
-    """0, or 1 when anything is owed, or 2 when lines were no rows, problems have no sample or a k is too large."""
+    """0; 1 when anything is owed; 2 when the score is withheld, lines were no rows, problems have no sample or a k is
+    too large."""

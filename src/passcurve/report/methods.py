@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from passcurve.diagnosis import Scope
 from passcurve.report.records import Comparison
 from passcurve.types import Counts, Curve, Estimate, Header
 
@@ -32,6 +33,7 @@ def describe_scores(
     counts: Sequence[Counts],
     benchmark: str,
     header: Header | None,
+    scope: Scope | None = None,
 ) -> str:
     """Return the sentence for a scored run; empty if no metric has a value."""
     available = [estimate for estimate in estimates if estimate.value is not None]
@@ -44,7 +46,7 @@ def describe_scores(
     means = "" if all(estimate.k == 0 for estimate in available) else ", averaged over problems"
     copies = any(text.startswith("copies") for estimate in available for text in estimate.warnings)
     origin = f" of {benchmark}" if benchmark else ""
-    text = f"From {_samples(counts, copies=copies)}{origin} we report {'; '.join(parts)}{means}"
+    text = f"From {_samples(counts, copies=copies)}{origin}{_describe_scope(scope)} we report {'; '.join(parts)}{means}"
     intervals = [
         f"for {target} ({_list(dict.fromkeys(_INTERVALS.get(method, method) for method in methods))})"
         for target, methods in (
@@ -97,6 +99,16 @@ def describe_comparison(comparison: Comparison) -> str:
     if first.adjusted is not None:
         text += f", adjusted for {len(differences)} comparisons by the step-down maximum of |t|"
     return f"{text}."
+
+
+def _describe_scope(scope: Scope | None) -> str:
+    """Return which part of the benchmark is scored; nothing for all of it."""
+    if scope is None or scope.covered == scope.total:
+        return ""
+    reasons = [f"chosen by {scope.choice}"] if scope.choice else []
+    if scope.excluded:
+        reasons.append(f"{len(scope.excluded)} were excluded as not judgeable")
+    return f" ({scope.covered} of its {scope.total} problems: {'; '.join(reasons)})"
 
 
 def _names(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from passcurve.diagnosis import Diagnosis
 from passcurve.types import Header, Mode, Status, Verdict
 
 FORMAT = "passcurve verdicts 1"
@@ -49,6 +50,8 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True):
     malformed: int = 0
     """Number of malformed lines in the file of samples."""
     statuses: dict[Status, int] = {}
+    diagnosis: Diagnosis | None = None
+    """What was found, and what the score covers; None in a run of an older version."""
 
 
 class _IndexedKey(msgspec.Struct, frozen=True, gc=False):

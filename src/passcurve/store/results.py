@@ -16,13 +16,14 @@ from typing import BinaryIO, cast
 
 import msgspec
 
+from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store.parts import fsync_folder
 from passcurve.store.samples import ALREADY_JUDGED, MalformedLine, RawRow, scan_rows
 from passcurve.types import Isolation, Verdict
 
 _REQUIRED_FIELDS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
-_FIELDS = _REQUIRED_FIELDS | {"message", "exception", "call", "suspicious", "extraction"}
+_FIELDS = _REQUIRED_FIELDS | {"message", "exception", "call", "suspicious", "extraction", "excluded", "withheld"}
 _DECODER = msgspec.json.Decoder(
     msgspec.defstruct("_Fields", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in sorted(_FIELDS)])
 )
@@ -63,11 +64,13 @@ def write_results(
     only: Container[str] | None = None,
     rows: Iterable[RawRow | MalformedLine] | None = None,
     line_of: Callable[[int], bytes | None] | None = None,
+    diagnosis: Diagnosis | None = None,
 ) -> int:
     """Write the rows of ``samples`` with their verdicts, in their order, and return the number of rows.
 
     ``rows`` are the rows, where ``samples`` is no file in the usual form.  ``line_of`` returns the stored line of a row
     that is ``ALREADY_JUDGED``, so that equal verdicts are encoded once.  ``only`` names the tasks to write.
+    Rows that no score counts say so, by ``diagnosis``.
     A row keeps its fields as they were written, except that fields of our names are replaced.  Malformed lines are
     left out.  A name that ends with .gz is written compressed.
     Raises DataError when the samples cannot be read or a verdict belongs to another row, StoreError when a row
@@ -76,6 +79,8 @@ def write_results(
     _check_destination(samples, destination)
     written = 0
     texts: dict[bytes, str] = {}
+    uncounted = _uncounted(diagnosis)
+    withheld = _member("withheld", diagnosis.withheld) if diagnosis is not None else ""
     try:
         with _whole_file(destination) as file:
             for row in scan_rows(samples, task_ids) if rows is None else rows:
@@ -88,7 +93,7 @@ def write_results(
                     text = _members_of(_get_verdict(row, samples, verdict_of), isolation)
                     if encoded and len(texts) < _CACHED_TEXTS:
                         texts[encoded] = text
-                file.write(_add_members(row.raw, text))
+                file.write(_add_members(row.raw, text + uncounted.get(row.key.problem_id, "") + withheld))
                 written += 1
     except OSError as error:
         reason = error.strerror or str(error)
@@ -96,6 +101,16 @@ def write_results(
             f"cannot write {str(destination)!r}: {reason}; choose another place with --results FILE"
         ) from error
     return written
+
+
+def _uncounted(diagnosis: Diagnosis | None) -> dict[str, str]:
+    """Return the member that a row of each excluded problem gets."""
+    excluded = diagnosis.scope.excluded if diagnosis is not None else ()
+    return {exclusion.problem_id: _member("excluded", exclusion.reason) for exclusion in excluded}
+
+
+def _member(name: str, text: str) -> str:
+    return f', "{name}": {_quoted(text)}' if text else ""
 
 
 def _check_destination(samples: Path, destination: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.lines import read_lines
@@ -39,6 +40,10 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     uniform_problems: int = 0
     """Number of problems with several samples of one program; 0 if any has two programs."""
     note: str = ""
+    diagnosis: Diagnosis | None = None
+    """What was found when it was judged; None where that is not stored.  Excluded problems have no counts."""
+    withheld: str = ""
+    """Why no score may be reported."""
 
 
 class _SampleCounter:
@@ -105,15 +110,28 @@ def read_counts(path: Path) -> RunCounts:
 def _read_run(path: Path) -> RunCounts:
     counter = _SampleCounter()
     with RunDir(path).read() as stored:
+        footer = RunDir(path).footer(stored.attempt) if stored.attempt.finished else None
+        diagnosis = footer.diagnosis if footer is not None else None
+        excluded = {each.problem_id for each in diagnosis.scope.excluded} if diagnosis is not None else set()
         for line in stored.iter_lines():
+            if line.verdict.key.problem_id in excluded:
+                continue
             counter.add(line.verdict.key.problem_id, line.verdict.passed, line.program)
         attempt = stored.attempt
-    return msgspec.structs.replace(counter.result(path, "run"), header=attempt.header, finished=attempt.finished)
+    return msgspec.structs.replace(
+        counter.result(path, "run"),
+        header=attempt.header,
+        finished=attempt.finished,
+        diagnosis=diagnosis,
+        withheld=diagnosis.withheld if diagnosis is not None else "",
+    )
 
 
 class _Row(msgspec.Struct):
     task_id: str
     passed: bool
+    excluded: str = ""
+    withheld: str = ""
     completion: msgspec.Raw = msgspec.Raw()
     solution: msgspec.Raw = msgspec.Raw()
 
@@ -121,19 +139,28 @@ class _Row(msgspec.Struct):
 def _read_results(path: Path) -> RunCounts | None:
     """Read rows with ``task_id`` and ``passed``; return None when the first row has no verdict."""
     counter = _SampleCounter()
+    excluded: set[str] = set()
+    withheld = ""
     for number, line in enumerate(read_lines(path), start=1):
         if line is not None and not line.strip():
             continue
         try:
             row = msgspec.json.decode((line or b"").removeprefix(BOM), type=_Row)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            if not counter:
+            if not counter and not excluded:
                 return None
             raise DataError(
                 f"{str(path)!r}, line {number}: expected a row with `task_id` and `passed` ({error})"
             ) from None
-        counter.add(row.task_id, row.passed, _digest(bytes(row.completion) or bytes(row.solution)))
-    return counter.result(path, "results") if counter else None
+        withheld = withheld or row.withheld
+        if row.excluded:
+            excluded.add(row.task_id)
+        else:
+            counter.add(row.task_id, row.passed, _digest(bytes(row.completion) or bytes(row.solution)))
+    if not counter and not excluded:
+        return None
+    note = f"{len(excluded)} problems are excluded, as the rows say" if excluded else ""
+    return msgspec.structs.replace(counter.result(path, "results", note), withheld=withheld)
 
 
 def _read_evalplus(path: Path) -> RunCounts:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store import codec
 from passcurve.store.codec import Footer, IndexedLine, PartHeader, VerdictLine
@@ -254,7 +255,9 @@ class JudgingSession(StoredVerdicts):
             self._add(line, self._part, offset)
             offset += len(text)
 
-    def finish(self, *, planned: int, malformed: int = 0, rows: int | None = None) -> Footer:
+    def finish(
+        self, *, planned: int, malformed: int = 0, rows: int | None = None, diagnosis: Diagnosis | None = None
+    ) -> Footer:
         """Write the footer of the attempt, and remove the other attempts.
 
         ``rows`` is the number of rows of the file, where only some of them are planned.  Raises StoreError when rows
@@ -271,6 +274,7 @@ class JudgingSession(StoredVerdicts):
             planned=planned,
             malformed=malformed,
             statuses=self.statuses(),
+            diagnosis=diagnosis,
         )
         path = footer_path(self._rundir.path, self.attempt.number)
         try:

@@ -59,6 +59,8 @@ def judge(
         ks=tuple(ks),
         subset=True,
         strict=True,
+        accept_input=True,
+        accept_benchmark=True,
     )
     try:
         result = run.judge(request, watch)

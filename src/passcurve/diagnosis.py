@@ -1,0 +1,95 @@
+"""What is wrong with the samples or the benchmark of a run, and which problems its score covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from passcurve.types import Estimate
+
+MAX_SHARE = 0.05
+"""Share of unreadable rows, or of excluded problems, above which a score is withheld."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault of the samples that a score does not show."""
+
+    name: str
+    """Its kind, for programs: ``no_code_field``, ``fenced``, ..."""
+    rows: int
+    """Number of rows that have it."""
+    text: str
+    """What it is, and what to do, in one line."""
+    withholds: bool = False
+    """True when no score may be reported unless the user insists."""
+
+
+class InputReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in a file of samples while it was read."""
+
+    rows: int = 0
+    """Lines of the file, blank ones aside."""
+    findings: tuple[Finding, ...] = ()
+
+
+class Exclusion(msgspec.Struct, frozen=True, kw_only=True):
+    """A problem that no score counts, because its own reference solution does not pass its tests."""
+
+    problem_id: str
+    kind: Literal["reference", "tests", "package"]
+    """What is at fault: the reference solution, the tests, or a package that the samples lack here."""
+    reason: str
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """The problems that a score covers."""
+
+    total: int
+    """Problems of the benchmark."""
+    requested: int
+    """Problems asked for by ``--problems``; else all."""
+    pattern: str = ""
+    """The value of ``--problems``."""
+    sampled: int | None = None
+    """Problems with samples, where only those are scored (``--subset``)."""
+    excluded: tuple[Exclusion, ...] = ()
+
+    @property
+    def covered(self) -> int:
+        """The number of problems over which a score is the mean."""
+        return self.requested - len(self.excluded) if self.sampled is None else self.sampled
+
+    @property
+    def choice(self) -> str:
+        """How a part of the benchmark was chosen, as an option of the command; empty for all of it."""
+        parts = [f"--problems '{self.pattern}'"] if self.pattern else []
+        return " ".join(parts if self.sampled is None else [*parts, "--subset"])
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is said before a score."""
+
+    scope: Scope
+    input: InputReport = InputReport()
+    withheld: str = ""
+    """Why no score is reported; empty when one is."""
+
+
+def diagnose(scope: Scope, report: InputReport, *, accept_input: bool, accept_benchmark: bool) -> Diagnosis:
+    """Return the diagnosis of a run; a score is withheld unless the user accepts what would withhold it."""
+    fatal = [finding for finding in report.findings if finding.withholds and not accept_input]
+    withheld = [f"{finding.text} (--accept-input insists)" for finding in fatal]
+    faulty = sum(exclusion.kind != "package" for exclusion in scope.excluded)
+    if faulty > MAX_SHARE * scope.requested and not accept_benchmark:
+        withheld.append(
+            f"{faulty} of {scope.requested} problems cannot be judged: see `passcurve bench check` "
+            "(--accept-benchmark insists)"
+        )
+    return Diagnosis(scope=scope, input=report, withheld="; ".join(withheld))
+
+
+def withhold(estimates: Iterable[Estimate], reason: str) -> tuple[Estimate, ...]:
+    """Return the estimates without their values, for this reason."""
+    return tuple(Estimate(k=each.k, metric=each.metric, value=None, reason=reason) for each in estimates)

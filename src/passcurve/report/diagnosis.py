@@ -1,0 +1,62 @@
+"""What is said before a score: the faults of the samples and of the benchmark, and the problems that it covers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from passcurve.diagnosis import Diagnosis, Scope
+from passcurve.report.terminal import printable, truncate
+
+_EXCLUDED_SHOWN = 5
+_KINDS = {
+    "reference": "whose own reference solution fails",
+    "tests": "whose tests check nothing",
+    "package": "that need a package which is not here",
+}
+
+
+def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
+    """Return a line for each finding and for the first excluded problems; nothing where all is well."""
+    lines = [f"input: {finding.text}" for finding in diagnosis.input.findings]
+    excluded = diagnosis.scope.excluded
+    if excluded:
+        kinds = Counter(exclusion.kind for exclusion in excluded)
+        listed = ", ".join(f"{count} {_KINDS[kind]}" for kind, count in kinds.items())
+        lines.append(f"benchmark: {len(excluded)} of {diagnosis.scope.requested} problems are excluded: {listed}")
+        named = (f"  {exclusion.problem_id}: {exclusion.reason}" for exclusion in excluded)
+        lines += truncate(named, _EXCLUDED_SHOWN, "more (passcurve bench check lists all)")
+    if diagnosis.withheld:
+        lines.append(f"the score is withheld: {diagnosis.withheld}")
+    return [printable(line) for line in lines]
+
+
+def diagnosis_record(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return a diagnosis as plain data."""
+    return {
+        "input": {
+            "rows": diagnosis.input.rows,
+            "findings": [
+                {"name": finding.name, "rows": finding.rows, "text": finding.text}
+                for finding in diagnosis.input.findings
+            ],
+        },
+        "total": diagnosis.scope.total,
+        "covered": diagnosis.scope.covered,
+        "excluded": [
+            {"task_id": exclusion.problem_id, "kind": exclusion.kind, "reason": exclusion.reason}
+            for exclusion in diagnosis.scope.excluded
+        ],
+        "withheld": diagnosis.withheld or None,
+    }
+
+
+def coverage(scope: Scope, attempted: int) -> str:
+    """Return how many problems a score covers, and why not all: ``60 of 164 problems (--problems '*/1?')``."""
+    reasons = [scope.choice] if scope.choice else []
+    if scope.excluded:
+        reasons.append(f"{len(scope.excluded)} excluded")
+    if attempted < scope.covered:
+        reasons.append(f"{scope.covered - attempted} without a sample")
+    part = f"{attempted} of {scope.total}" if attempted < scope.total else str(attempted)
+    return f"{part} problem{'s' * (scope.total != 1)}" + (f" ({'; '.join(reasons)})" if reasons else "")
