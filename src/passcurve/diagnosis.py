@@ -1,4 +1,4 @@
-"""What is wrong with the samples or the benchmark of a run, and which problems its score covers."""
+"""Records of a diagnosis: faults of the samples and of the benchmark of a run, and the problems its score covers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InputReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found in a file of samples while it was read."""
+    """Findings on a file of samples, made while it is read."""
 
     rows: int = 0
     """Lines of the file, blank ones aside."""
@@ -62,8 +62,13 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return self.requested - len(self.excluded) if self.sampled is None else self.sampled
 
     @property
+    def faulty(self) -> frozenset[str]:
+        """The ids of the excluded problems."""
+        return frozenset(exclusion.problem_id for exclusion in self.excluded)
+
+    @property
     def choice(self) -> str:
-        """How a part of the benchmark was chosen, as an option of the command; empty for all of it."""
+        """The choice of a part of the benchmark, as options of the command; empty for all of it."""
         parts = [f"--problems '{self.pattern}'"] if self.pattern else []
         return " ".join(parts if self.sampled is None else [*parts, "--subset"])
 
@@ -92,4 +97,4 @@ def diagnose(scope: Scope, report: InputReport, *, accept_input: bool, accept_be
 
 def withhold(estimates: Iterable[Estimate], reason: str) -> tuple[Estimate, ...]:
     """Return the estimates without their values, for this reason."""
-    return tuple(Estimate(k=each.k, metric=each.metric, value=None, reason=reason) for each in estimates)
+    return tuple(Estimate(k=estimate.k, metric=estimate.metric, value=None, reason=reason) for estimate in estimates)

@@ -118,7 +118,7 @@ class TestScore:
         done = shell("judge", "s.jsonl", "--problems", TWO)
         assert (0, "") == (done.code, done.err)
         lines = done.out.splitlines()
-        assert "starter: 4 samples of 2 problems" == lines[0]
+        assert f"starter: 4 samples of 2 of 47 problems (--problems '{TWO}')" == lines[0]
         heads = ["95% new problems", "95% these problems", "var. between", "var. within"]
         assert heads == re.split("  +", lines[1])[1:]
         assert re.match(r"  pass@1    \.7500   \S+ to \S+ +\S+ to \S+ +-?0?\.\d{4} +\.\d{4}$", lines[2])
@@ -162,7 +162,9 @@ class TestScore:
         done = shell("judge", "s.jsonl", "--subset", "--json")
         assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
         assert (47, 2) == (done.record["problems"], done.record["attempted"])
-        assert shell("judge", "s.jsonl", "--subset").out.startswith("starter: 2 samples of 2 of 47 problems\n")
+        assert shell("judge", "s.jsonl", "--subset").out.startswith(
+            "starter: 2 samples of 2 of 47 problems (--subset)\n"
+        )
 
     def test_the_signature_names_a_subset(self, shell, starter):
         """The signature of a score over a part of the benchmark says so."""
@@ -386,7 +388,7 @@ class TestTerminal:
         os.close(master)
         out, _ = process.communicate(timeout=60)
         assert 0 == process.returncode
-        assert out.startswith(b"starter: 5 samples of 1 problem\n")
+        assert out.startswith(b"starter: 5 samples of 1 of 47 problems (--problems 'starter/0')\n")
         assert b"judged" in drawn
         assert "" == screen(drawn, columns)
         assert drawn.count(b"\x1b[?25l") == drawn.count(b"\x1b[?25h"), "the cursor is hidden and not shown again"

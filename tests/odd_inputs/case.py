@@ -44,12 +44,13 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 def problem(number: int, **fields: Any) -> dict[str, Any]:
     """Return a problem of a small benchmark: ``f(x)`` returns x plus its number."""
+    first, second = 1 + number, 5 + number
     row = {
         "task_id": f"Own/{number}",
         "prompt": f'def f(x):\n    """Return x plus {number}."""\n',
         "entry_point": "f",
         "canonical_solution": f"    return x + {number}\n",
-        "test": f"def check(candidate):\n    assert candidate(1) == {1 + number}\n    assert candidate(5) == {5 + number}",
+        "test": f"def check(candidate):\n    assert candidate(1) == {first}\n    assert candidate(5) == {second}",
     }
     return row | fields
 
@@ -71,11 +72,11 @@ def wrong(number: int, **fields: Any) -> dict[str, Any]:
 
 def own(samples: Iterable[Row], problems: Iterable[Row] | None = None) -> Callable[[Path], None]:
     """Return what writes ``s.jsonl`` and ``b.jsonl``: samples, and the benchmark (by default of four problems)."""
-    kept, asked = list(samples), list(benchmark() if problems is None else problems)
+    rows, problem_rows = list(samples), list(benchmark() if problems is None else problems)
 
     def make(folder: Path) -> None:
-        write_rows(folder / "s.jsonl", kept)
-        write_rows(folder / "b.jsonl", asked)
+        write_rows(folder / "s.jsonl", rows)
+        write_rows(folder / "b.jsonl", problem_rows)
 
     return make
 

@@ -38,8 +38,8 @@ def test_an_odd_input(shell, case: Case):
         assert {"error", "exit_code"} == done.record.keys()
         return
     record = done.record
-    found = {finding["name"] for finding in record["input"]["findings"]}
-    assert set(case.findings) == found, record["input"]
+    names = {finding["name"] for finding in record["input"]["findings"]}
+    assert set(case.findings) == names, record["input"]
     assert set(case.excluded) == {exclusion["task_id"] for exclusion in record["excluded"]}
     assert (
         case.value == pytest.approx(record["pass@1"]["value"])

@@ -287,7 +287,10 @@ def _signature(request: pipeline.Request, policies: Sequence[str], result: pipel
     # The judging itself saw whole programs; the reader needs to know the generation and the policies.
     generation = read_header(request.samples).generation if request.samples.is_dir() else None
     return signature(
-        msgspec.structs.replace(result.header, extract="+".join(policies), subset=request.subset, generation=generation)
+        msgspec.structs.replace(
+            result.header, extract="+".join(policies), subset=request.subset, generation=generation
+        ),
+        result.diagnosis.scope,
     )
 
 

@@ -74,7 +74,7 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path) -> ScoredRun:
             notes.append(f"problems without a sample are not known here: {error}")
         else:
             judged = [count.problem_id for count in run.counts]
-            faulty = {each.problem_id for each in run.diagnosis.scope.excluded} if run.diagnosis is not None else set()
+            faulty = run.diagnosis.scope.faulty if run.diagnosis is not None else frozenset()
             sound = (problem.id for problem in problems if problem.id not in faulty)
             counts = select_counts(run.counts, dict.fromkeys([*judged, *sound]))
             groups = groups and groups + ((),) * (len(counts) - len(judged))

@@ -97,7 +97,8 @@ def _show_scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     """Write the scores of stored verdicts and return the exit code."""
     wanted = config.parse_scores(k, metric)
     from passcurve.analysis import score
-    from passcurve.report import diagnosis, methods, scores, terminal
+    from passcurve.report import methods, scores, terminal
+    from passcurve.report.diagnosis import diagnosis_lines, diagnosis_record
     from passcurve.stats.metrics import ScoreRequest, lacks_requested_value
 
     request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k)
@@ -105,16 +106,16 @@ def _show_scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
     unmet = lacks_requested_value(scored.estimates, wanted.metrics, ks_requested=wanted.ks_requested)
     code = 2 if unmet or not scored.finished or scored.attempted < scored.problems else 0
     benchmark = scored.header.benchmark if scored.header is not None else ""
-    found = scored.diagnosis
-    scope = found.scope if found is not None else None
+    diagnosis = scored.diagnosis
+    scope = diagnosis.scope if diagnosis is not None else None
     paragraph = methods.describe_scores(scored.estimates, scored.curve, scored.counts, benchmark, scored.header, scope)
-    code = 2 if found is not None and found.withheld else code
+    code = 2 if diagnosis is not None and diagnosis.withheld else code
     if as_json:
         write_json(
             {
                 **scores.score_record(scored.estimates, scored.curve),
                 "methods": paragraph,
-                **(diagnosis.diagnosis_record(found) if found is not None else {}),
+                **(diagnosis_record(diagnosis) if diagnosis is not None else {}),
                 "source": scored.source,
                 "kind": scored.kind,
                 "benchmark": benchmark,
@@ -128,7 +129,7 @@ def _show_scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
         )
         return code
     lines = [
-        *(diagnosis.diagnosis_lines(found) if found is not None else []),
+        *(diagnosis_lines(diagnosis) if diagnosis is not None else []),
         headline(benchmark or scored.source, scored.counts, scope),
         *scores.score_lines(scored.estimates, scored.curve, terminal_width()),
         *(f"  note: {note}" for note in scored.notes),

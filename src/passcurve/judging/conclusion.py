@@ -45,24 +45,10 @@ def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
     tally.check()
     counts = tally.counts()
     attempted = len(counts)
-    excluded = _exclusions(run)
-    faulty = {exclusion.problem_id for exclusion in excluded}
     if not request.subset:
         counts = select_counts(counts, run.problems)
-    counts = tuple(count for count in counts if count.problem_id not in faulty)
-    scope = Scope(
-        total=len(request.benchmark.problems),
-        requested=len(run.problems),
-        pattern=request.problems,
-        sampled=len(counts) if request.subset else None,
-        excluded=excluded,
-    )
-    diagnosis = diagnose(
-        scope,
-        run.collector.input_report(),
-        accept_input=request.accept_input,
-        accept_benchmark=request.accept_benchmark,
-    )
+    diagnosis = _diagnose(run, attempted)
+    counts = tuple(count for count in counts if count.problem_id not in diagnosis.scope.faulty)
     scored = _estimate(run, counts, diagnosis)
     generated = source.progress()
     if not tally.owed:
@@ -90,11 +76,28 @@ def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
         slowest=run.collector.slowest,
         resumed=run.collector.resumed,
         diagnosis=diagnosis,
-        signature=signature(header, scope),
+        signature=signature(header, diagnosis.scope),
         run=str(request.run),
         results=str(request.results) if request.results is not None and not tally.owed else None,
         generated=generated,
         exit_code=_exit_code(run, scored.estimates, attempted, diagnosis),
+    )
+
+
+def _diagnose(run: FinishedRun, attempted: int) -> Diagnosis:
+    request, excluded = run.request, _exclusions(run)
+    scope = Scope(
+        total=len(request.benchmark.problems),
+        requested=len(run.problems),
+        pattern=request.problems,
+        sampled=attempted - len(excluded) if request.subset else None,
+        excluded=excluded,
+    )
+    return diagnose(
+        scope,
+        run.collector.input_report(),
+        accept_input=request.accept_input,
+        accept_benchmark=request.accept_benchmark,
     )
 
 

@@ -1,4 +1,4 @@
-"""What is said before a score: the faults of the samples and of the benchmark, and the problems that it covers."""
+"""Text before a score: the faults of the samples and of the benchmark, and the problems that it covers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def diagnosis_record(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def coverage(scope: Scope, attempted: int) -> str:
-    """Return how many problems a score covers, and why not all: ``60 of 164 problems (--problems '*/1?')``."""
+    """Return the problems that a score covers, and why not all: ``60 of 164 problems (--problems '*/1?')``."""
     reasons = [scope.choice] if scope.choice else []
     if scope.excluded:
         reasons.append(f"{len(scope.excluded)} excluded")

@@ -112,7 +112,7 @@ def _read_run(path: Path) -> RunCounts:
     with RunDir(path).read() as stored:
         footer = RunDir(path).footer(stored.attempt) if stored.attempt.finished else None
         diagnosis = footer.diagnosis if footer is not None else None
-        excluded = {each.problem_id for each in diagnosis.scope.excluded} if diagnosis is not None else set()
+        excluded = diagnosis.scope.faulty if diagnosis is not None else frozenset()
         for line in stored.iter_lines():
             if line.verdict.key.problem_id in excluded:
                 continue
