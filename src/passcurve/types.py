@@ -48,6 +48,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]
     packages: tuple[str, ...] = ()
     """Distributions that its samples may import, besides the standard library."""
+    notes: tuple[str, ...] = ()
+    """Tests that its file holds and that no score uses."""
 
 
 class SampleKey(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -82,7 +82,7 @@ def test_reference_may_be_absent(tmp_path: Path, absent: dict[str, object]) -> N
 
 def test_further_fields_are_ignored(tmp_path: Path) -> None:
     """Fields of other formats are ignored, even numbers that strict JSON does not allow."""
-    row = ROW | {"plus_input": [[float("nan"), float("inf")]], "contract": "x" * 10_000}
+    row = ROW | {"atol": [[float("nan"), float("inf")]], "contract": "x" * 10_000, "contest_id": "a b", "n_tests": 3}
     assert (ONE,) == read_problems(write_file(tmp_path, lines(row)))
 
 
@@ -207,8 +207,53 @@ def test_empty_task_id(tmp_path: Path) -> None:
 
 
 def test_empty_test(tmp_path: Path) -> None:
-    """A problem with an empty test is refused, because its verdicts would mean nothing."""
+    """A file whose only test is empty is refused, because its verdicts would mean nothing."""
     assert ", line 1: found an empty test; expected" in refusal(tmp_path, lines(ROW | {"test": "\n"}))
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("plus_input", "plus_test", "base_input", "hidden_tests", "test_list", "public_test_cases", "hiddenTests"),
+        *("test2", "unit_tests", "doctests", "input_output", "testcases"),
+    ],
+)
+def test_tests_that_would_not_be_run(tmp_path: Path, field: str) -> None:
+    """A field with tests that is not read is refused by its name, wherever the row stands."""
+    for value in ([[1], [2]], {"a": 1}, "assert f(1) == 2"):
+        message = refusal(tmp_path, lines(ROW, ROW | {"task_id": "b", field: value}))
+        assert message.startswith(f", line 2: the tests in {field!r} would not be run")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"example_test": "assert f(1) == 2", "sample_io": ["f(1) == 2"], "test_setup": "import os\n"},
+        {"test_imports": ["import math"], "test_setup_code": "import math\nimport os"},
+        {"plus_input": [], "hidden_tests": None, "test_list": "", "test_type": "assert", "test_file": "tests/a.py"},
+        {"latest_commit": "a b", "attestation": ["x"], "input": "a text", "protests": ["x"]},
+    ],
+)
+def test_fields_that_hold_no_tests_of_their_own(tmp_path: Path, fields: dict[str, object]) -> None:
+    """Examples, set-up code, empty fields and descriptions of tests are read over, without a note."""
+    notes: list[str] = []
+    assert (ONE,) == read_problems(write_file(tmp_path, lines(ROW | fields)), notes)
+    assert [] == notes
+
+
+def test_tests_that_a_benchmark_leaves_out(tmp_path: Path) -> None:
+    """Tests that the benchmark's own score leaves out are named as not used."""
+    notes: list[str] = []
+    rows = [ROW | {"challenge_test_list": ["assert f(1)"]}, ROW | {"task_id": "b", "challenge_test_list": []}]
+    read_problems(write_file(tmp_path, lines(*rows)), notes)
+    assert ["'challenge_test_list' of 1 problems is not used, only 'test' is"] == notes
+
+
+@pytest.mark.parametrize("absent", [{}, {"test": None}, {"test": " \n"}])
+def test_a_problem_without_a_test(tmp_path: Path, absent: dict[str, object]) -> None:
+    """A problem without a test does not make the file unreadable while another problem has one."""
+    row = {name: value for name, value in ROW.items() if name != "test"} | {"task_id": "b"} | absent
+    assert ["", ROW["test"]] == [problem.test for problem in read_problems(write_file(tmp_path, lines(row, ROW)))]
 
 
 def test_invalid_utf8(tmp_path: Path) -> None:
@@ -297,6 +342,14 @@ def test_impossible_file_name(tmp_path: Path, name: str) -> None:
 def test_published_files(file: str, count: int) -> None:
     """Published files in this format are read completely."""
     assert count == len(read_problems(Path(str(DATA)) / file))
+
+
+@needs_data
+def test_published_files_with_unread_tests() -> None:
+    """HumanEval+ is never scored by its base tests under its own name."""
+    for file in ("HumanEvalPlus.jsonl.gz", "HumanEvalPlus-Mini.jsonl.gz"):
+        with pytest.raises(DataError, match=r"plus_input.*OriginFmt"):
+            read_problems(Path(str(DATA)) / file)
 
 
 @needs_data

@@ -9,11 +9,13 @@ import io
 import json
 import keyword
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
+from passcurve.bench.unread_tests import explain, unread_tests, unused_tests
 from passcurve.errors import DataError, nearest
 from passcurve.types import Problem
 
@@ -42,12 +44,13 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     fields: Mapping[str, object]
 
 
-def read_problems(path: Path) -> tuple[Problem, ...]:
+def read_problems(path: Path, notes: list[str] | None = None) -> tuple[Problem, ...]:
     """Return the problems of a ``.jsonl`` or ``.jsonl.gz`` file, in the order of the file.
 
-    Raises DataError, with the file, the line and the expected content, for any other file.
+    Appends to ``notes`` what the file holds and is not used.  Raises DataError, with the file, the line and the
+    expected content, for any other file, and for one with tests that would not be run.
     """
-    return parse_problems(read_file(path), str(path))
+    return parse_problems(read_file(path), str(path), notes)
 
 
 def read_file(path: Path) -> bytes:
@@ -67,14 +70,19 @@ def read_file(path: Path) -> bytes:
     return data
 
 
-def parse_problems(data: bytes, source: str) -> tuple[Problem, ...]:
+def parse_problems(data: bytes, source: str, notes: list[str] | None = None) -> tuple[Problem, ...]:
     """Return the problems in the bytes of a file; ``source`` names it in messages.
 
-    Raises DataError as ``read_problems`` does.
+    A problem has an empty test where its row has none and other rows have.  Raises DataError as ``read_problems`` does.
     """
     problems: dict[str, Problem] = {}
     lines: dict[str, int] = {}
+    unused: Counter[str] = Counter()
+    without_test: _Row | None = None
     for row in _rows(_unpacked(data, source), source):
+        if field := unread_tests(row.fields, (*_REQUIRED, *_OPTIONAL)):
+            raise DataError(f"{row.place}: {explain(field)}")
+        unused.update(unused_tests(row.fields))
         problem = _problem(row)
         if problem.id in problems:
             raise DataError(
@@ -82,6 +90,11 @@ def parse_problems(data: bytes, source: str) -> tuple[Problem, ...]:
             )
         problems[problem.id] = problem
         lines[problem.id] = row.line
+        without_test = without_test or (None if problem.test else row)
+    if without_test is not None and not any(problem.test for problem in problems.values()):
+        raise _no_test(without_test)
+    if notes is not None:
+        notes += [f"{name!r} of {count} problems is not used, only 'test' is" for name, count in unused.items()]
     if not problems:
         fault = "is empty" if not data else "has no rows"
         raise DataError(f"{source!r} {fault}; expected one JSON object per line with {_listed(_REQUIRED)}")
@@ -146,20 +159,28 @@ def _problem(row: _Row) -> Problem:
     entry_point = _text(row, "entry_point").strip()
     if not entry_point.isidentifier() or keyword.iskeyword(entry_point):
         raise DataError(f"{row.place}: found entry_point {_shown(entry_point)}; expected the name of a function")
-    task_id, test = _text(row, "task_id"), _text(row, "test")
+    task_id = _text(row, "task_id")
     if not task_id.strip():
         raise DataError(f"{row.place}: found task_id {_shown(task_id)}; expected a name for the problem")
-    if not test.strip():
-        raise DataError(f"{row.place}: found an empty test; expected source that defines check(candidate)")
+    test = _text(row, "test") if row.fields.get("test") is not None else ""
     reference = _text(row, "canonical_solution") if row.fields.get("canonical_solution") is not None else ""
     return Problem(
         id=task_id,
         prompt=_text(row, "prompt"),
         entry_point=entry_point,
-        test=test,
+        test=test if test.strip() else "",
         reference=reference if reference.strip() else None,
         suffix=_text(row, "suffix") if row.fields.get("suffix") is not None else "",
     )
+
+
+def _no_test(row: _Row) -> DataError:
+    """Return the error of a file in which no row has a test."""
+    try:
+        _text(row, "test")
+    except DataError as error:
+        return error
+    return DataError(f"{row.place}: found an empty test; expected source that defines check(candidate)")
 
 
 def _text(row: _Row, field: str) -> str:

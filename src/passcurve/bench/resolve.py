@@ -149,14 +149,15 @@ def _load_published(name: str, entry: Published, cache_dir: Path) -> Benchmark:
 
 
 def _load_file(path: Path, entries: Catalog) -> Benchmark:
-    problems = read_problems(path)
+    notes: list[str] = []
+    problems = read_problems(path, notes)
     digest = digest_problems(problems)
     for name, entry in entries.items():
         # Go by the content of the file, not by its name.
         if isinstance(entry, Published) and entry.problems_digest == digest:
             return Benchmark(name=name, source=str(path), digest=digest, problems=problems, packages=entry.packages)
     name = path.name.removesuffix(".gz").removesuffix(".jsonl")
-    return Benchmark(name=name, source=str(path), digest=digest, problems=problems)
+    return Benchmark(name=name, source=str(path), digest=digest, problems=problems, notes=tuple(notes))
 
 
 def _is_file_name(name: str, entries: Catalog) -> bool:

@@ -155,7 +155,10 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis) -> None:
 
 
 def _notes(run: FinishedRun) -> tuple[str, ...]:
-    notes = [f"{problem_id}: {plan.note}" for problem_id, plan in run.plans.items() if plan.note and plan.fault is None]
+    notes = list(run.request.benchmark.notes)
+    notes += [
+        f"{problem_id}: {plan.note}" for problem_id, plan in run.plans.items() if plan.note and plan.fault is None
+    ]
     if run.store.abandoned:
         changes = "; ".join(f"{change.field} was {change.was}, is {change.now}" for change in run.store.abandoned)
         folder = str(run.request.run)
