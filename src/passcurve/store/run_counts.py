@@ -169,22 +169,30 @@ def _read_evalplus(path: Path) -> RunCounts:
             raise DataError(f"{str(path)!r} is larger than {_WHOLE_BYTES >> 30} GiB")
         record = json.loads(path.read_bytes())
         tasks: dict[str, list[dict[str, Any]]] = record["eval"]
+        rows = [sample for samples in tasks.values() for sample in samples]
+        # A sample that fails the base tests fails both, whether the others were run or not.
+        without_plus = sum(row.get("base_status") == "pass" and row.get("plus_status") is None for row in rows)
+        base_only = bool(without_plus) or all(row.get("plus_status") is None for row in rows)
         counter = _SampleCounter()
         for task, samples in tasks.items():
             for sample in samples:
                 program = str(sample.get("solution") or "").encode("utf-8", "surrogatepass")
-                counter.add(str(task), _is_passed(sample), _digest(program))
+                counter.add(str(task), _is_passed(sample, base_only=base_only), _digest(program))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
         raise DataError(
             f"{str(path)!r} is not a record of EvalPlus: expected `eval` with a list of samples for each task ({error})"
         ) from None
-    both = any("plus_status" in sample for samples in tasks.values() for sample in samples)
-    note = "passed: the base tests and the added ones" if both else "passed: the base tests"
+    note = "passed: the base tests"
+    if not base_only:
+        note += " and the added ones"
+    elif any("base_status" in row for row in rows):
+        note += f"; the added ones (plus) were not run on {without_plus or len(rows)} of {len(rows)} samples"
     return counter.result(path, "evalplus", note)
 
 
-def _is_passed(sample: dict[str, Any]) -> bool:
-    statuses = [sample[name] for name in ("base_status", "plus_status", "status") if sample.get(name) is not None]
+def _is_passed(sample: dict[str, Any], *, base_only: bool) -> bool:
+    names = ("base_status", "status") if base_only else ("base_status", "plus_status", "status")
+    statuses = [sample[name] for name in names if sample.get(name) is not None]
     if not statuses:
         raise KeyError("base_status")
     return all(status == "pass" for status in statuses)
