@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,22 +35,82 @@ assert [1] == asked
 """
 
 
-def shown_on(stream: int) -> subprocess.CompletedProcess[bytes]:
+LONG = (
+    CODE.partition("with Display")[0]
+    + """
+from passcurve.report.live import Rest
+with Display(total, load_after_s=0.0) as display:
+    display.show(0, 2, 0, score)
+    display._shown = display._began = time.monotonic() - 60
+    beside = lambda: [f"{at} of 9,999 generated" for at in range(9)]
+    rest = Rest(read_all=True, postponed_rows=300, postponed_s=450.0)
+    display.show(100, 400, 9, score, beside, rest)
+    display._loader.join()
+    display.show(100, 400, 9, score, beside, rest)
+    display.show(101, 400, 9, score, beside, rest)
+"""
+)
+
+
+def shown_on(stream: int, code: str = CODE, **env: str) -> subprocess.CompletedProcess[bytes]:
     """Show a run on a stream."""
-    env = {"PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "120"}
-    return subprocess.run([sys.executable, "-c", CODE], stderr=stream, env=env, timeout=60, check=True)
+    env = {"PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "120"} | env
+    return subprocess.run([sys.executable, "-c", code], stderr=stream, env=env, timeout=60, check=True)
+
+
+def shown_on_terminal(code: str = CODE, **env: str) -> str:
+    """Show a run on a terminal, and return all that was written."""
+    ours, theirs = os.openpty()
+    shown_on(theirs, code, **env)
+    os.close(theirs)
+    text = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    return text
 
 
 def test_a_terminal():
     """On a terminal there is one line, renewed in place, and it is gone in the end."""
-    ours, theirs = os.openpty()
-    shown_on(theirs)
-    os.close(theirs)
-    text = os.read(ours, 1 << 16).decode()
-    os.close(ours)
+    text = shown_on_terminal()
     assert "400 of 800 judged, 200 passed, pass@1 .5000 (.2500 to .7500)" in text
     assert "600 of 800 judged" in text
     assert text.endswith("\x1b[2K") or text.rstrip().endswith(("\x1b[2K", "\x1b[?25h"))
+
+
+def test_a_line_fits_into_80_columns_and_ends_with_the_time_left():
+    """On 80 columns the line is cut nowhere: parts that do not fit are left out, and the time left is at its end."""
+    text = shown_on_terminal(LONG, COLUMNS="80")
+    lines = [line for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "\n", text).splitlines() if "judged" in line]
+    assert [True] == list({len(line) < 80 and line.rstrip().endswith(" left") for line in lines})
+
+
+def test_the_time_left_counts_what_waits_for_the_end(tmp_path):
+    """Where only rows are left that wait with their whole limit, the time left is theirs, whatever the pace was."""
+    with (tmp_path / "log").open("wb") as log:
+        shown_on(log.fileno(), LONG)
+    assert (tmp_path / "log").read_text("utf-8").splitlines()[0].endswith("about 8 min left")
+
+
+def test_rows_to_come_wait_as_often_as_those_before(tmp_path):
+    """Of the rows to come, a share like that of the rows so far is counted with their whole limit."""
+    code = LONG.replace("read_all=True, postponed_rows=300, postponed_s=450.0", "postponed_rows=100, postponed_s=600.0")
+    code = code.replace("return 800", "return 400")
+    with (tmp_path / "log").open("wb") as log:
+        shown_on(log.fileno(), code)
+    # 200 rows at 100 in 60 s; 100 of 200 wait, 600 s in all, so 100 of the 200 to come: 120 + 600 + 600 s.
+    assert (tmp_path / "log").read_text("utf-8").splitlines()[0].endswith("about 22 min left")
+
+
+def test_a_score_without_an_interval_says_that_it_is_not_whole(tmp_path):
+    """A score of a part of the samples has no interval, and says that it is the score so far."""
+    with (tmp_path / "log").open("wb") as log:
+        shown_on(log.fileno(), LONG.replace("new_problems=Interval", "these_problems=Interval"))
+    assert ", pass@1 so far .5000, " in (tmp_path / "log").read_text("utf-8")
+
+
+def test_a_dumb_terminal():
+    """A terminal that cannot be steered gets a line every ten seconds, as a file does."""
+    text = shown_on_terminal(LONG, TERM="dumb")
+    assert (1, 0) == (text.count("judged"), text.count("\x1b"))
 
 
 def test_a_file(tmp_path):

@@ -158,7 +158,7 @@ def _examine_with_display(request: Request, policies: Sequence[str]) -> Autopsy:
     from passcurve.report.live import Display
 
     with Display(lambda: None) as display:
-        return run_autopsy(request, policies, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
+        return run_autopsy(request, policies, display.show_progress)
 
 
 def _write_autopsy(result: Autopsy, flips: int, as_json: bool) -> None:

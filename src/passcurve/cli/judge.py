@@ -86,4 +86,4 @@ def _judge_with_display(request: Request) -> Result:
 
     follows = request.follow_s is not None
     with Display(lambda: None if follows else estimate_row_count(request.samples)) as display:
-        return pipeline.judge(request, lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
+        return pipeline.judge(request, display.show_progress)

@@ -19,7 +19,7 @@ from passcurve.generation.setup import Model, run_directory
 from passcurve.types import Prices
 
 if TYPE_CHECKING:
-    from passcurve.judging.run import Progress, Request, Result
+    from passcurve.judging.run import Request, Result
 
 _SEVERITY = (0, 3, 2, 1)
 """Exit codes, the most severe last."""
@@ -101,20 +101,13 @@ def run(
 def _generate_and_judge(model: Model, temperature: float | None, request: Request) -> Result:
     # These imports are slow: a mistake on the command line is reported without them.
     from passcurve.judging import run as judging
-    from passcurve.report.generation import live_parts
     from passcurve.report.live import Display
 
     samples = model.request(temperature)
     session, backend = model.open(samples, request.settings())
     # The display is loaded after a second: a run that has lasted so long can spare the time, a short one cannot.
     with Display(lambda: model.planned, load_after_s=1.0) as display:
-
-        def show(at: Progress) -> None:
-            generated = at.generated
-            details = (lambda: live_parts(generated)) if generated is not None else list
-            display.show(at.judged, at.planned, at.passed, at.pass_at_1, details)
-
-        return judging.run(request, samples, session, backend, show)
+        return judging.run(request, samples, session, backend, display.show_progress)
 
 
 def _write_results(

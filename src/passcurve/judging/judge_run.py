@@ -107,13 +107,18 @@ class JudgeRun:
         return _Batch(rows)
 
     def _progress(self, *, read_all: bool) -> Progress:
-        tally = self.collector.tally
+        tally, pending = self.collector.tally, self._pending
+        one_each_s = self._request.limits.timeout_s / min(self._pool.size, self._pool.cores)
         return Progress(
             judged=tally.scored,
             planned=tally.planned,
             read_all=read_all,
             passed=tally.statuses["passed"],
             tally=tally,
+            postponed_rows=pending.postponed_rows,
+            postponed_s=pending.postponed_programs * one_each_s,
+            problems=len(self._problems),
+            plans=self._plans,
             generated=self._source.progress(),
         )
 
@@ -185,6 +190,8 @@ class JudgeRun:
         if retry := next_attempt(job, outcome):
             self._running[job.tag] = (pending, retry.job)
             self._scheduler.put(retry.job, at_end=retry.at_end)
+            if retry.at_end:
+                self._pending.postpone(pending)
             return
         self._pending.remove(pending)
         verdict = reach_verdict(next(pending.rows()).key, job, outcome)

@@ -40,6 +40,11 @@ class PendingProgram:
         if row.steps:
             self._steps[row.row] = row.steps
 
+    @property
+    def row_count(self) -> int:
+        """Number of rows that wrote this program."""
+        return len(self._rows) // 3
+
     def rows(self) -> Iterator[Row]:
         """Yield the rows in the order in which they came."""
         numbers = iter(self._rows)
@@ -54,6 +59,7 @@ class PendingPrograms:
     def __init__(self) -> None:
         self._by_digest: dict[tuple[str, str], PendingProgram] = {}
         self._without_plan: dict[str, list[PendingProgram]] = {}
+        self._postponed: dict[int, PendingProgram] = {}
         self._last_tag = 0
         self._count = 0
         self._characters = 0
@@ -62,6 +68,16 @@ class PendingPrograms:
     def is_full(self) -> bool:
         """True if no more programs should be read for now."""
         return self._count >= WINDOW_PROGRAMS or self._characters >= WINDOW_CHARACTERS
+
+    @property
+    def postponed_programs(self) -> int:
+        """Number of programs that wait for the end of the run, with their whole limit."""
+        return len(self._postponed)
+
+    @property
+    def postponed_rows(self) -> int:
+        """Number of rows that wrote these programs."""
+        return sum(program.row_count for program in self._postponed.values())
 
     def find(self, problem_id: str, digest: str) -> PendingProgram | None:
         """Return the pending program with this digest, if there is one."""
@@ -76,8 +92,13 @@ class PendingPrograms:
         self._characters += len(text)
         return program
 
+    def postpone(self, program: PendingProgram) -> None:
+        """Note that a program runs again at the end of the run."""
+        self._postponed[program.tag] = program
+
     def remove(self, program: PendingProgram) -> None:
         """Remove a program that has its verdict."""
+        self._postponed.pop(program.tag, None)
         self._by_digest.pop((program.problem.id, program.digest), None)
         self._count -= 1
         self._characters -= len(program.text)

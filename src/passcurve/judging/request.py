@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +10,7 @@ import msgspec
 
 from passcurve.diagnosis import Diagnosis
 from passcurve.extract import DEFAULT
+from passcurve.judging.plan import CheckPlan
 from passcurve.store.samples import MalformedLine
 from passcurve.store.tally import Tally
 from passcurve.types import (
@@ -83,13 +84,34 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     read_all: bool
     passed: int
     tally: Tally
+    postponed_rows: int = 0
+    """Rows whose program ran longer than most, and waits for the end of the run."""
+    postponed_s: float = 0.0
+    """Most seconds that these take."""
+    problems: int = 0
+    """Problems asked for."""
+    plans: Mapping[str, CheckPlan | None] = {}
+    """Plans of the problems so far."""
     generated: GenerationProgress | None = None
 
     def pass_at_1(self) -> Estimate:
-        """Return pass@1 of the problems that have a verdict; its value is None while none has."""
+        """Return pass@1 of the problems that have a verdict; its value is None while none has.
+
+        It has intervals only once every problem has a verdict and no row waits for the end: the first problems of a
+        file are no random sample of it, and most rows that wait will fail.
+        """
         from passcurve.stats.estimate import estimate
 
-        return estimate([counts for counts in self.tally.counts() if counts.n], [1])[0]
+        faulty = {name for name, plan in self.plans.items() if plan is not None and plan.fault is not None}
+        planned = [counts for counts in self.tally.counts() if counts.problem_id not in faulty]
+        judged = [counts for counts in planned if counts.n]
+        if not judged:
+            return Estimate(k=1, value=None, reason="no problem has a verdict")
+        at_1 = estimate(judged, [1])[0]
+        has_all = self.read_all or len(planned) + len(faulty) >= self.problems
+        if has_all and len(judged) == len(planned) and not self.postponed_rows:
+            return at_1
+        return msgspec.structs.replace(at_1, new_problems=None, these_problems=None)
 
 
 class Slowest(msgspec.Struct, frozen=True, kw_only=True):

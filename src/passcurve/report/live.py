@@ -10,10 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
+from passcurve.report.generation import live_parts
 from passcurve.report.terminal import number
-from passcurve.types import Estimate
+from passcurve.types import Estimate, GenerationProgress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,8 +22,64 @@ if TYPE_CHECKING:
 
 _PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
+_MIN_TIMED_ROWS = 10
+"""Fewest rows from whose pace the time left is foretold."""
 _ENOUGH = 50
 """Fewest samples for a score in a file; a score of fewer says little, and computing it takes 40 MiB of memory."""
+
+
+class Rest(NamedTuple):
+    """The rows that are still to be judged, besides those of which only the number is known."""
+
+    read_all: bool = False
+    """True once no more rows will come, so that their number is known."""
+    postponed_rows: int = 0
+    """Rows that wait for the end of the run with their whole time limit."""
+    postponed_s: float = 0.0
+    """Most seconds that these take."""
+
+
+class RunProgress(Protocol):
+    """The progress of a run."""
+
+    @property
+    def judged(self) -> int:
+        """Rows with a verdict."""
+        ...
+
+    @property
+    def planned(self) -> int:
+        """Rows read so far."""
+        ...
+
+    @property
+    def read_all(self) -> bool:
+        """True if these are all rows."""
+        ...
+
+    @property
+    def passed(self) -> int:
+        """Rows that passed."""
+        ...
+
+    @property
+    def postponed_rows(self) -> int:
+        """Rows that wait for the end of the run."""
+        ...
+
+    @property
+    def postponed_s(self) -> float:
+        """Most seconds that these take."""
+        ...
+
+    @property
+    def generated(self) -> GenerationProgress | None:
+        """The progress of generation, where that is ours."""
+        ...
+
+    def pass_at_1(self) -> Estimate:
+        """Return pass@1 of the problems that have a verdict."""
+        ...
 
 
 class Display:
@@ -58,6 +115,13 @@ class Display:
             if self._live is not None:
                 self._live.stop()
 
+    def show_progress(self, at: RunProgress) -> None:
+        """Show how far a run is, and what generation does beside it."""
+        generated = at.generated
+        beside = (lambda: live_parts(generated)) if generated is not None else tuple
+        rest = Rest(at.read_all, at.postponed_rows, at.postponed_s)
+        self.show(at.judged, at.planned, at.passed, at.pass_at_1, beside, rest)
+
     def show(
         self,
         judged: int,
@@ -65,8 +129,10 @@ class Display:
         passed: int,
         score: Callable[[], Estimate],
         beside: Callable[[], Sequence[str]] = tuple,
+        rest: Rest | None = None,
     ) -> None:
         """Show the progress, unless it was shown a moment ago; ``score`` and ``beside`` are called only then."""
+        rest = rest or Rest()
         now = time.monotonic()
         if self._first_judged is None:
             self._first_judged = judged
@@ -78,22 +144,20 @@ class Display:
         self._shown = now
         if self._total is None:
             self._total = self._ask_total()
-        total = max(self._total or 0, planned)
-        rate = (judged - self._first_judged) / max(now - self._began, 1e-9)
+        total = planned if rest.read_all else max(self._total or 0, planned)
         parts = [f"{judged:,} of {total:,} judged", f"{passed:,} passed"]
         # Only with a verdict: loading the statistics takes longer than judging many samples.
         estimate = score() if judged and scored else None
-        if estimate is not None and estimate.value is not None and (interval := estimate.new_problems) is not None:
-            parts.append(f"pass@1 {number(estimate.value)} ({number(interval.low)} to {number(interval.high)})")
-        parts.append(f"{rate:,.0f}/s")
-        if rate > 0 and total > judged:
-            parts.append(f"about {_duration((total - judged) / rate)} left")
-        parts += beside()
+        if estimate is not None and estimate.value is not None:
+            parts.append(_score_text(estimate))
+        since = now - self._began
+        parts += [*beside(), f"{(judged - self._first_judged) / max(since, 1e-9):,.0f}/s"]
+        left = _time_left(judged - self._first_judged, since, total - judged, rest)
         # Do not fail when stderr is full or closed.
         try:
             if scored and self._console is None:
                 self._begin()
-            self._draw(", ".join(parts))
+            self._draw(_fit(parts, left, self._console.width if self._live and self._console else None))
         except OSError:
             self._live, self._every_s = None, math.inf
             # Text left in the buffer of stderr would fail again at exit, and change the exit code.
@@ -112,7 +176,7 @@ class Display:
 
         # rich knows NO_COLOR and other settings of terminals.
         self._console = Console(stderr=True)
-        if self._console.is_terminal:
+        if self._on_terminal and self._console.is_terminal and not self._console.is_dumb_terminal:
             self._live = Live(console=self._console, transient=True, auto_refresh=False)
             self._live.start()
         self._every_s = _LIVE_EVERY_S if self._live is not None else _PLAIN_EVERY_S
@@ -138,6 +202,35 @@ def _load_libraries() -> None:
         import scipy.special  # noqa: F401 - it is there when a score is asked for
 
         import passcurve.stats.metrics  # noqa: F401 - as scipy
+
+
+def _score_text(estimate: Estimate) -> str:
+    """Return pass@1 with its interval; without one it covers a part of the samples, and says so."""
+    interval = estimate.new_problems
+    value = number(estimate.value or 0.0)
+    if interval is None:
+        return f"pass@1 so far {value}"
+    return f"pass@1 {value} ({number(interval.low)} to {number(interval.high)})"
+
+
+def _time_left(judged: int, since_s: float, remaining: int, rest: Rest) -> str:
+    """Return about how long the remaining rows take; nothing where the rows so far do not tell."""
+    ordinary = max(0, remaining - rest.postponed_rows)
+    if remaining <= 0 or since_s <= 0 or (ordinary and judged < _MIN_TIMED_ROWS):
+        return ""
+    pace_s = since_s / judged if judged else 0.0
+    # Of the rows to come, as many as so far will run into their limit.
+    postponed_share = 1.0 + (ordinary / (judged + rest.postponed_rows) if ordinary else 0.0)
+    return f"about {_duration(ordinary * pace_s + rest.postponed_s * postponed_share)} left"
+
+
+def _fit(parts: Sequence[str], left: str, width: int | None) -> str:
+    """Return the parts for which a line has room, the first ones first, and at its end the time left."""
+    shown, ends = list(parts[:1]), [left] if left else []
+    for part in parts[1:]:
+        if width is None or len(", ".join([*shown, part, *ends])) < width:
+            shown.append(part)
+    return ", ".join([*shown, *ends])
 
 
 def _duration(seconds: float) -> str:

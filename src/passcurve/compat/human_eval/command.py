@@ -77,7 +77,7 @@ def _judge_and_print(options: Options) -> None:
     from passcurve.report.live import Display
 
     with Display() as display:
-        result = evaluate(*options, watch=lambda at: display.show(at.judged, at.planned, at.passed, at.pass_at_1))
+        result = evaluate(*options, watch=display.show_progress)
     if result.jail.isolation != "full":
         _warn(f"isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
     for estimate in result.estimates:
