@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import msgspec
 import pytest
 from jailed import LIMITS, Jailed
 
+from passcurve.bench.formats import read_problems
 from passcurve.judging.calibration import Calibration, Calibrations
 from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import VACUOUS
@@ -116,7 +120,7 @@ def test_a_wrong_reference(jail: Jailed):
 
 @pytest.mark.parametrize(("problem", "status"), [(LOOPING, "timeout"), (DYING, "crash")])
 def test_a_reference_that_hangs_or_dies(jail: Jailed, problem: Problem, status: str):
-    """A reference solution that hangs or dies is a fault after one trial."""
+    """A reference solution that hangs or dies under every plan is a fault, with its first verdict."""
     calibrator = Calibrator(jail, timeout_s=0.5 if problem is LOOPING else 20.0)
     (calibration,) = calibrator.calibrate(problem)
     assert ("referee", True, status) == (
@@ -124,8 +128,7 @@ def test_a_reference_that_hangs_or_dies(jail: Jailed, problem: Problem, status: 
         calibration.plan.fault is not None,
         calibration.verdict.status,
     )
-    assert {"passcurve.harness.sample"} == {job.role for job in calibrator.jobs}
-    assert 1 == len(calibrator.jobs)
+    assert ["passcurve.harness.sample"] * 2 + ["passcurve.harness.shared"] == [job.role for job in calibrator.jobs]
 
 
 def test_without_a_reference(jail: Jailed):
@@ -135,6 +138,115 @@ def test_without_a_reference(jail: Jailed):
     assert ("referee", False, None) == (calibration.plan.mode, calibration.plan.fault is not None, calibration.verdict)
     assert "no reference solution" in calibration.plan.note
     assert [] == calibrator.jobs
+
+
+SECOND = "assert g(1) == 2 and g(2) == 3"
+"""Tests that call another function than the entry point."""
+
+
+def test_a_second_function(jail: Jailed):
+    """Where the tests call a function that only the reference solution defines, samples are judged in shared mode."""
+    calibration = calibrate(jail, make_problem("return args[0] + 1\ndef g(x):\n    return f(x)", SECOND))
+    assert ("shared", None) == (calibration.plan.mode, calibration.plan.fault)
+    assert calibration.verdict.passed
+    assert "name 'g' is not defined" in calibration.plan.note
+
+
+def test_a_second_function_without_a_reference(jail: Jailed):
+    """Without a reference solution, a name that only the program can define leads to shared mode, and is named."""
+    one = calibrate(jail, make_problem(None, SECOND))
+    other = calibrate(jail, make_problem(None, SECOND, "def g(x):\n    return x + 1\ndef f(*args):\n"))
+    assert ("shared", None, None) == (one.plan.mode, one.plan.fault, one.verdict)
+    assert "no reference solution" in one.plan.note
+    assert "'g'" in one.plan.note
+    # The tests need nothing of the program where the prompt defines all that they call.
+    assert ("tests", VACUOUS) == (other.plan.fault, other.plan.note)
+
+
+def test_a_second_function_in_referee_mode(jail: Jailed):
+    """No sample counts in referee mode where the tests call what only a program can define."""
+    reference = make_problem("return args[0] + 1\ndef g(x):\n    return f(x)", SECOND)
+    faults = {calibrate(jail, problem, "referee").plan.fault for problem in (reference, make_problem(None, SECOND))}
+    assert {"reference", "tests"} == faults
+
+
+def test_both_failures(jail: Jailed):
+    """A reference solution that fails in both modes is a fault, and the reason has both failures."""
+    calibration = calibrate(jail, msgspec.structs.replace(LIVE, test=LIVE.test.replace("5", "6")))
+    assert "reference" == calibration.plan.fault
+    assert "AttributeError" in calibration.plan.note
+    assert "AssertionError" in calibration.plan.note.partition("shared mode")[2]
+
+
+WAITING = make_problem(
+    "while not args[0]: pass",
+    "import threading\n    xs = []\n    threading.Timer(0.01, xs.append, (1,)).start()\n    candidate(xs)",
+)
+LEAVING = make_problem("import os; 'check' in globals() or os._exit(3)", "candidate()")
+
+
+@pytest.mark.parametrize(("problem", "status"), [(WAITING, "timeout"), (LEAVING, "crash")])
+def test_a_reference_that_hangs_or_dies_apart_from_its_tests(jail: Jailed, problem: Problem, status: str):
+    """A reference solution that hangs or dies in referee mode and passes in shared mode is judged there."""
+    calibration = calibrate(jail, problem, timeout_s=0.5 if problem is WAITING else 20.0)
+    assert ("shared", None) == (calibration.plan.mode, calibration.plan.fault)
+    assert f"does not pass: {status}" in calibration.plan.note
+
+
+def test_a_reference_that_does_not_compile(jail: Jailed):
+    """A reference solution that does not compile is a fault after one trial, for no mode could change that."""
+    calibrator = Calibrator(jail)
+    (calibration,) = calibrator.calibrate(make_problem("return (", "assert candidate(1) == 2"))
+    assert ("reference", 1) == (calibration.plan.fault, len(calibrator.jobs))
+
+
+@pytest.mark.parametrize(
+    ("reference", "test", "fault"),
+    [
+        ("import no_such_package", "candidate()", "package"),
+        ("import no_such_package.part", "candidate()", "package"),
+        ("pass", "import no_such_package\n    candidate()", "package"),
+        ("import os.no_such_part", "candidate()", "reference"),
+        ("import json.no_such_part", "candidate()", "reference"),
+        ("import winreg", "candidate()", "reference"),
+        ("raise ModuleNotFoundError('no data here')", "candidate()", "reference"),
+        ("from os import no_such_name", "candidate()", "reference"),
+    ],
+)
+def test_a_missing_package(jail: Jailed, reference: str, test: str, fault: str):
+    """Only a top-level module that is not Python's own is a missing package; the note says how to add it."""
+    calibration = calibrate(jail, make_problem(reference, test))
+    assert fault == calibration.plan.fault
+    assert ("--packages no_such_package" in calibration.plan.note) == (fault == "package")
+
+
+@pytest.mark.parametrize("mode", ["auto", "referee", "shared"])
+@pytest.mark.parametrize("reference", ["    return 1\n", None])
+@pytest.mark.parametrize("test", ["", "def check(:\n", "assert f(1) == 1\n", "def check(candidate):\n    pass\n"])
+def test_tests_that_check_nothing(jail: Jailed, test: str, reference: str | None, mode: str):
+    """Tests that are not there or check nothing are at fault in every mode, with a reference solution and without."""
+    problem = Problem(id="T/n", prompt="def f(*args):\n", entry_point="f", test=test, reference=reference)
+    assert "tests" == calibrate(jail, problem, mode).plan.fault
+
+
+@pytest.mark.skipif(
+    not Path(os.environ.get("PASSCURVE_TEST_DATA", ""), "mbpp_sanitized_codet.jsonl").is_file(),
+    reason="PASSCURVE_TEST_DATA names no folder with MBPP",
+)
+def test_published_problems_with_a_second_function(jail: Jailed):
+    """Problems of MBPP whose tests call a second function are judged in shared mode (with their indentation mended)."""
+    path = Path(os.environ["PASSCURVE_TEST_DATA"], "mbpp_sanitized_codet.jsonl")
+    by_id = {problem.id: problem for problem in read_problems(path)}
+    problems = []
+    for problem in (by_id[f"MbppEval/{number}"] for number in (18, 70, 164, 580, 630)):
+        indent = problem.reference[: len(problem.reference) - len(problem.reference.lstrip(" \t"))]
+        prompt = problem.prompt.replace("\n    ", "\n" + indent)
+        problems.append(msgspec.structs.replace(problem, prompt=prompt))
+    without = [msgspec.structs.replace(problem, reference=None) for problem in problems]
+    for chosen in (problems, without):
+        plans = [calibration.plan for calibration in Calibrator(jail).calibrate(*chosen)]
+        assert [("shared", None)] * 5 == [(plan.mode, plan.fault) for plan in plans]
+    assert ["'remove_dirty_chars'" in plans[0].note, "'get_equal'" in plans[1].note] == [True, True]
 
 
 def test_vacuous_tests(jail: Jailed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+from collections.abc import Iterator
 from typing import Any
 
 from passcurve.harness.messages import TEST_NAME
@@ -32,14 +33,20 @@ class CompiledProblem:
         self.new_code = marshal.dumps((self.prompt_code, self.test_code, self.error))
 
 
-def compile_prompt(prompt: str) -> Any:
-    """Return the code of a prompt, which may end where a body should begin; None if no body completes it."""
+def complete_prompt(prompt: str) -> Iterator[str]:
+    """Yield the texts by which a prompt may be whole, which may end where a body should begin."""
     lines = [line for line in prompt.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
     indent = " " * (len(last) - len(last.lstrip()) + 4)
     for body in ("", "\n%spass\n" % indent, "\n    pass\n"):
+        yield prompt + body
+
+
+def compile_prompt(prompt: str) -> Any:
+    """Return the code of a prompt; None if no body completes it."""
+    for text in complete_prompt(prompt):
         try:
-            return compile(prompt + body, PROMPT_NAME, "exec", dont_inherit=True)
+            return compile(text, PROMPT_NAME, "exec", dont_inherit=True)
         except (SyntaxError, ValueError):
             continue
     return None

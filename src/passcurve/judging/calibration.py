@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import base64
+import re
+import sys
 from typing import Literal, Protocol
 
 import msgspec
 
 from passcurve.judging.attempts import next_attempt
-from passcurve.judging.plan import CheckPlan, make_job, reference_program
-from passcurve.judging.verdict import VACUOUS, reach_verdict
+from passcurve.judging.plan import CheckPlan, Fault, make_job, reference_program
+from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names
+from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Limits, Problem, SampleKey, Verdict
 
 RequestedMode = Literal["auto", "referee", "shared"]
-Fault = Literal["reference", "tests", "package"]
 
 _PLANS: dict[RequestedMode, tuple[CheckPlan, ...]] = {
     "auto": (CheckPlan(), CheckPlan(write_back=True), CheckPlan(mode="shared")),
@@ -24,6 +26,8 @@ _PLANS: dict[RequestedMode, tuple[CheckPlan, ...]] = {
 """The plans to try, best first; the first plan under which the reference solution passes is used."""
 
 _NO_REFERENCE = "no reference solution to calibrate with"
+_MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'$")
+"""The message for a top-level module; that of a submodule has a dot in its name, or says more."""
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,11 +51,16 @@ class JobQueue(Protocol):
 class _Trials:
     """The trials of one problem, plan after plan."""
 
-    def __init__(self, problem: Problem, mode: RequestedMode, program: str | None) -> None:
+    def __init__(
+        self, problem: Problem, mode: RequestedMode, program: str | None, undefined_names: tuple[str, ...] = ()
+    ) -> None:
         self.problem = problem
-        self._plans = _PLANS[mode]
+        self._mode = mode
+        self._undefined_names = undefined_names
+        # Without a reference solution nothing could decide between the plans.
+        self._plans = _PLANS[mode if program is not None else "shared"]
         self._number = 0
-        self._first_failure: Verdict | None = None
+        self._failures: list[Verdict] = []
         self._shared_pass: Verdict | None = None
         self._has_reference = program is not None
         # Nobody counts calls in shared mode, so a program that can only raise must not pass.
@@ -73,32 +82,70 @@ class _Trials:
                 self.program = self._raising_program
                 return None
             return self._usable(verdict)
-        self._first_failure = self._first_failure or verdict
-        is_last = self._number + 1 == len(self._plans)
-        if verdict.status in ("failed", "compile", "output", "memory") and not is_last:
+        self._failures.append(verdict)
+        # What does not compile does not compile in any mode.
+        if self._number + 1 < len(self._plans) and verdict.status != "compile":
             self._number += 1
             return None
-        # A reference that hangs or breaks says nothing about the mode: it is an error to be shown.
-        first = self._first_failure
-        kind: Fault = "package" if first.exception == "ModuleNotFoundError" else "reference"
-        return self._faulty(kind, f"the reference solution does not pass: {_describe(first)}", first)
+        if all(failure.status == "void" for failure in self._failures):
+            # That is our failure: it says nothing about the reference.
+            self._number = 0
+            return self._usable(None)
+        return self._explain_failures()
+
+    def _explain_failures(self) -> Calibration:
+        """Return the calibration of a problem whose reference solution passes under no plan."""
+        failures = [failure for failure in self._failures if failure.status != "void"]
+        first, last = failures[0], failures[-1]
+        if fault := find_fault(self.problem):
+            return self._faulty("tests", fault, first)
+        if first.message.startswith(BENCHMARK):
+            return self._faulty("tests", first.message.removeprefix(BENCHMARK), first)
+        if package := _missing_package(first):
+            return self._faulty(
+                "package", f"it needs {package!r}, which cannot be imported here (--packages {package})", first
+            )
+        note = f"the reference solution does not pass: {_describe(first)}"
+        if last.mode != first.mode and _describe(last) != _describe(first):
+            note += f"; in shared mode {_describe(last)}"
+        elif self._mode == "referee":
+            note += "; --verdict auto tries shared mode as well"
+        return self._faulty("reference", note, first)
 
     def _usable(self, verdict: Verdict | None) -> Calibration:
         note = "" if self._has_reference else _NO_REFERENCE
-        if self.plan.write_back:
+        if verdict is None and self._failures:
+            note = f"the reference solution could not be judged: {self._failures[0].message}"
+        elif self.plan.write_back:
             note = "what samples do to their arguments is handed back to the tests"
-        elif (failure := self._first_failure) is not None:
+        elif self._failures:
+            failure = self._failures[0]
             note = f"judged in shared mode: in referee mode the reference solution does not pass: {_describe(failure)}"
+        elif self._undefined_names:
+            note = f"{_NO_REFERENCE}; judged in shared mode: {_describe_names(self._undefined_names)}"
         plan = msgspec.structs.replace(self.plan, note=note)
         return Calibration(problem=self.problem, plan=plan, verdict=verdict)
 
     def _faulty(self, fault: Fault, note: str, verdict: Verdict) -> Calibration:
-        plan = CheckPlan(mode=self._plans[0].mode, fault=fault, note=note)
+        plan = CheckPlan(mode=_PLANS[self._mode][0].mode, fault=fault, note=note)
         return Calibration(problem=self.problem, plan=plan, verdict=verdict)
 
 
 def _describe(verdict: Verdict) -> str:
     return f"{verdict.status} ({verdict.message})"
+
+
+def _describe_names(names: tuple[str, ...]) -> str:
+    return f"the tests use {', '.join(map(repr, names))}, which neither the prompt nor the tests define"
+
+
+def _missing_package(verdict: Verdict) -> str:
+    """Return the package that a reference solution or its tests cannot import here; empty where nothing is missing.
+
+    A name that nobody has ever published looks the same; a module that Python itself should have does not count.
+    """
+    match = _MISSING_MODULE.fullmatch(verdict.message) if verdict.exception == "ModuleNotFoundError" else None
+    return match.group(1) if match is not None and match.group(1) not in sys.stdlib_module_names else ""
 
 
 class Calibrations:
@@ -116,11 +163,20 @@ class Calibrations:
         A problem without a reference solution needs none, unless it is checked in shared mode.
         """
         program = reference_program(problem)
-        if program is None and self._mode != "shared":
-            plan = CheckPlan(mode=_PLANS[self._mode][0].mode, note=_NO_REFERENCE)
-            return Calibration(problem=problem, plan=plan, verdict=None)
-        self._try_next(_Trials(problem, self._mode, program))
+        fault = find_fault(problem) if program is None else NO_TESTS if not problem.test.strip() else ""
+        names = () if fault or program is not None else find_undefined_names(problem)
+        if names and self._mode == "referee":
+            fault = f"{_describe_names(names)}: --verdict auto judges it in shared mode"
+        if fault:
+            return self._begin_with(problem, "tests", fault)
+        if program is None and not names and self._mode != "shared":
+            return self._begin_with(problem, None, _NO_REFERENCE)
+        self._try_next(_Trials(problem, self._mode, program, names))
         return None
+
+    def _begin_with(self, problem: Problem, fault: Fault | None, note: str) -> Calibration:
+        plan = CheckPlan(mode=_PLANS[self._mode][0].mode, fault=fault, note=note)
+        return Calibration(problem=problem, plan=plan, verdict=None)
 
     def owns(self, outcome: Outcome) -> bool:
         """Return whether an outcome is of a trial: the tags of trials are below zero."""

@@ -16,6 +16,10 @@ SAMPLE_ROLE = "passcurve.harness.sample"
 SHARED_ROLE = "passcurve.harness.shared"
 
 
+Fault = Literal["reference", "tests", "package"]
+"""What keeps the samples of a problem from being judged: the kinds of an exclusion."""
+
+
 class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The way in which all samples of one problem are checked."""
 
@@ -30,7 +34,7 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The tests make no other calls."""
     note: str = ""
     """Fault of the problem, or the reason why it is not in referee mode."""
-    fault: Literal["reference", "tests", "package"] | None = None
+    fault: Fault | None = None
     """Why no sample of the problem counts: its reference solution or its tests are wrong, or it needs a package."""
 
 

@@ -13,7 +13,9 @@ from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Call, SampleKey, Status, Verdict
 
 MESSAGE_CHARACTERS = 500
-VACUOUS = "the tests pass whatever the function does: they never need it"
+VACUOUS = "the tests never need the function: they say the same whatever it does"
+BENCHMARK = "benchmark: "
+"""Beginning of the message of a verdict by tests that check nothing."""
 _FAILURES: dict[str, Status] = {"failed": "failed", "memory": "memory", "output": "output", "compile": "compile"}
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _MEMORY_SHARE = 0.9
@@ -109,7 +111,7 @@ def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
     if status == "gone" or (status == "" and outcome.ended in ("report", "exit")):
         return _died(outcome)
     if status in ("benchmark", "tests"):
-        return "failed", f"benchmark: {report.message}"
+        return "failed", f"{BENCHMARK}{report.message}"
     if status == "passed":
         if job.referee is None and report.token != job.setup["token"]:
             return "crash", "a report without the job's token"

@@ -1,0 +1,127 @@
+"""Faults and names of the tests of a problem, found without running them."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import symtable
+import warnings
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from passcurve.harness.compiled_problem import complete_prompt
+from passcurve.judging.verdict import VACUOUS
+from passcurve.types import Problem
+
+NO_TESTS = "it has no tests"
+NO_CHECK = "the tests define no check(candidate)"
+
+_DYNAMIC = frozenset({"eval", "exec", "globals", "locals", "vars", "__import__"})
+"""Code that uses these can reach any name without spelling it."""
+
+_STAR = re.compile(r"^\s*from\s+[\w.]+\s+import\s*\*", re.MULTILINE)
+
+
+class _Names(NamedTuple):
+    """Names in a piece of source."""
+
+    tables: tuple[symtable.SymbolTable, ...] = ()
+    """The scope of the module, then all others."""
+    has_star: bool = False
+
+    @property
+    def defined(self) -> set[str]:
+        """The names that it defines for the whole module."""
+        top = {symbol.get_name() for table in self.tables[:1] for symbol in table.get_symbols() if _is_bound(symbol)}
+        return top | {
+            symbol.get_name()
+            for table in self.tables[1:]
+            for symbol in table.get_symbols()
+            if symbol.is_declared_global() and _is_bound(symbol)
+        }
+
+    @property
+    def referenced(self) -> set[str]:
+        """All names that it looks up."""
+        return {symbol.get_name() for table in self.tables for symbol in table.get_symbols() if symbol.is_referenced()}
+
+    @property
+    def referenced_globals(self) -> set[str]:
+        """The names that it looks up in the module."""
+        symbols = (symbol for table in self.tables for symbol in table.get_symbols())
+        return {symbol.get_name() for symbol in symbols if symbol.is_referenced() and symbol.is_global()}
+
+
+def find_fault(problem: Problem) -> str:
+    """Return why the tests of a problem can check nothing; the empty string where that does not show."""
+    if not problem.test.strip():
+        return NO_TESTS
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(problem.test, "<tests>", "exec", dont_inherit=True)
+        tests = _names_in(problem.test)
+    except (SyntaxError, ValueError) as error:
+        return f"the tests do not compile: {error}"
+    except (RecursionError, MemoryError):
+        return ""
+    prompt = _names_in_prompt(problem.prompt)
+    if "check" not in tests.defined | prompt.defined and not (tests.has_star or prompt.has_star):
+        return NO_CHECK
+    # Where the prompt defines `check`, or the tests make it by other means, its parameter is not known.
+    parameters = _check_parameters(tests)
+    ways = {problem.entry_point, "candidate", *parameters, *_DYNAMIC}
+    needs_program = tests.has_star or tests.referenced & ways or _undefined(tests, prompt, problem)
+    return VACUOUS if parameters and not needs_program else ""
+
+
+def find_undefined_names(problem: Problem) -> tuple[str, ...]:
+    """Return the names that the tests use, and that neither they nor the prompt define."""
+    try:
+        tests = _names_in(problem.test)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    return tuple(sorted(_undefined(tests, _names_in_prompt(problem.prompt), problem)))
+
+
+def _undefined(tests: _Names, prompt: _Names, problem: Problem) -> set[str]:
+    if tests.has_star or prompt.has_star:
+        return set()
+    return (
+        tests.referenced_globals - tests.defined - prompt.defined - {problem.entry_point, "candidate", *dir(builtins)}
+    )
+
+
+def _check_parameters(tests: _Names) -> tuple[str, ...]:
+    """Return the parameters of the function ``check``; none where it is no plain function."""
+    for table in tests.tables[1:]:
+        if table.get_name() == "check" and isinstance(table, symtable.Function):
+            return table.get_parameters()
+    return ()
+
+
+def _names_in_prompt(prompt: str) -> _Names:
+    """Return the names in a prompt, which may end where a body should begin."""
+    for text in complete_prompt(prompt):
+        try:
+            return _names_in(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+    return _Names()
+
+
+def _names_in(text: str) -> _Names:
+    with warnings.catch_warnings():
+        # Warnings about the source of a benchmark are not for our user.
+        warnings.simplefilter("ignore")
+        return _Names(tuple(_walk(symtable.symtable(text, "<text>", "exec"))), bool(_STAR.search(text)))
+
+
+def _walk(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for child in table.get_children():
+        yield from _walk(child)
+
+
+def _is_bound(symbol: symtable.Symbol) -> bool:
+    return symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
