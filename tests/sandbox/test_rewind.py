@@ -92,8 +92,12 @@ def rewound(request: pytest.FixtureRequest) -> Iterator[Rewound]:
 
 MEMORY: dict[str, tuple[str, str]] = {
     "builtins": (
-        "import builtins\ndef f():\n    builtins.len = lambda _: 42\n    builtins.sorted = None\n    return 1\n",
+        "import builtins\ndef f():\n    builtins.abs = lambda _: 42\n    builtins.sorted = None\n    return 1\n",
         "def f():\n    return int(abs(-2) == 2 and sorted([2, 1]) == [1, 2])\n",
+    ),
+    "a builtin of the harness": (
+        "import builtins\ndef f():\n    builtins.len = lambda _: 42\n    return 1\n",
+        "def f():\n    return int(len('ab') == 2)\n",
     ),
     "modules": (
         "import math, json, sys, typing\nmath.pi = 3\ntyping.List = None\ndel sys.modules['json']\nsys.path[:] = []\n"
@@ -241,7 +245,11 @@ KERNEL: dict[str, tuple[str, str]] = {
 """Attacks on the state in the kernel, or on the process itself."""
 
 
-@pytest.mark.parametrize("name", MEMORY)
+@pytest.mark.parametrize(
+    # The harness without its len waits for more until the time limit, three times.
+    "name",
+    [pytest.param(name, marks=[pytest.mark.ci] * (name == "a builtin of the harness")) for name in MEMORY],
+)
 def test_memory_is_rewound(rewound: Rewound, name: str):
     """A program that changes its own memory or registers leaves nothing to the next, in the same process."""
     attack, probe = MEMORY[name]
