@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import pty
+import struct
+import termios
 from typing import Any, NamedTuple
 
 import pytest
@@ -34,3 +40,24 @@ def hide_packages(shell):
         shell.env["PYTHONPATH"] = str(folder)
 
     return hide
+
+
+@pytest.fixture
+def lines_on_terminal():
+    """Return a function that runs a command of a shell on a terminal so many columns wide, and returns its lines."""
+
+    def run(shell: Any, columns: int, *words: object) -> list[str]:
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        with shell.start(*words, stdout=theirs) as started:
+            os.close(theirs)
+            output = b""
+            # The end of a terminal is an error of its own.
+            with contextlib.suppress(OSError):
+                while piece := os.read(ours, 4096):
+                    output += piece
+            os.close(ours)
+            assert 0 == started.wait(60)
+        return output.decode().replace("\r", "").splitlines()
+
+    return run

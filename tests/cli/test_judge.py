@@ -119,14 +119,30 @@ class TestScore:
         assert (0, "") == (done.code, done.err)
         lines = done.out.splitlines()
         assert f"starter: 4 samples of 2 of 47 problems (--problems '{TWO}')" == lines[0]
-        heads = ["95% new problems", "95% these problems", "var. between", "var. within"]
+        heads = ["95% CI, new problems", "95% CI, resampling"]
         assert heads == re.split("  +", lines[1])[1:]
-        assert re.match(r"  pass@1    \.7500   \S+ to \S+ +\S+ to \S+ +-?0?\.\d{4} +\.\d{4}$", lines[2])
+        assert re.match(r"  pass@1    \.7500   \S+ to \S+ +\S+ to \S+$", lines[2])
         assert lines[3].startswith("  pass@10   -       k=10 needs 10 samples of every problem")
         assert "  3 passed, 1 failed" in lines
         assert "  results: s.jsonl_results.jsonl" in lines
-        assert lines[-1].startswith("  signature: benchmark:starter@")
+        assert re.match(r"  signature: [0-9a-f]{12} \(", lines[-1])
         assert "\x1b" not in done.out
+
+    def test_verbose_output(self, shell, starter):
+        """With --verbose the output has the split of the variance, all walls, the sentence and the full signature."""
+        shell.write("s.jsonl", [starter.right(), starter.bad(), starter.right("starter/1"), starter.right("starter/1")])
+        short = shell("judge", "s.jsonl", "--problems", TWO)
+        done = shell("judge", "s.jsonl", "--problems", TWO, "--verbose")
+        lines = done.out.splitlines()
+        assert ["between", "within"] == re.split("  +", lines[1])[-2:]
+        assert re.match(r"  pass@1    \.7500   \S+ to \S+ +\S+ to \S+ +-?0?\.\d{4} +\.\d{4}$", lines[2])
+        assert any(line.startswith("  for a paper: From n = 2 samples") for line in lines)
+        assert lines[-1].startswith("  signature: benchmark:starter@")
+        assert "rlimits" in done.out
+        assert "rlimits" not in short.out
+        record = shell("judge", "s.jsonl", "--problems", TWO, "--json").record
+        assert f"  signature: {record['signature']}" == lines[-1]
+        assert short.out.splitlines()[-1].startswith(f"  signature: {record['signature_digest']} (")
 
     def test_spellings_of_k(self, shell, starter):
         """Values of k are separated by commas or blanks, and are reported in the given order."""

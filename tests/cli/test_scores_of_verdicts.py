@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
-import termios
 from fractions import Fraction
 from math import comb
 
@@ -56,7 +50,7 @@ class TestShow:
 
     def test_what_is_printed(self, judged):
         """The output has the table, the notes on the intervals, the sentence for a paper and the signature."""
-        out = judged.shell("show", "starter:examples").out
+        out = judged.shell("show", "starter:examples", "--verbose").out
         assert out.startswith("starter: 470 samples of 47 problems\n")
         assert re.search(r"^  pass@10 +\.9149 +\.8101 to \.9858 +\S+ to \S+", out, re.MULTILINE)
         assert (
@@ -163,7 +157,7 @@ class TestEveryK:
         assert ([1, 2, 3, 4], "sup-t", 0) == tuple(done.record["curve"][field] for field in ("k", "method", "seed"))
         out = shell("show", name, "--k", "all").out
         assert ["1", "2", "4"] == re.findall(r"^  pass@(\d+)", out, re.MULTILINE)
-        assert "95% all k at once" in out
+        assert "95% band, all k" in out
 
     def test_of_fresh_verdicts(self, shell, starter):
         """``judge --k all`` reports the same curve."""
@@ -264,21 +258,21 @@ def test_a_reader_that_goes_away(shell):
         assert 0 == started.wait(60)
 
 
-def test_a_narrow_terminal(shell):
+def test_a_narrow_terminal(shell, lines_on_terminal):
     """On a terminal of 50 columns no line is longer and none has a colour."""
     name = results(shell, "r.jsonl", ORDINARY)
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
-    with shell.start("show", name, "--k", "1,4", stdout=theirs) as started:
-        os.close(theirs)
-        output = b""
-        # The end of a terminal is an error of its own.
-        with contextlib.suppress(OSError):
-            while piece := os.read(ours, 4096):
-                output += piece
-        os.close(ours)
-        assert 0 == started.wait(60)
-    lines = output.decode().replace("\r", "").splitlines()
+    lines = lines_on_terminal(shell, 50, "show", name, "--k", "1,4")
     assert 50 >= max(map(len, lines))
-    assert 2 == sum(line.startswith("    95% these problems: ") for line in lines)
-    assert "\x1b" not in output.decode()
+    assert 2 == sum(line.startswith("    95% CI, resampling: ") for line in lines)
+    assert "\x1b" not in "".join(lines)
+
+
+@pytest.mark.parametrize("words", [("--k", "1,4"), ("--k", "all"), ("--k", "1,4", "--verbose")])
+def test_eighty_columns(shell, lines_on_terminal, words):
+    """On a terminal of 80 columns each k has one line with its intervals, as in a file."""
+    name = results(shell, "r.jsonl", ORDINARY)
+    lines = lines_on_terminal(shell, 80, "show", name, *words)
+    assert 80 >= max(map(len, lines))
+    rows = [line for line in shell("show", name, *words).out.splitlines() if " to " in line and "pass@" in line[:8]]
+    assert rows
+    assert set(rows) <= set(lines)

@@ -32,11 +32,14 @@ HEADER = Header(
 
 def test_both_targets_of_each_k():
     """A line has the value, both intervals and the split of the variance; a missing value its reason."""
-    lines = scores.score_lines([AT_1, AT_10])
-    assert ["95% new problems", "95% these problems", "var. between", "var. within"] == re.split("  +", lines[0])[1:]
+    lines = scores.score_lines([AT_1, AT_10], verbose=True)
+    assert ["95% CI, new problems", "95% CI, resampling", "between", "within"] == re.split("  +", lines[0])[1:]
     assert ["pass@1", ".5000", ".2500 to .7500", ".4000 to .6000", ".0400", ".0100"] == re.split("  +", lines[1])[1:]
     assert "  pass@10   -       too few" == lines[2]
-    assert "new problems like these (plus-two t); these problems, fresh samples (beta-binomial)" in lines[3]
+    assert lines[3].startswith("  new problems: ")
+    assert lines[3].endswith(" (plus-two t)")
+    assert lines[4].startswith("  resampling: ")
+    assert lines[4].endswith(" (beta-binomial)")
     assert "  warning: unequal" == lines[-1]
 
 
@@ -51,10 +54,10 @@ def test_a_narrow_terminal():
     lines = scores.score_lines([AT_1, AT_10], None, 40)
     assert [
         "  pass@1  .5000",
-        "    95% new problems: .2500 to .7500",
-        "    95% these problems: .4000 to .6000",
+        "    95% CI, new problems: .2500 to .7500",
+        "    95% CI, resampling: .4000 to .6000",
     ] == lines[:3]
-    assert all(len(line) <= 40 for line in lines[:5])
+    assert all(len(line) <= 40 for line in lines[:4])
 
 
 def test_a_curve_is_shown_in_steps():

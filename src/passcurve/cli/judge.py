@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, BenchmarkName, JudgingOptions, ScoreOptions, Subset
+from passcurve.cli.options import AsJson, BenchmarkName, JudgingOptions, ScoreOptions, Subset, Verbose
 from passcurve.cli.output import warn, write_json, write_lines
 from passcurve.cli.request import check_options
 from passcurve.cli.result import exit_code, result_lines, result_record, write_warnings
@@ -40,6 +40,7 @@ def judge(
     idle: Annotated[
         float, typer.Option(min=0.1, help="Seconds without growth after which --follow of a file ends.")
     ] = 60.0,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge a file of samples: verdicts, and pass@k with its interval.
@@ -75,7 +76,7 @@ def judge(
     if as_json:
         write_json(result_record(result))
     else:
-        write_lines(result_lines(result))
+        write_lines(result_lines(result, verbose=verbose))
     raise typer.Exit(exit_code(result, setup.gates))
 
 

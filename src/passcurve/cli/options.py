@@ -52,6 +52,9 @@ class Theme(StrEnum):
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show variances, all walls, the signature and a sentence for a paper.")
+]
 BenchmarkName = Annotated[
     Optional[str], typer.Option(help="A known name or a file of problems; default: by the task ids.")
 ]

@@ -62,6 +62,7 @@ def write_warnings(result: Result, samples: str) -> None:
 def result_record(result: Result) -> dict[str, Any]:
     """Return the JSON object of a result."""
     from passcurve.report import diagnosis, generation, methods, scores
+    from passcurve.signature import digest
 
     return {
         **scores.score_record(result.estimates, result.curve),
@@ -92,22 +93,26 @@ def result_record(result: Result) -> dict[str, Any]:
         "resumed": result.resumed,
         **({"generated": generation.generated_record(result.generated)} if result.generated is not None else {}),
         "signature": result.signature,
+        "signature_digest": digest(result.signature),
         "run": result.run,
         "results": result.results,
     }
 
 
-def result_lines(result: Result) -> Iterator[str]:
-    """Yield the lines of text of a result."""
+def result_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
+    """Yield the lines of text of a result; with ``verbose`` those that seldom matter too."""
     from passcurve.report import generation, methods, scores, terminal
 
     yield headline(result.benchmark, result.counts, result.diagnosis.scope)
-    yield from scores.score_lines(result.estimates, result.curve, terminal_width())
+    yield from scores.score_lines(result.estimates, result.curve, terminal_width(), verbose=verbose)
     yield f"  {terminal.status_line(result.statuses)}"
     if result.generated is not None:
         yield from generation.final_lines(result.generated)
     modes = ", ".join(f"{count:,} {name}" for name, count in result.modes.items() if count and name != "none")
-    yield f"  verdicts: {modes or 'none'}; {terminal.jail_line(result.jail)}"
+    if verbose:
+        yield f"  verdicts: {modes or 'none'}; {terminal.jail_line(result.jail)}"
+    else:
+        yield terminal.short_jail_line(modes or "none", result.jail)
     if result.slowest is not None:
         key = result.slowest.key
         yield f"  slowest pass: {result.slowest.own_s:.3f} s ({key.problem_id} sample {key.sample_index})"
@@ -116,11 +121,18 @@ def result_lines(result: Result) -> Iterator[str]:
     paragraph = methods.describe_scores(
         result.estimates, result.curve, result.counts, result.benchmark, result.header, result.diagnosis.scope
     )
-    if paragraph:
+    if paragraph and verbose:
         yield f"  for a paper: {paragraph}"
     if result.results is not None:
         yield f"  results: {result.results}"
-    yield f"  signature: {result.signature}"
+    yield signature_line(result.signature, verbose=verbose)
+
+
+def signature_line(text: str, *, verbose: bool) -> str:
+    """Return a signature in full, or its digest."""
+    from passcurve.signature import digest
+
+    return f"  signature: {text}" if verbose else f"  signature: {digest(text)} (in full with --verbose or --json)"
 
 
 def headline(source: str, counts: Sequence[Counts], scope: Scope | None) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from passcurve import config
 from passcurve.bench import resolve
-from passcurve.cli.options import AsJson, JudgingOptions, ScoreOptions
+from passcurve.cli.options import AsJson, JudgingOptions, ScoreOptions, Verbose
 from passcurve.cli.output import handle_errors, warn, write_json, write_lines
 from passcurve.cli.request import check_options
 from passcurve.cli.result import exit_code, result_lines, result_record, write_warnings
@@ -59,6 +59,7 @@ def run(
     results: Annotated[
         Optional[Path], typer.Option(help="Where the rows with verdicts go; default: in the run directory.")
     ] = None,
+    verbose: Verbose = False,
     as_json: AsJson = False,
     config_file: Annotated[  # noqa: ARG001 - its options have become defaults
         Optional[Path],
@@ -94,7 +95,7 @@ def run(
         finished.append(_generate_and_judge(ready, degree, request))
         if (generated := finished[-1].generated) is not None and generated.ended_by:
             break
-    _write_results(finished, degrees, price_list, as_json)
+    _write_results(finished, degrees, price_list, verbose=verbose, as_json=as_json)
     raise typer.Exit(max((exit_code(result, setup.gates) for result in finished), key=_SEVERITY.index))
 
 
@@ -111,7 +112,12 @@ def _generate_and_judge(model: Model, temperature: float | None, request: Reques
 
 
 def _write_results(
-    results: list[Result], temperatures: tuple[float | None, ...], prices: Prices | None, as_json: bool
+    results: list[Result],
+    temperatures: tuple[float | None, ...],
+    prices: Prices | None,
+    *,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     from passcurve.report.generation import cost_line, cost_record, failure_lines, sweep_lines
 
@@ -120,7 +126,7 @@ def _write_results(
         generated = result.generated
         write_warnings(result, result.run)
         if not as_json:
-            write_lines(result_lines(result))
+            write_lines(result_lines(result, verbose=verbose))
             if prices is not None and generated is not None:
                 write_lines([cost_line(generated, prices, result.counts)])
         for line in failure_lines(generated) if generated is not None else ():

@@ -10,9 +10,9 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Metrics
+from passcurve.cli.options import AsJson, Metrics, Verbose
 from passcurve.cli.output import terminal_width, write, write_json, write_lines
-from passcurve.cli.result import headline
+from passcurve.cli.result import headline, signature_line
 from passcurve.errors import DataError
 from passcurve.store.locate import find_run_dir
 
@@ -38,11 +38,12 @@ def show(
         Optional[str], typer.Option("--k", help="Of the scores: 1,10,100 (the default) or any list, or all.")
     ] = None,
     metric: Metrics = "pass@k",
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what is stored: scores, or the verdicts on a problem with prompt, program, failing call, exception."""
     if problem is None:
-        raise typer.Exit(_show_scores(run, k, metric, as_json))
+        raise typer.Exit(_show_scores(run, k, metric, verbose=verbose, as_json=as_json))
     from passcurve.analysis import inspect
 
     samples = inspect.inspect_problem(find_run_dir(run), problem, config.cache_dir())
@@ -93,12 +94,13 @@ def _verdict_record(sample: InspectedSample) -> dict[str, object]:
     }
 
 
-def _show_scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
+def _show_scores(run: Path, k: str | None, metric: str, *, verbose: bool, as_json: bool) -> int:
     """Write the scores of stored verdicts and return the exit code."""
     wanted = config.parse_scores(k, metric)
     from passcurve.analysis import score
     from passcurve.report import methods, scores, terminal
     from passcurve.report.diagnosis import diagnosis_lines, diagnosis_record
+    from passcurve.signature import digest
     from passcurve.stats.metrics import ScoreRequest, lacks_requested_value
 
     request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k)
@@ -125,16 +127,17 @@ def _show_scores(run: Path, k: str | None, metric: str, as_json: bool) -> int:
                 "finished": scored.finished,
                 "notes": list(scored.notes),
                 "signature": scored.signature,
+                "signature_digest": digest(scored.signature),
             }
         )
         return code
     lines = [
         *(diagnosis_lines(diagnosis) if diagnosis is not None else []),
         headline(benchmark or scored.source, scored.counts, scope),
-        *scores.score_lines(scored.estimates, scored.curve, terminal_width()),
+        *scores.score_lines(scored.estimates, scored.curve, terminal_width(), verbose=verbose),
         *(f"  note: {note}" for note in scored.notes),
-        *([f"  for a paper: {paragraph}"] if paragraph else []),
-        *([f"  signature: {scored.signature}"] if scored.signature else []),
+        *([f"  for a paper: {paragraph}"] if paragraph and verbose else []),
+        *([signature_line(scored.signature, verbose=verbose)] if scored.signature else []),
     ]
     write_lines(terminal.printable(line) for line in lines)
     return code

@@ -11,26 +11,32 @@ from passcurve.report.terminal import number, number_or_dash, printable
 from passcurve.types import Curve, Estimate, Interval
 
 _STEPS = (1, 2, 5)
-_TARGETS = {"new_problems": "new problems like these", "these_problems": "these problems, fresh samples"}
+_TARGETS = {
+    "new_problems": "new problems: these as a sample of all such problems",
+    "these_problems": "resampling: the same problems, other samples",
+}
 
 
-def score_lines(estimates: Sequence[Estimate], curve: Curve | None = None, width: int | None = None) -> list[str]:
+def score_lines(
+    estimates: Sequence[Estimate], curve: Curve | None = None, width: int | None = None, *, verbose: bool = False
+) -> list[str]:
     """Return a line for each estimate under a heading, what the columns mean, and the warnings.
 
     Of a curve the steps 1, 2, 5, 10, ... and its end are shown.  Where ``width`` is too narrow for the table each
-    column gets a line of its own.
+    column gets a line of its own.  With ``verbose`` the table has the split of the variance.
     """
     visible = _steps(estimates) if curve is not None else list(estimates)
     band = dict(zip(curve.k, zip(curve.low, curve.high, strict=True), strict=True)) if curve is not None else {}
-    rows = [_row(estimate, band) for estimate in visible]
-    heads = _headings(visible, curve)
+    verbose = verbose and curve is None
+    rows = [_row(estimate, band, verbose=verbose) for estimate in visible]
+    heads = _headings(visible, curve, verbose=verbose)
     used = [at for at, _ in enumerate(heads) if any(row.cells and row.cells[at] != "-" for row in rows)]
     heads = [heads[at] for at in used]
     rows = [row._replace(cells=[row.cells[at] for at in used] if row.cells else []) for row in rows]
     lines = _table(heads, rows)
     if width is not None and max(map(len, _table(heads, [row for row in rows if row.cells])), default=0) > width:
         lines = list(_stacked(heads, rows))
-    return [*lines, *_legend(visible, curve), *(f"  warning: {text}" for text in warnings(visible))]
+    return [*lines, *_legend(visible, curve, verbose=verbose), *(f"  warning: {text}" for text in warnings(visible))]
 
 
 def score_record(estimates: Sequence[Estimate], curve: Curve | None = None) -> dict[str, Any]:
@@ -74,21 +80,23 @@ class _Row(NamedTuple):
     reason: str = ""
 
 
-def _headings(estimates: Sequence[Estimate], curve: Curve | None) -> list[str]:
+def _headings(estimates: Sequence[Estimate], curve: Curve | None, *, verbose: bool) -> list[str]:
     levels = {estimate.new_problems.level for estimate in estimates if estimate.new_problems is not None}
     level = f"{100 * min(levels):g}% " if levels else ""
-    heads = [f"{level}new problems", f"{level}these problems"]
-    return [*heads, f"{level}all k at once"] if curve is not None else [*heads, "var. between", "var. within"]
+    heads = [f"{level}CI, new problems", f"{level}CI, resampling"]
+    if curve is not None:
+        heads.append(f"{level}band, all k")
+    return [*heads, "between", "within"] if verbose else heads
 
 
-def _row(estimate: Estimate, band: dict[int, tuple[float, float]]) -> _Row:
+def _row(estimate: Estimate, band: dict[int, tuple[float, float]], *, verbose: bool) -> _Row:
     if estimate.value is None:
         return _Row(estimate.name, "-", [], printable(estimate.reason))
     cells = [interval_text(estimate.new_problems), interval_text(estimate.these_problems)]
     if band:
         ends = band.get(estimate.k) if estimate.metric == "pass@k" else None
         cells.append("-" if ends is None else f"{number(ends[0])} to {number(ends[1])}")
-    else:
+    if verbose:
         cells += [number_or_dash(part) for part in (estimate.between, estimate.within)]
     return _Row(estimate.name, number(estimate.value), cells)
 
@@ -111,21 +119,17 @@ def _stacked(heads: Sequence[str], rows: Sequence[_Row]) -> Iterator[str]:
         yield from (f"    {head}: {cell}" for head, cell in zip(heads, row.cells, strict=False) if cell != "-")
 
 
-def _legend(estimates: Sequence[Estimate], curve: Curve | None) -> Iterator[str]:
-    """Return the targets and methods of the intervals."""
-    parts = []
+def _legend(estimates: Sequence[Estimate], curve: Curve | None, *, verbose: bool) -> Iterator[str]:
+    """Return the meanings of the columns, and the methods of the intervals."""
     for target, label in _TARGETS.items():
         intervals = [getattr(estimate, target) for estimate in estimates]
         methods = dict.fromkeys(interval.method for interval in intervals if interval is not None)
         if methods:
-            parts.append(f"{label} ({', '.join(methods)})")
+            yield f"  {label} ({', '.join(methods)})"
     if curve is not None:
-        parts.append(f"the whole curve, new problems ({curve.method}, {curve.draws:,} draws, seed {curve.seed})")
-    if parts:
-        yield f"  intervals: {'; '.join(parts)}"
-    if curve is None and any(estimate.within is not None for estimate in estimates):
+        yield f"  all k: the whole curve at once ({curve.method}, {curve.draws:,} draws, seed {curve.seed})"
+    if verbose and any(estimate.within is not None for estimate in estimates):
         model = any(estimate.within_from == "beta-binomial" for estimate in estimates)
-        yield (
-            "  variance of the scores: between problems, and within one over fresh samples"
-            f"{' (by the beta-binomial model where 2k > n)' if model else ''}"
-        )
+        yield "  between, within: variance of the scores between problems, within one over samples"
+        if model:
+            yield "  within, where 2k > n: by the beta-binomial model"

@@ -32,6 +32,17 @@ def status_line(statuses: dict[Status, int]) -> str:
     return ", ".join(f"{count:,} {names.get(status, status)}" for status, count in statuses.items() if count)
 
 
+_LINE = 80
+
+
+def short_jail_line(modes: str, jail: Jail) -> str:
+    """Return where the tests ran, the isolation in force and the interpreter, in a line of a terminal."""
+    line = f"  verdicts: {modes}; isolation {jail.isolation}, reuse {jail.reuse}, python {jail.python}"
+    packages = [package.replace("==", " ") for package in jail.packages]
+    every = ", ".join([line, *packages])
+    return every if len(every) <= _LINE else f"{line}, {len(packages)} package{'s' * (len(packages) != 1)}"
+
+
 def jail_line(jail: Jail) -> str:
     """Return the isolation in force and what the samples could import."""
     packages = ", ".join(package.replace("==", " ") for package in jail.packages) or "no packages"
