@@ -62,6 +62,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return self.requested - len(self.excluded) if self.sampled is None else self.sampled
 
     @property
+    def candidates(self) -> int:
+        """The number of problems that a score would cover if none were excluded."""
+        return self.requested if self.sampled is None else self.sampled + len(self.excluded)
+
+    @property
     def faulty(self) -> frozenset[str]:
         """The ids of the excluded problems."""
         return frozenset(exclusion.problem_id for exclusion in self.excluded)
@@ -87,9 +92,13 @@ def diagnose(scope: Scope, report: InputReport, *, accept_input: bool, accept_be
     fatal = [finding for finding in report.findings if finding.withholds and not accept_input]
     withheld = [f"{finding.text} (--accept-input insists)" for finding in fatal]
     faulty = sum(exclusion.kind != "package" for exclusion in scope.excluded)
-    if faulty > MAX_SHARE * scope.requested and not accept_benchmark:
+    if scope.excluded and not scope.covered:
         withheld.append(
-            f"{faulty} of {scope.requested} problems cannot be judged: see `passcurve bench check` "
+            f"no problem is left to score, all {scope.candidates} are excluded: see `passcurve bench check`"
+        )
+    elif faulty > MAX_SHARE * scope.candidates and not accept_benchmark:
+        withheld.append(
+            f"{faulty} of {scope.candidates} problems cannot be judged: see `passcurve bench check` "
             "(--accept-benchmark insists)"
         )
     return Diagnosis(scope=scope, input=report, withheld="; ".join(withheld))

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from passcurve.judging.calibration import Calibration, Calibrations
-from passcurve.judging.plan import REFEREE_ROLE
+from passcurve.judging.plan import REFEREE_ROLE, Fault
 from passcurve.judging.scheduler import Scheduler
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
@@ -25,6 +25,8 @@ class CheckedProblem(msgspec.Struct, frozen=True, kw_only=True):
     status: Status | Literal["no_reference"]
     faulty: bool
     """The benchmark is wrong here: no sample can be judged fairly."""
+    kind: Fault | None
+    """What is at fault; None where nothing is."""
     note: str
     own_s: float
     calls: int
@@ -66,6 +68,7 @@ def _describe(calibration: Calibration) -> CheckedProblem:
         mode=calibration.plan.mode,
         status=verdict.status if verdict is not None else "no_reference",
         faulty=calibration.plan.fault is not None,
+        kind=calibration.plan.fault,
         note=calibration.plan.note,
         own_s=verdict.own_s if verdict is not None else 0.0,
         calls=verdict.calls if verdict is not None else 0,

@@ -13,7 +13,7 @@ from passcurve import config
 from passcurve.bench import resolve
 from passcurve.bench.fetch import fetch as fetch_file
 from passcurve.cli.command import Commands
-from passcurve.cli.options import AsJson
+from passcurve.cli.options import AsJson, Packages
 from passcurve.cli.output import write, write_json
 from passcurve.types import DEFAULT_TIMEOUT_S, Limits
 
@@ -61,6 +61,7 @@ def check(
     ] = DEFAULT_TIMEOUT_S,
     workers: Annotated[Optional[int], typer.Option(min=1, help="Reference solutions judged at once.")] = None,
     python: Annotated[Optional[str], typer.Option(help="Interpreter of the samples.")] = None,
+    packages: Packages = "",
     as_json: AsJson = False,
 ) -> None:
     """Run every reference solution; show how each problem is judged and what is wrong with the benchmark."""
@@ -69,8 +70,11 @@ def check(
     from passcurve.analysis import bench_check
 
     limits = Limits(timeout_s=timeout, memory_bytes=memory_bytes)
-    checked = bench_check.check_benchmark(benchmark, limits, workers_admitted, python=python)
-    faulty = sum(problem.faulty for problem in checked)
+    checked = bench_check.check_benchmark(
+        benchmark, limits, workers_admitted, python=python, packages=config.parse_names(packages)
+    )
+    kinds = Counter(problem.kind for problem in checked if problem.kind is not None)
+    faulty = kinds.total()
     modes = Counter(problem.mode for problem in checked if not problem.faulty)
     if as_json:
         write_json(
@@ -79,15 +83,20 @@ def check(
                 "digest": benchmark.digest,
                 "problems": len(checked),
                 "faulty": faulty,
+                "kinds": dict(kinds),
+                "notes": benchmark.notes,
                 "modes": dict(modes),
                 "checked": msgspec.to_builtins(checked),
             }
         )
     else:
+        for note in benchmark.notes:
+            write(note)
         _write_notes(checked)
         slowest = max(checked, key=lambda problem: problem.own_s)
-        kinds = ", ".join(f"{count} in {mode} mode" for mode, count in sorted(modes.items())) or "none judged"
-        write(f"{benchmark.name}: {len(checked)} problems, {kinds}, {faulty} faulty")
+        ways = ", ".join(f"{count} in {mode} mode" for mode, count in sorted(modes.items())) or "none judged"
+        faults = f" ({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())})" if faulty else ""
+        write(f"{benchmark.name}: {len(checked)} problems, {ways}, {faulty} faulty{faults}")
         write(f"  slowest reference solution: {slowest.own_s:.3f} s of {timeout:g} s ({slowest.problem_id})")
         write(f"  digest: {benchmark.digest}")
     raise typer.Exit(2 if faulty else 0)
@@ -98,5 +107,5 @@ def _write_notes(checked: Sequence[CheckedProblem]) -> None:
 
     for problem in checked:
         if problem.note:
-            mark = "FAULT" if problem.faulty else problem.mode
+            mark = f"FAULT ({problem.kind})" if problem.faulty else problem.mode
             write(printable(f"{problem.problem_id}: {mark}: {problem.note}".replace("\n", " ")))

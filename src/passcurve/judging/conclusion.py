@@ -76,6 +76,7 @@ def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
         slowest=run.collector.slowest,
         resumed=run.collector.resumed,
         diagnosis=diagnosis,
+        tolerated=_at_fault(run) if request.count_all else (),
         signature=signature(header, diagnosis.scope),
         run=str(request.run),
         results=str(request.results) if request.results is not None and not tally.owed else None,
@@ -85,7 +86,8 @@ def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
 
 
 def _diagnose(run: FinishedRun, attempted: int) -> Diagnosis:
-    request, excluded = run.request, _exclusions(run)
+    request = run.request
+    excluded = () if request.count_all else _at_fault(run)
     scope = Scope(
         total=len(request.benchmark.problems),
         requested=len(run.problems),
@@ -101,12 +103,14 @@ def _diagnose(run: FinishedRun, attempted: int) -> Diagnosis:
     )
 
 
-def _exclusions(run: FinishedRun) -> tuple[Exclusion, ...]:
-    """Return the problems whose own reference solution does not pass, in the order of the benchmark."""
+def _at_fault(run: FinishedRun) -> tuple[Exclusion, ...]:
+    """Return the problems with samples that cannot be judged, in the order of the benchmark."""
+    with_samples = {count.problem_id for count in run.collector.tally.counts()}
     return tuple(
         Exclusion(problem_id=problem_id, kind=plan.fault, reason=plan.note)
         for problem_id in run.problems
-        if (plan := run.plans.get(problem_id)) is not None and plan.fault is not None
+        # A model's problems are calibrated ahead of their samples, which may never come.
+        if problem_id in with_samples and (plan := run.plans.get(problem_id)) is not None and plan.fault is not None
     )
 
 

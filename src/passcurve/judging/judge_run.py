@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from passcurve.extract import DEFAULT as DEFAULT_POLICY
 from passcurve.extract import extract
 from passcurve.generation.sources import END, Source
@@ -118,13 +120,16 @@ class JudgeRun:
             postponed_rows=pending.postponed_rows,
             postponed_s=pending.postponed_programs * one_each_s,
             problems=len(self._problems),
-            plans=self._plans,
+            plans={} if self._request.count_all else self._plans,
             generated=self._source.progress(),
         )
 
     def _admit(self, row: Completion | JudgedRow) -> None:
         problem = self._problems[row.key.problem_id]
         self.collector.tally.plan(problem.id)
+        # Whatever becomes of its rows: a score must know whether the problem counts.
+        if problem.id not in self._plans:
+            self._calibrate(problem)
         if isinstance(row, Completion):
             self._store.check_row(row)
         stored = self._store.countable_at(row.row, row.key) if self._store.resumed else None
@@ -152,8 +157,6 @@ class JudgeRun:
                 return
         pending = self._pending.add(problem, program.text, digest)
         pending.add(row)
-        if problem.id not in self._plans:
-            self._calibrate(problem)
         if (plan := self._plans[problem.id]) is not None:
             self._submit(pending, plan)
         else:
@@ -171,9 +174,12 @@ class JudgeRun:
             self._use(calibration)
 
     def _use(self, calibration: Calibration) -> None:
-        self._plans[calibration.problem.id] = calibration.plan
+        plan = calibration.plan
+        if plan.fault is not None and self._request.count_all:
+            plan = msgspec.structs.replace(plan, mode="shared")
+        self._plans[calibration.problem.id] = plan
         for pending in self._pending.pop_waiting_for_plan(calibration.problem.id):
-            self._submit(pending, calibration.plan)
+            self._submit(pending, plan)
 
     def _submit(self, pending: PendingProgram, plan: CheckPlan) -> None:
         limits, seed = self._request.limits, self._request.seed

