@@ -107,5 +107,5 @@ def _write_notes(checked: Sequence[CheckedProblem]) -> None:
 
     for problem in checked:
         if problem.note:
-            mark = f"FAULT ({problem.kind})" if problem.faulty else problem.mode
+            mark = "FAULT" if problem.faulty else problem.mode
             write(printable(f"{problem.problem_id}: {mark}: {problem.note}".replace("\n", " ")))
