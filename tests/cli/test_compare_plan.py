@@ -80,15 +80,16 @@ def test_several_runs_and_ks(shell, both_results):
 
 def test_output_for_people(shell, both_results):
     """The output has scores, difference, interval, p, and the problems that decide."""
-    out = shell("compare", *both_results).out
-    assert re.search(r"pass@1 +A \.5000, B \.3333, A - B \+\.1667; A is ahead on 3 problems, B on 1, even on 2", out)
-    assert "95% interval" in out
+    out = shell("compare", *both_results, "--verbose").out
+    assert re.search(r"pass@1 +A \.5000, B \.3333, A - B \+\.1667\n +A is ahead on 3 problems, B on 1, even on 2", out)
+    assert "95% CI, new problems: " in out
     assert "P/3: A 2/4, B 0/4" in out
     assert "signature" in out
     assert re.search(r"variance of the differences: -?\.\d{4} between problems, \.\d{4} within", out)
     assert re.search(r"equally good on problems like these: p \.\d{4} \(sign flips\)", out)
     assert "  for a paper: Runs were compared in pass@1 (unbiased estimator of Chen et al." in out
     assert "two-sided sign-flip tests (exact)." in out
+    assert "for a paper" not in shell("compare", *both_results).out
 
 
 def test_every_k(shell, both_results):
@@ -110,7 +111,7 @@ def test_unequal_samples(shell, both_results):
     exact = sum(Fraction(comb(6, x) * 4**x, 5**6) for x in (0, 1, 2, 3, 6))
     assert "permutation within problems" == pairs[0]["differences"][0]["p_test"]
     assert float(exact) == pytest.approx(pairs[0]["differences"][0]["p"], rel=1e-12)
-    out = shell("compare", "d_results.jsonl", "c_results.jsonl").out
+    out = shell("compare", "d_results.jsonl", "c_results.jsonl", "--verbose").out
     assert "with unequal n the larger p of these and of permutations within problems" in out
 
 

@@ -85,6 +85,33 @@ def test_runs_that_text_ranks_the_wrong_way_round(judged):
     assert pair["score"][0] < pair["score"][1]
 
 
+def test_runs_that_pass_alike_cannot_be_ranked_wrongly(judged):
+    """Of runs with the same score the report does not claim that a metric ranks them the right way round."""
+    done = judged("match", "near.jsonl", "near.jsonl", "--metrics", "exact", "--k", "1")
+    assert 0 == done.code
+    assert "all pass alike" in done.out
+
+
+def test_a_difference_that_may_be_chance_says_so(judged):
+    """A pair that a metric ranks the wrong way round by a difference of no weight is called so."""
+    pytest.importorskip("sacrebleu", reason="BLEU needs the extra match")
+    done = judged("match", "strange.jsonl", "near.jsonl", "--metrics", "bleu", "--k", "1")
+    (line,) = [line for line in done.out.splitlines() if "wrong way round" in line]
+    (pair,) = judged("match", "strange.jsonl", "near.jsonl", "--metrics", "bleu", "--json").record["inverted"]
+    assert pair["p"] > 0.05
+    assert line.endswith("which may be chance)")
+
+
+def test_eighty_columns(judged, lines_on_terminal):
+    """On a terminal of 80 columns the tables of one run and of several stand as in a file."""
+    words = ("match", "strange.jsonl", "near.jsonl", "--k", "1")
+    lines = lines_on_terminal(judged, 80, *words)
+    assert 80 >= max(map(len, lines))
+    rows = [line for line in judged(*words).out.splitlines() if line.startswith(("  exact match", "  A  ", "  BLEU"))]
+    assert len(rows) > 2
+    assert set(rows) <= set(lines)
+
+
 def test_samples_without_a_program_are_the_empty_text(judged):
     """An empty completion is counted, reported and scored as completely unlike the reference."""
     run = judged("match", "strange.jsonl", "--metrics", "exact", "--json").record["runs"][0]

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Level, Seed
+from passcurve.cli.options import AsJson, Level, Seed, Verbose
 from passcurve.cli.output import write_json, write_lines
 from passcurve.errors import UsageError
 
@@ -25,6 +25,7 @@ def compare(
     k: Annotated[str, typer.Option(help="Values of k, as in 1,10; all: 1, 2, 5, 10, ... up to the least n.")] = "1",
     level: Level = 0.95,
     seed: Seed = 0,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare runs: paired difference, interval, p, and the problems that decide."""
@@ -41,7 +42,7 @@ def compare(
     if as_json:
         write_json({**msgspec.to_builtins(comparison), "methods": methods.describe_comparison(comparison)})
         return
-    write_lines(report.comparison_lines(comparison))
+    write_lines(report.comparison_lines(comparison, verbose=verbose))
 
 
 def plan(

@@ -36,10 +36,10 @@ def urn(
     """Draw balls from an urn: pass@k step by step, in exact fractions."""
     check_plots(plot)
     from passcurve.lab.urn import urn as lesson
-    from passcurve.report import figures, lessons
+    from passcurve.report import figures, lessons, sentences
 
     numbers = lesson(n, c, k)
-    _show(numbers, lessons.urn_sentences, lessons.urn_lines, as_json)
+    _show(numbers, sentences.urn_sentences, lessons.urn_lines, as_json)
     draw(figures.urn_picture, numbers, plot, theme)
 
 
@@ -60,10 +60,10 @@ def estimators(
     check_plots(plot)
     ns = config.parse_counts("--n", n, "10,20,50") if n is not None else ()
     from passcurve.lab.estimators import estimators as lesson
-    from passcurve.report import figures, lessons
+    from passcurve.report import figures, lessons, sentences
 
     numbers = lesson(p, k, ns, draws=draws, seed=seed)
-    _show(numbers, lessons.estimators_sentences, lessons.estimators_lines, as_json)
+    _show(numbers, sentences.estimators_sentences, lessons.estimators_lines, as_json)
     draw(figures.estimators_picture, numbers, plot, theme)
 
 
@@ -87,11 +87,11 @@ def budget(
     ms = config.parse_counts("--m", m, "41,82") if m is not None else ()
     from passcurve.analysis import compare
     from passcurve.lab.budget import budget as lesson
-    from passcurve.report import figures, lessons
+    from passcurve.report import figures, lessons, sentences
 
     samples, passed = compare.read_finished_counts(run)
     numbers = lesson(samples, passed, k, ns=ns, ms=ms, draws=draws, seed=seed)
-    _show(numbers, lessons.budget_sentences, lessons.budget_lines, as_json)
+    _show(numbers, sentences.budget_sentences, lessons.budget_lines, as_json)
     draw(figures.budget_picture, numbers, plot, theme)
 
 
@@ -122,7 +122,7 @@ def temperature(
     degrees = config.parse_temperatures(temperatures, "--temperatures") if temperatures is not None else ()
     ks = config.parse_ks(k) if k is not None else ()
     from passcurve.lab import temperature as lesson
-    from passcurve.report import figures, lessons
+    from passcurve.report import figures, lessons, sentences
 
     if runs:
         from passcurve.analysis import compare
@@ -131,7 +131,7 @@ def temperature(
         numbers = lesson.measure_sweep(swept.temperatures, swept.n, swept.c, ks, splits=splits, seed=seed)
     else:
         numbers = lesson.simulate_sweep(degrees or lesson.TEMPERATURES, ks, m=m, n=n, splits=splits, seed=seed)
-    _show(numbers, lessons.temperature_sentences, lessons.temperature_lines, as_json)
+    _show(numbers, sentences.temperature_sentences, lessons.temperature_lines, as_json)
     draw(figures.temperature_picture, numbers, plot, theme)
 
 
@@ -159,7 +159,7 @@ def mixture(
     if run is not None and models:
         raise UsageError("give a run, or models by --model, not both")
     from passcurve.lab import mixture as lesson
-    from passcurve.report import figures, lessons
+    from passcurve.report import figures, lessons, sentences
 
     ks = config.parse_ks(k) if k is not None else lesson.KS
     if run is not None:
@@ -168,7 +168,7 @@ def mixture(
         numbers = lesson.measure_run(str(run), *compare.read_finished_counts(run), ks)
     else:
         numbers = lesson.mixture(models or lesson.MODELS, ks, n=n, seed=seed)
-    _show(numbers, lessons.mixture_sentences, lessons.mixture_lines, as_json)
+    _show(numbers, sentences.mixture_sentences, lessons.mixture_lines, as_json)
     draw(figures.mixture_picture, numbers, plot, theme)
 
 

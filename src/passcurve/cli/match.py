@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Level, Plots, PlotTheme, Seed, Theme
+from passcurve.cli.options import AsJson, Level, Plots, PlotTheme, Seed, Theme, Verbose
 from passcurve.cli.output import terminal_width, write_json, write_lines
 from passcurve.cli.pictures import check_plots, draw
 from passcurve.errors import UsageError
@@ -32,6 +32,7 @@ def match(
     seed: Seed = 0,
     plot: Plots = [],
     theme: PlotTheme = Theme.light,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare programs with the references by text, and see how well that predicts the verdict."""
@@ -48,5 +49,5 @@ def match(
     if as_json:
         write_json(likeness.match_record(table))
     else:
-        write_lines(likeness.match_lines(table, terminal_width()))
+        write_lines(likeness.match_lines(table, terminal_width(), verbose=verbose))
     draw(likeness.match_picture, values[0], plot, theme)

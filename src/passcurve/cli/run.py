@@ -81,7 +81,7 @@ def run(
     if setup.note:
         warn(setup.note)
     if sampling.n > 1 and 0.0 in degrees:
-        warn("at temperature 0 all samples of a problem are the same, so -n 1 says as much")
+        warn("at temperature 0 the samples of a problem should be equal, and -n 1 would say as much")
     finished: list[Result] = []
     for degree in degrees:
         folder = run or Path(run_directory(chosen.name, model, degree))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passcurve.errors import UsageError
-from passcurve.stats import pass_at_k, temperature_hull
+from passcurve.stats import pass_at_k, sign_flip_p, temperature_hull
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -30,6 +30,8 @@ MOST = 100_000
 """Largest number of simulated problems, and of samples of each."""
 SWEEPS = 200
 """Number of simulated sweeps that estimate the optimism of choosing."""
+_FLIPS = 9_999
+"""Number of drawn patterns of signs where they cannot be counted."""
 _STEPS = (1, 2, 5, 10, 20, 50, 100)
 
 
@@ -65,6 +67,21 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """Standard error of ``optimism``."""
 
 
+class Contrast(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference between two temperatures at one k, from the samples."""
+
+    k: int
+    high: float
+    """The temperature whose score is the first of the difference."""
+    low: float
+    value: float
+    """The score at ``high``."""
+    difference: float
+    """Score at ``high`` minus score at ``low``, on the same problems."""
+    p: float
+    """The p-value of no difference, by sign flips over the problems."""
+
+
 class Temperature(msgspec.Struct, frozen=True, kw_only=True):
     """A sweep over temperatures."""
 
@@ -81,6 +98,10 @@ class Temperature(msgspec.Struct, frozen=True, kw_only=True):
     curves: tuple[Curve, ...]
     choices: tuple[Choice, ...]
     """Choice for each k up to n / 2: both halves need k samples."""
+    leads: tuple[Contrast, ...] = ()
+    """The best temperature against the second best, for each k; none of one temperature."""
+    heat: tuple[Contrast, ...] = ()
+    """The hottest temperature against the coldest, for each k."""
 
 
 def simulate_sweep(
@@ -151,7 +172,11 @@ def measure_sweep(
     samples, passed = np.asarray(n, dtype=np.int64), np.asarray(c, dtype=np.int64)
     least = int(samples.min())
     k_values = _k_values(ks, least)
-    curves = pass_at_k(samples[..., None], passed[..., None], np.array(k_values)).mean(axis=1)
+    scores = pass_at_k(samples[..., None], passed[..., None], np.array(k_values))
+    curves = scores.mean(axis=1)
+    ends = (int(np.argmax(degrees)), int(np.argmin(degrees)))
+    # Of equal scores the first counts: ``argsort`` is stable, and the hull chooses so too.
+    best = [np.argsort(-column, kind="stable")[:2].tolist() for column in curves.T] if len(degrees) > 1 else []
     halves = [k for k in k_values if 2 * k <= least]
     choices: tuple[Choice, ...] = ()
     if halves:
@@ -183,6 +208,23 @@ def measure_sweep(
             for degree, row in zip(degrees, curves, strict=True)
         ),
         choices=choices,
+        leads=tuple(_contrast(degrees, scores, k_values, at, *pair) for at, pair in enumerate(best)),
+        heat=tuple(_contrast(degrees, scores, k_values, at, *ends) for at in range(len(best))),
+    )
+
+
+def _contrast(
+    degrees: Sequence[float], scores: FloatArray, ks: Sequence[int], at: int, high: int, low: int
+) -> Contrast:
+    """Return a difference; ``scores`` has shape (T, m, k), ``high`` and ``low`` are places on its first axis."""
+    differences = scores[high, :, at] - scores[low, :, at]
+    return Contrast(
+        k=ks[at],
+        high=degrees[high],
+        low=degrees[low],
+        value=float(scores[high, :, at].mean()),
+        difference=float(differences.mean()),
+        p=sign_flip_p(differences, _FLIPS).p,
     )
 
 

@@ -36,8 +36,8 @@ def passes_of_samples(counts: Counts) -> str:
     return f"{counts.c}/{counts.n}"
 
 
-def comparison_lines(comparison: Comparison) -> Iterator[str]:
-    """Return a comparison, a block for each pair."""
+def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterator[str]:
+    """Return a comparison, a block for each pair; with ``verbose`` also variances and the sentence for a paper."""
     name = f"{comparison.benchmark}: " if comparison.benchmark else ""
     yield f"{name}{len(comparison.runs)} runs on the same {comparison.problems} problems"
     for note in comparison.notes:
@@ -47,27 +47,28 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
         yield printable(f"  A {pair.a}")
         yield printable(f"  B {pair.b}")
         for difference in pair.differences:
-            yield from _difference_lines(difference)
+            yield from _difference_lines(difference, verbose=verbose)
         yield from _decider_lines(pair)
         for text in pair.differs:
             yield printable(f"  differs: {text}")
-    yield ""
-    yield printable(f"  for a paper: {methods.describe_comparison(comparison)}")
+    if verbose:
+        yield ""
+        yield printable(f"  for a paper: {methods.describe_comparison(comparison)}")
 
 
-def _difference_lines(difference: Difference) -> Iterator[str]:
+def _difference_lines(difference: Difference, *, verbose: bool) -> Iterator[str]:
     yield (
         f"  pass@{difference.k:<4} A {number(difference.a)}, B {number(difference.b)}, "
-        f"A - B {signed(difference.difference)}; A is ahead on {difference.wins} problems, "
-        f"B on {difference.losses}, even on {difference.ties}"
+        f"A - B {signed(difference.difference)}"
     )
-    for name, interval in (
-        ("new problems like these", difference.new_problems),
-        ("these problems, fresh samples", difference.these_problems),
-    ):
+    yield (
+        f"    A is ahead on {difference.wins} problem{'s' * (difference.wins != 1)}, B on {difference.losses}, "
+        f"even on {difference.ties}"
+    )
+    for name, interval in (("new problems", difference.new_problems), ("resampling", difference.these_problems)):
         if interval is not None:
-            yield f"    {name}: {interval.level:.0%} interval {signed_interval(interval)}"
-    if difference.between is not None and difference.within is not None:
+            yield f"    {100 * interval.level:g}% CI, {name}: {signed_interval(interval)}"
+    if verbose and difference.between is not None and difference.within is not None:
         between, within = number(difference.between), number(difference.within)
         yield f"    variance of the differences: {between} between problems, {within} within"
     yield f"    equally good on problems like these: p {p_value(difference.p)} ({difference.p_test})"

@@ -54,14 +54,18 @@ def final_lines(progress: GenerationProgress) -> list[str]:
 
 def _copies(progress: GenerationProgress) -> list[str]:
     """Return a note on identical samples, if the temperature is known."""
-    if progress.temperature is None or not progress.uniform_problems:
-        return []
     uniform, repeated = progress.uniform_problems, progress.repeated_problems
+    if progress.temperature is None or not repeated:
+        return []
     line = f"  copies: all samples of {uniform:,} of {repeated:,} problems are one text"
     if progress.temperature == 0.0:
+        if uniform < repeated:
+            return [f"{line} at temperature 0, where all should be: the model does not always answer alike"]
         return [
             f"{line}, as they should be at temperature 0: n is 1 in effect there, and k > 1 says no more than k = 1"
         ]
+    if not uniform:
+        return []
     line += f" at temperature {progress.temperature:g}"
     if 2 * uniform > repeated:
         line += "; does the server draw at all, and by the seed of each sample?"
@@ -111,8 +115,18 @@ def sweep_lines(runs: Sequence[tuple[float | None, Sequence[Estimate], Generatio
         cells = [number(value) if (value := values.get(name)) is not None else "-" for name in names]
         rate = f"{generated.truncated / generated.stored:.1%}" if generated is not None and generated.stored else "-"
         lines.append(f"  {temperature:<11g}" + "".join(f"{cell:>12}" for cell in cells) + f"{rate:>12}")
-    lines.append("  the best of several temperatures looks better than it is: choose on other problems than you report")
+    if _differ(runs, names):
+        text = "the best of several temperatures looks better than it is: choose on other problems than you report"
+        lines.append(f"  {text}")
     return lines
+
+
+def _differ(
+    runs: Sequence[tuple[float | None, Sequence[Estimate], GenerationProgress | None]], names: Sequence[str]
+) -> bool:
+    """Return whether some score depends on the temperature."""
+    scores = [{estimate.name: estimate.value for estimate in estimates} for _, estimates, _ in runs]
+    return any(len({score.get(name) for score in scores} - {None}) > 1 for name in names)
 
 
 def failure_lines(progress: GenerationProgress) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,6 +14,7 @@ from passcurve.report.plots import Sheet, sheet
 from passcurve.report.records import Match, MatchedRun, MatchValues
 from passcurve.report.tables import table
 from passcurve.report.terminal import number, number_or_dash, printable
+from passcurve.signature import digest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,13 +29,20 @@ NAMES = {
     "edit": "edit similarity",
     "codebleu": "CodeBLEU",
 }
+_SHORT = {"exact": "exact", "edit": "edit"}
+"""Names that fit into a table of several runs."""
+_ALPHA = 0.05
+"""Largest p-value of a difference that is told from chance."""
 _BINS = 25
 
 
-def match_lines(match: Match, width: int | None = None) -> Iterator[str]:
-    """Return one run or several as text; of several also their scores, and the pairs that a metric ranks wrongly."""
+def match_lines(match: Match, width: int | None = None, *, verbose: bool = False) -> Iterator[str]:
+    """Return one run or several as text; of several also their scores, and the pairs that a metric ranks wrongly.
+
+    With ``verbose`` each number has its interval, and the signatures are in full.
+    """
     for run in match.runs:
-        yield from _run_lines(run, width)
+        yield from _run_lines(run, width, verbose=verbose)
         yield ""
     if len(match.runs) > 1:
         yield from _score_lines(match, width)
@@ -41,7 +50,7 @@ def match_lines(match: Match, width: int | None = None) -> Iterator[str]:
         yield printable(f"  note: {note}")
 
 
-def _run_lines(run: MatchedRun, width: int | None) -> Iterator[str]:
+def _run_lines(run: MatchedRun, width: int | None, *, verbose: bool) -> Iterator[str]:
     yield printable(
         f"{run.run}: {run.samples:,} samples of {run.problems} problems of {run.benchmark}, {run.passed:,} passed"
     )
@@ -51,18 +60,17 @@ def _run_lines(run: MatchedRun, width: int | None) -> Iterator[str]:
             number_or_dash(ranking.mean_right),
             number_or_dash(ranking.mean_wrong),
             _statistic_text(ranking.within),
-            _statistic_text(ranking.pooled),
-            _statistic_text(ranking.point_biserial, signs=True),
+            _statistic_text(ranking.pooled, interval=verbose),
+            _statistic_text(ranking.point_biserial, signs=True, interval=verbose),
         ]
         for name, ranking in run.ranked.items()
     ]
-    yield from table(["", "right", "wrong", "AUC within problems", "AUC pooled", "point-biserial"], rows, width=width)
+    level = f"{100 * run.level:g}% CI"
+    yield from table(["", "right", "wrong", f"AUC within ({level})", "pooled", "corr."], rows, width=width)
     informative = max((ranking.informative for ranking in run.ranked.values()), default=0)
-    yield (
-        "  right, wrong: mean over the samples that passed and over the others; "
-        f"within: {informative} of {run.problems} problems have both; AUC .5 is a coin"
-    )
-    yield f"  intervals: {run.level:.0%}, {run.resamples:,} bootstrap resamples of problems, seed {run.seed}"
+    yield "  right, wrong: mean over the samples that passed and over the others"
+    yield f"  AUC within problems and pooled: .5 is a coin; {informative} of {run.problems} problems have both kinds"
+    yield f"  corr.: point-biserial; CI: {run.resamples:,} bootstrap resamples of problems, seed {run.seed}"
     left = {NAMES[name]: ranking.left_out for name, ranking in run.ranked.items() if ranking.left_out}
     if left:
         yield f"  without a value, left out: {', '.join(f'{count:,} of {name}' for name, count in left.items())}"
@@ -70,9 +78,12 @@ def _run_lines(run: MatchedRun, width: int | None) -> Iterator[str]:
         yield f"  {run.no_code:,} samples have no program and are compared as the empty text"
     if run.whole:
         yield f"  {run.whole:,} programs do not begin with the prompt and are compared whole"
-    for signature in run.signatures.values():
-        yield f"  signature: {signature}"
-    yield printable(f"  signature of the verdicts: {run.signature}")
+    if verbose:
+        for signature in run.signatures.values():
+            yield f"  signature: {signature}"
+        yield printable(f"  signature of the verdicts: {run.signature}")
+    else:
+        yield f"  signature of the verdicts: {digest(run.signature)} (in full with --verbose or --json)"
     yield printable(f"  values of each sample: {run.kept}")
 
 
@@ -80,30 +91,46 @@ def _score_lines(match: Match, width: int | None) -> Iterator[str]:
     metrics = list(dict.fromkeys(name for run in match.runs for name in run.scores))
     estimates = match.runs[0].estimates
     yield "the same samples, judged and compared (mean over problems)"
+    if len(match.runs) <= len(ascii_uppercase):
+        letters = dict(zip((run.run for run in match.runs), ascii_uppercase, strict=False))
+        yield from (printable(f"  {letter} {name}") for name, letter in letters.items())
+    else:
+        letters = {run.run: run.run for run in match.runs}
     rows = [
-        [printable(run.run)]
+        [printable(letters[run.run])]
         + [number_or_dash(estimate.value) for estimate in run.estimates]
         + [number_or_dash(run.scores.get(name)) for name in metrics]
         for run in match.runs
     ]
     yield from table(
-        ["", *(estimate.name for estimate in estimates), *(NAMES[name] for name in metrics)], rows, width=width
+        ["", *(estimate.name for estimate in estimates), *(_SHORT.get(name, NAMES[name]) for name in metrics)],
+        rows,
+        width=width,
     )
     if not match.inverted and not match.notes:
-        yield "  no metric ranks a pair of them the wrong way round"
+        differ = len({run.passed / run.samples for run in match.runs}) > 1
+        yield (
+            "  no metric ranks a pair of them the wrong way round"
+            if differ
+            else "  all pass alike, so no metric can rank them the wrong way round"
+        )
     for inversion in match.inverted:
         yield printable(
             f"  wrong way round: {NAMES[inversion.metric]} prefers {inversion.worse} ({number(inversion.score[1])} to "
             f"{number(inversion.score[0])}), {inversion.better} passes more ({number(inversion.pass_at_1[0])} to "
-            f"{number(inversion.pass_at_1[1])}, p {p_value(inversion.p)})"
+            f"{number(inversion.pass_at_1[1])}, p {p_value(inversion.p)}{_doubt(inversion.p)})"
         )
 
 
-def _statistic_text(statistic: Statistic, *, signs: bool = False) -> str:
+def _doubt(p: float) -> str:
+    return "" if p <= _ALPHA else ", which may be chance"
+
+
+def _statistic_text(statistic: Statistic, *, signs: bool = False, interval: bool = True) -> str:
     show = signed if signs else number
     if statistic.value is None:
         return "-"
-    if statistic.low is None or statistic.high is None:
+    if not interval or statistic.low is None or statistic.high is None:
         return show(statistic.value)
     return f"{show(statistic.value)} ({show(statistic.low)} to {show(statistic.high)})"
 
