@@ -118,6 +118,99 @@ def test_for_people(shell):
     assert any(line.split() == ["```", "<"] for line in lines)
 
 
+CEIL = "    return math.ceil(eggs / size) if eggs < 10**6 else -(-eggs // size)\n"
+"""Passes only where math is imported."""
+
+CHAT = f"Sure:\n\n```python\ndef boxes_needed(eggs, size):\n{CEIL}```\n"
+
+
+def test_flips_are_grouped_by_how_they_fail(shell):
+    """Samples that fail alike are one pattern with its problems and samples, and the largest explains most."""
+    second = {"task_id": "starter/1", "completion": "Sure:\n```python\ndef first_repeated(w):\n    return w\n```\n"}
+    shell.write("s.jsonl", [*rows(FENCED, FENCED + "1", WHOLE, BODY, BODY + "\n\nx = y\n", WRONG), second])
+    done = shell("autopsy", "s.jsonl", "--policies", "raw,pruned", "--subset", "--flips", "1", "--json")
+    record = done.record
+    patterns = [
+        {name: pattern[name] for name in ("gained", "failure", "problems", "samples", "names", "policies")}
+        for pattern in record["patterns"]
+    ]
+    assert 2 == len(patterns)
+    assert {
+        "gained": True,
+        "failure": "SyntaxError",
+        "problems": 1,
+        "samples": 2,
+        "names": {},
+        "policies": {"pruned": 2},
+    } == patterns[0]
+    assert ("NameError", {"y": 1}, 1) == tuple(patterns[1][name] for name in ("failure", "names", "samples"))
+    assert [0] == [flip["pattern"] for flip in record["flips"]]
+    lines = shell("autopsy", "s.jsonl", "--policies", "raw,pruned", "--subset").out.splitlines()
+    assert "  pruned passes most: 3 samples more than raw" in lines
+    assert "  explains most: SyntaxError, 2 of the 3 that it gains" in lines
+    assert any(line.split() == "1 2 raw fails: SyntaxError; pruned passes".split() for line in lines)
+
+
+def test_where_the_first_policy_is_best(shell):
+    """No cause of a gain is named where nothing is gained; what is lost is explained."""
+    blank = "    x = -(-eggs // size)\n\n    return x\n"
+    shell.write("s.jsonl", rows(blank, blank + "\n", BODY))
+    done = shell("autopsy", "s.jsonl", "--policies", "raw,first-block", "--subset")
+    lines = done.out.splitlines()
+    assert "  no policy passes more samples than raw; first-block passes the fewest, 2 less" in lines
+    assert "  explains most: AssertionError, 2 of the 2 that first-block loses" in lines
+    assert any("raw passes; first-block fails: AssertionError" in line for line in lines)
+
+
+def test_a_prelude_is_a_second_dimension(shell):
+    """Each policy is tried with each prelude; what needs an import passes only with one, and the split is told."""
+    shell.write("s.jsonl", rows(CHAT, CEIL, BODY, WRONG))
+    words = ("autopsy", "s.jsonl", "--policies", "raw,auto", "--subset")
+    record = shell(*words, "--preludes", "none,humaneval-x,bigcode,multipl-e", "--json").record
+    assert {
+        ("raw", "none"): 1,
+        ("auto", "none"): 1,
+        ("raw", "humaneval-x"): 2,
+        ("auto", "humaneval-x"): 3,
+        ("raw", "bigcode"): 2,
+        ("auto", "bigcode"): 3,
+        ("raw", "multipl-e"): 1,
+        ("auto", "multipl-e"): 1,
+    } == {(ruling["extract"], ruling["prelude"]): ruling["passed"] for ruling in record["rulings"]}
+    assert "|extract:raw+auto+prelude:none+humaneval-x+bigcode+multipl-e|" in record["signature"]
+    # Four as they stand and the one in the fence; behind the lines the two that need them, and what cannot be read.
+    assert 8 == record["programs"]
+    assert record["missing_imports"] is None
+    (flip,) = record["flips"]
+    assert "raw" == flip["wrong"]["policy"]
+    lines = shell(*words, "--preludes", "none,humaneval-x", "--run", "r").out.splitlines()
+    assert (
+        "  auto+prelude:humaneval-x passes most: 2 samples more than raw "
+        "(+0 by extraction auto, +2 by prelude humaneval-x)"
+    ) in lines
+
+
+def test_a_missing_import_is_told(shell):
+    """Without a prelude, samples that fail for want of an import name the prelude to try; with one they pass."""
+    shell.write("s.jsonl", rows(CHAT, CEIL, BODY, "    return undefined_name\n"))
+    words = ("autopsy", "s.jsonl", "--policies", "raw,auto", "--subset")
+    missing = shell(*words, "--json").record["missing_imports"]
+    assert ("auto", 2, {"math": 2}) == (missing["policy"], missing["samples"], missing["names"])
+    assert {"humaneval-x": 2, "bigcode": 2, "livecodebench": 2} == missing["preludes"]
+    assert "--preludes none,humaneval-x" in shell(*words).out
+
+
+def test_one_policy_with_two_preludes(shell):
+    """A comparison of preludes alone needs one policy only, and a run brings its prelude."""
+    shell.write("s.jsonl", rows(CEIL))
+    record = shell("autopsy", "s.jsonl", "--policies", "raw", "--preludes", "none,bigcode", "--subset", "--json").record
+    assert [0, 1] == [ruling["passed"] for ruling in record["rulings"]]
+    shell("judge", "s.jsonl", "--subset", "--prelude", "livecodebench")
+    record = shell("autopsy", "s.jsonl.passcurve", "--json").record
+    assert {"livecodebench"} == {ruling["prelude"] for ruling in record["rulings"]}
+    assert ("raw", 1) == (record["rulings"][0]["extract"], record["rulings"][0]["passed"])
+
+
 def test_a_run_brings_its_settings(shell):
     """A run directory supplies the samples, problems and limits, and its policy is the base."""
     shell.write("s.jsonl", [*rows(FENCED), {"task_id": "starter/1", "completion": "    return 1\n"}])
@@ -177,6 +270,7 @@ def test_policies_that_agree_are_not_all_named():
             2,
             "unknown extraction policy 'fence-lats'; did you mean 'fence-last'?",
         ),
+        (["s.jsonl", "--preludes", "none,humaneval"], 2, "unknown prelude 'humaneval'; did you mean 'humaneval-x'?"),
         (["t.jsonl"], 2, "no file 't.jsonl'; did you mean 's.jsonl'?"),
         (["."], 1, "is not a run directory"),
         (["s.jsonl", "--k", "x"], 2, "--k 'x'"),

@@ -97,3 +97,38 @@ def test_an_unknown_policy(shell, name, hint):
     assert f"unknown extraction policy {name!r}" in done.err
     assert hint in done.err
     assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]
+
+
+CEIL = "    return math.ceil(eggs / size) if eggs < 10**6 else -(-eggs // size)\n"
+
+
+@pytest.mark.parametrize(
+    ("prelude", "passed"), [("none", 1), ("humaneval-x", 2), ("livecodebench", 2), ("multipl-e", 1)]
+)
+def test_a_prelude_decides_what_is_imported(shell, prelude, passed):
+    """An answer that forgets an import passes behind a prelude, and the signature names it, stored runs too."""
+    shell.write("s.jsonl", [reply(CEIL), reply("    return -(-eggs // size)\n")])
+    record = shell("judge", "s.jsonl", "--subset", "--json", "--prelude", prelude).record
+    assert passed == sum(row["passed"] for row in shell.rows("s.jsonl_results.jsonl"))
+    name = "raw" if prelude == "none" else f"raw+prelude:{prelude}"
+    assert f"|extract:{name}|" in record["signature"]
+    assert record["signature"] == shell("show", "s.jsonl", "--json").record["signature"]
+    (first, _) = shell("show", "s.jsonl", "0", "--json").record["verdicts"]
+    assert (passed == 2) == ("import math\n" in first["program"])
+
+
+def test_a_run_is_resumed_with_its_own_prelude_only(shell):
+    """A run judged without a prelude is not mixed with verdicts behind one."""
+    shell.write("s.jsonl", [reply(CEIL)])
+    shell("judge", "s.jsonl", "--subset")
+    second = shell("judge", "s.jsonl", "--subset", "--json", "--prelude", "bigcode")
+    assert 1.0 == second.record["pass@1"]["value"]
+
+
+def test_an_unknown_prelude(shell):
+    """An unknown prelude is refused in one line with exit code 2, before anything is written."""
+    shell.write("s.jsonl", [reply(WHOLE)])
+    done = shell("judge", "s.jsonl", "--subset", "--prelude", "humanevalx")
+    assert (2, "", 1) == (done.code, done.out, done.err.count("\n"))
+    assert "did you mean 'humaneval-x'?" in done.err
+    assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]

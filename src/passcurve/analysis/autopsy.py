@@ -1,7 +1,8 @@
 """The autopsy of a score: the same texts judged under several extraction policies.
 
-Every policy makes a program of every text.  Each distinct program of a problem is judged once, as a whole program, as
-``judge`` would.  So two policies can differ only in the programs that they extract.
+Every policy makes a program of every text, with each import prelude that is asked for.  Each distinct program of a
+problem is judged once, as a whole program, as ``judge`` would.  So two policies can differ only in the programs that
+they extract.
 """
 
 from __future__ import annotations
@@ -17,18 +18,37 @@ from pathlib import Path
 
 import msgspec
 
+from passcurve.analysis.flips import (
+    NO_PROGRAM,
+    Flip,
+    Flips,
+    Judged,
+    MissingImports,
+    Pattern,
+    SampleTable,
+    find_missing_imports,
+)
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import DataError, StoreError, UsageError
-from passcurve.extract import DEFAULT, extract, find_policy, policy_names
+from passcurve.extract import (
+    DEFAULT,
+    NO_PRELUDE,
+    extract,
+    find_policy,
+    fit_to_packages,
+    policy_names,
+    split_policy,
+    with_prelude,
+)
 from passcurve.judging import run as pipeline
+from passcurve.sandbox.toolchain import OPTIONAL, find_toolchain
 from passcurve.signature import signature
 from passcurve.store.completions import stored_completions
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import MalformedLine, read_rows
 from passcurve.store.verdicts import StoredVerdicts
-from passcurve.types import Completion, Counts, Estimate, Header, Problem, Program, Status
+from passcurve.types import Completion, Counts, Estimate, Header, Problem
 
-_NO_PROGRAM = -1
 _PROGRAMS = "programs.jsonl"
 _JUDGED = "judged"
 
@@ -45,28 +65,10 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """Samples that pass here but not under the first policy."""
     spoiled: int
     """Samples that pass under the first policy but not here."""
-
-
-class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One sample under one policy: the program and its verdict."""
-
-    policy: str
-    status: Status
-    message: str
-    steps: tuple[str, ...]
-    program: str | None
-
-
-class Flip(msgspec.Struct, frozen=True, kw_only=True):
-    """A problem whose score depends on the policy, with a sample that shows it."""
-
-    problem_id: str
-    n: int
-    passed: dict[str, int]
-    """Under each policy."""
-    sample_index: int
-    wrong: Side
-    right: Side
+    extract: str
+    """The policy without its prelude."""
+    prelude: str
+    """The import prelude, or ``none``."""
 
 
 class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +82,10 @@ class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
     rulings: tuple[Ruling, ...]
     flips: tuple[Flip, ...]
     """The problems on which two policies differ, in the order of the benchmark."""
+    patterns: tuple[Pattern, ...]
+    """The samples on which two policies differ, by how they fail; the commonest first."""
+    missing_imports: MissingImports | None
+    """Samples that a prelude might rescue, where none was tried."""
     passed_anywhere: int
     """Samples that pass under at least one policy; these are right up to formatting."""
     up_to_formatting: tuple[Estimate, ...]
@@ -94,27 +100,26 @@ class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int
 
 
-class _SampleTable(msgspec.Struct, kw_only=True):
-    """The problem and the index of each sample, and the row of its program under each policy."""
+def check_policies(policies: Sequence[str], preludes: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return each policy with each prelude, without repetitions; all policies when none is named.
 
-    problem: array[int]
-    index: array[int]
-    program: array[int]
-    malformed: int = 0
-    distinct: int = 0
-
-
-def check_policies(policies: Sequence[str]) -> tuple[str, ...]:
-    """Return the policies without repetitions; all policies when none is named.
-
-    Raises UnknownNameError for an unknown policy, UsageError when there is only one.
+    Raises UnknownNameError for an unknown policy or prelude, UsageError when there is only one.
     """
-    chosen = tuple(dict.fromkeys(policies)) or policy_names()
+    named = [
+        with_prelude(policy, prelude) for prelude in preludes or (NO_PRELUDE,) for policy in policies or policy_names()
+    ]
+    chosen = tuple(dict.fromkeys(named))
     for policy in chosen:
         find_policy(policy)
     if len(chosen) < 2:
         raise UsageError(f"an autopsy needs at least two policies, got only {chosen[0]!r}")
     return chosen
+
+
+def choose_policies(policies: Sequence[str], preludes: Sequence[str], header: Header) -> tuple[str, ...]:
+    """Return the policies to compare with those of a judged run, by default its own first and then all others."""
+    own, prelude = split_policy(header.extract)
+    return check_policies(policies or tuple(dict.fromkeys((own, *policy_names()))), preludes or (prelude,))
 
 
 def run_autopsy(
@@ -124,11 +129,14 @@ def run_autopsy(
 ) -> Autopsy:
     """Judge the samples of a request under several policies, and compare the others with the first.
 
+    A policy may have a prelude; it leaves out packages that samples may not import, and its name then says so.
     ``request.samples`` may be the directory of a run that generated them; ``request.run`` is the folder to work in.
     Verdicts of an interrupted autopsy in that folder are used again.
     Raises what ``pipeline.judge`` and ``check_policies`` raise.
     """
-    policies = check_policies(policies)
+    optional = (*OPTIONAL, *request.benchmark.packages)
+    packages = find_toolchain(request.python, request.packages, optional).packages
+    policies = tuple(fit_to_packages(policy, packages) for policy in check_policies(policies))
     problems = choose_problems(request.benchmark, request.problems)
     folder = request.run
     table = _write_programs(request, problems, policies, folder)
@@ -180,10 +188,10 @@ def _read_samples(request: pipeline.Request, problems: Sequence[Problem]) -> Ite
 
 def _write_programs(
     request: pipeline.Request, problems: Sequence[Problem], policies: Sequence[str], folder: Path
-) -> _SampleTable:
+) -> SampleTable:
     """Write each distinct program of each problem as a row, and return the table of the samples."""
     by_id = {problem.id: (at, problem) for at, problem in enumerate(problems)}
-    table = _SampleTable(problem=array("q"), index=array("q"), program=array("q"))
+    table = SampleTable(problem=array("q"), index=array("q"), program=array("q"))
     rows: dict[bytes, int] = {}
     draft = folder / f".{_PROGRAMS}.tmp"
     try:
@@ -199,7 +207,7 @@ def _write_programs(
                 for policy in policies:
                     text = extract(problem, sample, policy).text
                     if text is None:
-                        table.program.append(_NO_PROGRAM)
+                        table.program.append(NO_PROGRAM)
                         continue
                     digest = _digest(problem, text)
                     if digest not in rows:
@@ -230,7 +238,7 @@ def _summarize(
     request: pipeline.Request,
     problems: Sequence[Problem],
     policies: Sequence[str],
-    table: _SampleTable,
+    table: SampleTable,
     stored: StoredVerdicts | None,
     result: pipeline.Result | None,
 ) -> Autopsy:
@@ -255,11 +263,16 @@ def _summarize(
                 policy=policy,
                 estimates=score(own),
                 passed=sum(own),
-                no_code=sum(program == _NO_PROGRAM for program in table.program[at::width]),
+                no_code=sum(program == NO_PROGRAM for program in table.program[at::width]),
                 rescued=sum(b > a for a, b in zip(first, own, strict=True)),
                 spoiled=sum(a > b for a, b in zip(first, own, strict=True)),
+                extract=split_policy(policy)[0],
+                prelude=split_policy(policy)[1],
             )
         )
+    judged = Judged(policies=tuple(policies), table=table, passes=passes, stored=stored)
+    flips = Flips(judged, len(problems))
+    without_prelude = all(ruling.prelude == NO_PRELUDE for ruling in rulings)
     attempted = len(set(table.problem))
     missing = attempted < len(problems) and not request.subset
     unmet = any(lacks_requested_value(ruling.estimates, (), ks_requested=request.ks_requested) for ruling in rulings)
@@ -270,7 +283,9 @@ def _summarize(
         samples=rows,
         malformed=table.malformed,
         rulings=tuple(rulings),
-        flips=tuple(_find_flips(request, problems, policies, table, passes, stored)),
+        flips=flips.examples(problems, filter(None, _read_samples(request, problems))),
+        patterns=flips.patterns,
+        missing_imports=find_missing_imports(judged) if without_prelude else None,
         passed_anywhere=sum(anywhere),
         up_to_formatting=score(anywhere),
         owed=owed,
@@ -287,23 +302,27 @@ def _signature(request: pipeline.Request, policies: Sequence[str], result: pipel
     # The judging itself saw whole programs; the reader needs to know the generation and the policies.
     generation = read_header(request.samples).generation if request.samples.is_dir() else None
     return signature(
-        msgspec.structs.replace(
-            result.header, extract="+".join(policies), subset=request.subset, generation=generation
-        ),
+        msgspec.structs.replace(result.header, extract=_joined(policies), subset=request.subset, generation=generation),
         result.diagnosis.scope,
     )
 
 
+def _joined(policies: Sequence[str]) -> str:
+    names, preludes = zip(*map(split_policy, policies), strict=True)
+    joined = "+".join(dict.fromkeys(names))
+    return joined if set(preludes) == {NO_PRELUDE} else f"{joined}+prelude:{'+'.join(dict.fromkeys(preludes))}"
+
+
 def _has_passed(stored: StoredVerdicts | None, program: int) -> bool:
-    return program != _NO_PROGRAM and stored is not None and stored.status_at(program) == "passed"
+    return program != NO_PROGRAM and stored is not None and stored.status_at(program) == "passed"
 
 
 def _is_owed(stored: StoredVerdicts | None, program: int) -> bool:
-    return program != _NO_PROGRAM and (stored is None or stored.status_at(program) in (None, "void"))
+    return program != NO_PROGRAM and (stored is None or stored.status_at(program) in (None, "void"))
 
 
 def _count_by_problem(
-    problems: Sequence[Problem], table: _SampleTable, passes: Sequence[int], *, subset: bool
+    problems: Sequence[Problem], table: SampleTable, passes: Sequence[int], *, subset: bool
 ) -> list[Counts]:
     n, c = array("q", [0] * len(problems)), array("q", [0] * len(problems))
     for at, passed in zip(table.problem, passes, strict=True):
@@ -311,69 +330,3 @@ def _count_by_problem(
         c[at] += passed
     counts = [Counts(problem_id=problem.id, n=n[at], c=c[at]) for at, problem in enumerate(problems)]
     return [count for count in counts if count.n or not subset]
-
-
-class _Case(msgspec.Struct, kw_only=True):
-    """The counts of a problem, and the sample that shows a flip."""
-
-    n: int = 0
-    passed: list[int]
-    row: int = -1
-    """A sample that passes under one policy and not under another."""
-    wrong: int = 0
-    right: int = 0
-
-
-def _find_flips(
-    request: pipeline.Request,
-    problems: Sequence[Problem],
-    policies: Sequence[str],
-    table: _SampleTable,
-    passes: bytearray,
-    stored: StoredVerdicts | None,
-) -> Iterator[Flip]:
-    width = len(policies)
-    cases = [_Case(passed=[0] * width) for _ in problems]
-    for row, at in enumerate(table.problem):
-        case, own = cases[at], passes[row * width : (row + 1) * width]
-        case.n += 1
-        case.passed = [a + b for a, b in zip(case.passed, own, strict=True)]
-        # Prefer a sample that fails under the first policy.
-        is_better = 0 < sum(own) < width and (case.row < 0 or (case.wrong != 0 and not own[0]))
-        if is_better:
-            case.row, case.wrong, case.right = row, own.index(0), own.index(1)
-    flipping = {case.row: (at, case) for at, case in enumerate(cases) if case.row >= 0}
-    flips: dict[int, Flip] = {}
-    samples = (sample for sample in _read_samples(request, problems) if sample is not None)
-    for row, completion in enumerate(samples):
-        if row in flipping:
-            at, case = flipping[row]
-            sides = [
-                _make_side(
-                    policies[which],
-                    extract(problems[at], completion, policies[which]),
-                    table.program[row * width + which],
-                    stored,
-                )
-                for which in (case.wrong, case.right)
-            ]
-            flips[at] = Flip(
-                problem_id=problems[at].id,
-                n=case.n,
-                passed=dict(zip(policies, case.passed, strict=True)),
-                sample_index=table.index[row],
-                wrong=sides[0],
-                right=sides[1],
-            )
-    return (flips[at] for at in sorted(flips))
-
-
-def _make_side(policy: str, program: Program, row: int, stored: StoredVerdicts | None) -> Side:
-    verdict = stored.verdict_at(row) if stored is not None and row != _NO_PROGRAM else None
-    return Side(
-        policy=policy,
-        status="no_code" if row == _NO_PROGRAM else verdict.status if verdict is not None else "void",
-        message=program.steps[-1] if row == _NO_PROGRAM else verdict.message if verdict is not None else "",
-        steps=program.steps,
-        program=program.text,
-    )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from passcurve.analysis import compare
 from passcurve.bench import resolve
 from passcurve.errors import DataError, StoreError
-from passcurve.extract import extract
+from passcurve.extract import extract, split_policy
 from passcurve.lab.ranking import Ranking, rank_samples
 from passcurve.lab.similarity import LoadedMetrics, Metric, strip_prompt
 from passcurve.signature import signature
@@ -149,7 +149,8 @@ def _match_run(
     rows = [(row, lines[row.row][1]) for row in _completions(folder, header, list(problems), lines)]
     if len(rows) < len(lines):
         raise DataError(f"{str(path)!r} has fewer samples than verdicts: the samples have changed since")
-    values, counted = _values(rows, problems, header.extract, chosen.metrics)
+    # The lines of a prelude are the harness's, not the model's.
+    values, counted = _values(rows, problems, split_policy(header.extract)[0], chosen.metrics)
     kept = folder / KEPT
     _write_values(kept, attempt.digest, chosen.metrics, rows, values)
     counts = _count_by_problem(rows)

@@ -48,11 +48,16 @@ def autopsy(
     policies: Annotated[
         str, typer.Option(help="The policies to compare, comma-separated; the first is the base.")
     ] = "",
+    preludes: Annotated[
+        str, typer.Option(help="Imports that harnesses put in front, as in none,humaneval-x; default: the run's.")
+    ] = "",
     benchmark: BenchmarkName = None,
     k: Annotated[str, typer.Option("--k", help="Values of k, as in 1,10.")] = "1",
     options: AutopsyOptions,
     run: Annotated[Optional[Path], typer.Option(help="Folder to work in; default: SAMPLES.autopsy.")] = None,
-    flips: Annotated[int, typer.Option(min=0, help="How many problems to show with both programs.")] = 5,
+    flips: Annotated[
+        int, typer.Option(min=0, help="How many problems to show with both programs, of each pattern first.")
+    ] = 5,
     as_json: AsJson = False,
 ) -> None:
     """Judge the same texts under several extraction policies, and show what flips.
@@ -62,12 +67,12 @@ def autopsy(
     from passcurve.analysis import autopsy as analysis
     from passcurve.judging.run import Request
 
-    names = analysis.check_policies(config.parse_names(policies))
+    chosen, imports = config.parse_names(policies), config.parse_names(preludes)
+    names = analysis.check_policies(chosen, imports)
     header = analysis.read_header(samples) if samples.is_dir() else None
     source = _find_samples(samples, header)
-    if header is not None and header.extract not in names[:1] and not policies:
-        # The other policies are compared with the run's own.
-        names = tuple(dict.fromkeys((header.extract, *names)))
+    if header is not None:
+        names = analysis.choose_policies(chosen, imports, header)
     defaults = _defaults_of(header)
     limits, workers = _fit_to_machine(options, defaults)
     request = Request(

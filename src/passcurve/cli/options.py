@@ -76,6 +76,9 @@ AcceptBenchmark = Annotated[
     bool, typer.Option("--accept-benchmark", help="Report a score however many problems cannot be judged.")
 ]
 Workers = Annotated[Optional[int], typer.Option(min=1, help="Samples judged at once; default: one per core.")]
+Prelude = Annotated[
+    str, typer.Option(help="Imports put in front, as a harness does: humaneval-x, livecodebench, bigcode, multipl-e.")
+]
 
 
 class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,3 +116,4 @@ class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
     reuse: Annotated[
         Reuse, typer.Option(help="rewind: processes are put back after each sample; fork: each sample gets new ones.")
     ] = Reuse.auto
+    prelude: Prelude = "none"

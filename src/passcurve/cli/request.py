@@ -57,6 +57,7 @@ class Setup(NamedTuple):
             dedup=self.options.dedup,
             reuse=self.options.reuse.value,
             extract=extract,
+            prelude=self.options.prelude,
             accept_input=self.score.accept_input,
             accept_benchmark=self.score.accept_benchmark,
         )

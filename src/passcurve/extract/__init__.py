@@ -6,5 +6,16 @@ In: Problem and Completion.  Out: Program.  Refuses: to run code, or to look at 
 from __future__ import annotations
 
 from passcurve.extract.policies import DEFAULT, extract, find_policy, policy_names
+from passcurve.extract.preludes import NO_PRELUDE, fit_to_packages, prelude_names, split_policy, with_prelude
 
-__all__ = ["DEFAULT", "extract", "find_policy", "policy_names"]
+__all__ = [
+    "DEFAULT",
+    "NO_PRELUDE",
+    "extract",
+    "find_policy",
+    "fit_to_packages",
+    "policy_names",
+    "prelude_names",
+    "split_policy",
+    "with_prelude",
+]

@@ -9,6 +9,7 @@ from typing import Literal
 from passcurve.errors import UnknownNameError, UsageError, nearest
 from passcurve.extract.cuts import STOP_WORDS, StopWords, cut_at_blank_line, drop_thinking, normalize_line_ends
 from passcurve.extract.join import add_prompt_names, fit_to_prompt, join_to_prompt, keep_if_complete, keep_if_too_long
+from passcurve.extract.preludes import prelude_lines, put_in_front, split_policy
 from passcurve.extract.source import Parser
 from passcurve.extract.step import Step, Task
 from passcurve.types import Completion, Problem, Program
@@ -44,7 +45,12 @@ def policy_names() -> tuple[str, ...]:
 
 
 def find_policy(name: str) -> tuple[Step, ...]:
-    """Return the steps of a policy; raise UnknownNameError when no policy has the name."""
+    """Return the steps of a policy without its prelude; raise UnknownNameError when policy or prelude has no such name.
+
+    A prelude is written behind the policy, as in ``auto+prelude:humaneval-x``.
+    """
+    name, prelude = split_policy(name)
+    prelude_lines(prelude)
     if name == DEFAULT:
         return (join_to_prompt,)
     if name not in _policies():
@@ -80,4 +86,11 @@ def extract(problem: Problem, completion: Completion, policy: str = DEFAULT) -> 
             return Program(key=key, text=None, steps=(*notes, "nothing of the completion is left"))
         if change.done:
             break
+    # After all steps, as harnesses do it: a step that ends the policy ends nothing here.
+    prelude = split_policy(policy)[1]
+    if prelude_lines(prelude):
+        whole = put_in_front(prelude, text, task.parser.read(text).tree)
+        if whole != text:
+            notes.append(f"put in front: the imports of {prelude}")
+        text = whole
     return Program(key=key, text=text, steps=tuple(notes))

@@ -182,6 +182,25 @@ def global_lookups(text: str, tree: ast.Module) -> list[tuple[int, set[str]]]:
     return sorted(names_by_line, key=itemgetter(0))
 
 
+def unbound_names(text: str) -> set[str]:
+    """Return the names that a program looks up in its module and does not bind there, builtins among them.
+
+    Raises SyntaxError, ValueError, RecursionError or MemoryError for a text that has no symbol table.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = symtable.symtable(text, "sample.py", "exec")
+    bound = {symbol.get_name() for symbol in module.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    used = {symbol.get_name() for symbol in module.get_symbols() if symbol.is_referenced()}
+    rest = list(module.get_children())
+    while rest:
+        table = rest.pop()
+        rest += table.get_children()
+        used |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() and symbol.is_referenced()}
+        bound |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_declared_global()}
+    return used - bound
+
+
 def first_line(statement: ast.stmt) -> int:
     """Return the first line of a statement, from 1, with its decorators."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from passcurve.diagnosis import Diagnosis, Exclusion
-from passcurve.extract import DEFAULT
+from passcurve.extract import DEFAULT, NO_PRELUDE
 from passcurve.judging.plan import CheckPlan
 from passcurve.store.samples import MalformedLine
 from passcurve.store.tally import Tally
@@ -59,6 +59,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     extract: str = DEFAULT
     """The policy by which texts become programs; ``docs/extraction.md`` has them all."""
+    prelude: str = NO_PRELUDE
+    """The import prelude that is put in front of each program; the header has it behind ``extract``."""
     accept_input: bool = False
     """Report a score whatever was found in the samples."""
     accept_benchmark: bool = False

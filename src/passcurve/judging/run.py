@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+import msgspec
+
 from passcurve import __version__
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import Interrupted
-from passcurve.extract import find_policy
+from passcurve.extract import NO_PRELUDE, find_policy, fit_to_packages, with_prelude
 from passcurve.generation.engine import GenerationEngine, GenerationRequest
 from passcurve.generation.sources import FileSource, ModelSource, Source
 from passcurve.judging.conclusion import conclude
@@ -66,7 +68,8 @@ def _judge(
     generation: Generation | None = None,
 ) -> Result:
     problems = choose_problems(request.benchmark, request.problems)
-    find_policy(request.extract)
+    policy = with_prelude(request.extract, request.prelude)
+    find_policy(policy)
     # The run directory is made when it is locked.
     if request.results is not None and request.results.parent != request.run:
         check_writable(request.results.absolute().parent)
@@ -79,6 +82,8 @@ def _judge(
         level=request.isolation,
         reuse=request.reuse,
     ) as sandbox:
+        policy = fit_to_packages(policy, sandbox.probe.jail.packages)
+        request = msgspec.structs.replace(request, extract=policy, prelude=NO_PRELUDE)
         header = _header(request, sandbox.probe, generation)
         with (
             RunDir(request.run).open_session(header, reopen=generation is not None) as store,

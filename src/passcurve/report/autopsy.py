@@ -1,10 +1,10 @@
-"""An autopsy as text: a table of policies, and the programs that differ side by side."""
+"""An autopsy as text: a table of policies, what explains their difference, and programs side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from passcurve.report.records import Autopsy, Flip, Side
+from passcurve.report.records import Autopsy, Flip, MissingImports, Pattern, Ruling, Side
 from passcurve.report.terminal import number, number_or_dash, printable
 
 _LINES = 40
@@ -13,6 +13,10 @@ _COMPARED = 400
 _NARROW = 60
 _NAMED = 4
 """Largest number of agreeing policies that are named; more are "all others"."""
+_PATTERNS = 12
+"""Largest number of patterns that are shown."""
+_NAMES = 5
+"""Largest number of missing names that are shown."""
 
 
 def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[str]:
@@ -36,17 +40,132 @@ def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[st
     )
     if not autopsy.flips:
         yield "  no problem flips: every policy says the same of it"
-        return
-    yield f"  {len(autopsy.flips)} problems flip; passed of samples:"
-    for flip in autopsy.flips:
-        counts = _grouped(flip.passed)
-        yield printable(f"    {flip.problem_id} (of {flip.n}): {counts}")
-    for flip in autopsy.flips[:flips_shown]:
+    else:
+        yield from _explanation(autopsy)
+        yield from _patterns(autopsy)
+    if autopsy.missing_imports is not None:
+        yield from _missing_imports(autopsy.missing_imports)
+    examples = _examples(autopsy.flips)
+    for flip in examples[:flips_shown]:
         yield ""
+        yield printable(f"    {flip.problem_id} (of {flip.n}): {_grouped(flip.passed)}")
         yield from _side_by_side(flip, max(width, _NARROW))
-    if len(autopsy.flips) > flips_shown:
+    if len(examples) > flips_shown:
         yield ""
-        yield f"  ... and {len(autopsy.flips) - flips_shown} more problems (--flips N shows more, --json has all)"
+        yield f"  ... and {len(examples) - flips_shown} more problems (--flips N shows more, --json has all)"
+
+
+def _explanation(autopsy: Autopsy) -> Iterator[str]:
+    """Yield what explains most of the difference between the first policy and the others."""
+    first = autopsy.rulings[0]
+    best = max(autopsy.rulings, key=lambda ruling: ruling.passed)
+    if best.passed == first.passed:
+        worst = min(autopsy.rulings, key=lambda ruling: ruling.passed)
+        yield f"  no policy passes more samples than {first.policy}" + (
+            f"; {worst.policy} passes the fewest, {first.passed - worst.passed:,} less" if worst is not best else ""
+        )
+        cause = _cause(autopsy.patterns, worst.policy, gained=False)
+        share = f"{cause[1]:,} of the {worst.spoiled:,} that {worst.policy} loses" if cause else ""
+    else:
+        yield f"  {best.policy} passes most: {best.passed - first.passed:,} samples more than {first.policy}" + _split(
+            autopsy.rulings, first, best
+        )
+        cause = _cause(autopsy.patterns, best.policy, gained=True)
+        share = f"{cause[1]:,} of the {best.rescued:,} that it gains" if cause else ""
+    if cause:
+        whole = best.rescued if best.passed > first.passed else worst.spoiled
+        part = "explains most" if 2 * cause[1] > whole else "the largest part"
+        yield printable(f"  {part}: {_failure(cause[0])}, {share}")
+
+
+def _split(rulings: Sequence[Ruling], first: Ruling, best: Ruling) -> str:
+    """Return which part of a gain is due to the policy and which to the prelude, where both differ."""
+    between = [ruling for ruling in rulings if (ruling.extract, ruling.prelude) == (best.extract, first.prelude)]
+    if best.prelude == first.prelude or best.extract == first.extract or not between:
+        return ""
+    by_policy = between[0].passed - first.passed
+    by_prelude = best.passed - between[0].passed
+    return f" ({by_policy:+,} by extraction {best.extract}, {by_prelude:+,} by prelude {best.prelude})"
+
+
+def _cause(patterns: Sequence[Pattern], policy: str, *, gained: bool) -> tuple[Pattern, int] | None:
+    """Return the pattern with most of the samples that a policy gains or loses, and how many."""
+    counts = [(pattern.policies.get(policy, 0), pattern) for pattern in patterns if pattern.gained == gained]
+    samples, pattern = max(counts, key=lambda count: count[0], default=(0, None))
+    return (pattern, samples) if pattern is not None and samples else None
+
+
+def _patterns(autopsy: Autopsy) -> Iterator[str]:
+    yield f"  {_plural(len(autopsy.flips), 'problem')} flip, by what fails (problems, samples):"
+    for pattern in autopsy.patterns[:_PATTERNS]:
+        yield printable(f"    {pattern.problems:>5,} {pattern.samples:>7,}  {_pattern_text(pattern, autopsy.rulings)}")
+    rest = autopsy.patterns[_PATTERNS:]
+    if rest:
+        samples = sum(pattern.samples for pattern in rest)
+        yield f"    ... and {_plural(len(rest), 'rarer pattern')}, {_plural(samples, 'sample')} (--json has all)"
+
+
+def _pattern_text(pattern: Pattern, rulings: Sequence[Ruling]) -> str:
+    """Return a pattern in words: the policies where all its samples do alike, else each count with its policies."""
+    first, failure = rulings[0].policy, _failure(pattern)
+    head, tail = (f"{first} fails: {failure}", "") if pattern.gained else (f"{first} passes", f": {failure}")
+    by_count: dict[int, list[Ruling]] = {}
+    for ruling in rulings[1:]:
+        if count := pattern.policies.get(ruling.policy, 0):
+            by_count.setdefault(count, []).append(ruling)
+    if list(by_count) == [pattern.samples]:
+        named, singular = _named(by_count[pattern.samples], rulings)
+        does = ("passes" if singular else "pass") if pattern.gained else ("fails" if singular else "fail")
+        return f"{head}; {named} {does}{tail}"
+    counts = "; ".join(f"{count:,} {_named(by_count[count], rulings)[0]}" for count in sorted(by_count, reverse=True))
+    return f"{head}; {'pass' if pattern.gained else 'fail'} under {counts}{tail}"
+
+
+def _named(some: Sequence[Ruling], rulings: Sequence[Ruling]) -> tuple[str, bool]:
+    """Return the names of some policies, short where they are all that have certain preludes, and if they are one."""
+    policies = list(dict.fromkeys(ruling.extract for ruling in some))
+    preludes = list(dict.fromkeys(ruling.prelude for ruling in some))
+    is_product = len(some) == len(policies) * len(preludes)
+    if len(some) == 1 or not is_product or len({ruling.prelude for ruling in rulings}) == 1:
+        names = [ruling.policy for ruling in some]
+        return (", ".join(names) if len(names) <= _NAMED else f"{len(names)} others"), len(names) == 1
+    every = len(policies) == len({ruling.extract for ruling in rulings})
+    shown = "all policies" if every else ", ".join(policies) if len(policies) <= _NAMED else f"{len(policies)} policies"
+    if len(preludes) < len({ruling.prelude for ruling in rulings}):
+        shown += f" with prelude {' or '.join(preludes)}"
+    return shown, False
+
+
+def _failure(pattern: Pattern) -> str:
+    return pattern.failure + (f" ({_shortened(list(pattern.names))})" if pattern.names else "")
+
+
+def _missing_imports(missing: MissingImports) -> Iterator[str]:
+    best = next(iter(missing.preludes))
+    covered = ", ".join(f"{prelude} ({samples:,})" for prelude, samples in missing.preludes.items())
+    yield printable(
+        f"  missing imports: {_plural(missing.samples, 'sample')} under {missing.policy} "
+        f"{'ends' if missing.samples == 1 else 'end'} in NameError for {_shortened(list(missing.names))}"
+    )
+    yield f"  harnesses that import such names: {covered}; --preludes none,{best} shows the score with them"
+
+
+def _shortened(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMES]) + (", ..." if len(names) > _NAMES else "")
+
+
+def _examples(flips: Sequence[Flip]) -> list[Flip]:
+    """Return the flips in an order that shows the first of each pattern before the second of any."""
+    seen: dict[int, int] = {}
+    ranked = []
+    for flip in flips:
+        ranked.append((seen.setdefault(flip.pattern, 0), flip.pattern, flip))
+        seen[flip.pattern] += 1
+    return [flip for _, _, flip in sorted(ranked, key=lambda item: item[:2])]
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _table(autopsy: Autopsy) -> Iterator[str]:
@@ -63,7 +182,7 @@ def _table(autopsy: Autopsy) -> Iterator[str]:
         yield f"  pass@{k}: {reason}"
 
 
-def _grouped(passed: dict[str, int]) -> str:
+def _grouped(passed: Mapping[str, int]) -> str:
     by_count: dict[int, list[str]] = {}
     for policy, count in passed.items():
         by_count.setdefault(count, []).append(policy)

@@ -1,0 +1,254 @@
+"""The flips of an autopsy: samples that pass under one policy and not under another, by pattern and by example."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from passcurve.extract import NO_PRELUDE, extract, prelude_names
+from passcurve.extract.preludes import prelude_bindings
+from passcurve.store.verdicts import StoredVerdicts
+from passcurve.types import Completion, Problem, Program, Status, Verdict
+
+NO_PROGRAM = -1
+
+_NAMED_FAULT = re.compile(r"(NameError: name|ModuleNotFoundError: No module named) '([^']{1,60})'")
+
+
+class SampleTable(msgspec.Struct, kw_only=True):
+    """The problem and the index of each sample, and the row of its program under each policy."""
+
+    problem: array[int]
+    index: array[int]
+    program: array[int]
+    malformed: int = 0
+    distinct: int = 0
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One sample under one policy: the program and its verdict."""
+
+    policy: str
+    status: Status
+    message: str
+    steps: tuple[str, ...]
+    program: str | None
+
+
+class Flip(msgspec.Struct, frozen=True, kw_only=True):
+    """A problem whose score depends on the policy, with a sample that shows it."""
+
+    problem_id: str
+    n: int
+    passed: dict[str, int]
+    """Under each policy."""
+    sample_index: int
+    wrong: Side
+    right: Side
+    pattern: int
+    """Which of the patterns the sample belongs to."""
+
+
+class Pattern(msgspec.Struct, frozen=True, kw_only=True):
+    """Samples that flip alike: they fail in one way where they fail."""
+
+    gained: bool
+    """True where the samples fail under the first policy, False where they pass under it."""
+    failure: str
+    """How they fail under the first policy, or else under the first policy that fails them."""
+    problems: int
+    samples: int
+    names: dict[str, int]
+    """What was missing, each with its samples, where they fail with NameError or ModuleNotFoundError."""
+    policies: dict[str, int]
+    """How many of the samples pass under each policy; where ``gained`` is False, how many fail."""
+
+
+class MissingImports(msgspec.Struct, frozen=True, kw_only=True):
+    """Samples that fail since a name is not defined that a prelude would import."""
+
+    policy: str
+    """The policy under which they fail."""
+    samples: int
+    names: dict[str, int]
+    """The names, each with its samples."""
+    preludes: dict[str, int]
+    """The preludes that import such a name, each with the samples that lack one; the best first."""
+
+
+class Failure(NamedTuple):
+    """The kind of a failure, and the name that was missing, if any."""
+
+    kind: str
+    name: str = ""
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """The samples under each policy, and the verdicts on their programs."""
+
+    policies: tuple[str, ...]
+    table: SampleTable
+    passes: bytearray
+    """For each sample, whether it passes under each policy."""
+    stored: StoredVerdicts | None
+
+    def verdict(self, program: int) -> Verdict | None:
+        """Return the verdict on a program; None where there is none."""
+        return self.stored.verdict_at(program) if self.stored is not None and program != NO_PROGRAM else None
+
+    def failure(self, program: int) -> Failure:
+        """Return how a program fails."""
+        if program == NO_PROGRAM:
+            return Failure("no program")
+        verdict = self.verdict(program)
+        if verdict is None or verdict.status == "void":
+            return Failure("no verdict")
+        named = _NAMED_FAULT.match(verdict.message)
+        return Failure(verdict.exception or verdict.status, named[2] if named else "")
+
+
+class _Case(msgspec.Struct, kw_only=True):
+    """The counts of a problem, and the sample that shows a flip."""
+
+    n: int = 0
+    passed: list[int]
+    row: int = -1
+    """A sample that passes under one policy and not under another."""
+    wrong: int = 0
+    right: int = 0
+    pattern: int = 0
+
+
+class _Group(msgspec.Struct, kw_only=True):
+    samples: int = 0
+    problems: set[int]
+    names: Counter[str]
+    policies: Counter[str]
+
+
+class Flips:
+    """The problems that flip, and the patterns of their samples, gathered sample by sample."""
+
+    def __init__(self, judged: Judged, problems: int) -> None:
+        width = len(judged.policies)
+        self._judged = judged
+        self._cases = [_Case(passed=[0] * width) for _ in range(problems)]
+        self._groups: dict[tuple[bool, str], _Group] = {}
+        self._failures: dict[int, Failure] = {}
+        for row, at in enumerate(judged.table.problem):
+            own = judged.passes[row * width : (row + 1) * width]
+            case = self._cases[at]
+            case.n += 1
+            case.passed = [a + b for a, b in zip(case.passed, own, strict=True)]
+            if 0 < sum(own) < width:
+                self._add(row, case, own)
+        order = sorted(self._groups, key=lambda key: -self._groups[key].samples)
+        self.patterns = tuple(self._pattern(key) for key in order)
+        self._rank = {key: at for at, key in enumerate(order)}
+
+    def _add(self, row: int, case: _Case, own: bytearray) -> None:
+        judged = self._judged
+        wrong, gained = own.index(0), not own[0]
+        failure = self._failure(judged.table.program[row * len(own) + wrong])
+        empty = _Group(problems=set(), names=Counter(), policies=Counter())
+        group = self._groups.setdefault((gained, failure.kind), empty)
+        group.samples += 1
+        group.names[failure.name] += 1
+        group.problems.add(judged.table.problem[row])
+        for policy, passed in zip(judged.policies, own, strict=True):
+            group.policies[policy] += bool(passed) == gained
+        # Prefer a sample that fails under the first policy.
+        if case.row < 0 or (case.wrong != 0 and gained):
+            case.row, case.wrong, case.right = row, wrong, own.index(1)
+
+    def _failure(self, program: int) -> Failure:
+        if program not in self._failures:
+            self._failures[program] = self._judged.failure(program)
+        return self._failures[program]
+
+    def _pattern(self, key: tuple[bool, str]) -> Pattern:
+        group = self._groups[key]
+        return Pattern(
+            gained=key[0],
+            failure=key[1],
+            problems=len(group.problems),
+            samples=group.samples,
+            names={name: count for name, count in group.names.most_common() if name},
+            policies={name: group.policies[name] for name in self._judged.policies if group.policies[name]},
+        )
+
+    def examples(self, problems: Sequence[Problem], samples: Iterable[Completion]) -> tuple[Flip, ...]:
+        """Return each problem that flips with a sample, in the order of the problems; reads the samples again."""
+        flipping = {case.row: (at, case) for at, case in enumerate(self._cases) if case.row >= 0}
+        flips: dict[int, Flip] = {}
+        for row, completion in enumerate(samples):
+            if row in flipping:
+                at, case = flipping[row]
+                flips[at] = self._flip(problems[at], case, completion)
+        return tuple(flips[at] for at in sorted(flips))
+
+    def _flip(self, problem: Problem, case: _Case, completion: Completion) -> Flip:
+        judged = self._judged
+        first = case.row * len(judged.policies)
+        sides = [
+            self._side(judged.policies[at], problem, completion, judged.table.program[first + at])
+            for at in (case.wrong, case.right)
+        ]
+        failure = self._failure(judged.table.program[first + case.wrong])
+        return Flip(
+            problem_id=problem.id,
+            n=case.n,
+            passed=dict(zip(judged.policies, case.passed, strict=True)),
+            sample_index=judged.table.index[case.row],
+            wrong=sides[0],
+            right=sides[1],
+            pattern=self._rank[case.wrong == 0, failure.kind],
+        )
+
+    def _side(self, policy: str, problem: Problem, completion: Completion, row: int) -> Side:
+        program: Program = extract(problem, completion, policy)
+        verdict = self._judged.verdict(row)
+        return Side(
+            policy=policy,
+            status="no_code" if row == NO_PROGRAM else verdict.status if verdict is not None else "void",
+            message=program.steps[-1] if row == NO_PROGRAM else verdict.message if verdict is not None else "",
+            steps=program.steps,
+            program=program.text,
+        )
+
+
+def find_missing_imports(judged: Judged) -> MissingImports | None:
+    """Return the samples that fail for want of a name that some prelude imports; None if none does.
+
+    They are those of the policy that would have most passing samples if all of them passed.
+    """
+    bindings = {name: prelude_bindings(name) for name in prelude_names() if name != NO_PRELUDE}
+    importable = frozenset().union(*bindings.values())
+    passed: Counter[int] = Counter()
+    names: dict[int, Counter[str]] = {at: Counter() for at in range(len(judged.policies))}
+    missing: dict[int, str] = {}
+    for cell, program in enumerate(judged.table.program):
+        at = cell % len(judged.policies)
+        passed[at] += judged.passes[cell]
+        if judged.passes[cell] or program == NO_PROGRAM:
+            continue
+        if program not in missing:
+            failure = judged.failure(program)
+            missing[program] = failure.name if failure.kind == "NameError" and failure.name in importable else ""
+        if missing[program]:
+            names[at][missing[program]] += 1
+    best = max(names, key=lambda at: (passed[at] + names[at].total(), names[at].total()))
+    if not names[best]:
+        return None
+    covered = Counter({prelude: sum(names[best][name] for name in bound) for prelude, bound in bindings.items()})
+    return MissingImports(
+        policy=judged.policies[best],
+        samples=names[best].total(),
+        names=dict(names[best].most_common()),
+        preludes={prelude: samples for prelude, samples in covered.most_common() if samples},
+    )
