@@ -18,7 +18,6 @@ Mode = Literal["referee", "shared", "none"]
 Clock = Literal["own", "wall"]
 Isolation = Literal["full", "restricted", "none"]
 Reuse = Literal["rewind", "fork"]
-
 STATUSES: tuple[Status, ...] = get_args(Status)
 SCORED: tuple[Status, ...] = STATUSES[:-1]
 
@@ -74,6 +73,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     text: str | None
     """None when there is no text to extract code from; ``missing`` is then the reason."""
     missing: str = ""
+    hints: tuple[str, ...] = ()  # what store/samples.py saw in the other fields
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):

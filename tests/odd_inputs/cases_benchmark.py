@@ -114,6 +114,7 @@ REFERENCES = [
         own([*FORTY[:2], right(2, completion=""), *FORTY[3:]], forty(**BROKEN)),
         JUDGE,
         value=1.0,
+        findings=("empty_text",),
         excluded=("Own/2",),
     ),
     Case(

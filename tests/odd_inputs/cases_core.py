@@ -39,5 +39,6 @@ CASES = [
         own([right(0), right(1), right(2, completion=""), right(3, completion=None)]),
         JUDGE,
         value=0.5,
+        findings=("empty_text",),
     ),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from io import RawIOBase
 from itertools import islice
 from pathlib import Path
@@ -13,8 +13,9 @@ from typing import Final, Protocol
 from passcurve.errors import DataError
 from passcurve.generation.engine import GenerationEngine
 from passcurve.store.completions import stored_rows
+from passcurve.store.input_report import unknown_tasks_finding
 from passcurve.store.lines import read_lines
-from passcurve.store.samples import FindTask, JudgedRow, MalformedLine, RawRow, follow_rows, resume_rows, scan_rows
+from passcurve.store.samples import FindTask, MalformedLine, RawRow, follow_rows, read_rows, scan_rows
 from passcurve.types import Completion, GenerationProgress
 
 MAX_MALFORMED = 1000
@@ -38,6 +39,8 @@ class Source(Protocol):
     """The first malformed lines."""
     malformed_lines: int
     """Number of all malformed lines."""
+    unknown_tasks: int
+    """Number of those that are rows of a task that the benchmark lacks."""
     poll_s: float
     """Longest pause after a None before the next completion is asked for."""
 
@@ -53,11 +56,8 @@ class Source(Protocol):
         """Return about how many rows there will be, or ``at_most`` where there are more."""
         ...
 
-    def completions(self, find_task: FindTask) -> Iterator[Completion | JudgedRow | None]:
-        """Yield each completion, in the order of the rows, and None whenever the next is not there yet.
-
-        For a row that ``find_task`` accepts, its number and key are enough.
-        """
+    def completions(self) -> Iterator[Completion | None]:
+        """Yield each completion, in the order of the rows, and None whenever the next is not there yet."""
         ...
 
     def missing(self) -> Mapping[str, int]:
@@ -96,7 +96,7 @@ class FileSource:
         self._follow_s, self._ended = follow_s, ended
         self.rows_read = 0
         self.malformed: list[MalformedLine] = []
-        self.malformed_lines = 0
+        self.malformed_lines = self.unknown_tasks = 0
 
     def notify(self, callback: Callable[[], None]) -> None:
         """Do nothing: the writer of a file does not notify us."""
@@ -109,12 +109,10 @@ class FileSource:
         """Return the number of rows, or ``at_most`` where the file grows."""
         return at_most if self._follow_s is not None else sum(1 for _ in islice(read_lines(self._path), at_most))
 
-    def completions(self, find_task: FindTask) -> Iterator[Completion | JudgedRow | None]:
+    def completions(self) -> Iterator[Completion | None]:
         """Yield each completion; raises DataError for a malformed line when the source is strict."""
         if self._follow_s is None:
-            rows: Iterable[Completion | JudgedRow | MalformedLine | None] = resume_rows(
-                self._path, self._problem_ids, find_task
-            )
+            rows: Iterable[Completion | MalformedLine | None] = read_rows(self._path, self._problem_ids)
         else:
             rows = follow_rows(self._path, self._problem_ids, self._follow_s, self._ended)
         for row in rows:
@@ -127,6 +125,7 @@ class FileSource:
                 raise DataError(f"{str(self._path)!r}, line {row.line}: {row.reason}")
             else:
                 self.malformed_lines += 1
+                self.unknown_tasks += row.task is not None
                 if self.malformed_lines <= MAX_MALFORMED:
                     self.malformed.append(row)
 
@@ -206,7 +205,7 @@ class ModelSource:
         engine.begin()
         self.rows_read = 0
         self.malformed: list[MalformedLine] = []
-        self.malformed_lines = 0
+        self.malformed_lines = self.unknown_tasks = 0
 
     def notify(self, callback: Callable[[], None]) -> None:
         """Call ``callback`` from now on whenever a completion has come."""
@@ -220,7 +219,7 @@ class ModelSource:
         """Return the number of planned samples, or ``at_most`` where there are more."""
         return min(at_most, self._engine.progress().planned)
 
-    def completions(self, _: FindTask) -> Iterator[Completion | None]:
+    def completions(self) -> Iterator[Completion | None]:
         """Yield each completion, and None whenever the next is not there yet."""
         for completion in self._engine.completions():
             self.rows_read += completion is not None
@@ -243,12 +242,15 @@ class ModelSource:
         self._engine.close()
 
 
-def explain_no_rows(path: Path, source: Source) -> str:
+def explain_no_rows(path: Path, source: Source, task_ids: Collection[str]) -> str:
     """Return why there is nothing to judge."""
     progress = source.progress()
     if progress is not None:
         return progress.ended_by or "; ".join(progress.failures) or f"{str(path)!r} holds no sample of these problems"
     if source.malformed:
+        finding = unknown_tasks_finding(source.malformed, source.unknown_tasks, task_ids)
+        if finding is not None:
+            return f"{str(path)!r} has no row to judge: {finding.text}"
         first, count = source.malformed[0], source.malformed_lines
         return f"{str(path)!r} has no row to judge: {count} malformed lines; line {first.line}: {first.reason}"
     return f"{str(path)!r} has no row to judge"

@@ -7,15 +7,15 @@ from operator import itemgetter
 
 import msgspec
 
-from passcurve.diagnosis import InputReport
 from passcurve.interruption import defer_interrupts
 from passcurve.judging.pending import Row
 from passcurve.judging.request import Slowest, Suspect
 from passcurve.store.codec import VerdictLine
 from passcurve.store.duplicates import DuplicateTracker
+from passcurve.store.input_report import InputObserver
 from passcurve.store.rundir import JudgingSession
 from passcurve.store.tally import Tally
-from passcurve.types import Verdict
+from passcurve.types import Completion, Problem, Verdict
 
 BATCH_VERDICTS = 1000
 """Verdicts that are stored at once."""
@@ -27,9 +27,10 @@ MAX_SUSPECTS = 10
 class VerdictCollector:
     """Stores and counts verdicts, and keeps the few that a result names."""
 
-    def __init__(self, store: JudgingSession) -> None:
+    def __init__(self, store: JudgingSession, extract: str) -> None:
         self.tally = Tally()
         self.duplicates = DuplicateTracker()
+        self.input = InputObserver(extract)
         self.slowest: Slowest | None = None
         self.resumed = 0
         """Verdicts that an interrupted session had stored."""
@@ -43,9 +44,10 @@ class VerdictCollector:
         """The first suspicious samples, those that passed before the others."""
         return tuple(suspect for _, suspect in self._suspects[True] + self._suspects[False])[:MAX_SUSPECTS]
 
-    def input_report(self) -> InputReport:
-        """Return what was found in the samples."""
-        return InputReport(rows=self.tally.planned)
+    def plan(self, problem: Problem, row: Completion) -> None:
+        """Take a row that is to have a verdict."""
+        self.tally.plan(problem.id)
+        self.input.observe(problem, row)
 
     def add(self, row: Row, program: str, verdict: Verdict) -> None:
         """Take a verdict for a row; ``program`` is the digest of its program, empty where it has none."""
@@ -74,6 +76,7 @@ class VerdictCollector:
 
     def _count(self, row: int, verdict: Verdict) -> None:
         self.tally.add(verdict)
+        self.input.judge(row, verdict.status)
         if verdict.passed and (self.slowest is None or verdict.own_s > self.slowest.own_s):
             self.slowest = Slowest(key=verdict.key, own_s=verdict.own_s)
         if verdict.suspicious:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from passcurve.diagnosis import Diagnosis, Exclusion, Scope, diagnose, withhold
+from passcurve.diagnosis import Diagnosis, Exclusion, InputReport, Scope, diagnose, withhold
 from passcurve.errors import DataError
 from passcurve.generation.sources import Source, explain_no_rows
 from passcurve.judging.collector import VerdictCollector
@@ -38,7 +38,7 @@ def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
     """Check that nothing is lost, write the results if nothing is owed, and estimate."""
     request, source, tally = run.request, run.source, run.collector.tally
     if not tally.planned:
-        raise DataError(explain_no_rows(request.samples, source))
+        raise DataError(explain_no_rows(request.samples, source, _task_ids(request)))
     for problem_id, count in source.missing().items():
         for _ in range(count):
             tally.plan(problem_id)
@@ -47,7 +47,7 @@ def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
     attempted = len(counts)
     if not request.subset:
         counts = select_counts(counts, run.problems)
-    diagnosis = _diagnose(run, attempted)
+    diagnosis = _diagnose(run, attempted, header)
     counts = tuple(count for count in counts if count.problem_id not in diagnosis.scope.faulty)
     scored = _estimate(run, counts, diagnosis)
     generated = source.progress()
@@ -85,7 +85,7 @@ def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
     )
 
 
-def _diagnose(run: FinishedRun, attempted: int) -> Diagnosis:
+def _diagnose(run: FinishedRun, attempted: int, header: Header) -> Diagnosis:
     request = run.request
     excluded = () if request.count_all else _at_fault(run)
     scope = Scope(
@@ -97,9 +97,26 @@ def _diagnose(run: FinishedRun, attempted: int) -> Diagnosis:
     )
     return diagnose(
         scope,
-        run.collector.input_report(),
+        _report_input(run, header),
         accept_input=request.accept_input,
         accept_benchmark=request.accept_benchmark,
+    )
+
+
+def _task_ids(request: Request) -> list[str]:
+    return [problem.id for problem in request.benchmark.problems]
+
+
+def _report_input(run: FinishedRun, header: Header) -> InputReport:
+    source, counts = run.source, run.collector.tally.counts()
+    uniform = run.collector.duplicates.count_uniform_problems(counts)
+    return run.collector.input.report(
+        rows=source.rows_read + source.malformed_lines,
+        malformed=source.malformed,
+        unknown_tasks=source.unknown_tasks,
+        task_ids=_task_ids(run.request),
+        uniform=(uniform, sum(count.n for count in counts if count.n > 1)),
+        temperature=header.generation.decoding.temperature if header.generation is not None else None,
     )
 
 
@@ -141,7 +158,7 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis) -> None:
     if request.results is not None:
         write_results(
             request.samples,
-            [problem.id for problem in request.benchmark.problems],
+            _task_ids(request),
             request.results,
             store.verdict_at,
             probe.jail.isolation,

@@ -24,7 +24,6 @@ from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
 from passcurve.store.rundir import JudgingSession
-from passcurve.store.samples import JudgedRow
 from passcurve.types import Completion, Problem, Verdict
 
 BATCH_ROWS = 1000
@@ -68,11 +67,11 @@ class JudgeRun:
         """None while a problem is under calibration."""
         self._pending = PendingPrograms()
         self._running: dict[int, tuple[PendingProgram, Job]] = {}
-        self.collector = VerdictCollector(store)
+        self.collector = VerdictCollector(store, request.extract)
 
     def run(self) -> FinishedRun:
         """Read, judge and store until every row has its verdict or is owed."""
-        completions = self._source.completions(self._store.task_of)
+        completions = self._source.completions()
         upcoming = self._source.upcoming_problems()
         self._source.notify(self._pool.wakeup.set)
         read_all = False
@@ -95,7 +94,7 @@ class JudgeRun:
         plans = {problem_id: plan for problem_id, plan in self._plans.items() if plan is not None}
         return FinishedRun(self._request, self._problems, self._source, self._store, self.collector, plans)
 
-    def _read(self, completions: Iterator[Completion | JudgedRow | None]) -> _Batch:
+    def _read(self, completions: Iterator[Completion | None]) -> _Batch:
         rows = 0
         while rows < BATCH_ROWS and not self._pending.is_full:
             completion = next(completions, END)
@@ -124,18 +123,17 @@ class JudgeRun:
             generated=self._source.progress(),
         )
 
-    def _admit(self, row: Completion | JudgedRow) -> None:
+    def _admit(self, row: Completion) -> None:
         problem = self._problems[row.key.problem_id]
-        self.collector.tally.plan(problem.id)
+        self.collector.plan(problem, row)
         # Whatever becomes of its rows: a score must know whether the problem counts.
         if problem.id not in self._plans:
             self._calibrate(problem)
-        if isinstance(row, Completion):
-            self._store.check_row(row)
+        self._store.check_row(row)
         stored = self._store.countable_at(row.row, row.key) if self._store.resumed else None
         if stored is not None:
             self.collector.add_stored(row.row, stored)
-        elif isinstance(row, Completion):
+        else:
             self._judge_completion(problem, row)
 
     def _judge_completion(self, problem: Problem, completion: Completion) -> None:

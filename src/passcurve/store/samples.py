@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from passcurve.errors import nearest
+from passcurve.store.hints import code_field, field_remedy
 from passcurve.store.lines import MAX_LINE_BYTES, PENDING, Pending, follow_lines, read_lines
 from passcurve.types import Completion, SampleKey
 
@@ -23,9 +24,15 @@ MAX_DEPTH = 200
 DIGEST_BYTES = 8
 MAX_SHOWN = 80
 MAX_HINTS = 100
+_TASK_FIELDS = ("task", "taskid", "problem_id", "problem", "question_id", "name", "id", "idx", "index")
 FIRST_ROWS = 1000
 """Rows whose task ids tell the benchmark."""
 BOM = b"\xef\xbb\xbf"
+NO_CODE_FIELD = "the row has neither 'completion' nor 'solution'"
+CUT_OFF = ("cut off",)
+"""Hint on a row which says that the model reached its limit of tokens."""
+_LIMIT_REASONS = frozenset(("length", "max_tokens", "MAX_TOKENS"))
+"""Values of ``finish_reason`` and ``stop_reason`` of a model that reached its limit of tokens."""
 
 
 class MalformedLine(msgspec.Struct, frozen=True):
@@ -34,6 +41,8 @@ class MalformedLine(msgspec.Struct, frozen=True):
     line: int
     """Its number in the file, from 1."""
     reason: str
+    task: str | int | None = None
+    """Its task id, where the line is a row of a task that the benchmark lacks."""
 
 
 class RawRow(msgspec.Struct, frozen=True, gc=False):
@@ -53,6 +62,8 @@ class _CommonRow(msgspec.Struct, frozen=True, gc=False):
     task_id: str
     completion: str | UnsetType = UNSET
     solution: str | UnsetType = UNSET
+    finish_reason: Any = None
+    stop_reason: Any = None
 
 
 class RowContent(NamedTuple):
@@ -63,6 +74,8 @@ class RowContent(NamedTuple):
     text: str | None
     missing: str
     """Why there is no text."""
+    hints: tuple[str, ...] = ()
+    """``CUT_OFF``, or the field that seems to hold the code of a row without ``completion`` and what reads it."""
 
 
 _COMMON = msgspec.json.Decoder(_CommonRow)
@@ -73,19 +86,16 @@ FindTask: TypeAlias = Callable[[int, bytes], str | None]
 """Returns the task of the row of that number if these are the bytes that were judged, else None."""
 
 
-class JudgedRow(msgspec.Struct, frozen=True, gc=False):
-    """A row that was judged before with the same bytes."""
-
-    key: SampleKey
-    row: int
-
-
 class _RowTask(msgspec.Struct):
     task_id: str
 
 
 class _MalformedError(Exception):
     """The line is not a row; the message says why."""
+
+    def __init__(self, message: str, task: str | int | None = None) -> None:
+        super().__init__(message)
+        self.task = task
 
 
 def first_ids(samples: Path) -> list[str]:
@@ -109,19 +119,6 @@ def read_rows(path: Path, task_ids: Collection[str]) -> Iterator[Completion | Ma
     """
     for row in scan_rows(path, task_ids):
         yield _completion(row) if isinstance(row, RawRow) else row
-
-
-def resume_rows(
-    path: Path, task_ids: Collection[str], find_task: FindTask
-) -> Iterator[Completion | MalformedLine | JudgedRow]:
-    """Yield as ``read_rows`` does, but JudgedRow for a row that was judged; raises what ``read_rows`` raises."""
-    for row in scan_rows(path, task_ids, find_task):
-        if not isinstance(row, RawRow):
-            yield row
-        elif row.content is ALREADY_JUDGED:
-            yield JudgedRow(row.key, row.row)
-        else:
-            yield _completion(row)
 
 
 def follow_rows(
@@ -171,7 +168,7 @@ def _scan(
             try:
                 content = _read_common(text, sizes) or _read_any(text, sizes, hints)
             except _MalformedError as error:
-                yield MalformedLine(line, str(error))
+                yield MalformedLine(line, str(error), error.task)
                 continue
             task = content.task
         key = SampleKey(problem_id=task, sample_index=sizes[task])
@@ -190,6 +187,7 @@ def _completion(row: RawRow) -> Completion:
         form=content.form,
         text=content.text,
         missing=content.missing,
+        hints=content.hints,
     )
 
 
@@ -207,12 +205,13 @@ def _read_common(text: bytes, task_ids: Container[str]) -> RowContent | None:
         return None
     if row.task_id not in task_ids or text.count(b"[") + text.count(b"{") > MAX_DEPTH:
         return None
+    hints = _hints(row.finish_reason, row.stop_reason)
     if row.solution is not UNSET:
         missing = _size_error("solution", row.solution)
-        return RowContent(row.task_id, "solution", None if missing else row.solution, missing)
+        return RowContent(row.task_id, "solution", None if missing else row.solution, missing, hints)
     if row.completion is not UNSET:
         missing = _size_error("completion", row.completion)
-        return RowContent(row.task_id, "completion", None if missing else row.completion, missing)
+        return RowContent(row.task_id, "completion", None if missing else row.completion, missing, hints)
     return None
 
 
@@ -223,7 +222,8 @@ def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> 
     form: Literal["completion", "solution"] = "completion"
     if isinstance(fields.get("solution"), str) or ("solution" in fields and "completion" not in fields):
         form = "solution"
-    content, missing = None, "the row has neither 'completion' nor 'solution'"
+    content, missing = None, NO_CODE_FIELD
+    facts = _hints(fields.get("finish_reason"), fields.get("stop_reason"))
     if form in fields:
         value = fields[form]
         missing = (
@@ -232,7 +232,14 @@ def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> 
             else f"`{form}` must be a string, got {_describe_value(value)}"
         )
         content = value if isinstance(value, str) and not missing else None
-    return RowContent(task, form, content, missing)
+    elif other := code_field(fields):
+        facts = (other, field_remedy(other, fields[other]))
+    return RowContent(task, form, content, missing, facts)
+
+
+def _hints(finish_reason: object, stop_reason: object) -> tuple[str, ...]:
+    reasons = (finish_reason, stop_reason)
+    return CUT_OFF if any(isinstance(reason, str) and reason in _LIMIT_REASONS for reason in reasons) else ()
 
 
 def _read_fields(text: bytes) -> dict[str, object]:
@@ -285,16 +292,18 @@ def _too_deep(value: object) -> bool:
 
 def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict[str, str]) -> str:
     if "task_id" not in fields:
-        raise _MalformedError("the row has no 'task_id'")
+        name = next((name for name in _TASK_FIELDS if name in fields), None)
+        raise _MalformedError("the row has no 'task_id'" + (f"; if `{name}` is the task, rename it" if name else ""))
     task = fields["task_id"]
     if not isinstance(task, str):
-        raise _MalformedError(f"`task_id` must be a string, got {_describe_value(task)}")
+        number = task if isinstance(task, int) and not isinstance(task, bool) else None
+        raise _MalformedError(f"`task_id` must be a string, got {_describe_value(task)}", number)
     if task in task_ids:
         return task
     # A search for the nearest name takes a millisecond: bound them for a file full of unknown names.
     if task not in hints and len(hints) < MAX_HINTS:
         hints[task] = nearest(task[:MAX_SHOWN], task_ids)
-    raise _MalformedError(f"unknown task {_shorten(task)}{hints.get(task, '')}")
+    raise _MalformedError(f"unknown task {_shorten(task)}{hints.get(task, '')}", task)
 
 
 def _size_error(form: str, text: str) -> str:

@@ -1,0 +1,291 @@
+"""The report on a file of samples, made while it is read, in about eleven bytes a row."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from passcurve.diagnosis import MAX_SHARE, Finding, InputReport
+from passcurve.store.hints import unknown_tasks_remedy
+from passcurve.store.repetition import multiplicity, repeated_part
+from passcurve.store.samples import CUT_OFF, NO_CODE_FIELD, MalformedLine
+from passcurve.types import Completion, Problem, Status
+
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+_CHAT = re.compile(
+    r"^ ?(?:(?:Sure|Certainly|Of course|Absolutely|Great|Okay|OK|Yes)\b[!,.:]"
+    r"|(?:Here|Below) (?:is|are)\b|Here['\u2019]s\b|To (?:solve|implement|complete|do|fix)\b"
+    r"|Let(?:['\u2019]s| me| us)\b|I(?:['\u2019](?:ll|ve|m)| have| will| can)\b"
+    r"|You can\b|We (?:can|need|use|first)\b|In this\b|Explanation\b|Note(?: that|:)"
+    r"|(?:This|The) (?:\w+ )?(?:function|solution|code|program|implementation|approach|method)\b"
+    r"|(?:Answer|Solution|Example usage|Output|Step \d+):)",
+    re.MULTILINE,
+)
+"""Begin of a line of prose by a chat model; it counts only in a program that does not compile."""
+_OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
+_QUOTES = ('"""', "'''")
+_TAIL_CHARACTERS = 300
+_MIN_SHARE = 0.01
+"""Share of the rows up to which a repeated prompt is a whim of a model, and no fault of the file."""
+
+_FENCED, _CHATTY, _OPEN = 1, 2, 4
+"""Bits of a row: it has a fence, has prose, ends amid a bracket or a block; they count if it does not compile."""
+
+
+class InputObserver:
+    """Sees each row as it is read and each status as it is reached, and reports what a score would not show."""
+
+    def __init__(self, extract: str) -> None:
+        """Begin; ``extract`` is the policy by which texts become programs."""
+        self._extract = extract
+        self._is_taken_whole = extract == "raw" or extract.startswith("stop-words")
+        """True where neither fences, nor prose, nor a repeated prompt are removed."""
+        self._digests = array("Q")
+        self._problems = array("H")
+        self._numbers: dict[str, int] = {}
+        self._flags = bytearray()
+        """Bits of each row, by its number."""
+        self._counts: Counter[str] = Counter()
+        self._remedies: Counter[tuple[str, ...]] = Counter()
+        """Fields of rows without code, with what reads them."""
+        self._empty: Counter[str] = Counter()
+        """Reasons of rows whose field of code holds no text."""
+
+    def observe(self, problem: Problem, row: Completion) -> None:
+        """Take a row, before its program is judged."""
+        self._digests.append(int(row.digest, 16))
+        number = self._numbers.setdefault(problem.id, len(self._numbers))
+        self._problems.append(min(number, 0xFFFF))
+        text = row.text
+        if text is None or not text.strip():
+            self._observe_missing(row)
+            return
+        bits = _OPEN if _ends_open(text) else 0
+        if self._is_taken_whole:
+            if ("```" in text or "~~~" in text) and _has_fence(text):
+                bits |= _FENCED
+            elif _CHAT.search(text):
+                bits |= _CHATTY
+            if row.form == "solution":
+                self._counts["continuation"] += problem.entry_point not in text
+            elif not bits & (_FENCED | _CHATTY):
+                self._counts["prompt"] += _holds_prompt(problem, text)
+        if row.hints == CUT_OFF:
+            self._counts["cut off"] += 1
+            bits &= ~_OPEN
+        if bits:
+            if row.row >= len(self._flags):
+                self._flags.extend(bytes(row.row + 1 - len(self._flags)))
+            self._flags[row.row] = bits
+
+    def judge(self, row: int, status: Status) -> None:
+        """Take the status of a row."""
+        if status != "compile" or row >= len(self._flags):
+            return
+        # Nothing that compiles is fenced: its backquotes stand in a string or a comment.
+        bits = self._flags[row]
+        if bits & (_FENCED | _CHATTY):
+            self._counts["fenced" if bits & _FENCED else "chatty"] += 1
+        elif bits & _OPEN:
+            self._counts["open"] += 1
+
+    def report(
+        self,
+        *,
+        rows: int,
+        malformed: Sequence[MalformedLine] = (),
+        unknown_tasks: int = 0,
+        task_ids: Collection[str] = (),
+        uniform: tuple[int, int] = (0, 0),
+        temperature: float | None = None,
+    ) -> InputReport:
+        """Return the findings.
+
+        ``rows`` are the lines of the file; of the ``malformed`` ones the first are enough.  ``uniform`` are the
+        problems whose samples are all one program, where that is so for all problems with several, and their rows.
+        """
+        counts, seen = self._counts, len(self._digests)
+        unreadable = counts["no field"] + counts["fenced"] + counts["chatty"]
+        withholds = unreadable > MAX_SHARE * seen
+        repeated = self._find_repetition()
+        findings = [
+            self._no_field(withholds=withholds),
+            self._lists(withholds=counts["list"] > MAX_SHARE * seen),
+            self._fenced(withholds=withholds and self._extract == "raw"),
+            unknown_tasks_finding(malformed, unknown_tasks, task_ids),
+            self._empty_text(),
+            self._holding_prompt(),
+            self._continuations(),
+            repeated,
+            self._truncated(),
+            None if repeated is not None else _equal_programs(uniform, temperature),
+        ]
+        return InputReport(rows=rows, findings=tuple(finding for finding in findings if finding is not None))
+
+    def _observe_missing(self, row: Completion) -> None:
+        if row.missing == NO_CODE_FIELD:
+            self._counts["no field"] += 1
+            self._remedies[row.hints if row.hints != CUT_OFF else ()] += 1
+        elif row.missing.endswith("got a list"):
+            self._counts["list"] += 1
+        else:
+            self._empty[row.missing or f"`{row.form}` is empty"] += 1
+
+    def _no_field(self, *, withholds: bool) -> Finding | None:
+        rows = self._counts["no field"]
+        if not rows:
+            return None
+        hints, named = self._remedies.most_common(1)[0]
+        remedy = "name the field that holds the code with --field NAME"
+        if hints:
+            field, remedy = hints
+            having = f"have `{field}`" if named != 1 else f"has `{field}`"
+            none = "none has" if rows == len(self._digests) else "but not"
+            text = f"{_rows(named)} {having}, {none} `completion` or `solution`"
+            text += f" ({rows - named} more have neither)" if rows > named else ""
+        else:
+            text = f"{_rows(rows)} {_has(rows)} neither `completion` nor `solution`"
+        return Finding(name="no_code_field", rows=rows, text=f"{text}; {remedy}", withholds=withholds)
+
+    def _lists(self, *, withholds: bool) -> Finding | None:
+        rows = self._counts["list"]
+        if not rows:
+            return None
+        text = f"{_rows(rows)} {_has(rows)} a list in place of code; write a row with a string for each of its items"
+        return Finding(name="list_of_code", rows=rows, text=text, withholds=withholds)
+
+    def _empty_text(self) -> Finding | None:
+        rows = self._empty.total()
+        if not rows:
+            return None
+        reason, _ = self._empty.most_common(1)[0]
+        more = f" and {len(self._empty) - 1} other reasons" if len(self._empty) > 1 else ""
+        text = f"{_rows(rows)} {_has(rows)} no code and {'counts' if rows == 1 else 'count'} as failed: {reason}{more}"
+        return Finding(name="empty_text", rows=rows, text=text)
+
+    def _fenced(self, *, withholds: bool) -> Finding | None:
+        fenced, chatty = self._counts["fenced"], self._counts["chatty"]
+        if not fenced + chatty:
+            return None
+        kinds = [f"{_rows(fenced)} {_has(fenced)} Markdown fences (```)"] if fenced else []
+        kinds += [f"{_rows(chatty)} {_has(chatty)} prose around the code"] if chatty else []
+        text = (
+            f"{' and '.join(kinds)}, which does not compile under --extract {self._extract}; use --extract auto "
+            "(passcurve autopsy compares)"
+        )
+        return Finding(name="fenced", rows=fenced + chatty, text=text, withholds=withholds)
+
+    def _holding_prompt(self) -> Finding | None:
+        rows = self._counts["prompt"]
+        if rows <= _MIN_SHARE * len(self._digests):
+            return None
+        text = (
+            f"{_rows(rows)} {_has(rows)} the prompt in `completion` already, and it is put before them again; "
+            "use --field completion:solution or --extract auto"
+        )
+        return Finding(name="holds_prompt", rows=rows, text=text)
+
+    def _continuations(self) -> Finding | None:
+        rows = self._counts["continuation"]
+        if rows <= _MIN_SHARE * len(self._digests):
+            return None
+        text = (
+            f"the `solution` of {_rows(rows)} lacks the function to test; if it continues the prompt, "
+            "use --field solution or --extract auto"
+        )
+        return Finding(name="lacks_function", rows=rows, text=text)
+
+    def _truncated(self) -> Finding | None:
+        cut, ends_open = self._counts["cut off"], self._counts["open"]
+        if not cut + ends_open:
+            return None
+        kinds = [f"{_rows(cut)} reached the limit of tokens (finish_reason)"] if cut else []
+        kinds += [f"{_rows(ends_open)} {_ends(ends_open)} amid a bracket, a string or a block"] if ends_open else []
+        text = f"{', '.join(kinds)}; if the model was cut off, generate with more tokens"
+        return Finding(name="truncated", rows=cut + ends_open, text=text)
+
+    def _find_repetition(self) -> Finding | None:
+        count = len(self._digests)
+        part = repeated_part(self._digests, self._problems)
+        if part is not None:
+            first, last = part.original + 1, part.original + min(part.rows, part.start - part.original)
+            text = (
+                f"rows {part.start + 1:,} to {part.start + part.rows:,} repeat rows {first:,} to {last:,} one by one, "
+                f"so {count - part.rows:,} of {count:,} rows are distinct; if the file was concatenated with itself, "
+                "remove them, as n is too large"
+            )
+            return Finding(name="duplicate_rows", rows=part.rows, text=text)
+        times = multiplicity(self._digests)
+        if times == 1 or len(self._numbers) == 1 or self._is_one_row_a_problem(times):
+            return None
+        text = (
+            f"each row stands {times} times in the file, so {count // times:,} of {count:,} can be distinct; "
+            "if the file was concatenated with itself, remove the copies, as n is too large"
+        )
+        return Finding(name="duplicate_rows", rows=count - count // times, text=text)
+
+    def _is_one_row_a_problem(self, times: int) -> bool:
+        """Tell whether the copies are all samples of a problem, as a model at temperature 0 writes them."""
+        return len(self._digests) == times * len(self._numbers)
+
+
+def _has_fence(text: str) -> bool:
+    """Tell whether a line begins with a fence, outside a docstring."""
+    match = _FENCE.search(text)
+    return match is not None and not any(text.count(quote, 0, match.start()) % 2 for quote in _QUOTES)
+
+
+def _holds_prompt(problem: Problem, text: str) -> bool:
+    prompt = problem.prompt.strip()
+    if len(prompt) <= len(text) and prompt and prompt in text:
+        return True
+    # Models mend white space and docstrings; they keep the line that defines the function.
+    define = f"def {problem.entry_point}("
+    return text.lstrip().startswith((define, "from ", "import ")) and define in text and define in prompt
+
+
+def _ends_open(text: str) -> bool:
+    """Tell whether a text ends amid a bracket, a string, an expression or a block."""
+    tail = text[-_TAIL_CHARACTERS:].rstrip()
+    line = tail[tail.rfind("\n") + 1 :]
+    if line.endswith(_OPEN_ENDS):
+        return not line.lstrip().startswith("#")
+    opened = line.count("(") + line.count("[") + line.count("{")
+    if opened and opened > line.count(")") + line.count("]") + line.count("}"):
+        return True
+    return any(text.count(quote) % 2 for quote in _QUOTES) or (line.count('"') + line.count("'")) % 2 == 1
+
+
+def unknown_tasks_finding(malformed: Sequence[MalformedLine], count: int, task_ids: Collection[str]) -> Finding | None:
+    """Return the finding on rows of tasks that the benchmark lacks, from the first of them; None without any."""
+    unknown = [line.task for line in malformed if line.task is not None]
+    if not unknown:
+        return None
+    text = f"{_rows(count)} {_has(count)} a task id that the benchmark lacks, such as {unknown[0]!a}; "
+    return Finding(name="unknown_tasks", rows=count, text=text + unknown_tasks_remedy(unknown, task_ids))
+
+
+def _equal_programs(uniform: tuple[int, int], temperature: float | None) -> Finding | None:
+    problems, rows = uniform
+    if not problems or temperature == 0:
+        return None
+    at = "" if temperature is None else f" at temperature {temperature:g}"
+    text = (
+        f"all samples of a problem are one program{at}, for all {problems} problems with several: n is 1 in effect; "
+        "sample at a higher temperature with different seeds, or report one sample a problem"
+    )
+    return Finding(name="equal_programs", rows=rows, text=text)
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count != 1)}"
+
+
+def _has(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
+def _ends(count: int) -> str:
+    return "ends" if count == 1 else "end"
