@@ -107,6 +107,16 @@ def test_a_row_that_does_not_count_is_noted(rows):
     assert any("line 4" in note for note in run.notes)
 
 
+def test_rows_that_mislead_have_no_score_until_accepted(starter):
+    """Code in another field is named, without a score; ``accept_input`` insists."""
+    rows = [{"task_id": "starter/0", "generation": starter.right()["completion"]}]
+    run = pc.judge(rows, "starter", k=1, subset=True)
+    assert ([None], ["no_code_field"]) == (values(run), [finding.name for finding in run.diagnosis.input.findings])
+    assert "--field generation" in repr(run)
+    assert run.diagnosis == pc.load(run.path, k=1).diagnosis
+    assert [0.0] == values(pc.judge(rows, "starter", k=1, subset=True, accept_input=True))
+
+
 @pytest.mark.parametrize("words", [{"k": 0}, {"k": ()}, {"k": (1, -1)}, {"memory": "much"}, {"workers": 0}])
 def test_settings_that_cannot_be_are_refused(rows, words):
     """Wrong settings are errors of usage before anything is judged."""

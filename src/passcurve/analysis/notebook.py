@@ -13,9 +13,11 @@ import msgspec
 
 from passcurve import config
 from passcurve.analysis.score import score_run
+from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.judging.inputs import TemporaryFolder
 from passcurve.report import plots
+from passcurve.report.diagnosis import diagnosis_lines
 from passcurve.report.scores import interval_text, score_lines
 from passcurve.report.terminal import number
 from passcurve.signature import digest
@@ -101,6 +103,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     results: Path | None = None
     """The file of results that judging wrote."""
+    diagnosis: Diagnosis | None = None
+    """What is odd about samples and benchmark, and the problems that the scores cover; None where it is not stored."""
     folder: TemporaryFolder | None = None
     """Removed with this object, where the samples came without a file."""
 
@@ -205,7 +209,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return sheet.figure
 
     def __repr__(self) -> str:
-        return "\n".join([f"Run {str(self.path)!r}", *score_lines(self.estimates)])
+        return "\n".join([f"Run {str(self.path)!r}", *self._faults(), *score_lines(self.estimates)])
+
+    def _faults(self) -> list[str]:
+        return diagnosis_lines(self.diagnosis) if self.diagnosis is not None else []
 
     def _repr_html_(self) -> str:
         lines = []
@@ -220,7 +227,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             lines.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
         attempted = [problem for problem in self.counts if problem.n]
         size = f"{sum(problem.n for problem in attempted):,} samples of {len(attempted)} problems"
-        notes = [*self.notes, *([f"signature: {self.signature}"] if self.signature else [])]
+        notes = [*self._faults(), *self.notes, *([f"signature: {self.signature}"] if self.signature else [])]
         return (
             f"<p><b>{html.escape(str(self.path))}</b>: {size}</p>"
             "<table><thead><tr><th></th><th>value</th><th>new problems</th><th>these problems</th></tr></thead>"
@@ -247,6 +254,7 @@ def load(run: str | Path, k: int | Sequence[int] = config.DEFAULT_KS, *, metrics
         signature=scored.signature,
         finished=scored.finished,
         notes=scored.notes,
+        diagnosis=scored.diagnosis,
     )
 
 
@@ -264,6 +272,7 @@ def of_result(result: Result, notes: Sequence[str] = (), folder: TemporaryFolder
         finished=not result.owed,
         notes=tuple(notes),
         results=Path(result.results) if result.results else None,
+        diagnosis=result.diagnosis,
         folder=folder,
     )
 

@@ -255,7 +255,10 @@ def _ends_open(text: str) -> bool:
     opened = line.count("(") + line.count("[") + line.count("{")
     if opened and opened > line.count(")") + line.count("]") + line.count("}"):
         return True
-    return any(text.count(quote) % 2 for quote in _QUOTES) or (line.count('"') + line.count("'")) % 2 == 1
+    if (line.count('"') + line.count("'")) % 2:
+        return True
+    # A docstring that is closed but never opened is no cut: a text that is whole ends with its line.
+    return not text.endswith("\n") and any(text.count(quote) % 2 for quote in _QUOTES)
 
 
 def unknown_tasks_finding(malformed: Sequence[MalformedLine], count: int, task_ids: Collection[str]) -> Finding | None:

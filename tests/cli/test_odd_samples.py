@@ -1,0 +1,55 @@
+"""What is odd about samples is said the same in every session, and for people too."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def rows(starter):
+    """Return forty rows, some of them fenced, cut, empty, or with code in another field, in a file that repeats."""
+    right, code = starter.right(), starter.right()["completion"]
+    rows = [starter.right(f"starter/{task}", nr=task) for task in range(10)]
+    rows += [starter.bad(), starter.bad(completion=f"```python\n{code}```"), starter.bad(completion="    x = (1,")]
+    rows += [
+        starter.bad(completion=""),
+        {"task_id": "starter/0", "code": code},
+        {"task_id": "Starter-1"} | {"code": ""},
+    ]
+    return [*rows, *rows, right | {"task_id": 1}, right | {"finish_reason": "length"}]
+
+
+@pytest.mark.parametrize("kept", [1, 9, 20, 10**6])
+def test_the_report_of_a_resumed_run(shell, rows, kept):
+    """A run that was interrupted, at whatever row, ends with the report of one that was not."""
+    shell.write("s.jsonl", rows)
+    words = ("judge", "s.jsonl", "--benchmark", "starter", "--subset", "--run", "run", "--json")
+    first = shell(*words).record
+    folder = shell.folder / "run"
+    (part,) = folder.glob("verdicts-*.jsonl")
+    lines = part.read_bytes().splitlines(keepends=True)
+    part.write_bytes(b"".join(lines[: 1 + kept]))
+    (footer,) = folder.glob("finished-*.json")
+    footer.unlink()
+    second = shell(*words).record
+    assert min(kept, len(lines) - 1) == second["resumed"]
+    assert len(first["input"]["findings"]) >= 5
+    assert first["input"] == second["input"]
+    assert first["withheld"] == second["withheld"]
+
+
+def test_the_report_stands_above_the_score(shell, rows):
+    """People see each finding, and the reason why there is no score."""
+    shell.write("s.jsonl", rows)
+    done = shell("judge", "s.jsonl", "--benchmark", "starter", "--subset")
+    assert 2 == done.code
+    assert "--extract auto" in done.err
+    assert "--accept-input" in done.err
+    assert "withheld" in done.out + done.err
+
+
+def test_shipped_samples_have_a_score(shell):
+    """Nothing about the examples withholds their score."""
+    record = shell("judge", "starter:examples", "--json").record
+    assert record["withheld"] is None
+    assert record["pass@1"]["value"] is not None

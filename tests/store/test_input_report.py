@@ -1,0 +1,255 @@
+"""The report on samples: what is counted, what it costs, and that hints name the right option."""
+
+from __future__ import annotations
+
+import tracemalloc
+from array import array
+
+import pytest
+
+from passcurve.diagnosis import InputReport
+from passcurve.store.hints import code_field, field_remedy, suggest_id_map
+from passcurve.store.input_report import InputObserver
+from passcurve.store.repetition import multiplicity, repeated_part
+from passcurve.store.samples import CUT_OFF, NO_CODE_FIELD
+from passcurve.types import Completion, Problem, SampleKey, Status
+
+PROBLEM = Problem(id="T/0", prompt='def f(x):\n    """Return x."""\n', entry_point="f", test="")
+CODE = "    return x\n"
+
+
+def completion(row: int, text: str | None, **fields) -> Completion:
+    """Return a row of the problem; its digest is its number."""
+    key = SampleKey(problem_id="T/0", sample_index=row)
+    form = fields.pop("form", "completion")
+    return Completion(key=key, row=row, line=row + 1, digest=f"{row:016x}", form=form, text=text, **fields)
+
+
+def observed(*texts: str, status: Status = "compile", extract: str = "raw", form: str = "completion") -> InputReport:
+    """Return the report on these texts, which all come to one status."""
+    observer = InputObserver(extract)
+    for row, text in enumerate(texts):
+        observer.observe(PROBLEM, completion(row, text, form=form))
+        observer.judge(row, status)
+    return observer.report(rows=len(texts))
+
+
+def names(report: InputReport) -> list[str]:
+    """Return the names of the findings."""
+    return [finding.name for finding in report.findings]
+
+
+FENCED = "```python\ndef f(x):\n    return x\n```\n"
+
+
+class TestFences:
+    """Text around the code, which only a program that does not compile shows for sure."""
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            FENCED,
+            f"Some words.\n{FENCED}",
+            "~~~\n" + CODE + "~~~",
+            "    ```\n" + CODE,
+            "Sure! Here you are:\n\ndef f(x):\n    return x\n",
+            CODE + "\nThis function returns its argument.\n",
+            CODE + "\nHere's why it works.\n",
+        ],
+    )
+    def test_odd(self, text):
+        """Fences and prose count, and withhold the score."""
+        (finding,) = observed(text).findings
+        assert ("fenced", 1, True) == (finding.name, finding.rows, finding.withholds)
+
+    @pytest.mark.parametrize("status", ["passed", "failed", "timeout", "crash"])
+    def test_what_compiles(self, status):
+        """A program that runs is not fenced, whatever its strings hold."""
+        assert [] == names(observed(FENCED, status=status))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '    """\n```\nf(1)\n```\n    """\n    return x +\n    y\n',
+            "    # Here is the code\n    return 1 1\n",
+            "    s = 'Sure! Here is'\n    return 1 1\n",
+            "    return `x`\n",
+        ],
+    )
+    def test_not_odd(self, text):
+        """Fences in docstrings and words in strings and comments do not count, though the program does not compile."""
+        assert "fenced" not in names(observed(text))
+
+    def test_another_policy(self):
+        """Where fences are taken off nothing is said; where they are not, the score is not withheld."""
+        assert [] == names(observed(FENCED, extract="auto"))
+        assert [False] == [finding.withholds for finding in observed(FENCED, extract="stop-words:human-eval").findings]
+
+
+def test_share_that_withholds():
+    """Exactly one row of twenty does not withhold the score, one of nineteen does."""
+    for rows, withholds in ((20, False), (19, True)):
+        report = observed(FENCED, *(f"    return {n} 0\n" for n in range(1, rows)))
+        assert [withholds] == [finding.withholds for finding in report.findings]
+
+
+@pytest.mark.parametrize("extract", ["raw", "auto"])
+def test_rows_without_the_field(extract):
+    """Rows without a field for code withhold the score under any policy; those with an empty one do not."""
+    observer = InputObserver(extract)
+    observer.observe(PROBLEM, completion(0, None, missing=NO_CODE_FIELD, hints=("code", "use --field code")))
+    observer.observe(PROBLEM, completion(1, None, missing="`completion` must be a string, got null"))
+    findings = observer.report(rows=2).findings
+    assert [("no_code_field", 1, True), ("empty_text", 1, False)] == [(f.name, f.rows, f.withholds) for f in findings]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "    return (1 +",
+        "    y = [1,",
+        "    if x:\n",
+        "    def g():",
+        "    y = 'ab",
+        '    def g():\n        """Return the',
+    ],
+)
+def test_texts_that_are_cut(text):
+    """A text that ends amid something counts as cut, unless it compiles or another policy reads it."""
+    assert ["truncated"] == names(observed(text))
+    assert [] == names(observed(text, status="failed"))
+
+
+@pytest.mark.parametrize(
+    "text", ["    return 1 1\n", "\n\nx = 1\n", '    """\n    return x\n', "    # so:\n    return)\n"]
+)
+def test_texts_that_are_wrong(text):
+    """A text that is wrong but whole does not count as cut."""
+    assert [] == names(observed(text))
+
+
+def test_limit_of_tokens():
+    """A row whose model reached its limit counts once, whatever its status."""
+    observer = InputObserver("raw")
+    for row, status in enumerate(("passed", "compile")):
+        observer.observe(PROBLEM, completion(row, "    return (", hints=CUT_OFF))
+        observer.judge(row, status)
+    assert [("truncated", 2)] == [(finding.name, finding.rows) for finding in observer.report(rows=2).findings]
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "expected"),
+    [
+        (PROBLEM.prompt + CODE, "completion", ["holds_prompt"]),
+        ("import os\n\ndef f(x):\n    return x\n", "completion", ["holds_prompt"]),
+        ("    return f(x)\n", "completion", []),
+        (PROBLEM.prompt + CODE, "solution", []),
+        (CODE, "solution", ["lacks_function"]),
+    ],
+)
+def test_prompts(text, form, expected):
+    """A prompt stands in a solution, and not in a completion."""
+    assert expected == names(observed(text, form=form, status="passed"))
+
+
+class TestRepetition:
+    """Rows that stand in a file twice."""
+
+    @staticmethod
+    def part(text: str) -> tuple[int, int, int] | None:
+        """Return the repeated part of rows that are written as letters; capitals are of another problem."""
+        part = repeated_part(array("Q", map(ord, text)), array("H", [letter.isupper() for letter in text]))
+        return tuple(part) if part is not None else None
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("abCDabCD", (4, 0, 4)),
+            ("abCDabCDabCD", (4, 0, 8)),
+            ("abCDab", None),
+            ("abCDabC", (4, 0, 3)),
+            ("xyzabCDabCD", (7, 3, 4)),
+            ("aaaaBBBB", None),
+            ("aabbCCDD", None),
+            ("abab", None),
+            ("abCD", None),
+            ("a", None),
+            ("", None),
+        ],
+    )
+    def test_parts(self, text, expected):
+        """A part counts that has rows of two problems; equal samples of one problem are no part."""
+        assert expected == self.part(text)
+
+    def test_multiplicity(self):
+        """Sorted copies are seen by their numbers; one row without a copy is enough to see none."""
+        assert 2 == multiplicity(array("Q", [n // 2 for n in range(40)]))
+        assert 3 == multiplicity(array("Q", [n // 3 for n in range(60)]))
+        assert 1 == multiplicity(array("Q", [0, *(n // 2 for n in range(2, 41))]))
+
+
+def test_equal_programs():
+    """Equal programs are named unless the temperature was 0."""
+    observer = InputObserver("raw")
+    for row in range(2):
+        observer.observe(PROBLEM, completion(row, CODE))
+    assert ["equal_programs"] == names(observer.report(rows=2, uniform=(1, 2)))
+    assert ["equal_programs"] == names(observer.report(rows=2, uniform=(1, 2), temperature=0.8))
+    assert [] == names(observer.report(rows=2, uniform=(1, 2), temperature=0.0))
+    assert [] == names(observer.report(rows=2))
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "remedy"),
+    [
+        ({"generation": "    return x"}, "generation", "--field generation"),
+        ({"response": "def f(x):\n    return x"}, "response", "--field response:solution"),
+        ({"output": FENCED, "prompt": "x" * 99}, "output", "--field output --extract auto"),
+        ({"canonical_solution": "    return x", "test": "x" * 99}, "", ""),
+        ({"a": "short", "b": "    return x + 1"}, "b", "--field b"),
+        ({"it's": "    return x + 1"}, "it's", "--field 'it'\"'\"'s'"),
+        ({"outputs": ["    return x"]}, "outputs", "for each item"),
+        ({"score": 1, "text": None}, "", ""),
+    ],
+)
+def test_fields(fields, field, remedy):
+    """The field with the code is named with the option that reads it; the reference never is."""
+    assert field == code_field(fields)
+    if field:
+        assert remedy in field_remedy(field, fields[field])
+
+
+KNOWN = [f"HumanEval/{number}" for number in range(164)]
+
+
+@pytest.mark.parametrize(
+    ("unknown", "option"),
+    [
+        (["Python/0", "Python/163"], "'Python/{}=HumanEval/{}'"),
+        ([0, 1, 2], "'{}=HumanEval/{}'"),
+        (["he_0_py", "he_9_py"], "'he_{}_py=HumanEval/{}'"),
+        ([*range(1, 165)], ""),
+        (["HumanEval/164"], ""),
+        (["HumanEval_0_a", "HumanEval_1_b", "HumanEval_2_c"], ""),
+        (["sum"], ""),
+        ([], ""),
+    ],
+)
+def test_id_maps(unknown, option):
+    """Ids are mapped by their numbers where each of them has one that the benchmark has."""
+    assert suggest_id_map(unknown, KNOWN) == (f"--id-map {option}" if option else "")
+
+
+def test_memory():
+    """A row takes at most 16 bytes, in a report too."""
+    rows = 200_000
+    observer = InputObserver("raw")
+    tracemalloc.start()
+    try:
+        for row in range(rows):
+            observer.observe(PROBLEM, completion(row, "    return ("))
+            observer.judge(row, "compile")
+        observer.report(rows=rows)
+        assert tracemalloc.get_traced_memory()[1] < 16 * rows
+    finally:
+        tracemalloc.stop()
