@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import re
 
 import pytest
 
 from passcurve import errors
-from passcurve.errors import PasscurveError, nearest
+from passcurve.errors import PasscurveError, nearest, write_error
 
 CLASSES = [member for _, member in inspect.getmembers(errors, inspect.isclass) if issubclass(member, BaseException)]
 TREE_LINE = re.compile(r"(?P<lead>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?P<code>\d+)  (?P<words>.+)")
@@ -54,6 +55,7 @@ def test_the_picture_shows_the_exit_code(error):
         "SandboxError": 1,
         "IsolationError": 2,
         "StoreError": 1,
+        "PlaceError": 2,
         "FetchError": 1,
         "Interrupted": 130,
     }.items(),
@@ -88,3 +90,11 @@ def test_nearest(name, names, hint):
 def test_nearest_takes_an_iterator():
     """The known names may be an iterator."""
     assert "; did you mean 'ab'?" == nearest("aab", iter(["ab", "xy"]))
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(errno.EROFS, 2), (errno.EACCES, 2), (errno.ENOTDIR, 2), (errno.ENOSPC, 1), (errno.EIO, 1)]
+)
+def test_a_place_that_cannot_be_written(number, code):
+    """A wrong place is the user's to change; a full or broken disk is not."""
+    assert code == write_error("no", OSError(number, "no")).exit_code

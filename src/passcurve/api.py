@@ -22,7 +22,7 @@ from passcurve.bench import prompts, resolve
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import ModelError, UsageError
 from passcurve.generation.engine import GenerationRequest
-from passcurve.generation.setup import DEFAULT_MAX_TOKENS, Model, ModelSettings, run_directory
+from passcurve.generation.setup import DEFAULT_MAX_TOKENS, Model, ModelSettings
 from passcurve.judging import inputs
 from passcurve.judging import run as judging
 from passcurve.judging.inputs import Row, TemporaryFolder
@@ -179,7 +179,7 @@ def generate(
     )
     ready = Model(settings, chosen, problems)
     (degree,) = ready.temperatures(None if temperature is None else (temperature,))
-    place = Path(run) if run is not None else Path(run_directory(chosen.name, model, degree))
+    place = Path(run) if run is not None else ready.run_directory(degree)
     request, notes = _request(
         chosen,
         place,

@@ -7,6 +7,7 @@ PasscurveError            1  something other than the model failed
 ├── SandboxError          1  the jail could not be built or broke
 │   └── IsolationError    2  the host cannot give the requested isolation
 ├── StoreError            1  a run directory could not be read, written or locked
+│   └── PlaceError        2  a place that the user chose cannot be written
 ├── FetchError            1  a benchmark could not be fetched, or its checksum is wrong
 ├── ModelError            1  a back end could not be reached, or returned no sample
 │   ├── RefusedError      2  a back end refuses the key, the model or a setting
@@ -18,6 +19,7 @@ The number is the exit code of a command that ends with this error.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 
 
@@ -57,6 +59,12 @@ class StoreError(PasscurveError):
     """A run directory could not be read, written or locked."""
 
 
+class PlaceError(StoreError):
+    """A place that the user chose cannot be written: another one can."""
+
+    exit_code = 2
+
+
 class FetchError(PasscurveError):
     """A benchmark could not be fetched, or its checksum is wrong."""
 
@@ -79,6 +87,15 @@ class Interrupted(PasscurveError):  # noqa: N818 - an interruption is not an err
     """The user stopped the run; finished verdicts are stored, and the same command resumes it."""
 
     exit_code = 130
+
+
+_NO_ACCESS = {errno.EROFS, errno.EACCES, errno.EPERM}
+_NO_PATH = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG}
+
+
+def write_error(message: str, error: OSError) -> StoreError:
+    """Return the error of a file that cannot be written: the place is wrong, or writing failed."""
+    return PlaceError(message) if error.errno in _NO_ACCESS | _NO_PATH else StoreError(message)
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

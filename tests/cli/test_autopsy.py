@@ -275,8 +275,8 @@ def test_policies_that_agree_are_not_all_named():
         (["."], 1, "is not a run directory"),
         (["s.jsonl", "--k", "x"], 2, "--k 'x'"),
         (["s.jsonl", "--problems", "nine"], 2, "--problems 'nine' matches no problem"),
-        (["s.jsonl", "--run", "s.jsonl"], 1, "cannot work in 's.jsonl'"),
-        (["s.jsonl", "--run", "a/b"], 1, "cannot work in 'a/b'"),
+        (["s.jsonl", "--run", "s.jsonl"], 2, "cannot work in 's.jsonl'"),
+        (["s.jsonl", "--run", "a/b"], 2, "cannot work in 'a/b'"),
     ],
 )
 def test_what_cannot_be(shell, words, code, message):

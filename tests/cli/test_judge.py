@@ -169,6 +169,8 @@ class TestScore:
         assert 2 == done.code
         assert done.record["pass@1"]["value"] is None
         assert "46" in done.record["pass@1"]["reason"]
+        assert "--subset" in done.err
+        assert "--subset" not in shell("judge", "s.jsonl", "--problems", "starter/0", "--k", "1").err
         assert 1 == done.record["attempted"]
         assert 1 == len(shell.rows("s.jsonl_results.jsonl"))
 
@@ -343,7 +345,7 @@ class TestPlaces:
         """A run directory that cannot be written is refused before judging, with what to do."""
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", "--subset", "--run", "/sys/kernel/run")
-        assert (1, "") == (done.code, done.out)
+        assert (2, "") == (done.code, done.out)
         assert re.fullmatch(r"passcurve: cannot keep the run in '/sys/kernel/run': .*--run DIR\n", done.err)
 
     def test_results_must_not_replace_the_samples(self, shell, starter):

@@ -364,3 +364,21 @@ def test_installed_beside_the_library(public_folder: Path):
     root.rename(library / "site-packages")
     done = run_mutant(library / "site-packages", BESIDE, str(library))
     assert "restricted" == done.stdout.strip(), done.stderr
+
+
+def test_settings_of_the_kernel_that_forbid_namespaces(tmp_path):
+    """Each setting that forbids namespaces is named with the value that allows them, and no other."""
+    for name, value in {
+        "kernel/unprivileged_userns_clone": "0",
+        "kernel/apparmor_restrict_unprivileged_userns": "1",
+        "user/max_user_namespaces": "9000",
+        "user/max_net_namespaces": "0",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{value}\n")
+    assert (
+        "kernel.unprivileged_userns_clone=1",
+        "kernel.apparmor_restrict_unprivileged_userns=0",
+        "user.max_net_namespaces=1000",
+    ) == isolation.forbidding_sysctls(tmp_path)
+    assert () == isolation.forbidding_sysctls(tmp_path / "none")

@@ -29,7 +29,7 @@ from passcurve.analysis.flips import (
     find_missing_imports,
 )
 from passcurve.bench.choose import choose_problems
-from passcurve.errors import DataError, StoreError, UsageError
+from passcurve.errors import DataError, UsageError, write_error
 from passcurve.extract import (
     DEFAULT,
     NO_PRELUDE,
@@ -218,9 +218,8 @@ def _write_programs(
             os.fsync(file.fileno())
         draft.replace(folder / _PROGRAMS)
     except OSError as error:
-        raise StoreError(
-            f"cannot work in {str(folder)!r}: {error.strerror or error}; choose another place with --run DIR"
-        ) from error
+        message = f"cannot work in {str(folder)!r}: {error.strerror or error}; choose another place with --run DIR"
+        raise write_error(message, error) from error
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()

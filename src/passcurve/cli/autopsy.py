@@ -35,7 +35,7 @@ class AutopsyOptions(msgspec.Struct, frozen=True, kw_only=True):
         Optional[str], typer.Option(help="Memory of each sample, as in 4GiB; default: the run's, or that.")
     ] = None
     problems: Annotated[
-        Optional[str], typer.Option(help="Only these problems: ids and wildcards, comma-separated; default: the run's.")
+        Optional[str], typer.Option(help="Only these problems, as in 1-5,'2?'; default: the run's.")
     ] = None
     subset: Subset = False
     packages: Packages = ""

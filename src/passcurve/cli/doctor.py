@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -21,8 +22,8 @@ _LAYERS = {
 }
 _REMEDIES = {
     "namespaces": (
-        "run as root, or allow user namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu 24.04), "
-        "or a container started with --security-opt seccomp=unconfined"
+        "run as root; in a container, start it with --security-opt seccomp=unconfined; no sysctl of this kernel "
+        "forbids namespaces"
     ),
     "landlock": "a kernel from 5.13 on, with landlock in its list of security modules (lsm=landlock,...)",
     "seccomp": "a kernel with CONFIG_SECCOMP_FILTER on x86-64 or aarch64",
@@ -59,6 +60,7 @@ def doctor(python: Interpreter = None, as_json: AsJson = False) -> None:
     except IsolationError as error:
         record["isolation"] = "none"
         failure = str(error)
+    record["sysctls"] = list(probe.forbidding_sysctls()) if layers["namespaces"] else []
     record["layers"] = {name: reason or "works" for name, reason in layers.items()}
     if as_json:
         write_json(record)
@@ -76,7 +78,7 @@ def _write_report(record: dict[str, Any], layers: dict[str, str], failure: str |
     for name, reason in layers.items():
         write(f"  {'works  ' if not reason else 'MISSING'} {name}: {reason or _LAYERS[name]}")
         if reason:
-            write(f"          remedy: {_REMEDIES[name]}")
+            write(f"          remedy: {_remedy(name, record['sysctls'])}")
     if failure is None:
         clock = (
             "a sample's own time" if record["own_clock"] else "wall time (a sample's own time cannot be measured here)"
@@ -88,3 +90,10 @@ def _write_report(record: dict[str, Any], layers: dict[str, str], failure: str |
             write(f"  weaker than full: {weakness}")
     else:
         write(f"isolation: {failure}")
+
+
+def _remedy(layer: str, sysctls: Sequence[str]) -> str:
+    """Return what makes a missing layer work; of namespaces, the settings of this kernel that forbid them."""
+    if layer == "namespaces" and sysctls:
+        return f"run as root, or allow namespaces: sudo sysctl -w {' '.join(sysctls)}"
+    return _REMEDIES[layer]

@@ -68,7 +68,9 @@ Plots = Annotated[
     list[Path], typer.Option("--plot", help="Draw it into a .svg, .png or .pdf file; may be given more than once.")
 ]
 PlotTheme = Annotated[Theme, typer.Option(help="Background of the picture.")]
-Problems = Annotated[str, typer.Option(help="Only these problems: ids and wildcards, comma-separated.")]
+Problems = Annotated[
+    str, typer.Option(help="Only these problems, comma-separated: ids, wildcards and ranges, as in 1-5,'2?'.")
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
 Subset = Annotated[bool, typer.Option(help="Score the problems that have samples, and say so.")]
 AcceptInput = Annotated[bool, typer.Option("--accept-input", help="Report a score whatever is wrong with the samples.")]

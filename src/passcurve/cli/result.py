@@ -44,6 +44,11 @@ def write_warnings(result: Result, samples: str) -> None:
         warn(line)
     for line in diagnosis.diagnosis_lines(result.diagnosis):
         warn(line)
+    if missing := _count_missing(result):
+        warn(
+            f"{missing} of {result.problems} problems have no sample, so there is no score: --subset scores the "
+            "others, --problems chooses some"
+        )
     if result.jail.isolation != "full":
         warn(f"isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
     if result.jail.no_rewind:
@@ -57,6 +62,13 @@ def write_warnings(result: Result, samples: str) -> None:
         if result.generated is not None:
             reason = "they were not generated or not judged; run the same command to resume"
         warn(f"{result.owed} of {result.samples} samples are owed: {reason}")
+
+
+def _count_missing(result: Result) -> int:
+    """Return the number of problems without a sample, where a file of samples should have them."""
+    if result.generated is not None or result.diagnosis.scope.sampled is not None:
+        return 0
+    return sum(count.n == 0 for count in result.counts) if not result.owed else 0
 
 
 def result_record(result: Result) -> dict[str, Any]:

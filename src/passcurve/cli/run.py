@@ -15,7 +15,7 @@ from passcurve.cli.request import check_options
 from passcurve.cli.result import exit_code, result_lines, result_record, write_warnings
 from passcurve.cli.run_options import PromptOptions, SamplingOptions, ServerOptions, model_settings
 from passcurve.errors import UsageError
-from passcurve.generation.setup import Model, run_directory
+from passcurve.generation.setup import Model
 from passcurve.types import Prices
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def run(
     if sampling.n > 1 and 0.0 in degrees:
         warn("at temperature 0 the samples of a problem should be equal, and -n 1 would say as much")
     finished: list[Result] = []
-    for degree in degrees:
-        folder = run or Path(run_directory(chosen.name, model, degree))
+    folders = [run or ready.run_directory(degree) for degree in degrees]
+    for degree, folder in zip(degrees, folders, strict=True):
         request = setup.request(
             samples=folder,
             benchmark=chosen,

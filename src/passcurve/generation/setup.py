@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,15 +14,18 @@ import msgspec
 from passcurve import __version__, config, registry
 from passcurve.bench import prompts
 from passcurve.bench.choose import choose_problems
-from passcurve.errors import UsageError
+from passcurve.errors import PasscurveError, UsageError
 from passcurve.generation.engine import GenerationRequest
 from passcurve.models.backend import Backend, ServerDefaults, ServerSettings, Settings
 from passcurve.models.stops import HUMAN_EVAL
-from passcurve.store.completions import SessionConfig
+from passcurve.store.completions import SessionConfig, check_generation
 from passcurve.types import Benchmark, Decoding, Generation
 
 DEFAULT_TEMPERATURE = 0.8
 DEFAULT_MAX_TOKENS = 512
+
+_MAX_NAME = 40
+"""Most characters of a model's name in the name of a run directory."""
 
 ENDPOINTS = ("auto", "completions", "chat")
 
@@ -130,31 +136,67 @@ class Model:
             per_request=chosen.per_request,
         )
 
+    def run_directory(self, temperature: float | None) -> Path:
+        """Return where the run at one temperature lives by default.
+
+        Earlier versions left the prompt out of the name; such a directory is taken where it holds this very run.
+        Raises UsageError when the directory holds another run, so that no run starts before all can.
+        """
+        name, model = self._benchmark.name, self._chosen.model
+        place = Path(run_directory(name, model, temperature, self.style.name))
+        earlier = Path(f"{name}-{_slug(model)[:80]}{_temperature(temperature)}.passcurve")
+        if earlier.is_dir() and not place.exists():
+            with contextlib.suppress(PasscurveError):
+                self.check_place(earlier, temperature)
+                return earlier
+        self.check_place(place, temperature)
+        return place
+
+    def check_place(self, folder: Path, temperature: float | None) -> None:
+        """Raise UsageError when a folder is none, or holds samples of other settings."""
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"{str(folder)!r} is not a folder; choose another place with --run DIR")
+        check_generation(folder, self._generation(self.request(temperature), {}))
+
+    def _generation(self, request: GenerationRequest, identity: dict[str, str]) -> Generation:
+        return Generation(
+            version=__version__,
+            benchmark=self._benchmark.name,
+            benchmark_digest=self._benchmark.digest,
+            model=self._chosen.model,
+            identity=identity,
+            prompt=self.style.name,
+            prompt_digest=self._digest,
+            decoding=request.decoding,
+        )
+
     def open(self, request: GenerationRequest, judging: Mapping[str, Any]) -> tuple[SessionConfig, Backend]:
         """Open the back end; return it after the record of this session, in which ``judging`` is stored too."""
         backend: Backend = self._kind.open(self._words, self._settings)
         session = SessionConfig(
-            generation=Generation(
-                version=__version__,
-                benchmark=self._benchmark.name,
-                benchmark_digest=self._benchmark.digest,
-                model=self._chosen.model,
-                identity=backend.identity,
-                prompt=self.style.name,
-                prompt_digest=self._digest,
-                decoding=request.decoding,
-            ),
+            generation=self._generation(request, backend.identity),
             n=request.n,
             settings=self._settings.to_record() | dict(judging) | {"per_request": request.per_request},
         )
         return session, backend
 
 
-def run_directory(benchmark: str, model: str, temperature: float | None) -> str:
-    """Return the name of a run directory that no other model or temperature has."""
-    name = re.sub(r"[^A-Za-z0-9._]+", "-", model).strip("-.")[:80]
-    suffix = "" if temperature is None else f"-t{temperature:g}"
-    return f"{benchmark}-{name}{suffix}.passcurve"
+def run_directory(benchmark: str, model: str, temperature: float | None, prompt: str = "base") -> str:
+    """Return the name of a run directory that no other model, prompt or temperature has."""
+    name = _slug(model)
+    if len(name) > _MAX_NAME:
+        digest = hashlib.blake2b(model.encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
+        name = f"{name[: _MAX_NAME - 9]}-{digest}"
+    style = "" if prompt == "base" else f"-{_slug(prompt)}"
+    return f"{benchmark}-{name}{style}{_temperature(temperature)}.passcurve"
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")
+
+
+def _temperature(value: float | None) -> str:
+    return "" if value is None else f"-t{value:g}"
 
 
 def _style(chosen: ModelSettings, defaults: ServerDefaults | None) -> prompts.PromptStyle:

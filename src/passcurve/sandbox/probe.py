@@ -6,6 +6,7 @@ import platform
 import socket
 import sys
 from contextlib import closing, nullcontext
+from pathlib import Path
 
 import msgspec
 
@@ -204,6 +205,27 @@ def list_weaknesses(jail: Jail) -> tuple[str, ...]:
     if not jail.own_uid:
         lines.append("a sample runs under your own user id, and its threads count as yours")
     return tuple(lines)
+
+
+_SYSCTLS = (
+    ("kernel/unprivileged_userns_clone", "1", "0"),
+    ("kernel/apparmor_restrict_unprivileged_userns", "0", "1"),
+    *((f"user/max_{kind}_namespaces", "1000", "0") for kind in ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup")),
+)
+"""Settings of the kernel that forbid namespaces: where each is, its value that allows them, and that which forbids."""
+
+
+def forbidding_sysctls(root: Path = Path("/proc/sys")) -> tuple[str, ...]:
+    """Return the settings of this kernel that forbid namespaces, as arguments of ``sysctl`` that allow them."""
+    arguments = []
+    for place, allowing, forbidding in _SYSCTLS:
+        try:
+            value = (root / place).read_text("ascii").strip()
+        except (OSError, ValueError):
+            continue
+        if value == forbidding:
+            arguments.append(f"{place.replace('/', '.')}={allowing}")
+    return tuple(arguments)
 
 
 def try_layers(toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None = None) -> dict[str, str]:

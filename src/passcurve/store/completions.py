@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from passcurve.errors import StoreError, UsageError
+from passcurve.errors import StoreError, UsageError, write_error
 from passcurve.store.parts import PartWriter, write_atomically
 from passcurve.store.samples import RawRow, RowContent
 from passcurve.types import Completion, Generation, Reply, SampleKey
@@ -168,7 +168,7 @@ class Completions:
                 folder / f"config-{session:03d}.json", msgspec.json.format(msgspec.json.encode(dated)) + b"\n"
             )
         except OSError as error:
-            raise StoreError(f"cannot write into {str(folder)!r}: {error.strerror or error}") from error
+            raise write_error(f"cannot write into {str(folder)!r}: {error.strerror or error}", error) from error
         self._writer = PartWriter(folder / f"completions-{session:03d}.jsonl", b"")
 
     def has(self, problem_id: str, index: int) -> bool:
@@ -313,6 +313,14 @@ def _read_config(path: Path) -> SessionConfig:
         raise StoreError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
     except msgspec.DecodeError as error:
         raise StoreError(f"{str(path)!r} is damaged ({error}); use another --run") from error
+
+
+def check_generation(folder: Path, generation: Generation) -> None:
+    """Raise UsageError when a folder holds samples of other settings; ``identity`` is not compared."""
+    configs = _files(folder)[0] if folder.is_dir() else []
+    for path in configs[:1]:
+        stored = _read_config(path).generation
+        _check_same_generation(folder, stored, msgspec.structs.replace(generation, identity=stored.identity))
 
 
 def _check_same_generation(folder: Path, was: Generation, now: Generation) -> None:

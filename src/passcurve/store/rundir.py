@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from passcurve.diagnosis import Diagnosis
-from passcurve.errors import DataError, StoreError, UsageError
+from passcurve.errors import DataError, StoreError, UsageError, write_error
 from passcurve.store import codec
 from passcurve.store.codec import Footer, IndexedLine, PartHeader, VerdictLine
 from passcurve.store.parts import LOCK, PartWriter, RunLock, footer_path, parse_name, part_path, write_atomically
@@ -168,7 +168,7 @@ class RunDir:
             reason = error.strerror or str(error)
             if error.errno == errno.ENOENT:
                 reason = f"there is no folder {str(self.path.parent)!r}"
-            raise StoreError(f"cannot keep the run in {str(self.path)!r}: {reason}; {_REMEDY}") from error
+            raise write_error(f"cannot keep the run in {str(self.path)!r}: {reason}; {_REMEDY}", error) from error
 
     def _unreadable(self, error: OSError) -> StoreError:
         return StoreError(f"cannot read the run directory {str(self.path)!r}: {error.strerror or error}")

@@ -1,0 +1,44 @@
+"""The name of a run directory: short, with the prompt, and those of earlier versions are found."""
+
+from __future__ import annotations
+
+from passcurve.generation.setup import run_directory
+
+WORDS = ("run", "starter", "--model", "mutant:", "-n", "1", "--problems", "0-1", "--k", "1", "--json")
+
+
+def test_names():
+    """The prompt is named unless it is base; a long name of a model is cut, and differs from others like it."""
+    assert "b-openai-m-t0.8.passcurve" == run_directory("b", "openai:m", 0.8)
+    assert "b-openai-m-chat-t0.8.passcurve" == run_directory("b", "openai:m", 0.8, "chat")
+    assert "b-m-fim-qwen.passcurve" == run_directory("b", "m", None, "fim:qwen")
+    one, other = (run_directory("b", f"hf:{'folder/' * 9}{name}", None) for name in "xy")
+    assert one != other
+    assert len(one) < 60
+
+
+def test_prompts_do_not_share_a_directory(shell):
+    """Runs with two prompts stand beside each other."""
+    base, chat = shell(*WORDS), shell(*WORDS, "--prompt", "chat")
+    assert (0, 0) == (base.code, chat.code)
+    assert ["starter-mutant.passcurve", "starter-mutant-chat.passcurve"] == [base.record["run"], chat.record["run"]]
+
+
+def test_a_directory_of_an_earlier_version(shell):
+    """A run that an earlier version named without its prompt goes on in its directory; another run does not."""
+    shell(*WORDS, "--prompt", "chat", "--run", "starter-mutant.passcurve")
+    assert "starter-mutant.passcurve" == shell(*WORDS, "--prompt", "chat").record["run"]
+    other = shell(*WORDS, "--prompt", "chat", "--seed", "9")
+    assert (0, "starter-mutant-chat.passcurve") == (other.code, other.record["run"])
+
+
+def test_all_temperatures_are_checked_before_the_first_is_run(shell):
+    """Where one of several runs cannot start, none does."""
+    shell(*WORDS, "--temperature", "0.8", "--seed", "9", "--run", "starter-mutant-t0.8.passcurve")
+    for words in (("0.2,0.8",), ("0.2,101",)):
+        done = shell(*WORDS, "--temperature", *words)
+        assert 2 == done.code
+        assert not (shell.folder / "starter-mutant-t0.2.passcurve").exists()
+    (shell.folder / "starter-mutant-t0.4.passcurve").touch()
+    assert 2 == shell(*WORDS, "--temperature", "0.2,0.4").code
+    assert not (shell.folder / "starter-mutant-t0.2.passcurve").exists()
