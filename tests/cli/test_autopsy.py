@@ -99,7 +99,7 @@ def test_for_people(shell):
     done = shell("autopsy", "s.jsonl", "--policies", "raw,fence-first", "--subset")
     assert (0, "") == (done.code, done.err)
     lines = done.out.splitlines()
-    assert "starter: 2 samples of 1 of 47 problems, 3 distinct programs" == lines[0]
+    assert "starter: 2 samples of 1 of 47 problems (--subset), 3 distinct programs" == lines[0]
     table = [" ".join(line.split()) for line in lines[1:5]]
     assert [
         "policy pass@1 passed no code gained lost",
@@ -225,7 +225,7 @@ def test_a_run_brings_its_settings(shell):
 def test_a_run_that_generated_its_samples(shell):
     """The texts of a run that generated its samples come from its store."""
     shell.write("s.jsonl", rows(BODY, FENCED))
-    words = ("--model", "recorded:s.jsonl", "-n", "2", "--run", "r", "--problems", "starter/0")
+    words = ("--model", "recorded:s.jsonl", "-n", "2", "--run", "r", "--problems", "starter/0", "--accept-input")
     assert 0 == shell("run", "starter", *words).code
     record = shell("autopsy", "r", "--policies", "raw,auto", "--json").record
     assert {"raw": 1, "auto": 2} == {ruling["policy"]: ruling["passed"] for ruling in record["rulings"]}
@@ -313,3 +313,16 @@ def test_problems_without_samples(shell):
     assert 2 == done.code
     assert done.record["rulings"][0]["estimates"][0]["value"] is None
     assert done.record["rulings"][0]["estimates"][0]["reason"]
+
+
+def test_a_broken_reference_is_excluded(shell, starter):
+    """A problem whose own reference fails counts under no policy, and withholds the scores where there are few."""
+    problems = [starter.problems[f"starter/{number}"] for number in range(4)]
+    shell.write("b.jsonl", [problems[0] | {"canonical_solution": "    return 'no'\n"}, *problems[1:]])
+    shell.write("s.jsonl", [starter.right(f"starter/{number}") for number in range(4)])
+    words = ("autopsy", "s.jsonl", "--benchmark", "b.jsonl", "--policies", "raw,auto", "--json")
+    done = shell(*words)
+    assert (2, None) == (done.code, done.record["rulings"][0]["estimates"][0]["value"])
+    assert ["starter/0"] == [exclusion["task_id"] for exclusion in done.record["excluded"]]
+    done = shell(*words, "--accept-benchmark")
+    assert (0, 1.0, 3) == (done.code, done.record["rulings"][0]["estimates"][0]["value"], done.record["covered"])

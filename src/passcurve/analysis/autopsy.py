@@ -29,6 +29,7 @@ from passcurve.analysis.flips import (
     find_missing_imports,
 )
 from passcurve.bench.choose import choose_problems
+from passcurve.diagnosis import Diagnosis, InputReport, Scope, diagnose, withhold
 from passcurve.errors import DataError, UsageError, write_error
 from passcurve.extract import (
     DEFAULT,
@@ -94,6 +95,8 @@ class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
     """Number of programs without a verdict."""
     programs: int
     """Number of distinct programs that were judged."""
+    diagnosis: Diagnosis
+    """Excluded problems, which no score counts."""
     signature: str
     """The signature of the judging, with all policies; empty when there was no program to judge."""
     folder: str
@@ -251,24 +254,14 @@ def _summarize(
     owed = sum(map(partial(_is_owed, stored), set(table.program)))
 
     def score(passed: Sequence[int]) -> tuple[Estimate, ...]:
-        return estimate(_count_by_problem(problems, table, passed, subset=request.subset), request.ks, owed=owed)
+        counts = _count_by_problem(problems, table, passed, subset=request.subset)
+        counts = [count for count in counts if count.problem_id not in diagnosis.scope.faulty]
+        estimates = estimate(counts, request.ks, owed=owed)
+        return withhold(estimates, diagnosis.withheld) if diagnosis.withheld else estimates
 
-    first = passes[::width]
-    rulings = []
-    for at, policy in enumerate(policies):
-        own = passes[at::width]
-        rulings.append(
-            Ruling(
-                policy=policy,
-                estimates=score(own),
-                passed=sum(own),
-                no_code=sum(program == NO_PROGRAM for program in table.program[at::width]),
-                rescued=sum(b > a for a, b in zip(first, own, strict=True)),
-                spoiled=sum(a > b for a, b in zip(first, own, strict=True)),
-                extract=split_policy(policy)[0],
-                prelude=split_policy(policy)[1],
-            )
-        )
+    diagnosis = _diagnose(request, result)
+
+    rulings = _rule(policies, table, passes, score)
     judged = Judged(policies=tuple(policies), table=table, passes=passes, stored=stored)
     flips = Flips(judged, len(problems))
     without_prelude = all(ruling.prelude == NO_PRELUDE for ruling in rulings)
@@ -289,10 +282,47 @@ def _summarize(
         up_to_formatting=score(anywhere),
         owed=owed,
         programs=table.distinct,
+        diagnosis=diagnosis,
         signature=_signature(request, policies, result),
         folder=str(request.run),
-        exit_code=1 if owed else 2 if table.malformed or missing or unmet else 0,
+        exit_code=1 if owed else 2 if diagnosis.withheld or table.malformed or missing or unmet else 0,
     )
+
+
+def _rule(
+    policies: Sequence[str],
+    table: SampleTable,
+    passes: bytearray,
+    score: Callable[[Sequence[int]], tuple[Estimate, ...]],
+) -> list[Ruling]:
+    """Return the part of each policy; ``passes`` are by sample, then by policy."""
+    width = len(policies)
+    first = passes[::width]
+    rulings = []
+    for at, policy in enumerate(policies):
+        own = passes[at::width]
+        rulings.append(
+            Ruling(
+                policy=policy,
+                estimates=score(own),
+                passed=sum(own),
+                no_code=sum(program == NO_PROGRAM for program in table.program[at::width]),
+                rescued=sum(b > a for a, b in zip(first, own, strict=True)),
+                spoiled=sum(a > b for a, b in zip(first, own, strict=True)),
+                extract=split_policy(policy)[0],
+                prelude=split_policy(policy)[1],
+            )
+        )
+    return rulings
+
+
+def _diagnose(request: pipeline.Request, result: pipeline.Result | None) -> Diagnosis:
+    """Return the diagnosis of the benchmark; that of the samples is what the policies are compared for."""
+    if result is None:
+        return Diagnosis(scope=Scope(total=len(request.benchmark.problems), requested=0, pattern=request.problems))
+    scope = result.diagnosis.scope
+    scope = msgspec.structs.replace(scope, sampled=scope.sampled if request.subset else None)
+    return diagnose(scope, InputReport(), accept_input=True, accept_benchmark=request.accept_benchmark)
 
 
 def _signature(request: pipeline.Request, policies: Sequence[str], result: pipeline.Result | None) -> str:
@@ -302,7 +332,7 @@ def _signature(request: pipeline.Request, policies: Sequence[str], result: pipel
     generation = read_header(request.samples).generation if request.samples.is_dir() else None
     return signature(
         msgspec.structs.replace(result.header, extract=_joined(policies), subset=request.subset, generation=generation),
-        result.diagnosis.scope,
+        _diagnose(request, result).scope,
     )
 
 

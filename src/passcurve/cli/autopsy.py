@@ -11,7 +11,7 @@ import typer
 
 from passcurve import config
 from passcurve.bench import resolve
-from passcurve.cli.options import AsJson, BenchmarkName, Packages, Subset, Workers
+from passcurve.cli.options import AcceptBenchmark, AsJson, BenchmarkName, Packages, Subset, Workers
 from passcurve.cli.output import terminal_width, warn, write_json, write_lines
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Benchmark, Header, Limits
@@ -38,6 +38,7 @@ class AutopsyOptions(msgspec.Struct, frozen=True, kw_only=True):
         Optional[str], typer.Option(help="Only these problems, as in 1-5,'2?'; default: the run's.")
     ] = None
     subset: Subset = False
+    accept_benchmark: AcceptBenchmark = False
     packages: Packages = ""
     python: Annotated[Optional[str], typer.Option(help="Interpreter of the samples.")] = None
 
@@ -90,6 +91,7 @@ def autopsy(
         problems=defaults.problems if options.problems is None else options.problems,
         subset=options.subset or defaults.subset,
         seed=defaults.seed,
+        accept_benchmark=options.accept_benchmark,
     )
     result = _examine_with_display(request, names)
     _write_autopsy(result, flips, as_json)
@@ -168,12 +170,17 @@ def _examine_with_display(request: Request, policies: Sequence[str]) -> Autopsy:
 
 def _write_autopsy(result: Autopsy, flips: int, as_json: bool) -> None:
     from passcurve.report.autopsy import autopsy_lines
+    from passcurve.report.diagnosis import diagnosis_lines, diagnosis_record
 
     if result.malformed:
         warn(f"{result.malformed} lines are not rows (passcurve judge lists them)")
     if result.owed:
         warn(f"{result.owed} programs are owed: judging them failed; run the command again")
+    for line in diagnosis_lines(result.diagnosis):
+        warn(line)
     if as_json:
-        write_json(msgspec.to_builtins(result))
+        record = msgspec.to_builtins(result)
+        del record["diagnosis"]
+        write_json(record | diagnosis_record(result.diagnosis))
     else:
         write_lines([*autopsy_lines(result, flips, terminal_width() or _WIDTH), f"  signature: {result.signature}"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from passcurve.report.diagnosis import coverage
 from passcurve.report.records import Autopsy, Flip, MissingImports, Pattern, Ruling, Side
 from passcurve.report.terminal import number, number_or_dash, printable
 
@@ -21,11 +22,9 @@ _NAMES = 5
 
 def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[str]:
     """Return an autopsy: the table, the rate up to formatting, the problems that flip, and programs side by side."""
-    problems = (
-        f"{autopsy.attempted} of {autopsy.problems}" if autopsy.attempted < autopsy.problems else autopsy.problems
-    )
+    sound = autopsy.attempted - len(autopsy.diagnosis.scope.excluded)
     yield (
-        f"{autopsy.benchmark}: {autopsy.samples:,} samples of {problems} problems, "
+        f"{autopsy.benchmark}: {autopsy.samples:,} samples of {coverage(autopsy.diagnosis.scope, sound)}, "
         f"{autopsy.programs:,} distinct programs"
     )
     yield from _table(autopsy)

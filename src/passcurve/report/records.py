@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from passcurve.diagnosis import Diagnosis
 from passcurve.types import Counts, Estimate, Interval, Status
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ class Autopsy(Protocol):
     def patterns(self) -> Sequence[Pattern]: ...
     @property
     def missing_imports(self) -> MissingImports | None: ...
+    @property
+    def diagnosis(self) -> Diagnosis: ...
     @property
     def passed_anywhere(self) -> int: ...
     @property
