@@ -11,17 +11,27 @@ from case import Case
 
 HERE = Path(__file__).parent
 
-CASES: list[Case] = [
-    case for path in sorted(HERE.glob("cases_*.py")) for case in importlib.import_module(path.stem).CASES
+CASES: dict[str, list[Case]] = {
+    path.stem: importlib.import_module(path.stem).CASES for path in sorted(HERE.glob("cases_*.py"))
+}
+
+DEFAULT = 4
+"""Cases of each file that the default run has; continuous integration has them all."""
+
+PARAMETERS = [
+    pytest.param(case, id=case.name, marks=() if number < DEFAULT or file == "cases_core" else pytest.mark.ci)
+    for file, cases in CASES.items()
+    for number, case in enumerate(cases)
 ]
 
 
 def test_each_name_is_used_once():
     """No case hides another."""
-    assert [] == [name for name, count in Counter(case.name for case in CASES).items() if count > 1]
+    names = Counter(case.name for cases in CASES.values() for case in cases)
+    assert [] == [name for name, count in names.items() if count > 1]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", PARAMETERS)
 def test_an_odd_input(shell, case: Case):
     """The diagnosis, the score or the refusal, and the exit code are as expected, for programs and for people."""
     case.make(shell.folder)
