@@ -207,7 +207,7 @@ EXTRAS = {
     "jinja2": "bench/jinja.py",
     "matplotlib": "report/plots.py",
     "pandas": "analysis/notebook.py",
-    "pyarrow": "analysis/notebook.py",
+    "pyarrow": "store/arrow.py",
     "torch": "models/hf_loading.py",
     "transformers": "models/hf_loading.py",
     "vllm": "models/vllm.py",

@@ -10,7 +10,7 @@ import math
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, ParamSpec
+from typing import Any, Literal, ParamSpec, cast
 
 import msgspec
 
@@ -30,6 +30,7 @@ from passcurve.judging.request import Progress, Request, Result
 from passcurve.models.backend import Backend
 from passcurve.models.function import Function
 from passcurve.store.completions import SessionConfig
+from passcurve.store.foreign import parse_options
 from passcurve.store.run_counts import read_counts
 from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Decoding, Generation, Limits
 
@@ -42,9 +43,11 @@ _P = ParamSpec("_P")
 
 
 def judge(
-    samples: str | Path | Iterable[Row],
+    samples: str | Path | Sequence[str | Path] | Iterable[Row],
     benchmark: str | Path | Benchmark | None = None,
     *,
+    field: str | None = None,
+    id_map: str | Path | Mapping[str, str] | None = None,
     k: int | Sequence[int] = config.DEFAULT_KS,
     timeout_s: float = DEFAULT_TIMEOUT_S,
     clock: Literal["own", "wall"] = "own",
@@ -69,22 +72,26 @@ def judge(
 ) -> Run:
     """Judge samples, and estimate pass@k.
 
-    ``samples`` is a file (.jsonl or .jsonl.gz), or rows as dictionaries with ``task_id`` and ``completion`` or
-    ``solution``: a list, or an iterator, whose rows are judged as they come.  ``benchmark`` is a known name, a file, or
-    a Benchmark; without it the task ids tell.  An interrupted call goes on when it is repeated, where the run directory
-    stays: beside a file of samples, or at ``run``.  The other arguments are the options of ``passcurve judge``.
+    ``samples`` is a file or a folder (docs/inputs.md has the formats), a list of files, or rows as dictionaries with
+    ``task_id`` and ``completion`` or ``solution``: a list, or an iterator, whose rows are judged as they come.
+    ``field`` and ``id_map`` (a pattern, a JSON file or a dictionary) are for rows with other fields or task ids.
+    ``benchmark`` is a known name, a file, or a Benchmark; without it the task ids tell.  An interrupted call goes on
+    when it is repeated, where the run directory stays: beside a file of samples, or at ``run``.  The other arguments
+    are the options of ``passcurve judge``.
 
     Raises UsageError and DataError for what cannot be judged, SandboxError and IsolationError where the samples cannot
     be isolated, StoreError where verdicts cannot be stored, Interrupted when the user stops it.
     """
     place = None if run is None else Path(run)
     written = None if results is None else Path(results)
-    if isinstance(samples, str | Path):
-        source = inputs.from_file(str(samples), place, written)
+    options, cache = parse_options(field, id_map), config.cache_dir()
+    files = inputs.file_names(samples)
+    if files is not None:
+        named = functools.partial(_named_benchmark, benchmark)
+        source = inputs.from_files(files, place, written, options=options, benchmark=named)
     else:
-        source = inputs.from_rows(samples, place, written)
+        source = inputs.from_rows(cast("Iterable[Row]", samples), place, written, options=options)
         source.wait_for_row(0.0)
-    cache = config.cache_dir()
     chosen = benchmark if isinstance(benchmark, Benchmark) else source.benchmark(_text(benchmark), cache)
     request, notes = _request(
         chosen,
@@ -108,6 +115,7 @@ def judge(
         accept_benchmark=accept_benchmark,
         results=source.results,
         samples=source.samples,
+        reading=source.reading,
         follow_s=None if source.spool is None else math.inf,
         ended=None if source.spool is None else source.spool.ended,
     )
@@ -368,6 +376,10 @@ def _generated(result: Result, notes: Sequence[str], backend: Backend, folder: T
         stored = f"; {result.generated.stored} texts are kept in {result.run!r}" if folder is None else ""
         raise ModelError(result.generated.ended_by + stored) from getattr(backend, "error", None)
     return notebook.of_result(result, notes, folder)
+
+
+def _named_benchmark(benchmark: str | Path | Benchmark | None) -> Benchmark | None:
+    return None if benchmark is None else load_benchmark(benchmark)
 
 
 def _text(value: str | Path | None) -> str | None:

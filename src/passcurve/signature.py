@@ -27,6 +27,9 @@ def signature(header: Header, scope: Scope | None = None) -> str:
         "dedup": "yes" if header.dedup else "no",
         "passcurve": header.version,
     }
+    for entry in header.reading:
+        option, _, chosen = entry.partition(":")
+        parts[option] = chosen
     if header.subset:
         parts["subset"] = "yes"
     if header.problems:

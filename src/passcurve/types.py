@@ -395,5 +395,6 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     """Seed of ``random`` in the referee and in the jail, together with the id of the problem."""
     extract: str = "raw"
+    reading: tuple[str, ...] = ()  # ``--field`` and ``--id-map`` as ``name:value``
     generation: Generation | None = None
     """The settings of generation, where passcurve generated the samples."""

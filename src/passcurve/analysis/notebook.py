@@ -21,14 +21,13 @@ from passcurve.report.diagnosis import diagnosis_lines
 from passcurve.report.scores import interval_text, score_lines
 from passcurve.report.terminal import number
 from passcurve.signature import digest
+from passcurve.store.arrow import INSTALL, import_pyarrow
 from passcurve.store.lines import read_lines
 from passcurve.store.rundir import RunDir
 from passcurve.types import Counts, Curve, Estimate, Metric
 
 if TYPE_CHECKING:
     from passcurve.judging.request import Result
-
-INSTALL = "pip install 'passcurve[tables]'"
 
 SHOWN_ROWS = 20
 """Rows of a table that a notebook shows."""
@@ -55,11 +54,7 @@ class Table(msgspec.Struct, frozen=True):
 
     def arrow(self) -> Any:
         """Return a ``pyarrow.Table``.  Raises UsageError with the command that installs pyarrow."""
-        try:
-            import pyarrow as pa
-        except ImportError:
-            raise UsageError(f"an Arrow table needs pyarrow: {INSTALL}") from None
-        return pa.table(self.columns)
+        return import_pyarrow("an Arrow table").table(self.columns)
 
     def pandas(self) -> Any:
         """Return a ``pandas.DataFrame``.  Raises UsageError with the command that installs pandas."""

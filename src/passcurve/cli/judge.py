@@ -10,18 +10,30 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, BenchmarkName, JudgingOptions, ScoreOptions, Subset, Verbose
+from passcurve.cli.options import (
+    AsJson,
+    BenchmarkName,
+    FieldName,
+    IdMapping,
+    JudgingOptions,
+    SampleFiles,
+    ScoreOptions,
+    Subset,
+    Verbose,
+)
 from passcurve.cli.output import warn, write_json, write_lines
 from passcurve.cli.request import check_options
 from passcurve.cli.result import exit_code, result_lines, result_record, write_warnings
+from passcurve.errors import UsageError
 
 if TYPE_CHECKING:
+    from passcurve.judging.inputs import Input
     from passcurve.judging.run import Request, Result
 
 
 def judge(
     *,
-    samples: Annotated[str, typer.Argument(help="Samples: .jsonl, .jsonl.gz, - for stdin, or starter:examples.")],
+    samples: SampleFiles,
     benchmark: BenchmarkName = None,
     score: ScoreOptions,
     judging: JudgingOptions,
@@ -30,6 +42,8 @@ def judge(
     extract: Annotated[
         str, typer.Option(help="How texts become programs: raw (as they stand), auto, or another policy.")
     ] = "raw",
+    field: FieldName = None,
+    id_map: IdMapping = None,
     run: Annotated[Optional[Path], typer.Option(help="Run directory; default: SAMPLES.passcurve.")] = None,
     results: Annotated[
         Optional[Path], typer.Option(help="Where the rows with verdicts go; default: SAMPLES_results.jsonl.")
@@ -48,25 +62,14 @@ def judge(
     The same command resumes an interrupted run.
     """
     setup = check_options(score, judging)
-    # The pipeline loads slowly: a wrong option is reported without it.
-    from passcurve.judging import inputs
-
-    if samples == "-":
-        source = inputs.from_stream(sys.stdin.buffer, run, results)
-    else:
-        source = inputs.from_file(samples, run, results)
-    if follow:
-        source.wait_for_row(idle)
-    elif source.spool is not None:
-        source.spool.wait()
-        source.check()
+    source = _open_source(samples, benchmark, (field, id_map), run, results, idle if follow else None)
     problems = source.benchmark(benchmark, config.cache_dir())
     if setup.note:
         warn(setup.note)
     request = setup.request(
         samples=source.samples, benchmark=problems, run=source.run, results=source.results, extract=extract
     )
-    request = msgspec.structs.replace(request, subset=subset, strict=strict)
+    request = msgspec.structs.replace(request, subset=subset, strict=strict, reading=source.reading)
     if follow:
         ended = source.spool.ended if source.spool is not None else None
         request = msgspec.structs.replace(request, follow_s=idle, ended=ended)
@@ -78,6 +81,42 @@ def judge(
     else:
         write_lines(result_lines(result, verbose=verbose))
     raise typer.Exit(exit_code(result, setup.gates))
+
+
+def _open_source(
+    samples: list[str],
+    benchmark: str | None,
+    reading: tuple[str | None, str | None],
+    run: Path | None,
+    results: Path | None,
+    idle: float | None,
+) -> Input:
+    """Return the samples, all of them or, where they are followed, their first row."""
+    # The pipeline loads slowly: a wrong option is reported without it.
+    from passcurve.bench import resolve
+    from passcurve.judging import inputs
+    from passcurve.store.foreign import parse_options
+
+    options = parse_options(*reading)
+    if samples == ["-"]:
+        if options:
+            raise UsageError("--field and --id-map read files, not stdin; write the rows to a file first")
+        source = inputs.from_stream(sys.stdin.buffer, run, results)
+    else:
+        source = inputs.from_files(
+            samples,
+            run,
+            results,
+            options=options,
+            benchmark=lambda: resolve.load(benchmark, config.cache_dir()) if benchmark is not None else None,
+            follow=idle is not None,
+        )
+    if idle is not None:
+        source.wait_for_row(idle)
+    elif source.spool is not None:
+        source.spool.wait()
+        source.check()
+    return source
 
 
 def _judge_with_display(request: Request) -> Result:

@@ -55,6 +55,28 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show variances, all walls, the signature and a sentence for a paper.")
 ]
+SampleFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SAMPLES",
+        help="Samples: .jsonl(.gz), a JSON array, Parquet, files of bigcode, lm-eval or EvalPlus, "
+        "a folder or several files; - for stdin; starter:examples.",
+    ),
+]
+FieldName = Annotated[
+    Optional[str],
+    typer.Option(
+        "--field",
+        metavar="NAME",
+        help="The field of each row that continues the prompt; NAME:solution for whole programs.",
+    ),
+]
+IdMapping = Annotated[
+    Optional[str],
+    typer.Option(
+        "--id-map", metavar="MAP", help="Task ids of the benchmark: 'Python/{}=HumanEval/{}', or a JSON file."
+    ),
+]
 BenchmarkName = Annotated[
     Optional[str], typer.Option(help="A known name or a file of problems; default: by the task ids.")
 ]

@@ -6,7 +6,8 @@ import os
 import shutil
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, BinaryIO
@@ -16,9 +17,10 @@ import msgspec
 from passcurve.bench import resolve
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.generation.sources import Spool
+from passcurve.store.foreign import ReadOptions, convert, convert_rows, is_usual, write_lines
 from passcurve.store.locate import default_run_dir
 from passcurve.store.samples import first_ids
-from passcurve.types import Benchmark
+from passcurve.types import Benchmark, Problem
 
 Row = Mapping[str, Any]
 """A sample as a line of a file has it: ``task_id``, and ``completion`` or ``solution``."""
@@ -29,6 +31,8 @@ LOOK_S = 0.02
 HEAD_BYTES = 1 << 20
 """A first line that is longer names no task that could be read."""
 
+NO_OPTIONS = ReadOptions()
+_MAX_NAME = 80
 _PIECE_BYTES = 1 << 20
 
 
@@ -50,6 +54,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
     """None: no file of results is written."""
     named: str
     """The samples as the user named them; empty for rows in memory."""
+    reading: tuple[str, ...] = ()
+    """The options by which the rows were read, for the record of the run."""
     spool: Spool | None = None
     """The thread that still writes the file."""
     folder: TemporaryFolder | None = None
@@ -96,13 +102,79 @@ def from_file(samples: str, run: Path | None = None, results: Path | None = None
     if shipped is None and not path.exists():
         neighbours = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
         raise DataError(f"no file {samples!r}{nearest(path.name, neighbours)}")
-    base = samples if shipped is None else samples.replace(":", "-")
+    base = _place_name(samples)
     return Input(
         samples=shipped or path,
         run=run or default_run_dir(base),
         results=results or Path(f"{base}_results.jsonl"),
         named=samples,
     )
+
+
+def _place_name(samples: str) -> str:
+    """Return the path after which the run directory and the results are named."""
+    path = Path(samples)
+    if path.is_dir():
+        # With its name, and without a slash at the end: what belongs to a folder stands beside it.
+        return str(path if path.name not in ("", "..") else path.resolve())
+    return samples if path.exists() else samples.replace(":", "-")
+
+
+def from_files(
+    samples: Sequence[str],
+    run: Path | None = None,
+    results: Path | None = None,
+    *,
+    options: ReadOptions,
+    benchmark: Callable[[], Benchmark | None],
+    follow: bool = False,
+) -> Input:
+    """Return samples of one file or several, or of a folder; other forms than rows are converted beside the run.
+
+    ``benchmark`` returns the one that the user named; only files without task ids need it.
+    Raises DataError for a file that does not exist or holds no samples, UsageError where one cannot be followed.
+    """
+    sources = [from_file(name, run, results) for name in samples]
+    first = sources[0]
+    if len(sources) == 1 and not options and is_usual(first.samples, follow=follow):
+        return first
+    if follow:
+        raise UsageError("--follow reads one .jsonl file in the usual form, without --field and --id-map")
+    paths = [source.samples for source in sources]
+    places = [path.resolve() for path in paths]
+    for place, name in zip(places, samples, strict=True):
+        if places.count(place) > 1:
+            raise UsageError(f"{name!r} is named twice: each of its samples would count twice")
+    if len(sources) > 1:
+        base = Path(_place_name(samples[0])).with_name(_joint_name([path.name for path in paths]))
+        first = msgspec.structs.replace(
+            first, run=run or default_run_dir(base), results=results or Path(f"{base}_results.jsonl")
+        )
+    path = first.run.with_name(first.run.name + ".samples.jsonl")
+
+    def problems() -> Sequence[Problem] | None:
+        named = benchmark()
+        return named.problems if named is not None else None
+
+    write_lines(path, convert(paths, options, problems))
+    return msgspec.structs.replace(first, samples=path, named=samples[0], reading=options.describe())
+
+
+def _joint_name(names: Sequence[str]) -> str:
+    """Return a name for several files: theirs, or that of the first and a digest where they are long."""
+    joint = "+".join(names)
+    if len(joint) <= _MAX_NAME:
+        return joint
+    return f"{names[0]}+{len(names) - 1}-{blake2b(joint.encode(), digest_size=4).hexdigest()}"
+
+
+def file_names(samples: str | Path | Iterable[Any]) -> list[str] | None:
+    """Return the names of files; None for rows."""
+    if isinstance(samples, str | Path):
+        return [str(samples)]
+    if isinstance(samples, list | tuple) and samples and all(isinstance(item, str | Path) for item in samples):
+        return [str(item) for item in samples]
+    return None
 
 
 def from_stream(stream: BinaryIO, run: Path | None, results: Path | None = None) -> Input:
@@ -115,17 +187,24 @@ def from_stream(stream: BinaryIO, run: Path | None, results: Path | None = None)
     return _spooled(_pieces(stream), run, results)
 
 
-def from_rows(rows: Iterable[Row], run: Path | None = None, results: Path | None = None) -> Input:
+def from_rows(
+    rows: Iterable[Row],
+    run: Path | None = None,
+    results: Path | None = None,
+    *,
+    options: ReadOptions = NO_OPTIONS,
+) -> Input:
     """Return rows in memory, kept beside the run directory, or in a temporary one where none is named.
 
     The rows are taken from another thread, while those before them are judged.
     Raises DataError where they cannot be kept.
     """
+    lines = _lines(rows, options)
     if run is not None:
-        return _spooled(_lines(rows), run, results)
+        return msgspec.structs.replace(_spooled(lines, run, results), reading=options.describe())
     folder = TemporaryFolder()
-    made = _spooled(_lines(rows), folder.path / "run", results)
-    return msgspec.structs.replace(made, results=results, folder=folder)
+    made = _spooled(lines, folder.path / "run", results)
+    return msgspec.structs.replace(made, results=results, folder=folder, reading=options.describe())
 
 
 def _spooled(pieces: Iterable[bytes], run: Path, results: Path | None) -> Input:
@@ -145,13 +224,19 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
         yield piece
 
 
-def _lines(rows: Iterable[Row]) -> Iterator[bytes]:
+def _lines(rows: Iterable[Row], options: ReadOptions) -> Iterator[bytes]:
+    checked = _checked(rows)
+    for number, row in enumerate(convert_rows(checked, options) if options else checked):
+        try:
+            yield msgspec.json.encode(row) + b"\n"
+        except (TypeError, ValueError) as error:
+            raise DataError(f"sample {number} cannot be written as JSON: {error}") from None
+
+
+def _checked(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise DataError(
                 f"sample {number} must be a dict with task_id and completion or solution, got {type(row).__name__}"
             )
-        try:
-            yield msgspec.json.encode(dict(row)) + b"\n"
-        except (TypeError, ValueError) as error:
-            raise DataError(f"sample {number} cannot be written as JSON: {error}") from None
+        yield dict(row)

@@ -61,6 +61,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The policy by which texts become programs; ``docs/extraction.md`` has them all."""
     prelude: str = NO_PRELUDE
     """The import prelude that is put in front of each program; the header has it behind ``extract``."""
+    reading: tuple[str, ...] = ()
+    """Options by which rows were read, as ``field:NAME`` and ``id-map:MAP``."""
     accept_input: bool = False
     """Report a score whatever was found in the samples."""
     accept_benchmark: bool = False

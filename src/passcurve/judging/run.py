@@ -120,5 +120,6 @@ def _header(request: Request, probe: isolation.Probe, generation: Generation | N
         problems=request.problems,
         seed=request.seed,
         extract=request.extract,
+        reading=request.reading,
         generation=generation,
     )

@@ -37,7 +37,7 @@ def read_lines(path: Path) -> Iterator[bytes | None]:
     Raises DataError when the file cannot be opened or read to its end.  The lines before a damaged place of a gzip
     file are yielded first.
     """
-    with _reading(path) as file:
+    with open_unpacked(path) as file:
         while line := file.readline(MAX_LINE_BYTES + 2):
             text = line.removesuffix(b"\n").removesuffix(b"\r")
             if len(text) <= MAX_LINE_BYTES:
@@ -56,7 +56,7 @@ def follow_lines(
     The text after the last end of line counts as a line at the end of the file.
     Raises DataError as ``read_lines`` does, for a compressed file, and for one that becomes shorter.
     """
-    with _reading(path) as file:
+    with open_unpacked(path) as file:
         if isinstance(file, gzip.GzipFile):
             raise DataError(
                 f"cannot follow {str(path)!r}: it is compressed, so its rows appear long after they were written; "
@@ -90,7 +90,8 @@ def follow_lines(
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[_Lines]:
+def open_unpacked(path: Path) -> Iterator[_Lines]:
+    """Open a file for its bytes, those of a gzip file unpacked; raises DataError for what fails in it."""
     try:
         with io.BufferedReader(path.open("rb", buffering=0), BUFFER_BYTES) as raw:
             if raw.peek(2)[:2] != GZIP_MAGIC:

@@ -42,6 +42,7 @@ def _settings(header: Header) -> dict[str, object]:
         "benchmark_digest": header.benchmark_digest,
         **{f"limits.{name}": value for name, value in msgspec.structs.asdict(header.limits).items()},
         "extract": header.extract,
+        "reading": header.reading,
         "verdict": header.verdict,
         "problems": header.problems,
         "seed": header.seed,

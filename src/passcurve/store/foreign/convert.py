@@ -1,0 +1,172 @@
+"""Conversion of files, or of rows in memory, into rows in the usual form."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from passcurve.errors import DataError, UsageError
+from passcurve.store.foreign.detect import EXPECTED, Kind, detect, is_lm_eval, text_lines
+from passcurve.store.foreign.document import read_array
+from passcurve.store.foreign.folder import find_parts, read_programs
+from passcurve.store.foreign.lm_eval import read_lm_eval
+from passcurve.store.foreign.options import FindProblems, ReadOptions
+from passcurve.store.foreign.parquet import read_parquet
+from passcurve.store.foreign.values import flatten, parse_object
+
+Sample = dict[str, Any]
+"""A row; where a format yields it and not bytes, it is in the usual form already."""
+
+
+def convert(paths: Sequence[Path], options: ReadOptions, problems: FindProblems) -> Iterator[bytes]:
+    """Yield the rows of these files in the usual form, each as a line with its end.
+
+    Rows that are in it already stay as they were written.  Raises DataError for what holds no samples.
+    """
+    name = ", ".join(repr(str(path)) for path in paths)
+    mapping = _RowMapping(options, name)
+    lines = (line for path in _expand(paths) for line in mapping.lines(_read(path, options, problems)))
+    first = next(lines, None)
+    if first is None:
+        raise DataError(f"{name} has no row to judge: there is nothing in it; {EXPECTED}")
+    yield first
+    yield from lines
+    mapping.check()
+
+
+def convert_rows(rows: Iterable[Sample], options: ReadOptions) -> Iterator[Sample]:
+    """Yield rows in memory in the usual form; raises DataError at the end where no row has the field."""
+    mapping = _RowMapping(options, "the samples")
+    for row in rows:
+        yield from mapping.rows(row)
+    mapping.check()
+
+
+def write_lines(path: Path, lines: Iterable[bytes]) -> None:
+    """Write lines to a file that appears whole or not at all; raises UsageError when it cannot be written."""
+    draft = path.with_name(f".{path.name}-{os.getpid()}.tmp")
+    try:
+        with draft.open("wb") as file:
+            file.writelines(lines)
+        draft.replace(path)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write the samples to {str(path)!r}: {error.strerror or error}; choose another place with --run DIR"
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+class _RowMapping:
+    """Applies the options to rows, and remembers whether they had any effect."""
+
+    def __init__(self, options: ReadOptions, name: str) -> None:
+        self._options, self._name = options, name
+        self._raw_rows = self._with_field = self._with_mapping = 0
+        self._example: Sample = {}
+
+    def lines(self, items: Iterable[bytes | Sample]) -> Iterator[bytes]:
+        """Yield rows as lines; bytes that are no object stay as they are, for the reader to report."""
+        for item in items:
+            if isinstance(item, dict):
+                self._count(item)
+                yield _encode(self._with_task(item))
+                continue
+            row = parse_object(item) if self._options else None
+            if row is None:
+                yield item + b"\n"
+            else:
+                yield from map(_encode, self.rows(row))
+
+    def rows(self, row: Sample) -> Iterator[Sample]:
+        """Yield the samples of a row: several where its field is a list."""
+        self._count(row)
+        self._raw_rows += 1
+        name = self._options.field
+        if not name:
+            yield self._with_task(row)
+            return
+        rest = {key: value for key, value in row.items() if key not in ("completion", "solution", name)}
+        if name not in row:
+            yield self._with_task(rest)
+            return
+        self._with_field += 1
+        for text in flatten(row[name]):
+            yield self._with_task(rest | {self._options.form: text})
+
+    def check(self) -> None:
+        """Raise DataError where an option had no effect on any row."""
+        field, mapping = self._options.field, self._options.id_map
+        if self._raw_rows and field and not self._with_field:
+            names = ", ".join(f"`{name}`" for name in list(self._example)[:12])
+            raise DataError(f"no row of {self._name} has the field `{field}`; the first has {names}")
+        if self._example and mapping is not None and not self._with_mapping:
+            task = self._example.get("task_id")
+            raise DataError(f"--id-map {mapping.text!r} fits no row of {self._name}; the first task_id is {task!r}")
+
+    def _count(self, row: Sample) -> None:
+        self._example = self._example or row
+
+    def _with_task(self, row: Sample) -> Sample:
+        mapping, task = self._options.id_map, row.get("task_id")
+        if mapping is None or isinstance(task, bool) or not isinstance(task, str | int):
+            return row
+        mapped = mapping.find(str(task))
+        self._with_mapping += mapped is not None
+        return row if mapped is None else row | {"task_id": mapped}
+
+
+def _encode(row: Sample) -> bytes:
+    return json.dumps(row).encode() + b"\n"
+
+
+def _expand(paths: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files; a folder of parts as its parts."""
+    for path in paths:
+        if path.is_dir():
+            yield from find_parts(path) or [path]
+        else:
+            yield path
+
+
+def _read(path: Path, options: ReadOptions, problems: FindProblems) -> Iterator[bytes | Sample]:
+    match detect(path):
+        case Kind.EMPTY | Kind.ROWS:
+            yield from text_lines(path)
+        case Kind.LM_EVAL:
+            yield from read_lm_eval(str(path), text_lines(path), options, problems)
+        case Kind.DOCUMENT:
+            yield from _document(path, options, problems)
+        case Kind.PARQUET:
+            yield from read_parquet(path)
+        case Kind.FOLDER:
+            _refuse_field(path, options)
+            yield from read_programs(path, problems())
+
+
+def _document(path: Path, options: ReadOptions, problems: FindProblems) -> Iterator[bytes | Sample]:
+    items = read_array(path, problems)
+    first = next(items, None)
+    if first is None:
+        return
+    if isinstance(first, dict):
+        _refuse_field(path, options)
+        yield first
+        yield from items
+        return
+    rows = chain([first], (item for item in items if isinstance(item, bytes)))
+    if is_lm_eval(parse_object(first)):
+        yield from read_lm_eval(str(path), rows, options, problems)
+    else:
+        yield from rows
+
+
+def _refuse_field(path: Path, options: ReadOptions) -> None:
+    if options.field:
+        raise DataError(f"{str(path)!r} holds whole programs, not rows with fields: leave --field out")

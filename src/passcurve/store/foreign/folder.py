@@ -1,0 +1,88 @@
+"""A folder: programs as EvalPlus keeps them (``HumanEval_0/0.py``), or the parts of one set of samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from passcurve.errors import DataError
+from passcurve.store.parts import LOCK
+from passcurve.types import Problem
+
+_EXPECTED = (
+    "expected parts of samples (.jsonl, .jsonl.gz, .parquet) or programs as EvalPlus keeps them (HumanEval_0/0.py)"
+)
+_PARTS = (".jsonl", ".jsonl.gz", ".parquet")
+_OURS = re.compile(r".*(_results|\.passcurve\.samples)\.jsonl(\.gz)?")
+_PROGRAM_FOLDER = re.compile(r".+_[^_]+")
+
+
+def find_parts(folder: Path) -> list[Path]:
+    """Return the files of samples in a folder, by name; none where it holds programs.
+
+    Raises DataError where it holds neither, or files of which one is the other once more.
+    """
+    try:
+        entries = sorted(folder.iterdir(), key=lambda path: _in_order(path.name))
+    except OSError as error:
+        raise DataError(f"cannot read the folder {str(folder)!r}: {error.strerror or error}") from None
+    if any(path.name == LOCK for path in entries):
+        raise DataError(f"{str(folder)!r} is a run directory: `passcurve show` shows it; to judge, name the samples")
+    parts = [path for path in entries if path.is_file() and _is_part(path.name)]
+    if any(_program_files(path) for path in entries):
+        if parts:
+            raise DataError(f"{str(folder)!r} holds both programs and samples in {parts[0].name!r}; name one of them")
+        return []
+    if not parts:
+        _refuse(folder, entries)
+    by_stem = {_stem(path.name): path.name for path in parts}
+    for path in parts:
+        twin = by_stem.get(_stem(path.name).removesuffix(".raw"))
+        if twin not in (None, path.name):
+            raise DataError(
+                f"{str(folder)!r} holds {path.name!r} and {twin!r}, which seem to be the same samples: name one of them"
+            )
+    return parts
+
+
+def read_programs(folder: Path, problems: Sequence[Problem] | None) -> Iterator[dict[str, Any]]:
+    """Yield a row for each program of a folder, in the order of their numbers."""
+    ids = {problem.id.replace("/", "_"): problem.id for problem in problems or ()}
+    for place in sorted(folder.iterdir(), key=lambda path: _in_order(path.name)):
+        for path in _program_files(place):
+            text: str | None = None
+            try:
+                text = path.read_bytes().decode()
+            except OSError as error:
+                raise DataError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+            except UnicodeDecodeError:
+                pass
+            task = ids.get(place.name) or "/".join(place.name.rsplit("_", 1))
+            yield {"task_id": task, "solution": text, "file": f"{place.name}/{path.name}"}
+
+
+def _program_files(place: Path) -> list[Path]:
+    if not _PROGRAM_FOLDER.fullmatch(place.name) or not place.is_dir():
+        return []
+    return sorted((path for path in place.iterdir() if path.suffix == ".py"), key=lambda path: _in_order(path.name))
+
+
+def _is_part(name: str) -> bool:
+    return name.endswith(_PARTS) and not _OURS.fullmatch(name) and not name.startswith(".")
+
+
+def _stem(name: str) -> str:
+    return next(name.removesuffix(suffix) for suffix in (".jsonl.gz", ".jsonl", ".parquet") if name.endswith(suffix))
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts ``part-2`` before ``part-10``."""
+    return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"([0-9]+)", name)]
+
+
+def _refuse(folder: Path, entries: Sequence[Path]) -> None:
+    names = [path.name for path in entries]
+    shown = ", ".join(repr(name) for name in names[:3]) + (", ..." if len(names) > 3 else "")
+    raise DataError(f"{str(folder)!r} is a directory without samples ({shown or 'it is empty'}); {_EXPECTED}")

@@ -1,0 +1,88 @@
+"""Rows that lm-eval writes with ``--log_samples``: a problem (``doc``) and the answers to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from passcurve.errors import DataError
+from passcurve.store.foreign.detect import is_lm_eval
+from passcurve.store.foreign.options import FindProblems, ReadOptions
+from passcurve.store.foreign.values import flatten, parse_object
+from passcurve.types import Problem
+
+
+def read_lm_eval(
+    name: str, lines: Iterable[bytes], options: ReadOptions, problems: FindProblems
+) -> Iterator[bytes | dict[str, Any]]:
+    """Yield the samples of these lines; one that is no such row stays as it is.
+
+    Raises DataError where a row lacks the field that the user named, or the file holds answers through two filters.
+    """
+    # A mapping of ids is for those that the file has.
+    converter = _LmEvalRows(name, options, None if options.id_map is not None else problems())
+    for line in lines:
+        row = parse_object(line)
+        if row is not None and is_lm_eval(row):
+            yield from converter.samples(row)
+        else:
+            yield line
+
+
+class _LmEvalRows:
+    """Turns rows of one file into samples."""
+
+    def __init__(self, name: str, options: ReadOptions, problems: Sequence[Problem] | None) -> None:
+        self._name, self._options = name, options
+        self._ids: dict[str, str | None] = {}
+        self._order = [problem.id for problem in problems or ()]
+        for problem_id in self._order:
+            last = problem_id.rpartition("/")[2]
+            self._ids[last] = None if last in self._ids else problem_id
+        self._filter: object = None
+
+    def samples(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the samples of a row; raises DataError where the file holds the answers through two filters."""
+        self._check_filter(row.get("filter"))
+        doc = row["doc"]
+        head: dict[str, Any] = {"task_id": self._task(doc.get("task_id"), row.get("doc_id"))}
+        if field := self._options.field:
+            if field not in row:
+                names = ", ".join(f"`{name}`" for name in row)
+                raise DataError(f"no field `{field}` in a row of {self._name!r}; it has {names}")
+            form: str = self._options.form
+            texts = flatten(row[field])
+        else:
+            answers = flatten(row["resps"]) if "resps" in row else []
+            texts = flatten(row["filtered_resps"]) if "filtered_resps" in row else answers
+            form = _form_of(doc, texts, answers)
+        tail = {"doc_id": row["doc_id"]} if "doc_id" in row else {}
+        return [{**head, form: text, **tail} for text in texts]
+
+    def _task(self, task: object, number: object) -> object:
+        if isinstance(task, str):
+            return task
+        if isinstance(task, int):
+            return self._ids.get(str(task)) or str(task)
+        if isinstance(number, int) and 0 <= number < len(self._order):
+            return self._order[number]
+        return str(number)
+
+    def _check_filter(self, name: object) -> None:
+        if self._filter is None:
+            self._filter = name
+        if name != self._filter:
+            raise DataError(
+                f"{self._name!r} has each answer once for each of the filters {self._filter!r} and {name!r} of "
+                "lm-eval; keep the rows of one of them"
+            )
+
+
+def _form_of(doc: dict[str, Any], texts: Sequence[object], answers: Sequence[object]) -> str:
+    """Return what lm-eval would run: the filtered text, which its filter has made a whole program, or not."""
+    prompt = doc.get("prompt")
+    if not isinstance(prompt, str) or "entry_point" not in doc:
+        return "solution"
+    if all(isinstance(text, str) and text.startswith(prompt) for text in texts):
+        return "solution"
+    return "completion" if list(texts) == list(answers) else "solution"
