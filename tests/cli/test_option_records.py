@@ -10,6 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from passcurve.cli.command import Commands
+from passcurve.cli.main import app
 
 RECEIVED: list[tuple[object, ...]] = []
 
@@ -59,3 +60,35 @@ def test_values_out_of_bounds_are_refused(invoke, words):
     done = invoke("a", "--quiet", *words)
     assert (2, []) == (done.exit_code, RECEIVED)
     assert words[0] in done.output
+
+
+def test_one_vocabulary():
+    """A letter means the same option in every command that has it, and -h explains each of them."""
+    short: dict[str, set[str]] = {}
+
+    def visit(command) -> None:
+        for below in getattr(command, "commands", {}).values():
+            visit(below)
+        for option in command.params:
+            for letter in (name for name in option.opts if len(name) == 2 and name.startswith("-")):
+                short.setdefault(letter, set()).add(next(name for name in option.opts if name.startswith("--")))
+            long_names = [name for name in option.opts if len(name) == 3 and name.startswith("--")]
+            assert all(f"-{name[-1]}" in option.opts for name in long_names), (command.name, long_names)
+
+    visit(typer.main.get_command(app))
+    assert {"-k": {"--k"}, "-n": {"--n"}, "-v": {"--verbose"}}.items() <= short.items()
+    assert all(len(names) == 1 for names in short.values())
+
+
+def test_h_is_help(shell):
+    """-h explains the command, a group and each command in a group."""
+    for words in ((), ("judge",), ("lab",), ("lab", "urn"), ("bench", "check")):
+        assert shell(*words, "--help") == shell(*words, "-h")
+
+
+def test_the_level_of_the_intervals(shell, starter):
+    """--level sets the level of every interval of judge and of show."""
+    shell.write("s.jsonl", [starter.right(), starter.bad()])
+    for words in (("judge", "s.jsonl", "--problems", "0"), ("show", "s.jsonl")):
+        record = shell(*words, "--level", "0.8", "-k", "1", "--json").record["pass@1"]
+        assert 0.8 == record["new_problems"]["level"] == record["these_problems"]["level"]

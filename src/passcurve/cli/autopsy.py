@@ -53,7 +53,7 @@ def autopsy(
         str, typer.Option(help="Imports that harnesses put in front, as in none,humaneval-x; default: the run's.")
     ] = "",
     benchmark: BenchmarkName = None,
-    k: Annotated[str, typer.Option("--k", help="Values of k, as in 1,10.")] = "1",
+    k: Annotated[str, typer.Option("--k", "-k", help="Values of k, as in 1,10.")] = "1",
     options: AutopsyOptions,
     run: Annotated[Optional[Path], typer.Option(help="Folder to work in; default: SAMPLES.autopsy.")] = None,
     flips: Annotated[

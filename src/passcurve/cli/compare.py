@@ -22,7 +22,9 @@ def compare(
             help="Two or more: runs, samples that were judged, files of results, or EvalPlus' eval_results.json."
         ),
     ],
-    k: Annotated[str, typer.Option(help="Values of k, as in 1,10; all: 1, 2, 5, 10, ... up to the least n.")] = "1",
+    k: Annotated[
+        str, typer.Option("--k", "-k", help="Values of k, as in 1,10; all: 1, 2, 5, 10, ... up to the least n.")
+    ] = "1",
     level: Level = 0.95,
     seed: Seed = 0,
     verbose: Verbose = False,
@@ -48,7 +50,7 @@ def compare(
 def plan(
     pilot: Annotated[Path, typer.Argument(help="A run, samples that were judged, or a file of results.")],
     other: Annotated[Optional[Path], typer.Argument(help="The run to compare it with, if there is one.")] = None,
-    k: Annotated[int, typer.Option(help="The k of pass@k.", min=1)] = 1,
+    k: Annotated[int, typer.Option("--k", "-k", help="The k of pass@k.", min=1)] = 1,
     difference: Annotated[Optional[float], typer.Option(help="The true difference to detect, as in 0.05.")] = None,
     level: Annotated[float, typer.Option(help="Level of the test.", min=0.5, max=0.9999)] = 0.95,
     power: Annotated[float, typer.Option(help="The chance to detect it.", min=0.05, max=0.9999)] = 0.8,

@@ -26,9 +26,9 @@ app = Commands(
 
 @app.command()
 def urn(
-    n: Annotated[int, typer.Option("-n", "--samples", min=1, help="Samples in the urn.")] = 10,
-    c: Annotated[int, typer.Option("-c", "--passed", min=0, help="How many of them are right.")] = 2,
-    k: Annotated[int, typer.Option("-k", "--drawn", min=1, help="How many are drawn.")] = 3,
+    n: Annotated[int, typer.Option("--n", "-n", "--samples", min=1, help="Samples in the urn.")] = 10,
+    c: Annotated[int, typer.Option("--c", "-c", "--passed", min=0, help="How many of them are right.")] = 2,
+    k: Annotated[int, typer.Option("--k", "-k", "--drawn", min=1, help="How many are drawn.")] = 3,
     plot: Plots = [],
     theme: PlotTheme = Theme.light,
     as_json: AsJson = False,
@@ -45,10 +45,10 @@ def urn(
 
 @app.command()
 def estimators(
-    p: Annotated[float, typer.Option("--p", help="The true chance that a sample passes.")] = 0.1,
-    k: Annotated[int, typer.Option("--k", help="The k of pass@k.")] = 10,
+    p: Annotated[float, typer.Option("--p", "-p", help="The true chance that a sample passes.")] = 0.1,
+    k: Annotated[int, typer.Option("--k", "-k", help="The k of pass@k.")] = 10,
     n: Annotated[
-        Optional[str], typer.Option("--n", help="Samples, as in 10,20,50; default: k times 1, 2, 3, 5, ... 50.")
+        Optional[str], typer.Option("--n", "-n", help="Samples, as in 10,20,50; default: k times 1, 2, 3, 5, ... 50.")
     ] = None,
     draws: Annotated[int, typer.Option(help="Simulated data sets for each n.")] = 10000,
     seed: Seed = 0,
@@ -70,11 +70,11 @@ def estimators(
 @app.command()
 def budget(
     run: Annotated[Path, typer.Argument(help="A run, samples that were judged, or a file of results.")],
-    k: Annotated[int, typer.Option("--k", min=1, help="The k of pass@k.")] = 1,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="The k of pass@k.")] = 1,
     n: Annotated[
-        Optional[str], typer.Option("--n", help="Samples of each problem, as in 5,10; default: halves.")
+        Optional[str], typer.Option("--n", "-n", help="Samples of each problem, as in 5,10; default: halves.")
     ] = None,
-    m: Annotated[Optional[str], typer.Option("--m", help="Problems, as in 41,82; default: halves.")] = None,
+    m: Annotated[Optional[str], typer.Option("--m", "-m", help="Problems, as in 41,82; default: halves.")] = None,
     draws: Annotated[int, typer.Option(help="Subsamples of each size.")] = 200,
     seed: Seed = 0,
     plot: Plots = [],
@@ -105,10 +105,10 @@ def temperature(
         Optional[str], typer.Option(help="As in 0.2,0.8; of runs, in their order, where these do not say it.")
     ] = None,
     k: Annotated[
-        Optional[str], typer.Option("--k", help="Values of k; default: 1,2,5,10,20,... up to the samples.")
+        Optional[str], typer.Option("--k", "-k", help="Values of k; default: 1,2,5,10,20,... up to the samples.")
     ] = None,
-    m: Annotated[int, typer.Option("--m", help="Simulated problems.")] = 100,
-    n: Annotated[int, typer.Option("--n", help="Simulated samples of each.")] = 40,
+    m: Annotated[int, typer.Option("--m", "-m", help="Simulated problems.")] = 100,
+    n: Annotated[int, typer.Option("--n", "-n", help="Simulated samples of each.")] = 40,
     splits: Annotated[
         int, typer.Option(min=1, max=100_000, help="Into halves, to choose on one and report on the other.")
     ] = 200,
@@ -146,8 +146,8 @@ def mixture(
             "--model", help="The chances of a model, a number for each problem, as in 0.1,0.5; one --model each."
         ),
     ] = [],
-    k: Annotated[Optional[str], typer.Option("--k", help="Values of k; default: 1,2,3,5,7,10,20,50.")] = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="Simulated samples of each problem.")] = 100,
+    k: Annotated[Optional[str], typer.Option("--k", "-k", help="Values of k; default: 1,2,3,5,7,10,20,50.")] = None,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Simulated samples of each problem.")] = 100,
     seed: Seed = 0,
     plot: Plots = [],
     theme: PlotTheme = Theme.light,

@@ -18,6 +18,7 @@ app = Commands(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.command("judge")(judge.judge)
 app.command("run")(run.run)

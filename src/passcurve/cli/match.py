@@ -21,10 +21,12 @@ def match(
     metrics: Annotated[
         str,
         typer.Option(
-            help="exact, bleu, chrf, rouge-l, edit, codebleu, comma-separated; default: all that are installed."
+            "--metric",
+            "--metrics",
+            help="exact, bleu, chrf, rouge-l, edit, codebleu, comma-separated; default: all that are installed.",
         ),
     ] = "",
-    k: Annotated[str, typer.Option("--k", help="Values of k of the table of scores.")] = "1,10",
+    k: Annotated[str, typer.Option("--k", "-k", help="Values of k of the table of scores.")] = "1,10",
     level: Level = 0.95,
     resamples: Annotated[
         int, typer.Option(help="Resamples of the problems, for the intervals.", min=1, max=100_000)

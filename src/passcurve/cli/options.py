@@ -108,8 +108,11 @@ Prelude = Annotated[
 class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options that choose the scores to report and the scores to demand."""
 
-    k: Annotated[Optional[str], typer.Option("--k", help="Values of k, as in 1,10,100 (the default), or all.")] = None
+    k: Annotated[
+        Optional[str], typer.Option("--k", "-k", help="Values of k, as in 1,10,100 (the default), or all.")
+    ] = None
     metric: Metrics = "pass@k"
+    level: Level = 0.95
     accept_input: AcceptInput = False
     accept_benchmark: AcceptBenchmark = False
     fail_under: Annotated[

@@ -49,6 +49,7 @@ class Setup(NamedTuple):
             ks_requested=self.scores.ks_requested,
             every_k=self.scores.every_k,
             metrics=self.scores.metrics,
+            level=self.score.level,
             verdict=self.options.verdict.value,
             isolation=self.options.isolation.value,
             packages=config.parse_names(self.options.packages),

@@ -15,7 +15,7 @@ class SamplingOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options that say how many samples are drawn, and how."""
 
     n: Annotated[
-        int, typer.Option("-n", "--samples", min=1, help="Samples of each problem; more than before tops up.")
+        int, typer.Option("--n", "-n", "--samples", min=1, help="Samples of each problem; more than before tops up.")
     ] = 20
     temperature: Annotated[
         Optional[str], typer.Option(help="0.8 by default; several, as in 0.2,0.8, give a run each.")

@@ -45,6 +45,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     every_k: bool = False
     """Every k from 1 to the least n, besides ``ks``."""
     metrics: tuple[Metric, ...] = (Metric(),)
+    level: float = 0.95
+    """Level of the intervals."""
     verdict: Literal["auto", "referee", "shared"] = "auto"
     isolation: Literal["auto", "full", "restricted", "none"] = "auto"
     packages: tuple[str, ...] = ()

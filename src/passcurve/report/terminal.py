@@ -37,7 +37,7 @@ _LINE = 80
 
 def short_jail_line(modes: str, jail: Jail) -> str:
     """Return where the tests ran, the isolation in force and the interpreter, in a line of a terminal."""
-    line = f"  verdicts: {modes}; isolation {jail.isolation}, reuse {jail.reuse}, python {jail.python}"
+    line = f"  verdicts: {modes}; isolation {jail.isolation}, {jail.reuse}, python {jail.python}"
     packages = [package.replace("==", " ") for package in jail.packages]
     every = ", ".join([line, *packages])
     return every if len(every) <= _LINE else f"{line}, {len(packages)} package{'s' * (len(packages) != 1)}"
