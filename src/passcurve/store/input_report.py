@@ -15,23 +15,26 @@ from passcurve.types import Completion, Problem, Status
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _CHAT = re.compile(
-    r"^ ?(?:(?:Sure|Certainly|Of course|Absolutely|Great|Okay|OK|Yes)\b[!,.:]"
+    r"\n ?(?:(?:Sure|Certainly|Of course|Absolutely|Great|Okay|OK|Yes)\b[!,.:]"
     r"|(?:Here|Below) (?:is|are)\b|Here['\u2019]s\b|To (?:solve|implement|complete|do|fix)\b"
     r"|Let(?:['\u2019]s| me| us)\b|I(?:['\u2019](?:ll|ve|m)| have| will| can)\b"
     r"|You can\b|We (?:can|need|use|first)\b|In this\b|Explanation\b|Note(?: that|:)"
     r"|(?:This|The) (?:\w+ )?(?:function|solution|code|program|implementation|approach|method)\b"
     r"|(?:Answer|Solution|Example usage|Output|Step \d+):)",
-    re.MULTILINE,
 )
-"""Begin of a line of prose by a chat model; it counts only in a program that does not compile."""
+"""A line of prose by a chat model, with the end of the line before, for which a search is quick."""
 _OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
 _QUOTES = ('"""', "'''")
 _TAIL_CHARACTERS = 300
 _MIN_SHARE = 0.01
 """Share of the rows up to which a repeated prompt is a whim of a model, and no fault of the file."""
 
-_FENCED, _CHATTY, _OPEN = 1, 2, 4
-"""Bits of a row: it has a fence, has prose, ends amid a bracket or a block; they count if it does not compile."""
+_FENCED, _CHATTY, _OPEN, _PROMPT, _CONTINUATION = 1, 2, 4, 8, 16
+"""Bits of a text: it has a fence, has prose, ends amid a bracket or a block, has the prompt, lacks the function."""
+_IF_BROKEN = _FENCED | _CHATTY | _OPEN
+"""Bits that count only in a program that does not compile."""
+_MAX_LOOKS = 4096
+"""Texts whose bits are kept: equal texts often follow one another."""
 
 
 class InputObserver:
@@ -47,6 +50,8 @@ class InputObserver:
         self._numbers: dict[str, int] = {}
         self._flags = bytearray()
         """Bits of each row, by its number."""
+        self._looks: dict[int, int] = {}
+        """Bits by a hash of the text."""
         self._counts: Counter[str] = Counter()
         self._remedies: Counter[tuple[str, ...]] = Counter()
         """Fields of rows without code, with what reads them."""
@@ -62,23 +67,36 @@ class InputObserver:
         if text is None or not text.strip():
             self._observe_missing(row)
             return
-        bits = _OPEN if _ends_open(text) else 0
-        if self._is_taken_whole:
-            if ("```" in text or "~~~" in text) and _has_fence(text):
-                bits |= _FENCED
-            elif _CHAT.search(text):
-                bits |= _CHATTY
-            if row.form == "solution":
-                self._counts["continuation"] += problem.entry_point not in text
-            elif not bits & (_FENCED | _CHATTY):
-                self._counts["prompt"] += _holds_prompt(problem, text)
+        place = hash((number, row.form, text))
+        bits = self._looks.get(place)
+        if bits is None:
+            if len(self._looks) >= _MAX_LOOKS:
+                self._looks.clear()
+            bits = self._looks[place] = self._look(problem, row.form, text)
         if row.hints == CUT_OFF:
             self._counts["cut off"] += 1
             bits &= ~_OPEN
-        if bits:
+        if bits & _PROMPT:
+            self._counts["prompt"] += 1
+        elif bits & _CONTINUATION:
+            self._counts["continuation"] += 1
+        if bits & _IF_BROKEN:
             if row.row >= len(self._flags):
                 self._flags.extend(bytes(row.row + 1 - len(self._flags)))
             self._flags[row.row] = bits
+
+    def _look(self, problem: Problem, form: str, text: str) -> int:
+        """Return the bits of a text."""
+        bits = _OPEN if _ends_open(text) else 0
+        if not self._is_taken_whole:
+            return bits
+        if ("```" in text or "~~~" in text) and _has_fence(text):
+            bits |= _FENCED
+        elif _CHAT.search("\n" + text):
+            bits |= _CHATTY
+        if form == "solution":
+            return bits if problem.entry_point in text else bits | _CONTINUATION
+        return bits if bits & (_FENCED | _CHATTY) or not _holds_prompt(problem, text) else bits | _PROMPT
 
     def judge(self, row: int, status: Status) -> None:
         """Take the status of a row."""
