@@ -88,7 +88,7 @@ def judge(
     files = inputs.file_names(samples)
     if files is not None:
         named = functools.partial(_named_benchmark, benchmark)
-        source = inputs.from_files(files, place, written, options=options, benchmark=named)
+        source = inputs.from_files(files, place, written, options=options, benchmark=named, pattern=problems)
     else:
         source = inputs.from_rows(cast("Iterable[Row]", samples), place, written, options=options)
         source.wait_for_row(0.0)

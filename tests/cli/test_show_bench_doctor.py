@@ -109,7 +109,7 @@ class TestShow:
         shell.write("s.jsonl", [starter.right()])
         shell("judge", "s.jsonl", "--subset")
         shell.write("s.jsonl", [starter.bad()])
-        done = shell("show", "s.jsonl.passcurve", "starter/0", "0")
+        done = shell("show", "s.jsonl.passcurve", "starter/0", "0", "--stale")
         assert "starter/0 sample 0: passed" in done.out
         assert "return None" not in done.out
 

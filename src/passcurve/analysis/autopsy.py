@@ -45,6 +45,7 @@ from passcurve.judging import run as pipeline
 from passcurve.sandbox.toolchain import OPTIONAL, find_toolchain
 from passcurve.signature import signature
 from passcurve.store.completions import stored_completions
+from passcurve.store.run_counts import check_samples
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import MalformedLine, read_rows
 from passcurve.store.verdicts import StoredVerdicts
@@ -165,8 +166,14 @@ def run_autopsy(
             stored.close()
 
 
-def read_header(run: Path) -> Header:
-    """Return the header of a judged run; raise StoreError when the folder is not a run or has no verdicts."""
+def read_header(run: Path, *, stale: bool = False) -> Header:
+    """Return the header of a judged run.
+
+    Raises StoreError when the folder is not a run or has no verdicts, DataError when its samples have changed since
+    they were judged unless ``stale``.
+    """
+    if not stale:
+        check_samples(run)
     with RunDir(run).read() as stored:
         return stored.attempt.header
 

@@ -11,6 +11,7 @@ from passcurve.errors import DataError, nearest
 from passcurve.extract import extract
 from passcurve.store.completions import stored_completions
 from passcurve.store.lines import read_lines
+from passcurve.store.run_counts import check_samples
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
 from passcurve.types import Completion, Header, Problem, Program, Verdict
@@ -36,12 +37,15 @@ class InspectedSample(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no program; shown when the samples are gone or have changed."""
 
 
-def inspect_problem(run: Path, problem_id: str, cache_dir: Path) -> list[InspectedSample]:
+def inspect_problem(run: Path, problem_id: str, cache_dir: Path, *, stale: bool = False) -> list[InspectedSample]:
     """Return every verdict of a problem in a run, by sample.
 
     The last part of an id is enough, as 32 for HumanEval/32.  Raises StoreError when there is no run, DataError when
-    the problem is not in it or the benchmark is not on this machine.
+    the problem is not in it, when the benchmark is not on this machine, or when the samples have changed since they
+    were judged unless ``stale``.
     """
+    if not stale:
+        check_samples(run)
     with RunDir(run).read() as stored:
         header = stored.attempt.header
         problems = {problem.id: problem for problem in resolve.reload(header, cache_dir).problems}

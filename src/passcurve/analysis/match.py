@@ -23,7 +23,7 @@ from passcurve.stats.estimate import estimate
 from passcurve.store.completions import stored_completions
 from passcurve.store.locate import find_run_dir
 from passcurve.store.parts import write_atomically
-from passcurve.store.run_counts import read_counts
+from passcurve.store.run_counts import check_samples, read_counts
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
 from passcurve.store.verdicts import require_finished
@@ -106,6 +106,7 @@ def match(
     level: float = 0.95,
     resamples: int = 999,
     seed: int = 0,
+    stale: bool = False,
 ) -> tuple[Match, tuple[MatchValues, ...]]:
     """Compare the programs of judged runs with the references, and store the values beside the verdicts.
 
@@ -114,6 +115,9 @@ def match(
     or have changed, or when a problem has no reference.
     """
     folders = [_find_run(run) for run in runs]
+    if not stale:
+        for folder in folders:
+            check_samples(folder)
     results = [
         _match_run(run, folder, chosen, ks, cache_dir, level, resamples, seed)
         for run, folder in zip(runs, folders, strict=True)
@@ -283,7 +287,7 @@ def _find_inversions(
     """Return the pairs of runs whose ranks by verdict and by text differ, and notes on pairs that were left out."""
     inversions: list[Inversion] = []
     notes = []
-    scored = [read_counts(folder) for folder in folders] if len(folders) > 1 else []
+    scored = [read_counts(folder, stale=True) for folder in folders] if len(folders) > 1 else []
     for one, other in combinations(range(len(scored)), 2):
         try:
             (pair,) = compare.compare([scored[one], scored[other]], [1]).pairs

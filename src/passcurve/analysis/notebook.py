@@ -115,7 +115,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         metrics = config.parse_metrics(name)
         if len(metrics) != 1 or (metrics[0].k is None and metrics[0].name != "cover"):
             raise UsageError(f"{name!r} is not one estimate; write it with its k, like pass@10")
-        return load(self.path, (), metrics=metrics).estimates[0]
+        return load(self.path, (), metrics=metrics, stale=True).estimates[0]
 
     @property
     def digest(self) -> str:
@@ -231,17 +231,19 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def load(run: str | Path, k: int | Sequence[int] = config.DEFAULT_KS, *, metrics: Sequence[Metric] = ()) -> Run:
+def load(
+    run: str | Path, k: int | Sequence[int] = config.DEFAULT_KS, *, metrics: Sequence[Metric] = (), stale: bool = False
+) -> Run:
     """Return a judged run: a run directory, the samples that were judged into one, or a file of results.
 
     ``k`` are the k of the pass@k estimates; nothing is judged again.  Raises DataError when ``run`` is something else,
-    StoreError when it cannot be read.
+    and when its samples have changed since they were judged unless ``stale``; StoreError when it cannot be read.
     """
     from passcurve.stats.metrics import ScoreRequest
 
     ks = config.checked_ks(k) if not metrics else ()
     request = ScoreRequest(ks=ks, metrics=tuple(metrics)) if metrics else ScoreRequest(ks=ks)
-    scored = score_run(Path(run), request, config.cache_dir())
+    scored = score_run(Path(run), request, config.cache_dir(), stale=stale)
     return Run(
         path=Path(scored.source),
         counts=scored.counts,
@@ -276,7 +278,7 @@ def _curve(path: Path) -> Curve:
     """Return pass@k for every k up to the least n.  Raises DataError with the reason where pass@1 has no value."""
     from passcurve.stats.metrics import ScoreRequest
 
-    scored = score_run(path, ScoreRequest(ks=(1,), every_k=True), config.cache_dir())
+    scored = score_run(path, ScoreRequest(ks=(1,), every_k=True), config.cache_dir(), stale=True)
     first = scored.estimates[0]
     if first.value is None or first.new_problems is None:
         raise DataError(f"{str(path)!r} has no curve: {first.reason}")

@@ -54,7 +54,7 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
         return sum(count.n for count in self.counts)
 
 
-def score_run(path: Path, request: ScoreRequest, cache_dir: Path) -> ScoredRun:
+def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool = False) -> ScoredRun:
     """Read stored verdicts and estimate the requested metrics.
 
     Problems without a sample count as well where the benchmark of the run is on this machine; else a note says that
@@ -62,7 +62,7 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path) -> ScoredRun:
     """
     from passcurve.stats.metrics import score_counts
 
-    run = read_counts(path)
+    run = read_counts(path, stale=stale)
     notes = [run.note] if run.note else []
     counts, groups = run.counts, run.groups
     if run.header is None:

@@ -11,9 +11,10 @@ import typer
 
 from passcurve import config
 from passcurve.bench import resolve
-from passcurve.cli.options import AcceptBenchmark, AsJson, BenchmarkName, Packages, Subset, Workers
+from passcurve.cli.options import AcceptBenchmark, AsJson, BenchmarkName, Packages, Stale, Subset, Workers
 from passcurve.cli.output import terminal_width, warn, write_json, write_lines
 from passcurve.errors import DataError, UsageError, nearest
+from passcurve.store.locate import name_choice
 from passcurve.types import Benchmark, Header, Limits
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def autopsy(
     flips: Annotated[
         int, typer.Option(min=0, help="How many problems to show with both programs, of each pattern first.")
     ] = 5,
+    stale: Stale = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge the same texts under several extraction policies, and show what flips.
@@ -70,7 +72,7 @@ def autopsy(
 
     chosen, imports = config.parse_names(policies), config.parse_names(preludes)
     names = analysis.check_policies(chosen, imports)
-    header = analysis.read_header(samples) if samples.is_dir() else None
+    header = analysis.read_header(samples, stale=stale) if samples.is_dir() else None
     source = _find_samples(samples, header)
     if header is not None:
         names = analysis.choose_policies(chosen, imports, header)
@@ -79,7 +81,7 @@ def autopsy(
     request = Request(
         samples=source,
         benchmark=_find_benchmark(source, benchmark, header),
-        run=run or Path(f"{samples}.autopsy"),
+        run=run or Path(f"{name_choice(str(samples), options.problems or '')}.autopsy"),
         results=None,
         limits=limits,
         workers=workers,

@@ -62,7 +62,9 @@ def judge(
     The same command resumes an interrupted run.
     """
     setup = check_options(score, judging)
-    source = _open_source(samples, benchmark, (field, id_map), run, results, idle if follow else None)
+    source = _open_source(
+        samples, benchmark, (field, id_map), (run, results, judging.problems), idle if follow else None
+    )
     problems = source.benchmark(benchmark, config.cache_dir())
     if setup.note:
         warn(setup.note)
@@ -87,17 +89,20 @@ def _open_source(
     samples: list[str],
     benchmark: str | None,
     reading: tuple[str | None, str | None],
-    run: Path | None,
-    results: Path | None,
+    places: tuple[Path | None, Path | None, str],
     idle: float | None,
 ) -> Input:
-    """Return the samples, all of them or, where they are followed, their first row."""
+    """Return the samples, all of them or, where they are followed, their first row.
+
+    ``places`` are ``--run``, ``--results`` and ``--problems``, which decide where verdicts and results go.
+    """
     # The pipeline loads slowly: a wrong option is reported without it.
     from passcurve.bench import resolve
     from passcurve.judging import inputs
     from passcurve.store.foreign import parse_options
 
     options = parse_options(*reading)
+    run, results, pattern = places
     if samples == ["-"]:
         if options:
             raise UsageError("--field and --id-map read files, not stdin; write the rows to a file first")
@@ -110,6 +115,7 @@ def _open_source(
             options=options,
             benchmark=lambda: resolve.load(benchmark, config.cache_dir()) if benchmark is not None else None,
             follow=idle is not None,
+            pattern=pattern,
         )
     if idle is not None:
         source.wait_for_row(idle)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Level, Plots, PlotTheme, Seed, Theme, Verbose
+from passcurve.cli.options import AsJson, Level, Plots, PlotTheme, Seed, Stale, Theme, Verbose
 from passcurve.cli.output import terminal_width, write_json, write_lines
 from passcurve.cli.pictures import check_plots, draw
 from passcurve.errors import UsageError
@@ -32,6 +32,7 @@ def match(
         int, typer.Option(help="Resamples of the problems, for the intervals.", min=1, max=100_000)
     ] = 999,
     seed: Seed = 0,
+    stale: Stale = False,
     plot: Plots = [],
     theme: PlotTheme = Theme.light,
     verbose: Verbose = False,
@@ -47,7 +48,9 @@ def match(
     from passcurve.report import match as likeness
 
     chosen = similarity.load_metrics(config.parse_names(metrics))
-    table, values = matching.match(runs, chosen, ks, config.cache_dir(), level=level, resamples=resamples, seed=seed)
+    table, values = matching.match(
+        runs, chosen, ks, config.cache_dir(), level=level, resamples=resamples, seed=seed, stale=stale
+    )
     if as_json:
         write_json(likeness.match_record(table))
     else:

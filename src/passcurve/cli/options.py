@@ -94,6 +94,7 @@ Problems = Annotated[
     str, typer.Option(help="Only these problems, comma-separated: ids, wildcards and ranges, as in 1-5,'2?'.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
+Stale = Annotated[bool, typer.Option("--stale", help="Use stored verdicts although their samples have changed since.")]
 Subset = Annotated[bool, typer.Option(help="Score the problems that have samples, and say so.")]
 AcceptInput = Annotated[bool, typer.Option("--accept-input", help="Report a score whatever is wrong with the samples.")]
 AcceptBenchmark = Annotated[

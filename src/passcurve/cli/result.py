@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from passcurve.cli.request import Gate
     from passcurve.diagnosis import Scope
     from passcurve.judging.run import Result
-    from passcurve.types import Counts
+    from passcurve.types import Counts, Estimate
 
 _LISTED_LINES = 100
 """Malformed lines that the JSON object lists at most."""
@@ -23,14 +23,31 @@ def exit_code(result: Result, gates: Sequence[Gate]) -> int:
     """Return the exit code of a command with this result, and warn of each gate that is not met."""
     unmet = [gate for gate in gates if not _is_met(gate, result)]
     for gate in unmet:
-        warn(f"pass@{gate.k} is not {gate.minimum:g} or more")
+        warn(_unmet_text(gate, result))
     return result.exit_code or (3 if unmet else 0)
 
 
 def _is_met(gate: Gate, result: Result) -> bool:
-    estimates = {estimate.name: estimate.value for estimate in result.estimates}
-    value = estimates.get(f"pass@{gate.k}")
-    return value is not None and value >= gate.minimum
+    estimate = _gated_estimate(gate, result)
+    return estimate is not None and estimate.value is not None and estimate.value >= gate.minimum
+
+
+def _gated_estimate(gate: Gate, result: Result) -> Estimate | None:
+    return next((estimate for estimate in result.estimates if estimate.name == f"pass@{gate.k}"), None)
+
+
+def _unmet_text(gate: Gate, result: Result) -> str:
+    """Return the value and the bound of a gate, as in ``pass@1 .8171 < .9``, or why there is no value."""
+    estimate = _gated_estimate(gate, result)
+    minimum = f"{gate.minimum:g}".removeprefix("0") or "0"
+    if estimate is None or estimate.value is None:
+        reason = estimate.reason if estimate is not None else "it was not estimated"
+        return f"gate pass@{gate.k} >= {minimum} cannot be met, there is no value: {reason}"
+    value = f"{estimate.value:.4f}"
+    if float(value) >= gate.minimum:
+        # Rounded, it would reach the bound.
+        value = repr(estimate.value)
+    return f"pass@{gate.k} {value.removeprefix('0')} < {minimum}"
 
 
 def write_warnings(result: Result, samples: str) -> None:
@@ -135,6 +152,8 @@ def result_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
     )
     if paragraph and verbose:
         yield f"  for a paper: {paragraph}"
+    if result.header.problems:
+        yield f"  run: {result.run} (name it to show and compare)"
     if result.results is not None:
         yield f"  results: {result.results}"
     yield signature_line(result.signature, verbose=verbose)

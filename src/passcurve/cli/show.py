@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Level, Metrics, Verbose
+from passcurve.cli.options import AsJson, Level, Metrics, Stale, Verbose
 from passcurve.cli.output import terminal_width, write, write_json, write_lines
 from passcurve.cli.result import headline, signature_line
 from passcurve.errors import DataError
@@ -39,15 +39,16 @@ def show(
     ] = None,
     metric: Metrics = "pass@k",
     level: Level = 0.95,
+    stale: Stale = False,
     verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what is stored: scores, or the verdicts on a problem with prompt, program, failing call, exception."""
     if problem is None:
-        raise typer.Exit(_show_scores(run, k, metric, level, verbose=verbose, as_json=as_json))
+        raise typer.Exit(_show_scores(run, k, metric, level, stale=stale, verbose=verbose, as_json=as_json))
     from passcurve.analysis import inspect
 
-    samples = inspect.inspect_problem(find_run_dir(run), problem, config.cache_dir())
+    samples = inspect.inspect_problem(find_run_dir(run), problem, config.cache_dir(), stale=stale)
     if index is not None:
         samples = _choose_sample(samples, index)
     if as_json:
@@ -95,7 +96,9 @@ def _verdict_record(sample: InspectedSample) -> dict[str, object]:
     }
 
 
-def _show_scores(run: Path, k: str | None, metric: str, level: float, *, verbose: bool, as_json: bool) -> int:
+def _show_scores(
+    run: Path, k: str | None, metric: str, level: float, *, stale: bool, verbose: bool, as_json: bool
+) -> int:
     """Write the scores of stored verdicts and return the exit code."""
     wanted = config.parse_scores(k, metric)
     from passcurve.analysis import score
@@ -105,7 +108,7 @@ def _show_scores(run: Path, k: str | None, metric: str, level: float, *, verbose
     from passcurve.stats.metrics import ScoreRequest, lacks_requested_value
 
     request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k, level=level)
-    scored = score.score_run(run, request, config.cache_dir())
+    scored = score.score_run(run, request, config.cache_dir(), stale=stale)
     unmet = lacks_requested_value(scored.estimates, wanted.metrics, ks_requested=wanted.ks_requested)
     code = 2 if unmet or not scored.finished or scored.attempted < scored.problems else 0
     benchmark = scored.header.benchmark if scored.header is not None else ""

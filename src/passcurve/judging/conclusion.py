@@ -16,6 +16,7 @@ from passcurve.signature import signature
 from passcurve.store.duplicates import group_sizes
 from passcurve.store.results import write_results
 from passcurve.store.rundir import JudgingSession
+from passcurve.store.samples_file import identify
 from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Estimate, Header, Problem
 
@@ -172,6 +173,7 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis) -> None:
         malformed=source.malformed_lines,
         rows=source.rows_read,
         diagnosis=diagnosis,
+        samples=identify(request.samples),
     )
 
 

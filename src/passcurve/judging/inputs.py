@@ -18,7 +18,7 @@ from passcurve.bench import resolve
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.generation.sources import Spool
 from passcurve.store.foreign import ReadOptions, convert, convert_rows, is_usual, write_lines
-from passcurve.store.locate import default_run_dir
+from passcurve.store.locate import default_run_dir, name_choice
 from passcurve.store.samples import first_ids
 from passcurve.types import Benchmark, Problem
 
@@ -92,9 +92,10 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
         return b"\n" in head or len(head) == HEAD_BYTES
 
 
-def from_file(samples: str, run: Path | None = None, results: Path | None = None) -> Input:
+def from_file(samples: str, run: Path | None = None, results: Path | None = None, *, pattern: str = "") -> Input:
     """Return a file of samples, or the examples that a built-in benchmark ships, as in ``starter:examples``.
 
+    A run of the problems of a ``pattern`` alone has a run directory and results of its own.
     Raises DataError for a file that does not exist, with the nearest name.
     """
     path = Path(samples)
@@ -102,7 +103,7 @@ def from_file(samples: str, run: Path | None = None, results: Path | None = None
     if shipped is None and not path.exists():
         neighbours = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
         raise DataError(f"no file {samples!r}{nearest(path.name, neighbours)}")
-    base = _place_name(samples)
+    base = name_choice(_place_name(samples), pattern)
     return Input(
         samples=shipped or path,
         run=run or default_run_dir(base),
@@ -128,13 +129,14 @@ def from_files(
     options: ReadOptions,
     benchmark: Callable[[], Benchmark | None],
     follow: bool = False,
+    pattern: str = "",
 ) -> Input:
     """Return samples of one file or several, or of a folder; other forms than rows are converted beside the run.
 
     ``benchmark`` returns the one that the user named; only files without task ids need it.
     Raises DataError for a file that does not exist or holds no samples, UsageError where one cannot be followed.
     """
-    sources = [from_file(name, run, results) for name in samples]
+    sources = [from_file(name, run, results, pattern=pattern) for name in samples]
     first = sources[0]
     if len(sources) == 1 and not options and is_usual(first.samples, follow=follow):
         return first
@@ -146,7 +148,8 @@ def from_files(
         if places.count(place) > 1:
             raise UsageError(f"{name!r} is named twice: each of its samples would count twice")
     if len(sources) > 1:
-        base = Path(_place_name(samples[0])).with_name(_joint_name([path.name for path in paths]))
+        joint = Path(_place_name(samples[0])).with_name(_joint_name([path.name for path in paths]))
+        base = name_choice(str(joint), pattern)
         first = msgspec.structs.replace(
             first, run=run or default_run_dir(base), results=results or Path(f"{base}_results.jsonl")
         )

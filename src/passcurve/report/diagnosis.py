@@ -41,6 +41,11 @@ def diagnosis_record(diagnosis: Diagnosis) -> dict[str, Any]:
                 for finding in diagnosis.input.findings
             ],
         },
+        "scope": {
+            "choice": diagnosis.scope.choice,
+            "requested": diagnosis.scope.requested,
+            "sampled": diagnosis.scope.sampled,
+        },
         "total": diagnosis.scope.total,
         "covered": diagnosis.scope.covered,
         "excluded": [

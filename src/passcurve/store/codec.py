@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from passcurve.diagnosis import Diagnosis
+from passcurve.store.samples_file import SamplesFile
 from passcurve.types import Header, Mode, Status, Verdict
 
 FORMAT = "passcurve verdicts 1"
@@ -52,6 +53,8 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[Status, int] = {}
     diagnosis: Diagnosis | None = None
     """What was found, and what the score covers; None in a run of an older version."""
+    samples: SamplesFile | None = None
+    """The file that was judged; None for generated samples, and in a run of an older version."""
 
 
 class _IndexedKey(msgspec.Struct, frozen=True, gc=False):

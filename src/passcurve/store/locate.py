@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import re
+from hashlib import blake2b
 from pathlib import Path
 
 SUFFIX = ".passcurve"
+_CHOICE_LETTERS = 24
 
 
 def default_run_dir(samples: str | Path) -> Path:
     """Return the run directory of a file of samples for which the user names none."""
     return Path(f"{samples}{SUFFIX}")
+
+
+def name_choice(samples: str, pattern: str) -> str:
+    """Return the name that a run of some problems has in place of its samples': ``s.jsonl.1-3f2a9c`` for ``*/1?``.
+
+    The same pattern has the same name; without a pattern it is the name of the samples.
+    """
+    if not pattern.strip():
+        return samples
+    words = re.sub(r"[^A-Za-z0-9]+", "-", pattern).strip("-")[:_CHOICE_LETTERS].strip("-")
+    digest = blake2b(pattern.strip().encode("utf-8", "surrogatepass"), digest_size=3).hexdigest()
+    return f"{samples}.{words}-{digest}" if words else f"{samples}.{digest}"
+
+
+def partial_runs(samples: Path) -> list[Path]:
+    """Return the run directories beside a file of samples that cover some of its problems."""
+    name = re.compile(rf"{re.escape(samples.name)}\.([A-Za-z0-9-]+-)?[0-9a-f]{{6}}{re.escape(SUFFIX)}")
+    folders = samples.parent.iterdir() if samples.parent.is_dir() else []
+    return sorted(path for path in folders if name.fullmatch(path.name))
 
 
 def find_run_dir(path: Path) -> Path:

@@ -14,9 +14,10 @@ from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.lines import read_lines
-from passcurve.store.locate import find_run_dir
+from passcurve.store.locate import find_run_dir, partial_runs
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM
+from passcurve.store.samples_file import require_unchanged
 from passcurve.types import Counts, Header
 
 _WHOLE_BYTES = 1 << 30
@@ -82,35 +83,48 @@ def _digest(text: bytes) -> str:
     return blake2b(text, digest_size=8).hexdigest() if text else ""
 
 
-def read_counts(path: Path) -> RunCounts:
+def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
     """Read a run directory, the samples that were judged into one, a results file, or a record of EvalPlus.
 
-    Raises DataError when it is none of these, StoreError when a run cannot be read.
+    Raises DataError when it is none of these, and when its samples have changed since they were judged unless
+    ``stale``; StoreError when a run cannot be read.
     """
     folder = find_run_dir(path)
     if path.is_dir() or not path.exists():
         if not folder.is_dir():
             raise DataError(f"no file or run {str(path)!r}")
-        return _read_run(folder)
+        return _read_run(folder, stale=stale)
     if path.suffix == ".json":
         return _read_evalplus(path)
     results = _read_results(path)
     if results is not None:
         return results
     if folder.is_dir():
-        return _read_run(folder)
+        return _read_run(folder, stale=stale)
     if not any(line is None or line.strip() for line in read_lines(path)):
         raise DataError(f"{str(path)!r} has no rows to score")
+    if parts := partial_runs(path):
+        raise DataError(f"{str(path)!r} has only runs of some problems; name one: {', '.join(map(str, parts))}")
     raise DataError(
         f"{str(path)!r} is neither a run directory nor a results file: its rows have no `passed`; "
         "judge them first, or name the run directory"
     )
 
 
-def _read_run(path: Path) -> RunCounts:
+def check_samples(run: Path) -> None:
+    """Raise DataError when the samples of a finished run have changed since they were judged."""
+    attempts = [attempt for attempt in RunDir(run).attempts() if attempt.finished]
+    footer = RunDir(run).footer(attempts[-1]) if attempts else None
+    if footer is not None:
+        require_unchanged(Path(attempts[-1].header.samples), run, footer.samples)
+
+
+def _read_run(path: Path, *, stale: bool) -> RunCounts:
     counter = _SampleCounter()
     with RunDir(path).read() as stored:
         footer = RunDir(path).footer(stored.attempt) if stored.attempt.finished else None
+        if footer is not None and not stale:
+            require_unchanged(Path(stored.attempt.header.samples), path, footer.samples)
         diagnosis = footer.diagnosis if footer is not None else None
         excluded = diagnosis.scope.faulty if diagnosis is not None else frozenset()
         for line in stored.iter_lines():

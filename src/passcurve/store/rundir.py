@@ -24,6 +24,7 @@ from passcurve.store import codec
 from passcurve.store.codec import Footer, IndexedLine, PartHeader, VerdictLine
 from passcurve.store.parts import LOCK, PartWriter, RunLock, footer_path, parse_name, part_path, write_atomically
 from passcurve.store.programs import ProgramTable
+from passcurve.store.samples_file import SamplesFile, has_changed
 from passcurve.store.settings_digest import SettingChange, changed_settings, settings_digest
 from passcurve.store.verdicts import Attempt, StoredVerdicts
 from passcurve.types import Completion, Header, Verdict
@@ -74,13 +75,16 @@ class RunDir:
 
         The newest attempt with the same settings is resumed unless it is finished.  With ``reopen`` a finished one is
         resumed too, and becomes unfinished: more rows may come.
-        Raises UsageError when the folder has files of others, StoreError when it is in use or cannot be written.
+        Raises UsageError when the folder has files of others, or verdicts on other samples or on more problems,
+        StoreError when it is in use or cannot be written.
         Close the result.
         """
         lock = self._lock_folder()
         try:
             digest = settings_digest(header)
             attempts = self.attempts()
+            if attempts:
+                self._check_purpose(attempts[-1], header)
             same = [attempt for attempt in attempts if attempt.digest == digest]
             if same and same[-1].finished and reopen:
                 footer_path(self.path, same[-1].number).unlink(missing_ok=True)
@@ -94,6 +98,22 @@ class RunDir:
         except BaseException:
             lock.release()
             raise
+
+    def _check_purpose(self, stored: Attempt, header: Header) -> None:
+        """Raise UsageError when these verdicts would replace those on another file, or on other problems."""
+        was, remedy = stored.header, f"to keep those, {_REMEDY}"
+        if header.samples != was.samples and not (header.generation and was.generation):
+            old, new = Path(was.samples), Path(header.samples)
+            is_moved = old.name == new.name and not old.exists()
+            footer = self.footer(stored)
+            is_equal = footer is not None and footer.samples is not None and not has_changed(new, footer.samples)
+            if not is_moved and not is_equal:
+                raise UsageError(f"{str(self.path)!r} has the verdicts on {was.samples!r}; {remedy}")
+        if header.problems and header.problems != was.problems:
+            kept = f"--problems {was.problems!r}" if was.problems else "all problems"
+            raise UsageError(
+                f"{str(self.path)!r} has the verdicts on {kept}, not on --problems {header.problems!r}; {remedy}"
+            )
 
     def next_part(self, attempt: int) -> Path:
         """Return the path of the part that a new session of an attempt writes."""
@@ -256,7 +276,13 @@ class JudgingSession(StoredVerdicts):
             offset += len(text)
 
     def finish(
-        self, *, planned: int, malformed: int = 0, rows: int | None = None, diagnosis: Diagnosis | None = None
+        self,
+        *,
+        planned: int,
+        malformed: int = 0,
+        rows: int | None = None,
+        diagnosis: Diagnosis | None = None,
+        samples: SamplesFile | None = None,
     ) -> Footer:
         """Write the footer of the attempt, and remove the other attempts.
 
@@ -275,6 +301,7 @@ class JudgingSession(StoredVerdicts):
             malformed=malformed,
             statuses=self.statuses(),
             diagnosis=diagnosis,
+            samples=samples,
         )
         path = footer_path(self._rundir.path, self.attempt.number)
         try:

@@ -1,0 +1,68 @@
+"""Identity of a file of samples: whether it is the one that was judged."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from passcurve.errors import DataError
+
+_CHUNK_BYTES = 1 << 20
+
+
+class SamplesFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as it was when it was judged."""
+
+    size: int
+    mtime_ns: int
+    digest: str
+    """Of all its bytes."""
+
+
+def identify(path: Path) -> SamplesFile | None:
+    """Return the identity of a file of samples; None for a directory, or where it cannot be read."""
+    try:
+        if not path.is_file():
+            return None
+        stat = path.stat()
+        return SamplesFile(size=stat.st_size, mtime_ns=stat.st_mtime_ns, digest=_digest(path))
+    except OSError:
+        return None
+
+
+def has_changed(path: Path, judged: SamplesFile) -> bool:
+    """Return True when a file has other bytes than the one that was judged; it is read only where that is in doubt."""
+    try:
+        stat = path.stat()
+        if stat.st_size != judged.size:
+            return True
+        return stat.st_mtime_ns != judged.mtime_ns and _digest(path) != judged.digest
+    except OSError:
+        # A file that is gone or cannot be read contradicts no verdict.
+        return False
+
+
+def require_unchanged(samples: Path, run: Path, judged: SamplesFile | None) -> None:
+    """Raise DataError when a file of samples is no longer the one whose verdicts a run holds.
+
+    Says nothing where the run does not tell, or where the file has moved with its run and is not found beside it.
+    """
+    if judged is None:
+        return
+    beside = run.with_name(run.name.removesuffix(".passcurve"))
+    path = samples if samples.is_file() else beside
+    if path.is_file() and has_changed(path, judged):
+        raise DataError(
+            f"{str(path)!r} has changed since it was judged: judge it again, or insist on the stored verdicts "
+            "with --stale (in Python stale=True)"
+        )
+
+
+def _digest(path: Path) -> str:
+    state = blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            state.update(chunk)
+    return state.hexdigest()
