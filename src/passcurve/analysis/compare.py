@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from passcurve.analysis.common_problems import (
+    describe_coverage,
+    find_common,
+    require_accepted,
+    require_score,
+    unique_names,
+)
 from passcurve.errors import DataError, UsageError
 from passcurve.signature import signature
 from passcurve.store.run_counts import RunCounts, read_counts
 from passcurve.store.tally import select_counts
-from passcurve.store.verdicts import require_finished
 from passcurve.types import Counts, Header, Interval
 
 if TYPE_CHECKING:
@@ -83,6 +89,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: str
     """Empty where no run names one."""
     problems: int
+    coverage: str
+    """Which part of the benchmark the runs cover; empty for all of it, or where that is not stored."""
     pairs: tuple[Pair, ...]
     seed: int
     notes: tuple[str, ...]
@@ -104,18 +112,21 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(comparison_lines(self))
 
 
-def compare(runs: Sequence[RunCounts], ks: Sequence[int], *, level: float = 0.95, seed: int = 0) -> Comparison:
+def compare(
+    runs: Sequence[RunCounts], ks: Sequence[int], *, level: float = 0.95, seed: int = 0, common: bool = False
+) -> Comparison:
     """Compare every pair of runs for each k.
 
-    Raises UsageError for fewer than two runs, DataError when their problems differ, when samples have no verdict, or
-    when a k is larger than some problem's n.
+    Raises UsageError for fewer than two runs, DataError when their problems or tests differ unless ``common``, when
+    samples have no verdict, when a score is withheld, or when a k is larger than some problem's n.
     """
     if len(runs) < 2:
         raise UsageError("a comparison needs at least two runs")
-    names = _unique_names(runs)
-    ids = _common_problems(runs, names)
+    names = unique_names(runs)
     for run, name in zip(runs, names, strict=True):
-        require_finished(run, name)
+        require_score(run, name)
+    ids, differing = find_common(runs, names, common=common)
+    for run, name in zip(runs, names, strict=True):
         least = min(run.counts, key=lambda count: count.n)
         if least.n < max(ks):
             raise DataError(f"{name!r} has {least.n} samples of {least.problem_id!r}: pass@{max(ks)} needs {max(ks)}")
@@ -125,7 +136,8 @@ def compare(runs: Sequence[RunCounts], ks: Sequence[int], *, level: float = 0.95
     adjusted = iter(_adjusted([by_problem for row in rows for _, by_problem in row], seed))
     return Comparison(
         runs=names,
-        benchmark=next((run.header.benchmark for run in runs if run.header is not None), ""),
+        benchmark=" and ".join(dict.fromkeys(run.header.benchmark for run in runs if run.header is not None)),
+        coverage=describe_coverage(runs, len(ids)),
         problems=len(ids),
         pairs=tuple(
             Pair(
@@ -138,7 +150,10 @@ def compare(runs: Sequence[RunCounts], ks: Sequence[int], *, level: float = 0.95
             for (i, j), row in zip(pairs, rows, strict=True)
         ),
         seed=seed,
-        notes=tuple(f"{name}: {run.note}" for name, run in zip(names, runs, strict=True) if run.note),
+        notes=(
+            *differing,
+            *(f"{name}: {run.note}" for name, run in zip(names, runs, strict=True) if run.note),
+        ),
     )
 
 
@@ -155,7 +170,7 @@ def read_finished_counts(path: Path) -> tuple[list[int], list[int]]:
     Raises what ``read_counts`` raises, and DataError when samples have no verdict, or when there are no samples.
     """
     run = read_counts(path)
-    require_finished(run, str(path))
+    require_score(run, str(path))
     if not run.counts:
         raise DataError(f"{str(path)!r} has no verdicts")
     return [count.n for count in run.counts], [count.c for count in run.counts]
@@ -177,13 +192,13 @@ def read_sweep(paths: Sequence[Path], temperatures: Sequence[float] = ()) -> Swe
     when the problems differ; UsageError when the numbers of temperatures and runs differ.
     """
     runs = [read_counts(path) for path in paths]
-    names = _unique_names(runs)
-    ids = _common_problems(runs, names)
+    names = unique_names(runs)
+    ids = find_common(runs, names).ids
     if temperatures and len(temperatures) != len(runs):
         raise UsageError(f"--temperatures has {len(temperatures)} values for {len(runs)} runs; name one for each run")
     rows: dict[float, Sequence[Counts]] = {}
     for at, (run, name) in enumerate(zip(runs, names, strict=True)):
-        require_finished(run, name)
+        require_score(run, name)
         stored = run.header.generation.decoding.temperature if run.header and run.header.generation else None
         temperature = temperatures[at] if temperatures else stored
         if temperature is None:
@@ -214,8 +229,10 @@ def plan_from_runs(
     """
     from passcurve.stats import plan
 
-    names = _unique_names(runs)
-    ids = _common_problems(runs, names)
+    names = unique_names(runs)
+    for run, name in zip(runs, names, strict=True):
+        require_accepted(run, name)
+    ids, _ = find_common(runs, names)
     sides = [select_counts(run.counts, ids) for run in (runs[0], runs[-1])]
     (n_a, c_a), (n_b, c_b) = ([[count.n for count in side], [count.c for count in side]] for side in sides)
     is_single = len(runs) == 1
@@ -233,37 +250,6 @@ def plan_from_runs(
         )
     except ValueError as error:
         raise DataError(f"no plan from {names[0]!r}: {error}") from None
-
-
-def _unique_names(runs: Sequence[RunCounts]) -> tuple[str, ...]:
-    numbers: dict[str, int] = {}
-    names = []
-    for run in runs:
-        numbers[run.source] = numbers.get(run.source, 0) + 1
-        names.append(run.source if numbers[run.source] == 1 else f"{run.source} ({numbers[run.source]})")
-    return tuple(names)
-
-
-def _common_problems(runs: Sequence[RunCounts], names: Sequence[str]) -> list[str]:
-    ids = [count.problem_id for count in runs[0].counts]
-    digests = {run.header.benchmark_digest: name for run, name in zip(runs, names, strict=True) if run.header}
-    if len(digests) > 1:
-        one, other, *_ = digests.values()
-        raise DataError(f"{one!r} and {other!r} were judged on different benchmarks")
-    for run, name in zip(runs[1:], names[1:], strict=True):
-        own = {count.problem_id for count in run.counts}
-        lacking = [problem_id for problem_id in ids if problem_id not in own]
-        extra = own.difference(ids)
-        if lacking or extra:
-            missing = lacking or sorted(extra)
-            where, other = (name, names[0]) if lacking else (names[0], name)
-            raise DataError(
-                f"{where!r} has no verdict on {len(missing)} of the problems of {other!r}, such as {missing[0]!r}; "
-                "a comparison needs the same problems in both"
-            )
-    if not ids:
-        raise DataError(f"{names[0]!r} has no verdicts")
-    return ids
 
 
 def _difference(

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Level, Seed, Verbose
+from passcurve.cli.options import AsJson, Level, Seed, Stale, Verbose
 from passcurve.cli.output import write_json, write_lines
 from passcurve.errors import UsageError
 
@@ -27,6 +27,10 @@ def compare(
     ] = "1",
     level: Level = 0.95,
     seed: Seed = 0,
+    common: Annotated[
+        bool, typer.Option("--common", help="Compare the problems that all have, even if problems or tests differ.")
+    ] = False,
+    stale: Stale = False,
     verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
@@ -39,8 +43,8 @@ def compare(
     from passcurve.store.run_counts import read_counts
 
     ks = None if k.strip() == config.ALL_KS else config.parse_ks(k)
-    scored = [read_counts(run) for run in runs]
-    comparison = analysis.compare(scored, ks or analysis.default_ks(scored), level=level, seed=seed)
+    scored = [read_counts(run, stale=stale) for run in runs]
+    comparison = analysis.compare(scored, ks or analysis.default_ks(scored), level=level, seed=seed, common=common)
     if as_json:
         write_json({**msgspec.to_builtins(comparison), "methods": methods.describe_comparison(comparison)})
         return
@@ -54,6 +58,7 @@ def plan(
     difference: Annotated[Optional[float], typer.Option(help="The true difference to detect, as in 0.05.")] = None,
     level: Annotated[float, typer.Option(help="Level of the test.", min=0.5, max=0.9999)] = 0.95,
     power: Annotated[float, typer.Option(help="The chance to detect it.", min=0.05, max=0.9999)] = 0.8,
+    stale: Stale = False,
     correlation: Annotated[
         float, typer.Option(help="Correlation of the models' true scores, when there is one run.", min=-1, max=1)
     ] = 0.0,
@@ -65,7 +70,7 @@ def plan(
     from passcurve.store.run_counts import read_counts
 
     planned = analysis.plan_from_runs(
-        [read_counts(run) for run in (pilot, other) if run is not None],
+        [read_counts(run, stale=stale) for run in (pilot, other) if run is not None],
         k,
         difference=difference,
         level=level,

@@ -40,6 +40,8 @@ def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterat
     """Return a comparison, a block for each pair; with ``verbose`` also variances and the sentence for a paper."""
     name = f"{comparison.benchmark}: " if comparison.benchmark else ""
     yield f"{name}{len(comparison.runs)} runs on the same {comparison.problems} problems"
+    if comparison.coverage:
+        yield printable(f"  covered: {comparison.coverage}")
     for note in comparison.notes:
         yield printable(f"  note: {note}")
     for pair in comparison.pairs:

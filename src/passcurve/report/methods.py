@@ -75,9 +75,10 @@ def describe_comparison(comparison: Comparison) -> str:
     first = differences[0]
     names = _names([f"pass@{difference.k}" for difference in comparison.pairs[0].differences])
     benchmark = f" of {comparison.benchmark}" if comparison.benchmark else ""
+    covered = f" ({comparison.coverage})" if comparison.coverage else ""
     text = (
         f"Runs were compared in {names} (unbiased estimator of {_CHEN}) on the same {comparison.problems} "
-        f"problems{benchmark}, problem by problem"
+        f"problems{benchmark}{covered}, problem by problem"
     )
     parts = []
     level = None

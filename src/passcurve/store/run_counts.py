@@ -45,6 +45,8 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     """What was found when it was judged; None where that is not stored.  Excluded problems have no counts."""
     withheld: str = ""
     """Why no score may be reported."""
+    tests: str = ""
+    """The tests of EvalPlus that decide; empty for other kinds."""
 
 
 class _SampleCounter:
@@ -201,7 +203,8 @@ def _read_evalplus(path: Path) -> RunCounts:
         note += " and the added ones"
     elif any("base_status" in row for row in rows):
         note += f"; the added ones (plus) were not run on {without_plus or len(rows)} of {len(rows)} samples"
-    return counter.result(path, "evalplus", note)
+    tests = "base" if base_only else "base and plus"
+    return msgspec.structs.replace(counter.result(path, "evalplus", note), tests=tests)
 
 
 def _is_passed(sample: dict[str, Any], *, base_only: bool) -> bool:

@@ -1,0 +1,119 @@
+"""The problems that several runs share, and whether their scores may be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from passcurve.errors import DataError
+from passcurve.report.diagnosis import coverage
+from passcurve.store.run_counts import RunCounts
+from passcurve.store.verdicts import require_finished
+
+_SHOWN = 3
+
+
+class CommonProblems(NamedTuple):
+    """The problems that all runs have, and in what the runs differ."""
+
+    ids: list[str]
+    notes: tuple[str, ...]
+    """Differences of tests or problems, which the user accepts; empty where there are none."""
+
+
+def require_score(run: RunCounts, name: str) -> None:
+    """Raise DataError when a run has no score: samples without a verdict, or a score that is withheld."""
+    require_finished(run, name)
+    require_accepted(run, name)
+
+
+def require_accepted(run: RunCounts, name: str) -> None:
+    """Raise DataError when the score of a run is withheld."""
+    if run.withheld:
+        raise DataError(f"the score of {name!r} is withheld: {run.withheld}")
+
+
+def unique_names(runs: Sequence[RunCounts]) -> tuple[str, ...]:
+    """Return a name for each run, with a number where one occurs again."""
+    numbers: dict[str, int] = {}
+    names = []
+    for run in runs:
+        numbers[run.source] = numbers.get(run.source, 0) + 1
+        names.append(run.source if numbers[run.source] == 1 else f"{run.source} ({numbers[run.source]})")
+    return tuple(names)
+
+
+def find_common(runs: Sequence[RunCounts], names: Sequence[str], *, common: bool = False) -> CommonProblems:
+    """Return the problems that all runs have, in the order of the first.
+
+    Raises DataError when the runs differ in tests or problems unless ``common``, and when they share no problem.
+    """
+    differences = [*_different_tests(runs, names), *_different_problems(runs, names)]
+    sets = [{count.problem_id for count in run.counts} for run in runs]
+    ids = [count.problem_id for count in runs[0].counts if all(count.problem_id in one for one in sets)]
+    for one, name in zip(sets, names, strict=True):
+        if not one:
+            raise DataError(f"{name!r} has no verdicts")
+    if not differences:
+        return CommonProblems(ids, ())
+    if not ids:
+        raise DataError(f"{'; '.join(differences)}; they have no problem in common")
+    if not common:
+        listed = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
+        is_are = "problem is" if len(ids) == 1 else "problems are"
+        raise DataError(f"{'; '.join(differences)}; {len(ids)} {is_are} common ({listed}): --common compares those")
+    sizes = " and ".join(str(len(one)) for one in sets)
+    return CommonProblems(ids, (*differences, f"compared on the {len(ids)} common problems of {sizes}"))
+
+
+def describe_coverage(runs: Sequence[RunCounts], problems: int) -> str:
+    """Return which part of a benchmark the runs cover, as in ``60 of 164 problems (--problems '*/1?')``; else nothing.
+
+    Runs of different parts have each its own.
+    """
+    scopes = [run.diagnosis.scope for run in runs if run.diagnosis is not None]
+    texts = dict.fromkeys(
+        coverage(scope, min(problems, scope.covered)) if len(scopes) == 1 else coverage(scope, scope.covered)
+        for scope in scopes
+        if scope.choice or scope.covered < scope.total
+    )
+    return "; ".join(texts)
+
+
+def _different_tests(runs: Sequence[RunCounts], names: Sequence[str]) -> list[str]:
+    differences = []
+    digests = {run.header.benchmark_digest: name for run, name in zip(runs, names, strict=True) if run.header}
+    if len(digests) > 1:
+        one, other, *_ = digests.values()
+        differences.append(f"{one!r} and {other!r} were judged on different benchmarks")
+    if any(run.tests for run in runs):
+        by_tests = {
+            tests: name for run, name in reversed(list(zip(runs, names, strict=True))) if (tests := _tests_of(run))
+        }
+        if len(by_tests) > 1:
+            listed = ", ".join(f"{name!r} by the {tests} tests" for tests, name in by_tests.items())
+            differences.append(f"the tests differ: {listed}")
+    return differences
+
+
+def _tests_of(run: RunCounts) -> str:
+    """Return the tests of a run in the words of EvalPlus; empty where they are not known."""
+    if run.tests or run.header is None:
+        return run.tests
+    return "base and plus" if "plus" in run.header.benchmark.lower() else "base"
+
+
+def _different_problems(runs: Sequence[RunCounts], names: Sequence[str]) -> list[str]:
+    differences = []
+    ids = [count.problem_id for count in runs[0].counts]
+    for run, name in zip(runs[1:], names[1:], strict=True):
+        own = {count.problem_id for count in run.counts}
+        lacking = [problem_id for problem_id in ids if problem_id not in own]
+        extra = own.difference(ids)
+        if lacking or extra:
+            missing = lacking or sorted(extra)
+            where, other = (name, names[0]) if lacking else (names[0], name)
+            differences.append(
+                f"{where!r} has no verdict on {len(missing)} of the problems of {other!r}, such as {missing[0]!r}"
+            )
+    return differences
