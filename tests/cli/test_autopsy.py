@@ -214,12 +214,13 @@ def test_one_policy_with_two_preludes(shell):
 def test_a_run_brings_its_settings(shell):
     """A run directory supplies the samples, problems and limits, and its policy is the base."""
     shell.write("s.jsonl", [*rows(FENCED), {"task_id": "starter/1", "completion": "    return 1\n"}])
-    shell("judge", "s.jsonl", "--problems", "starter/0", "--timeout", "2", "--extract", "fence-last")
-    record = shell("autopsy", "s.jsonl.passcurve", "--json").record
+    words = ("--problems", "starter/0", "--timeout", "2", "--extract", "fence-last", "--json")
+    run = shell("judge", "s.jsonl", *words).record["run"]
+    record = shell("autopsy", run, "--json").record
     assert ("fence-last", 10) == (record["rulings"][0]["policy"], len(record["rulings"]))
     assert (1, 1) == (record["problems"], record["samples"])
     assert "|timeout:2s-own|" in record["signature"]
-    assert (shell.folder / "s.jsonl.passcurve.autopsy").is_dir()
+    assert (shell.folder / f"{run}.autopsy").is_dir()
 
 
 def test_a_run_that_generated_its_samples(shell):

@@ -24,8 +24,7 @@ def judge(shell):
     def judge(*lines: bytes, end: bytes = b"\n"):
         (shell.folder / "s.jsonl").write_bytes(b"".join(line + end for line in lines))
         done = shell("judge", "s.jsonl", "--benchmark", "starter", "--problems", "starter/0", "--json")
-        results = shell.folder / "s.jsonl_results.jsonl"
-        return done, shell.rows(results.name) if results.exists() else []
+        return done, [row for path in shell.folder.glob("*_results.jsonl") for row in shell.rows(path.name)]
 
     return judge
 

@@ -124,7 +124,7 @@ class TestScore:
         assert re.match(r"  pass@1    \.7500   \S+ to \S+ +\S+ to \S+$", lines[2])
         assert lines[3].startswith("  pass@10   -       k=10 needs 10 samples of every problem")
         assert "  3 passed, 1 failed" in lines
-        assert "  results: s.jsonl_results.jsonl" in lines
+        assert any(re.fullmatch(r"  results: s\.jsonl\.starter\S+_results\.jsonl", line) for line in lines)
         assert re.match(r"  signature: [0-9a-f]{12} \(", lines[-1])
         assert "\x1b" not in done.out
 
@@ -159,8 +159,8 @@ class TestScore:
         assert 0.5 == done.record["pass@1"]["value"]
         assert done.record["pass@3"]["value"] is None
         assert "k=3 needs 3 samples" in done.record["pass@3"]["reason"]
-        assert [True, False] == [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]
-        assert [] != list((shell.folder / "s.jsonl.passcurve").glob("finished-*.json"))
+        assert [True, False] == [row["passed"] for row in shell.rows(done.record["results"])]
+        assert [] != list((shell.folder / done.record["run"]).glob("finished-*.json"))
 
     def test_problems_without_samples(self, shell, starter):
         """Without --subset, problems without samples make the value null and the exit code 2; results are written."""
@@ -197,7 +197,7 @@ class TestScore:
         done = shell("judge", "s.jsonl", "--problems", "starter/1*, 0", "--subset", "--json")
         assert 0 == done.code
         assert (4, 0) == (done.record["samples"], done.record["malformed"])
-        assert tasks[:4] == [row["task_id"] for row in shell.rows("s.jsonl_results.jsonl")]
+        assert tasks[:4] == [row["task_id"] for row in shell.rows(done.record["results"])]
 
     def test_a_file_without_rows(self, shell, starter):
         """A file without rows exits with 2 and gives no score."""
@@ -217,7 +217,7 @@ class TestGates:
         shell.write("s.jsonl", [starter.right(), starter.bad()])
         done = shell("judge", "s.jsonl", "--problems", "starter/0", "--fail-under", gate, "--json")
         assert code == done.code
-        assert ("is not 0.51 or more" in done.err) is bool(code)
+        assert ("pass@1 .5000 < .51" in done.err) is bool(code)
         assert 0.5 == done.record["pass@1"]["value"]
 
     def test_an_error_in_the_data_comes_before_a_gate(self, shell, starter):
@@ -231,7 +231,8 @@ class TestGates:
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", "--problems", "starter/0", "--fail-under", "pass@5=0")
         assert done.code in (2, 3)
-        assert "pass@5 is not 0 or more" in done.err
+        assert "gate pass@5 >= 0 cannot be met" in done.err
+        assert "k=5 needs 5 samples" in done.err
 
 
 class TestRefusals:
@@ -308,7 +309,7 @@ class TestRefusals:
         done = shell("judge", "s.jsonl", "--strict", "--problems", "starter/0")
         assert (2, "") == (done.code, done.out)
         assert re.search(r"'s\.jsonl', line 2: not JSON", done.err)
-        assert not (shell.folder / "s.jsonl_results.jsonl").exists()
+        assert [] == list(shell.folder.glob("*_results.jsonl"))
 
 
 class TestPlaces:

@@ -226,7 +226,7 @@ class TestHardData:
         words = ("judge", "s.jsonl", "--problems", ",".join(tasks), "--k", "1,2", "--json")
         done = shell(*words)
         assert (2, 1.0, None) == (done.code, done.record["pass@1"]["value"], done.record["pass@2"]["value"])
-        (shell.folder / "s.jsonl.passcurve" / "finished-0001.json").unlink()
+        (shell.folder / done.record["run"] / "finished-0001.json").unlink()
         resumed = shell(*words)
         assert (10, done.record["pass@2"]) == (resumed.record["resumed"], resumed.record["pass@2"])
 

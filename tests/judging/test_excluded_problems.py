@@ -64,7 +64,7 @@ def test_no_problem_is_left(shell, fields, words):
     done = judge(shell, [problem(0), problem(1, **fields)], [sample(1)], *words, "--problems", "Own/1")
     assert (2, None) == (done.code, done.record["pass@1"]["value"])
     assert done.record["pass@1"]["reason"]
-    shown = shell("show", "s.jsonl", "--json")
+    shown = shell("show", done.record["run"], "--json")
     assert (2, None) == (shown.code, shown.record["pass@1"]["value"])
 
 
