@@ -56,7 +56,6 @@ CASES = [
     Case("a pattern", own(MIXED), (*JUDGE, "--problems", "Own/[0-2]"), value=2 / 3),
     Case("a subset without some samples", own(MIXED[1:]), (*JUDGE, "--subset"), value=2 / 3),
     Case("a pattern and a subset", own(MIXED[1:]), (*JUDGE, "--problems", "Own/[0-2]", "--subset"), value=1 / 2),
-    Case("a pattern without some samples", own(MIXED[1:]), (*JUDGE, "--problems", "Own/[0-2]"), 2, says=("Own/0",)),
     Case("a pattern of other signs", own(MIXED), (*JUDGE, "--problems", "*/1, ?/3,Own/3 "), value=1.0),
     Case(
         "a pattern over a broken reference",
