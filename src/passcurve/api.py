@@ -370,6 +370,7 @@ def _request(
         limits=msgspec.structs.replace(limits, memory_bytes=memory_bytes),
         workers=admitted,
         ks=config.checked_ks(k),
+        cache=config.plans_dir(),
     )
     return request, [note] if note else []
 

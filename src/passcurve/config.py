@@ -60,6 +60,11 @@ def cache_dir() -> Path:
         return Path(tempfile.gettempdir()) / f"passcurve-cache-{os.getuid()}"
 
 
+def plans_dir() -> Path:
+    """Return the folder that keeps how problems are checked, beside the fetched benchmarks."""
+    return cache_dir() / "plans"
+
+
 def use_one_thread() -> None:
     """Keep numpy from starting threads, which take 0.2 s of CPU: no command needs linear algebra."""
     if _THREADS not in os.environ:

@@ -104,9 +104,10 @@ class TestExamples:
         )
 
     def test_no_other_files_are_left(self, judged):
-        """A run leaves its run directory and the results, and nothing else."""
+        """A run leaves its run directory, the results and plans in the cache folder, and nothing else."""
         left = sorted(path.name for path in judged.shell.folder.iterdir())
-        assert ["starter-examples.passcurve", "starter-examples_results.jsonl"] == left
+        assert ["cache", "starter-examples.passcurve", "starter-examples_results.jsonl"] == left
+        assert ["plans"] == [path.name for path in (judged.shell.folder / "cache").iterdir()]
 
 
 class TestScore:

@@ -94,6 +94,7 @@ def autopsy(
         subset=options.subset or defaults.subset,
         seed=defaults.seed,
         accept_benchmark=options.accept_benchmark,
+        cache=config.plans_dir(),
     )
     result = _examine_with_display(request, names)
     _write_autopsy(result, flips, as_json)

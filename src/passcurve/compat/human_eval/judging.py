@@ -61,6 +61,7 @@ def judge(
         strict=True,
         accept_input=True,
         count_all=True,
+        cache=config.plans_dir(),
     )
     try:
         result = run.judge(request, watch)

@@ -1,0 +1,89 @@
+"""Plans of problems whose reference solution has passed, kept from run to run in the user's cache folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from hashlib import blake2b
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from passcurve.bench.formats import digest_problems
+from passcurve.judging.plan import CheckPlan
+from passcurve.types import Header, Problem
+
+MAX_FILES = 32
+"""Files that are kept, one for each benchmark and way of judging; the oldest go first."""
+
+_CODE = ("harness", "judging")
+"""Rooms whose code decides what a plan holds."""
+
+
+class PlanCache:
+    """The plans of one benchmark under one way of judging; a plan of a problem at fault is never kept."""
+
+    def __init__(self, folder: Path, header: Header) -> None:
+        self._path = folder / f"{_digest(header)}.plans"
+        self._plans = _read(self._path)
+        self._is_changed = False
+
+    def find(self, problem: Problem) -> CheckPlan | None:
+        """Return the plan of a problem, or None."""
+        return self._plans.get(digest_problems([problem])) if self._plans else None
+
+    def add(self, problem: Problem, plan: CheckPlan) -> None:
+        """Keep the plan of a problem whose reference solution has passed."""
+        self._plans[digest_problems([problem])] = plan
+        self._is_changed = True
+
+    def save(self) -> None:
+        """Write the plans to their file; do nothing where the folder cannot be written."""
+        if not self._is_changed:
+            return
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            _write(self._path, msgspec.msgpack.encode(self._plans))
+            for path in _oldest_first(self._path.parent.glob("*.plans"))[:-MAX_FILES]:
+                path.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> dict[str, CheckPlan]:
+    """Return the plans in a file; none where it is not there, is damaged, or could be another user's."""
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            # Without a home the folder is in a place where others can write.
+            if status.st_uid != os.getuid() or status.st_mode & 0o022:
+                return {}
+            return msgspec.msgpack.decode(file.read(), type=dict[str, CheckPlan])
+    except (OSError, msgspec.MsgspecError, ValueError):
+        return {}
+
+
+def _write(path: Path, data: bytes) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(data)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _oldest_first(paths: Iterable[Path]) -> list[Path]:
+    return sorted(paths, key=lambda path: path.stat().st_mtime)
+
+
+def _digest(header: Header) -> str:
+    """Return the digest of all that decides how a reference solution is judged, the problem itself aside."""
+    digest = blake2b(digest_size=16)
+    settings = (header.version, header.benchmark_digest, header.limits, header.verdict, header.seed, header.jail)
+    digest.update(msgspec.json.encode(settings))
+    for room in _CODE:
+        for file in sorted(resources.files(f"passcurve.{room}").iterdir(), key=lambda file: file.name):
+            if file.name.endswith(".py"):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,134 @@
+"""Plans that are kept from run to run: only of problems that can be judged, and only for the same way of judging."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from passcurve.judging.plan import CheckPlan
+from passcurve.judging.plan_cache import MAX_FILES, PlanCache
+from passcurve.types import Header, Jail, Limits, Problem
+
+HEADER = Header(
+    version="1",
+    benchmark="b",
+    benchmark_source="b.jsonl",
+    benchmark_digest="d",
+    samples="s.jsonl",
+    limits=Limits(),
+    verdict="auto",
+    dedup=True,
+    jail=Jail(isolation="full", layers=("rlimits",), python="3.11.1"),
+)
+PROBLEM = Problem(id="T/0", prompt="def f():\n", entry_point="f", test="def check(c): c()", reference="    pass\n")
+PLAN = CheckPlan(mode="shared", calls=b"\x00\xff", replayed=b"ab", whole=True, note="as it is")
+
+
+def save(folder: Path, header: Header = HEADER) -> Path:
+    """Keep the plan of the problem; return its file."""
+    cache = PlanCache(folder, header)
+    cache.add(PROBLEM, PLAN)
+    cache.save()
+    return max(folder.glob("*.plans"), key=lambda path: path.stat().st_mtime_ns)
+
+
+def test_a_plan_is_found_again(tmp_path: Path) -> None:
+    """A plan comes back as it was, for the same problem only, and plans of other problems stay beside it."""
+    save(tmp_path / "new")
+    other = msgspec.structs.replace(PROBLEM, test="def check(c): c(1)")
+    cache = PlanCache(tmp_path / "new", HEADER)
+    assert (PLAN, None) == (cache.find(PROBLEM), cache.find(other))
+    cache.add(other, CheckPlan())
+    cache.save()
+    cache = PlanCache(tmp_path / "new", HEADER)
+    assert (PLAN, CheckPlan()) == (cache.find(PROBLEM), cache.find(other))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"version": "2"},
+        {"benchmark_digest": "e"},
+        {"limits": Limits(timeout_s=2.0)},
+        {"verdict": "referee"},
+        {"seed": 1},
+        {"jail": msgspec.structs.replace(HEADER.jail, python="3.12.0")},
+        {"jail": msgspec.structs.replace(HEADER.jail, packages=("numpy==2.0",))},
+        {"jail": msgspec.structs.replace(HEADER.jail, layers=())},
+    ],
+)
+def test_another_way_of_judging(tmp_path: Path, changes: dict[str, object]) -> None:
+    """Whatever could change a verdict on the reference solution has plans of its own."""
+    save(tmp_path)
+    assert PlanCache(tmp_path, msgspec.structs.replace(HEADER, **changes)).find(PROBLEM) is None
+
+
+def test_what_changes_no_verdict(tmp_path: Path) -> None:
+    """Samples, policies and the choice of problems share the plans."""
+    save(tmp_path)
+    changes = {"samples": "t.jsonl", "problems": "T/*", "extract": "auto", "subset": True, "dedup": False}
+    assert PLAN == PlanCache(tmp_path, msgspec.structs.replace(HEADER, **changes)).find(PROBLEM)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x80\x01", b"\x81\xa1a\xa1b", b"\xc1" * 100])
+def test_a_damaged_file(tmp_path: Path, data: bytes) -> None:
+    """A damaged file holds no plan, and is replaced."""
+    path = save(tmp_path)
+    path.write_bytes(data)
+    assert PlanCache(tmp_path, HEADER).find(PROBLEM) is None
+    save(tmp_path)
+    assert PLAN == PlanCache(tmp_path, HEADER).find(PROBLEM)
+
+
+def test_a_file_that_others_can_write(tmp_path: Path) -> None:
+    """A file that other users can write is not believed."""
+    path = save(tmp_path)
+    assert 0o600 == path.stat().st_mode & 0o777
+    path.chmod(0o666)
+    assert PlanCache(tmp_path, HEADER).find(PROBLEM) is None
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """Where nothing can be kept, nothing is, without an error."""
+    (tmp_path / "file").write_bytes(b"")
+    cache = PlanCache(tmp_path / "file", HEADER)
+    cache.add(PROBLEM, PLAN)
+    cache.save()
+    assert PLAN == cache.find(PROBLEM)
+
+
+def test_the_number_of_files(tmp_path: Path) -> None:
+    """The oldest files go where there are too many."""
+    for number in range(MAX_FILES + 2):
+        path = save(tmp_path, msgspec.structs.replace(HEADER, seed=number))
+        os.utime(path, ns=(number, number))
+    names = {path.name for path in tmp_path.iterdir()}
+    assert MAX_FILES + 1 >= len(names)
+    assert path.name in names
+    assert PlanCache(tmp_path, msgspec.structs.replace(HEADER, seed=0)).find(PROBLEM) is None
+
+
+def test_a_second_run(shell):
+    """A second run takes the plans of the first, with the same verdicts; problems at fault are tried again."""
+    problems = [
+        {
+            "task_id": f"T/{number}",
+            "prompt": "def f(x):\n",
+            "entry_point": "f",
+            "canonical_solution": reference,
+            "test": "def check(candidate):\n    assert candidate(1).x == 1\n",
+        }
+        for number, reference in enumerate(["    return type('A', (), {'x': 1})()\n", "    return x\n"])
+    ]
+    shell.write("b.jsonl", problems)
+    shell.write("s.jsonl", [{"task_id": row["task_id"], "completion": row["canonical_solution"]} for row in problems])
+    words = ("judge", "s.jsonl", "--benchmark", "b.jsonl", "--accept-benchmark", "--json")
+    records = [shell(*words, "--run", f"run{number}").record for number in range(2)]
+    (path,) = (shell.folder / "cache" / "plans").glob("*.plans")
+    plans = msgspec.msgpack.decode(path.read_bytes(), type=dict[str, CheckPlan])
+    assert ["shared"] == [plan.mode for plan in plans.values()]
+    for name in ("notes", "excluded", "modes", "statuses", "pass@1"):
+        assert records[0][name] == records[1][name]
