@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 import pytest
 
 
@@ -53,3 +56,41 @@ def test_shipped_samples_have_a_score(shell):
     record = shell("judge", "starter:examples", "--json").record
     assert record["withheld"] is None
     assert record["pass@1"]["value"] is not None
+
+
+OPTION = re.compile(r"--(?:field|extract|id-map) (?:'[^']*'|[\w:]+)")
+CHAT = "Sure!\n\n```python\n{}```\n\nThis function counts boxes.\n"
+REMEDIES = {
+    "another field": lambda task, code, _: {"task_id": task, "generation": code},
+    "another field of programs": lambda task, _, program: {"task_id": task, "my_program": program},
+    "another field of lists": lambda task, code, _: {"task_id": task, "outputs": [code]},
+    "lists": lambda task, code, _: {"task_id": task, "completion": [code]},
+    "lists of programs": lambda task, _, program: {"task_id": task, "solution": [program]},
+    "chat in another field": lambda task, _, program: {"task_id": task, "response": CHAT.format(program)},
+    "chat": lambda task, _, program: {"task_id": task, "completion": CHAT.format(program)},
+    "chat as programs": lambda task, _, program: {"task_id": task, "solution": CHAT.format(program)},
+    "continuations as programs": lambda task, code, _: {"task_id": task, "solution": code},
+    "ids of another tool": lambda task, code, _: {"task_id": task.replace("starter/", "Python_"), "completion": code},
+    "numbers as ids": lambda task, code, _: {"task_id": int(task.partition("/")[2]), "completion": code},
+    "both": lambda task, code, _: {"task_id": int(task.partition("/")[2]), "text": code},
+}
+
+
+@pytest.mark.parametrize("name", REMEDIES)
+def test_messages_lead_to_the_right_score(shell, starter, name):
+    """The options that the messages name, and nothing else, lead to the score of samples in the usual form."""
+    tasks = list(starter.problems)[:5]
+    rows = []
+    for task in tasks:
+        code = starter.right(task)["completion"]
+        rows.append(REMEDIES[name](task, code, starter.problems[task]["prompt"] + code))
+    shell.write("s.jsonl", rows)
+    words = ["judge", "s.jsonl", "--benchmark", "starter", "--subset", "--json", "--k", "1"]
+    for _ in range(3):
+        done = shell(*words)
+        options = [word for option in OPTION.findall(done.err) for word in shlex.split(option)]
+        if not options:
+            break
+        words += options
+    assert (0, 1.0) == (done.code, done.record["pass@1"]["value"]), done.err
+    assert [] == done.record["input"]["findings"]

@@ -84,7 +84,7 @@ FIELDS = [
         JUDGE,
         2,
         findings=("no_code_field",),
-        says=("`completions`", "list"),
+        says=("`completions`", "--field completions"),
     ),
     Case("no field at all", own(row(n) for n in ALL), JUDGE, 2, findings=("no_code_field",), says=("--field",)),
     Case(
@@ -100,8 +100,16 @@ FIELDS = [
         JUDGE,
         2,
         findings=("no_code_field",),
+        says=("rename `text`",),
     ),
-    Case("lists of code", own(row(n, completion=[code(n)]) for n in ALL), JUDGE, 2, findings=("list_of_code",)),
+    Case(
+        "lists of code",
+        own(row(n, completion=[code(n)]) for n in ALL),
+        JUDGE,
+        2,
+        findings=("list_of_code",),
+        says=("--field completion",),
+    ),
     Case("only empty texts", own(row(n, completion="") for n in ALL), JUDGE, value=0.0, findings=("empty_text",)),
     Case("only nulls", own(row(n, solution=None) for n in ALL), JUDGE, value=0.0, findings=("empty_text",)),
     Case(

@@ -208,7 +208,8 @@ def test_equal_programs():
         ({"canonical_solution": "    return x", "test": "x" * 99}, "", ""),
         ({"a": "short", "b": "    return x + 1"}, "b", "--field b"),
         ({"it's": "    return x + 1"}, "it's", "--field 'it'\"'\"'s'"),
-        ({"outputs": ["    return x"]}, "outputs", "for each item"),
+        ({"outputs": ["    return x", ""]}, "outputs", "--field outputs"),
+        ({"resps": ["def f(x):\n    return x"]}, "resps", "--field resps:solution"),
         ({"score": 1, "text": None}, "", ""),
     ],
 )

@@ -58,9 +58,7 @@ def code_field(fields: Mapping[str, object]) -> str:
 
 
 def field_remedy(name: str, value: object) -> str:
-    """Return the options that read code from a field, or what to do where no option reads it."""
-    if isinstance(value, list):
-        return f"`{name}` holds a list: write a row with `completion` for each item"
+    """Return the options that read code from a field; a list is read as several samples."""
     text = _text_of(value)[:_MAX_HEAD]
     if "```" in text:
         return f"use --field {shlex.quote(name)} --extract auto"

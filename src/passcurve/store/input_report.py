@@ -55,6 +55,8 @@ class InputObserver:
         self._counts: Counter[str] = Counter()
         self._remedies: Counter[tuple[str, ...]] = Counter()
         """Fields of rows without code, with what reads them."""
+        self._lists: Counter[tuple[str, ...]] = Counter()
+        """The same of rows with lists of code."""
         self._empty: Counter[str] = Counter()
         """Reasons of rows whose field of code holds no text."""
 
@@ -130,7 +132,7 @@ class InputObserver:
         repeated = self._find_repetition()
         findings = [
             self._no_field(withholds=withholds),
-            self._lists(withholds=counts["list"] > MAX_SHARE * seen),
+            self._lists_of_code(withholds=counts["list"] > MAX_SHARE * seen),
             self._fenced(withholds=withholds and self._extract == "raw"),
             unknown_tasks_finding(malformed, unknown_tasks, task_ids),
             self._empty_text(),
@@ -146,8 +148,9 @@ class InputObserver:
         if row.missing == NO_CODE_FIELD:
             self._counts["no field"] += 1
             self._remedies[row.hints if row.hints != CUT_OFF else ()] += 1
-        elif row.missing.endswith("got a list"):
+        elif row.hints and row.hints != CUT_OFF:
             self._counts["list"] += 1
+            self._lists[row.hints] += 1
         else:
             self._empty[row.missing or f"`{row.form}` is empty"] += 1
 
@@ -159,19 +162,24 @@ class InputObserver:
         remedy = "name the field that holds the code with --field NAME"
         if hints:
             field, remedy = hints
-            having = f"have `{field}`" if named != 1 else f"has `{field}`"
-            none = "none has" if rows == len(self._digests) else "but not"
-            text = f"{_rows(named)} {having}, {none} `completion` or `solution`"
+            is_all = rows == len(self._digests)
+            none = "none has" if is_all else "but not"
+            text = f"{_rows(named)} {_has(named)} `{field}`, {none} `completion` or `solution`"
             text += f" ({rows - named} more have neither)" if rows > named else ""
+            # The option reads a field of all rows.
+            remedy = remedy if is_all else f"rename `{field}` in them"
         else:
             text = f"{_rows(rows)} {_has(rows)} neither `completion` nor `solution`"
         return Finding(name="no_code_field", rows=rows, text=f"{text}; {remedy}", withholds=withholds)
 
-    def _lists(self, *, withholds: bool) -> Finding | None:
+    def _lists_of_code(self, *, withholds: bool) -> Finding | None:
         rows = self._counts["list"]
         if not rows:
             return None
-        text = f"{_rows(rows)} {_has(rows)} a list in place of code; write a row with a string for each of its items"
+        (field, remedy), _ = self._lists.most_common(1)[0]
+        if rows < len(self._digests):
+            remedy = "write a row for each of its items"
+        text = f"`{field}` of {_rows(rows)} is a list and not text; {remedy}"
         return Finding(name="list_of_code", rows=rows, text=text, withholds=withholds)
 
     def _empty_text(self) -> Finding | None:

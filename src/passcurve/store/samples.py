@@ -232,6 +232,8 @@ def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> 
             else f"`{form}` must be a string, got {_describe_value(value)}"
         )
         content = value if isinstance(value, str) and not missing else None
+        if isinstance(value, list) and value:
+            facts = (form, field_remedy(form, value))
     elif other := code_field(fields):
         facts = (other, field_remedy(other, fields[other]))
     return RowContent(task, form, content, missing, facts)
