@@ -127,3 +127,26 @@ def test_the_example_of_the_readme_runs(tmp_path):
     )
     assert (0, "") == (done.returncode, done.stderr)
     assert "benchmark:starter@" in done.stdout
+
+
+@pytest.mark.ci
+def test_the_output_in_the_readme_is_real(tmp_path):
+    """The README shows what its first command prints, but for times, versions and what they change."""
+    shown = re.search(r"^```\n(starter: 940 samples.*?)^```$", read("README.md"), re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    words = SET_UP[0].rpartition("passcurve ")[2].split()
+    done = subprocess.run(
+        [sys.executable, "-m", "passcurve", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert _stable(shown[1]) == _stable(done.stdout)
+
+
+def _stable(output: str) -> list[str]:
+    """Return the lines of an output without what depends on the machine."""
+    lines = re.sub(r"\d+\.\d+ s\b", "? s", output).splitlines()
+    return [re.sub(r"(verdicts: \d+ referee; |signature: |slowest pass: \S+ s ).*", r"\1", line) for line in lines]

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from passcurve import errors
-from passcurve.errors import PasscurveError, nearest, write_error
+from passcurve.errors import PasscurveError, nearest, place_error
 
 CLASSES = [member for _, member in inspect.getmembers(errors, inspect.isclass) if issubclass(member, BaseException)]
 TREE_LINE = re.compile(r"(?P<lead>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?P<code>\d+)  (?P<words>.+)")
@@ -97,4 +97,4 @@ def test_nearest_takes_an_iterator():
 )
 def test_a_place_that_cannot_be_written(number, code):
     """A wrong place is the user's to change; a full or broken disk is not."""
-    assert code == write_error("no", OSError(number, "no")).exit_code
+    assert code == place_error("no", OSError(number, "no")).exit_code

@@ -7,7 +7,7 @@ PasscurveError            1  something other than the model failed
 ├── SandboxError          1  the jail could not be built or broke
 │   └── IsolationError    2  the host cannot give the requested isolation
 ├── StoreError            1  a run directory could not be read, written or locked
-│   └── PlaceError        2  a place that the user chose cannot be written
+│   └── PlaceError        2  a place that the user chose is wrong: read-only, or no run directory
 ├── FetchError            1  a benchmark could not be fetched, or its checksum is wrong
 ├── ModelError            1  a back end could not be reached, or returned no sample
 │   ├── RefusedError      2  a back end refuses the key, the model or a setting
@@ -60,7 +60,7 @@ class StoreError(PasscurveError):
 
 
 class PlaceError(StoreError):
-    """A place that the user chose cannot be written: another one can."""
+    """A place that the user chose is wrong: it cannot be written, or is no run directory."""
 
     exit_code = 2
 
@@ -93,8 +93,8 @@ _NO_ACCESS = {errno.EROFS, errno.EACCES, errno.EPERM}
 _NO_PATH = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG}
 
 
-def write_error(message: str, error: OSError) -> StoreError:
-    """Return the error of a file that cannot be written: the place is wrong, or writing failed."""
+def place_error(message: str, error: OSError) -> StoreError:
+    """Return the error of a place that cannot be used: the place is wrong, or reading or writing failed."""
     return PlaceError(message) if error.errno in _NO_ACCESS | _NO_PATH else StoreError(message)
 
 

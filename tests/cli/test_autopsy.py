@@ -273,7 +273,7 @@ def test_policies_that_agree_are_not_all_named():
         ),
         (["s.jsonl", "--preludes", "none,humaneval"], 2, "unknown prelude 'humaneval'; did you mean 'humaneval-x'?"),
         (["t.jsonl"], 2, "no file 't.jsonl'; did you mean 's.jsonl'?"),
-        (["."], 1, "is not a run directory"),
+        (["."], 2, "is not a run directory"),
         (["s.jsonl", "--k", "x"], 2, "--k 'x'"),
         (["s.jsonl", "--problems", "nine"], 2, "--problems 'nine' matches no problem"),
         (["s.jsonl", "--run", "s.jsonl"], 2, "cannot work in 's.jsonl'"),

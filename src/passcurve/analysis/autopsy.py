@@ -30,7 +30,7 @@ from passcurve.analysis.flips import (
 )
 from passcurve.bench.choose import choose_problems
 from passcurve.diagnosis import Diagnosis, InputReport, Scope, diagnose, withhold
-from passcurve.errors import DataError, UsageError, write_error
+from passcurve.errors import DataError, UsageError, place_error
 from passcurve.extract import (
     DEFAULT,
     NO_PRELUDE,
@@ -229,7 +229,7 @@ def _write_programs(
         draft.replace(folder / _PROGRAMS)
     except OSError as error:
         message = f"cannot work in {str(folder)!r}: {error.strerror or error}; choose another place with --run DIR"
-        raise write_error(message, error) from error
+        raise place_error(message, error) from error
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from passcurve.analysis import compare
 from passcurve.bench import resolve
-from passcurve.errors import DataError, write_error
+from passcurve.errors import DataError, place_error
 from passcurve.extract import extract, split_policy
 from passcurve.lab.ranking import Ranking, rank_samples
 from passcurve.lab.similarity import LoadedMetrics, Metric, strip_prompt
@@ -278,7 +278,7 @@ def _write_values(
     try:
         write_atomically(path, b"\n".join(lines) + b"\n")
     except OSError as error:
-        raise write_error(f"cannot write {str(path)!r}: {error.strerror or error}", error) from error
+        raise place_error(f"cannot write {str(path)!r}: {error.strerror or error}", error) from error
 
 
 def _find_inversions(

@@ -8,7 +8,7 @@ from typing import Any
 
 from passcurve.cli.options import Theme
 from passcurve.cli.output import warn
-from passcurve.errors import UsageError, nearest, write_error
+from passcurve.errors import UsageError, nearest, place_error
 
 
 def check_plots(paths: Sequence[Path]) -> None:
@@ -34,5 +34,5 @@ def draw(picture: Callable[[Any, str], Any], numbers: Any, paths: Sequence[Path]
             plots.save(picture(numbers, theme.value), path)
         except OSError as error:
             message = f"--plot {str(path)!r} cannot be written: {error.strerror or error}"
-            raise write_error(message, error) from error
+            raise place_error(message, error) from error
         warn(f"drawn {str(path)!r}")

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from passcurve.errors import StoreError, UsageError, write_error
+from passcurve.errors import StoreError, UsageError, place_error
 from passcurve.store.parts import PartWriter, write_atomically
 from passcurve.store.samples import RawRow, RowContent
 from passcurve.types import Completion, Generation, Reply, SampleKey
@@ -168,7 +168,7 @@ class Completions:
                 folder / f"config-{session:03d}.json", msgspec.json.format(msgspec.json.encode(dated)) + b"\n"
             )
         except OSError as error:
-            raise write_error(f"cannot write into {str(folder)!r}: {error.strerror or error}", error) from error
+            raise place_error(f"cannot write into {str(folder)!r}: {error.strerror or error}", error) from error
         self._writer = PartWriter(folder / f"completions-{session:03d}.jsonl", b"")
 
     def has(self, problem_id: str, index: int) -> bool:

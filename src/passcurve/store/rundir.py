@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from passcurve.diagnosis import Diagnosis
-from passcurve.errors import DataError, StoreError, UsageError, write_error
+from passcurve.errors import DataError, PlaceError, StoreError, UsageError, place_error
 from passcurve.store import codec
 from passcurve.store.codec import Footer, IndexedLine, PartHeader, VerdictLine
 from passcurve.store.parts import LOCK, PartWriter, RunLock, footer_path, parse_name, part_path, write_atomically
@@ -170,7 +170,7 @@ class RunDir:
         except OSError as error:
             raise self._unreadable(error) from error
         if not any(path.name == LOCK for path in files):
-            raise StoreError(f"{str(self.path)!r} is not a run directory: it has no file {LOCK!r}")
+            raise PlaceError(f"{str(self.path)!r} is not a run directory: it has no file {LOCK!r}")
         return files
 
     def _lock_folder(self) -> RunLock:
@@ -188,10 +188,10 @@ class RunDir:
             reason = error.strerror or str(error)
             if error.errno == errno.ENOENT:
                 reason = f"there is no folder {str(self.path.parent)!r}"
-            raise write_error(f"cannot keep the run in {str(self.path)!r}: {reason}; {_REMEDY}", error) from error
+            raise place_error(f"cannot keep the run in {str(self.path)!r}: {reason}; {_REMEDY}", error) from error
 
     def _unreadable(self, error: OSError) -> StoreError:
-        return StoreError(f"cannot read the run directory {str(self.path)!r}: {error.strerror or error}")
+        return place_error(f"cannot read the run directory {str(self.path)!r}: {error.strerror or error}", error)
 
 
 class JudgingSession(StoredVerdicts):
