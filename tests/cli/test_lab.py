@@ -67,6 +67,17 @@ def test_without_matplotlib_only_pictures_are_missing(shell, hide_packages):
     assert 1 == len(done.err.splitlines())
 
 
+@pytest.mark.parametrize("name", ["budget", "temperature"])
+def test_eighty_columns(name, shell, lines_on_terminal):
+    """On a terminal of 80 columns the table of a lesson stands as in a file, and its sentences are wrapped."""
+    words = ("lab", name, *LESSONS[name])
+    lines = lines_on_terminal(shell, 80, *words)
+    assert 80 >= max(map(len, lines))
+    table = [line for line in shell(*words).out.splitlines() if line[:3] in ("   ", "  p")]
+    assert len(table) > 4
+    assert set(table) <= set(lines)
+
+
 def test_a_real_sweep_has_its_temperatures(shell):
     """Runs that were drawn at several temperatures are sorted by temperature."""
     words = ("run", "starter", "--model", "mutant:", "-n", "4", "--problems", "0,1,2,3", "--timeout", "1", "--k", "1,2")

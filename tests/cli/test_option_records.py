@@ -89,6 +89,6 @@ def test_h_is_help(shell):
 def test_the_level_of_the_intervals(shell, starter):
     """--level sets the level of every interval of judge and of show."""
     shell.write("s.jsonl", [starter.right(), starter.bad()])
-    for words in (("judge", "s.jsonl", "--problems", "0"), ("show", "s.jsonl")):
+    for words in (("judge", "s.jsonl", "--subset", "--run", "r"), ("show", "r")):
         record = shell(*words, "--level", "0.8", "-k", "1", "--json").record["pass@1"]
         assert 0.8 == record["new_problems"]["level"] == record["these_problems"]["level"]
