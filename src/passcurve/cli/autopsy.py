@@ -14,7 +14,8 @@ from passcurve.bench import resolve
 from passcurve.cli.options import AcceptBenchmark, AsJson, BenchmarkName, Packages, Stale, Subset, Workers
 from passcurve.cli.output import terminal_width, warn, write_json, write_lines
 from passcurve.errors import DataError, UsageError, nearest
-from passcurve.store.locate import name_choice
+from passcurve.store.foreign import is_usual
+from passcurve.store.locate import find_run_dir, name_choice
 from passcurve.types import Benchmark, Header, Limits
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def autopsy(
 
     chosen, imports = config.parse_names(policies), config.parse_names(preludes)
     names = analysis.check_policies(chosen, imports)
-    header = analysis.read_header(samples, stale=stale) if samples.is_dir() else None
+    header = analysis.read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
     source = _find_samples(samples, header)
     if header is not None:
         names = analysis.choose_policies(chosen, imports, header)
@@ -93,6 +94,7 @@ def autopsy(
         problems=defaults.problems if options.problems is None else options.problems,
         subset=options.subset or defaults.subset,
         seed=defaults.seed,
+        reading=header.reading if header is not None else (),
         accept_benchmark=options.accept_benchmark,
         cache=config.plans_dir(),
     )
@@ -143,6 +145,8 @@ def _find_samples(samples: Path, header: Header | None) -> Path:
         return samples
     source = samples if header is None else Path(header.samples)
     if source.is_file():
+        if not is_usual(source, follow=False):
+            raise UsageError(f"{str(source)!r} has no rows in JSON lines: judge it first, then name its run directory")
         return source
     if header is not None:
         raise DataError(f"the samples of this run, {str(source)!r}, are gone: an autopsy needs their texts")

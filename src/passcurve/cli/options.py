@@ -58,7 +58,7 @@ Verbose = Annotated[
 SampleFiles = Annotated[
     list[str],
     typer.Argument(
-        metavar="SAMPLES",
+        metavar="SAMPLES...",
         help="Samples: .jsonl(.gz), a JSON array, Parquet, files of bigcode, lm-eval or EvalPlus, "
         "a folder or several files; - for stdin; starter:examples.",
     ),

@@ -54,5 +54,6 @@ def failing_line(error: BaseException, test: str) -> str:
         if trace.tb_frame.f_code.co_filename == TEST_NAME:
             number = trace.tb_lineno
         trace = trace.tb_next
-    lines = test.splitlines()
+    # As Python counts them: other separators may stand in a string.
+    lines = test.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[number - 1].strip()[:300] if 0 < number <= len(lines) else ""

@@ -6,6 +6,8 @@ import re
 from hashlib import blake2b
 from pathlib import Path
 
+from passcurve.store.parts import LOCK
+
 SUFFIX = ".passcurve"
 _CHOICE_LETTERS = 24
 
@@ -39,7 +41,8 @@ def find_run_dir(path: Path) -> Path:
 
     The folder beside the samples need not exist.  The samples may be shipped ones, as in ``starter:examples``.
     """
-    if path.is_dir():
-        return path
     beside = default_run_dir(path)
+    if path.is_dir():
+        # Samples may be a folder too.
+        return beside if beside.is_dir() and not (path / LOCK).exists() else path
     return beside if beside.is_dir() else default_run_dir(str(path).replace(":", "-"))

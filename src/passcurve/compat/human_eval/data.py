@@ -33,7 +33,7 @@ def read_problems(evalset_file: str = HUMAN_EVAL) -> dict[str, Row]:
 def stream_jsonl(filename: str) -> Iterator[Row]:
     """Yield the row of each line that is not blank; a name that ends with .gz is read as gzip."""
     opened = gzip.open if _is_gzip(filename) else open
-    with opened(filename, "rt", encoding="utf-8") as file:
+    with opened(filename, "rt", encoding="utf-8", newline="\n") as file:
         for line in file:
             if line.strip():
                 yield json.loads(line)

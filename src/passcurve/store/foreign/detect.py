@@ -164,7 +164,7 @@ def _refuse_object(path: Path, whole: dict[str, Any] | None) -> None:
             f"{str(path)!r} is a record of verdicts by EvalPlus: `passcurve show` scores it; to judge, name the samples"
         )
     values = list(whole.values())
-    if values and all(isinstance(value, dict | list) for value in values):
+    if any(isinstance(value, dict | list) for value in values) and whole.keys().isdisjoint(("completion", "solution")):
         names = ", ".join(repr(name[:40]) for name in islice(whole, 3))
         raise DataError(f"{str(path)!r} is one JSON object with {len(whole)} keys ({names}, ...); {EXPECTED}")
 

@@ -1,0 +1,246 @@
+"""Files of other tools as rows: each format, other fields and task ids, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passcurve.errors import DataError, UsageError
+from passcurve.store.foreign import ReadOptions, convert, convert_rows, is_usual, parse_options, write_lines
+from passcurve.types import Problem
+
+PROBLEMS = tuple(
+    Problem(id=f"Mbpp/{number}", prompt="", entry_point=name, test="")
+    for number, name in ((2, "similar"), (3, "prime"), (11, "remove"))
+)
+NO_OPTIONS = ReadOptions()
+ROWS = [{"task_id": f"Mbpp/{number}", "completion": f"    return {number}\n"} for number in (2, 3, 11)]
+
+
+def converted(
+    *paths: Path, options: ReadOptions = NO_OPTIONS, problems: Sequence[Problem] | None = PROBLEMS
+) -> list[dict[str, Any]]:
+    """Return the rows that files become."""
+    return [json.loads(line) for line in convert(paths, options, lambda: problems)]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes a file, what is no bytes as JSON."""
+
+    def write(name: str, content: object) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+        return path
+
+    return write
+
+
+def lines(rows: Sequence[object]) -> bytes:
+    """Return rows as JSON lines."""
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+class TestRows:
+    """Rows that need no conversion stay as they were written."""
+
+    def test_the_usual_form(self, write):
+        """Lines are usual, plain or compressed; an array, a folder and nothing at all are not."""
+        assert is_usual(write("a.jsonl", lines(ROWS)), follow=False)
+        assert is_usual(write("a.gz", gzip.compress(lines(ROWS))), follow=False)
+        assert not is_usual(write("b.jsonl", ROWS), follow=False)
+        assert not is_usual(write("c.jsonl", b""), follow=False)
+        assert is_usual(write("c.jsonl", b""), follow=True)
+
+    def test_bytes_of_an_array_are_kept(self, write):
+        """A number, a raw line separator and an escape stay; an end of line becomes space."""
+        element = '{"task_id": "Mbpp/2",\r\n "x": 1.50e1, "s": "\u2028\\u0041"}'
+        out = list(convert([write("a.json", f"[{element},\n{element}]".encode())], ReadOptions(), lambda: None))
+        assert [element.replace("\r\n", " ").encode() + b"\n"] * 2 == out
+
+    def test_an_array_of_what_json_forbids(self, write):
+        """NaN, a lone surrogate and a number of thousands of digits are read."""
+        rows = [ROWS[0] | {"p": float("nan"), "s": "\ud800"}, ROWS[1]]
+        assert rows[1:] == converted(write("a.json", rows))[1:]
+        row = b'{"task_id": "Mbpp/2", "code": "x", "n": %s}' % (b"9" * 5000)
+        assert [row + b"\n"] == list(convert([write("b.json", b"[%s]" % row)], NO_OPTIONS, lambda: None))
+        assert "x" == converted(write("b.json", b"[%s]" % row), options=parse_options("code", None))[0]["completion"]
+
+    def test_lines_that_are_no_rows_stay(self, write):
+        """The reader of the rows reports them, and options pass over them."""
+        path = write("a.jsonl", b"not JSON\n[1]\n" + lines(ROWS))
+        out = list(convert([path, path], parse_options("completion", None), lambda: None))
+        assert [b"not JSON\n", b"[1]\n"] == out[:2]
+
+    @pytest.mark.parametrize("content", [[1, 2], [{}, "x"], [["x"], {}], b"[1", b"[]", b"", b" \n\n"])
+    def test_what_has_no_rows(self, write, content):
+        """Arrays of other things and empty files are refused."""
+        with pytest.raises(DataError, match=r"a\.json"):
+            converted(write("a.json", content))
+
+
+class TestPrograms:
+    """Programs whose place says which problem they belong to."""
+
+    def test_lists_follow_the_order_of_the_benchmark(self, write):
+        """List 2 belongs to the third problem, whatever its number is; a list may be short or empty."""
+        path = write("g.json", [["def similar(): 1", "def similar(): 2"], [], ["def remove(): 3"]])
+        assert [("Mbpp/2", "def similar(): 1"), ("Mbpp/2", "def similar(): 2"), ("Mbpp/11", "def remove(): 3")] == [
+            (row["task_id"], row["solution"]) for row in converted(path)
+        ]
+
+    def test_shifted_lists_are_refused(self, write):
+        """Programs for the next problem each are recognised by the function that they lack."""
+        path = write("g.json", [["def prime(): 1"], ["def remove(): 2"]])
+        with pytest.raises(DataError, match="similar"):
+            converted(path)
+
+    def test_a_folder(self, write, tmp_path):
+        """Programs are sorted by number, and the folder of a problem may have an underscore in its name."""
+        for index in (10, 9):
+            write(f"d/My_Own_3/{index}.py", b"%d" % index)
+        write("d/Mbpp_11/0.py", b"\xff")
+        write("d/notes.txt", b"")
+        mine = (*PROBLEMS, Problem(id="My/Own/3", prompt="", entry_point="f", test=""))
+        rows = converted(tmp_path / "d", problems=mine)
+        assert [("Mbpp/11", None), ("My/Own/3", "9"), ("My/Own/3", "10")] == [
+            (row["task_id"], row["solution"]) for row in rows
+        ]
+
+
+class TestLmEval:
+    """Rows of lm-eval."""
+
+    def row(self, **fields: Any) -> dict[str, Any]:
+        """Return a row of a task with programs."""
+        doc = {"task_id": 11, "text": "Remove.", "test_list": ["assert remove()"]}
+        return {"doc_id": 0, "doc": doc, "resps": [["raw"]], "filtered_resps": [["code"]], "filter": "x"} | fields
+
+    def test_numbers_are_ids_of_the_benchmark(self, write):
+        """The number of a document is the last part of an id; without one its place counts."""
+        rows = [self.row(), self.row(doc={"text": ""}, doc_id=1)]
+        out = converted(write("s.jsonl", lines(rows)))
+        assert [("Mbpp/11", "code"), ("Mbpp/3", "code")] == [(row["task_id"], row["solution"]) for row in out]
+
+    def test_ids_are_mapped_as_they_stand(self, write):
+        """With a map the numbers of the file are what it maps."""
+        (row,) = converted(write("s.jsonl", lines([self.row()])), options=parse_options("resps", "{}=X/{}"))
+        assert ("X/11", "raw") == (row["task_id"], row["completion"])
+
+    def test_several_answers(self, write):
+        """Each answer to a document is a sample."""
+        (_, second) = converted(write("s.jsonl", lines([self.row(filtered_resps=[["a", "b"]])])))
+        assert "b" == second["solution"]
+
+    def test_a_field_that_is_not_there(self, write):
+        """The fields that are there are named."""
+        with pytest.raises(DataError, match="`filtered_resps`"):
+            converted(write("s.jsonl", lines([self.row()])), options=parse_options("answer", None))
+
+
+class TestOptions:
+    """``--field`` and ``--id-map``."""
+
+    def test_a_field_replaces_the_usual_ones(self):
+        """The text of the field is judged and nothing else; a list is several samples."""
+        row = {"task_id": "a", "completion": "x", "solution": "y", "codes": ["1", ["2"]], "other": 3}
+        out = list(convert_rows([row], parse_options("codes:solution", None)))
+        assert [{"task_id": "a", "other": 3, "solution": text} for text in "12"] == out
+
+    def test_a_field_with_a_colon(self):
+        """Only the two forms are split off a name."""
+        assert ("a:b", "completion") == (parse_options("a:b", None).field, parse_options("a:b", None).form)
+        assert ("a:b", "solution") == (
+            parse_options("a:b:solution", None).field,
+            parse_options("a:b:solution", None).form,
+        )
+
+    @pytest.mark.parametrize(
+        ("id_map", "task", "expected"),
+        [
+            ("Python/{}=HumanEval/{}", "Python/7", "HumanEval/7"),
+            ("Python/{}=HumanEval/{}", "JS/7", "JS/7"),
+            ("{}=HumanEval/{}", 7, "HumanEval/7"),
+            ("a.{}.b={}", "a.x.b", "x"),
+            ({"7": "HumanEval/0"}, 7, "HumanEval/0"),
+            ({"7": "HumanEval/0"}, 8, 8),
+        ],
+    )
+    def test_a_map(self, id_map, task, expected):
+        """Ids that fit are mapped, others stay as they are."""
+        first = {"task_id": next(iter(id_map)) if isinstance(id_map, dict) else id_map.split("=")[0].replace("{}", "0")}
+        *_, row = convert_rows([first, {"task_id": task}], parse_options(None, id_map))
+        assert expected == row["task_id"]
+
+    @pytest.mark.parametrize("id_map", ["", "a", "a={}", "{}=a", "{}{}={}", {}, {"a": "c", "b": "c"}, "absent.json"])
+    def test_maps_that_are_refused(self, id_map):
+        """A pattern has one place on each side, and a table joins no two ids."""
+        with pytest.raises(UsageError, match="--id-map"):
+            parse_options(None, id_map)
+
+    @pytest.mark.parametrize("field", ["", " ", ":solution"])
+    def test_a_field_without_a_name(self, field):
+        """It is refused."""
+        with pytest.raises(UsageError, match="--field"):
+            parse_options(field, None)
+
+    def test_the_record_has_what_a_file_maps(self, write):
+        """A file of the same name with another content is another option."""
+        path = write("m.json", {"a": "b"})
+        before = parse_options(None, str(path)).describe()
+        write("m.json", {"a": "c"})
+        assert before != parse_options(None, str(path)).describe() == parse_options(None, path).describe()
+
+
+class TestFolders:
+    """Parts of one set of samples."""
+
+    def test_parts_in_order(self, write, tmp_path):
+        """Numbers count as numbers, and our own files are no parts."""
+        for number in (10, 9):
+            write(f"d/part-{number}.jsonl", lines([{"task_id": str(number)}]))
+        write("d/part-9.jsonl_results.jsonl", lines(ROWS))
+        write("d/x.passcurve.samples.jsonl", lines(ROWS))
+        assert ["9", "10"] == [row["task_id"] for row in converted(tmp_path / "d")]
+
+    def test_a_part_of_another_form(self, write):
+        """Files of several forms are one set."""
+        assert ROWS * 2 == converted(write("a.json", ROWS), write("b.gz", gzip.compress(lines(ROWS))))
+
+
+class TestParquet:
+    """Parquet files, with the extra ``tables``."""
+
+    def test_rows(self, tmp_path):
+        """Each row is read, with bytes as text and other types as JSON can have them."""
+        pa = pytest.importorskip("pyarrow", reason="Parquet needs the extra tables")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        table = pa.table({"task_id": ["a", "b"], "completion": [b"x", b"y"], "n": [1, None]})
+        parquet.write_table(table, tmp_path / "s.parquet")
+        assert [
+            {"task_id": "a", "completion": "x", "n": 1},
+            {"task_id": "b", "completion": "y", "n": None},
+        ] == converted(tmp_path / "s.parquet")
+
+    def test_without_pyarrow(self, write, monkeypatch):
+        """The command that installs it is named."""
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        with pytest.raises(UsageError, match=r"pip install 'passcurve\[tables\]'"):
+            converted(write("s.parquet", b"PAR1"))
+
+
+def test_a_failure_leaves_the_rows_of_before(write, tmp_path):
+    """Rows appear whole or not at all."""
+    path = write("rows.jsonl", lines(ROWS))
+    with pytest.raises(DataError):
+        write_lines(path, convert([write("a.json", [*ROWS, 1])], ReadOptions(), lambda: None))
+    assert lines(ROWS) == path.read_bytes()
+    assert ["a.json", "rows.jsonl"] == sorted(os.listdir(tmp_path))  # noqa: PTH208 - names alone
