@@ -97,7 +97,8 @@ def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
             raise DataError(f"no file or run {str(path)!r}")
         return _read_run(folder, stale=stale)
     if path.suffix == ".json":
-        return _read_evalplus(path)
+        # Samples may be a .json too; a record of EvalPlus is never judged.
+        return _read_run(folder, stale=stale) if folder.is_dir() else _read_evalplus(path)
     results = _read_results(path)
     if results is not None:
         return results
