@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from passcurve import config
-from passcurve.analysis.score import score_run
+from passcurve.analysis.score import read_curve, score_run
 from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.judging.inputs import TemporaryFolder
@@ -24,7 +24,7 @@ from passcurve.signature import digest
 from passcurve.store.arrow import INSTALL, import_pyarrow
 from passcurve.store.lines import read_lines
 from passcurve.store.rundir import RunDir
-from passcurve.types import Counts, Curve, Estimate, Metric
+from passcurve.types import Counts, Estimate, Metric
 
 if TYPE_CHECKING:
     from passcurve.judging.request import Result
@@ -186,7 +186,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         With ``path`` (.svg, .png or .pdf) the figure is written there too.  ``theme`` is ``light`` or ``dark``.
         Raises UsageError with the command that installs matplotlib, DataError where no estimate has a value.
         """
-        from passcurve.report.curves import curve_sheet
+        from passcurve.report.curves import curve_sheet, legend_labels
 
         if not plots.is_available():
             raise UsageError(f"a plot needs matplotlib: {plots.INSTALL}")
@@ -195,7 +195,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         target = None if path is None else Path(path)
         if target is not None and target.suffix.lower() not in plots.FORMATS:
             raise UsageError(f"{str(target)!r} must end with one of {', '.join(plots.FORMATS)}")
-        sheet = curve_sheet([(self.path.name.removesuffix(".passcurve"), _curve(self.path))], theme)
+        scored, curve = read_curve(self.path, config.cache_dir(), stale=True)
+        scope = scored.diagnosis.scope if scored.diagnosis is not None else None
+        sheet = curve_sheet([(legend_labels([(self.path, scope)])[0], curve)], theme)
         if target is not None:
             try:
                 plots.save(sheet, target)
@@ -271,29 +273,6 @@ def of_result(result: Result, notes: Sequence[str] = (), folder: TemporaryFolder
         results=Path(result.results) if result.results else None,
         diagnosis=result.diagnosis,
         folder=folder,
-    )
-
-
-def _curve(path: Path) -> Curve:
-    """Return pass@k for every k up to the least n.  Raises DataError with the reason where pass@1 has no value."""
-    from passcurve.stats.metrics import ScoreRequest
-
-    scored = score_run(path, ScoreRequest(ks=(1,), every_k=True), config.cache_dir(), stale=True)
-    first = scored.estimates[0]
-    if first.value is None or first.new_problems is None:
-        raise DataError(f"{str(path)!r} has no curve: {first.reason}")
-    if scored.curve is not None:
-        return scored.curve
-    interval = first.new_problems
-    return Curve(
-        k=(1,),
-        value=(first.value,),
-        low=(interval.low,),
-        high=(interval.high,),
-        level=interval.level,
-        method=interval.method,
-        draws=0,
-        seed=0,
     )
 
 

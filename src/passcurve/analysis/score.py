@@ -100,3 +100,30 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool
         else "",
         notes=tuple(notes),
     )
+
+
+def read_curve(path: Path, cache_dir: Path, level: float = 0.95, *, stale: bool = False) -> tuple[ScoredRun, Curve]:
+    """Return pass@k of stored verdicts for every k up to the least n, with its band; for n = 1 pass@1 and its interval.
+
+    Raises DataError with the reason where pass@1 has no value, and as ``score_run`` does.
+    """
+    from passcurve.stats.metrics import ScoreRequest
+
+    scored = score_run(path, ScoreRequest(ks=(1,), every_k=True, level=level), cache_dir, stale=stale)
+    first = scored.estimates[0]
+    if first.value is None or first.new_problems is None:
+        raise DataError(f"{str(path)!r} has no curve: {first.reason or 'pass@1 has no interval'}")
+    if scored.curve is not None:
+        return scored, scored.curve
+    interval = first.new_problems
+    curve = Curve(
+        k=(1,),
+        value=(first.value,),
+        low=(interval.low,),
+        high=(interval.high,),
+        level=interval.level,
+        method=interval.method,
+        draws=0,
+        seed=0,
+    )
+    return scored, curve

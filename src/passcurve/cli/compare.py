@@ -10,8 +10,9 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Level, Seed, Stale, Verbose
+from passcurve.cli.options import AsJson, Level, Plots, PlotTheme, Seed, Stale, Theme, Verbose
 from passcurve.cli.output import write_json, write_lines
+from passcurve.cli.pictures import check_plots, draw_curves, read_curves
 from passcurve.errors import UsageError
 
 
@@ -31,12 +32,17 @@ def compare(
         bool, typer.Option("--common", help="Compare the problems that all have, even if problems or tests differ.")
     ] = False,
     stale: Stale = False,
+    plot: Plots = [],
+    theme: PlotTheme = Theme.light,
     verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare runs: paired difference, interval, p, and the problems that decide."""
     if len(runs) < 2:
         raise UsageError("a comparison needs two runs or more")
+    check_plots(plot)
+    if plot and common:
+        raise UsageError("--plot draws each run over all of its problems; leave --common out")
     from passcurve.analysis import compare as analysis
     from passcurve.report import comparison as report
     from passcurve.report import methods
@@ -45,10 +51,12 @@ def compare(
     ks = None if k.strip() == config.ALL_KS else config.parse_ks(k)
     scored = [read_counts(run, stale=stale) for run in runs]
     comparison = analysis.compare(scored, ks or analysis.default_ks(scored), level=level, seed=seed, common=common)
+    curves = read_curves(runs, level, stale=stale) if plot else []
     if as_json:
         write_json({**msgspec.to_builtins(comparison), "methods": methods.describe_comparison(comparison)})
-        return
-    write_lines(report.comparison_lines(comparison, verbose=verbose))
+    else:
+        write_lines(report.comparison_lines(comparison, verbose=verbose))
+    draw_curves(curves, plot, theme)
 
 
 def plan(

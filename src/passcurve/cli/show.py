@@ -10,10 +10,11 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Level, Metrics, Stale, Verbose
+from passcurve.cli.options import AsJson, Level, Metrics, Plots, PlotTheme, Stale, Theme, Verbose
 from passcurve.cli.output import terminal_width, write, write_json, write_lines
+from passcurve.cli.pictures import check_plots, draw_curves, read_curves
 from passcurve.cli.result import headline, signature_line
-from passcurve.errors import DataError
+from passcurve.errors import DataError, UsageError
 from passcurve.store.locate import find_run_dir
 
 if TYPE_CHECKING:
@@ -40,12 +41,20 @@ def show(
     metric: Metrics = "pass@k",
     level: Level = 0.95,
     stale: Stale = False,
+    plot: Plots = [],
+    theme: PlotTheme = Theme.light,
     verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what is stored: scores, or the verdicts on a problem with prompt, program, failing call, exception."""
+    check_plots(plot)
     if problem is None:
-        raise typer.Exit(_show_scores(run, k, metric, level, stale=stale, verbose=verbose, as_json=as_json))
+        curves = read_curves([run], level, stale=stale) if plot else []
+        code = _show_scores(run, k, metric, level, stale=stale, verbose=verbose, as_json=as_json)
+        draw_curves(curves, plot, theme)
+        raise typer.Exit(code)
+    if plot:
+        raise UsageError("--plot draws the scores of a run; leave the problem out")
     from passcurve.analysis import inspect
 
     samples = inspect.inspect_problem(find_run_dir(run), problem, config.cache_dir(), stale=stale)

@@ -7,6 +7,7 @@ from operator import itemgetter
 
 import msgspec
 
+from passcurve.extract import split_policy
 from passcurve.interruption import defer_interrupts
 from passcurve.judging.pending import Row
 from passcurve.judging.request import Slowest, Suspect
@@ -30,7 +31,8 @@ class VerdictCollector:
     def __init__(self, store: JudgingSession, extract: str) -> None:
         self.tally = Tally()
         self.duplicates = DuplicateTracker()
-        self.input = InputObserver(extract)
+        # A prelude changes nothing of what the texts are.
+        self.input = InputObserver(split_policy(extract)[0])
         self.slowest: Slowest | None = None
         self.resumed = 0
         """Verdicts that an interrupted session had stored."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
@@ -75,7 +76,9 @@ def render(on: Sheet, format_: str) -> bytes:
     # A date in the file would make each one different.
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(format_, {})
     file = BytesIO()
-    with mpl.rc_context(_settings(on.theme)):
+    with mpl.rc_context(_settings(on.theme)), warnings.catch_warnings():
+        # A name may have letters that the font lacks; SVG has them as text all the same.
+        warnings.filterwarnings("ignore", "Glyph .* missing")
         on.figure.savefig(file, format=format_, dpi=_DOTS_PER_INCH, metadata=metadata)
     return file.getvalue()
 
