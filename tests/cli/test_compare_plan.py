@@ -180,8 +180,34 @@ def test_plan(shell, both_results):
 
 
 def test_refused_plan(shell):
-    """A pilot with one sample of each problem is refused in one line."""
+    """One sample of each problem from one of two runs is refused in one line."""
     write(shell, "a_results.jsonl", {task: digits[:1] for task, digits in A.items()})
-    done = shell("plan", "a_results.jsonl")
+    write(shell, "b_results.jsonl", B)
+    done = shell("plan", "a_results.jsonl", "b_results.jsonl")
     assert (2, "") == (done.code, done.out)
     assert re.fullmatch(r"passcurve: no plan from .+\n", done.err)
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_plan_of_greedy_runs(shell, runs):
+    """One sample of each problem makes a plan, which states the correlation that it assumes of one run."""
+    names = ["a_results.jsonl", "b_results.jsonl"][:runs]
+    for name, verdicts in zip(names, (A, B), strict=False):
+        write(shell, name, {task: digits[-1] for task, digits in verdicts.items()} | {"P/1": "1", "P/2": "0"})
+    write(shell, "b_results.jsonl", {task: digits[-1] for task, digits in B.items()})
+    record = shell("plan", *names, "--difference", "0.1", "--json").record
+    assert record["problems"] > 6
+    assert record["floor"] is None
+    assert (0.25 if runs == 1 else None) == record["correlation"]
+    unlike = shell("plan", *names, "--difference", "0.1", "--correlation", "-0.5", "--json").record
+    assert (unlike["problems"] > record["problems"]) is (runs == 1)
+    out = shell("plan", *names, "--difference", "0.1").out
+    assert ("an assumption, --correlation" in out) is (runs == 1)
+
+
+def test_plan_of_greedy_runs_that_agree(shell):
+    """Two runs that agree everywhere do not tell how often others differ."""
+    write(shell, "a_results.jsonl", {task: digits[:1] for task, digits in A.items()})
+    done = shell("plan", "a_results.jsonl", "a_results.jsonl")
+    assert (2, "") == (done.code, done.out)
+    assert "agree on every problem" in done.err

@@ -56,7 +56,7 @@ CASES = [
     Case("a pattern", own(MIXED), (*JUDGE, "--problems", "Own/[0-2]"), value=2 / 3),
     Case("a subset without some samples", own(MIXED[1:]), (*JUDGE, "--subset"), value=2 / 3),
     Case("a pattern and a subset", own(MIXED[1:]), (*JUDGE, "--problems", "Own/[0-2]", "--subset"), value=1 / 2),
-    Case("a pattern of other signs", own(MIXED), (*JUDGE, "--problems", "*/1, ?/3,Own/3 "), value=1.0),
+    Case("a pattern of other signs", own(MIXED), (*JUDGE, "--problems", "*/1, 3,Own/3 "), value=1.0),
     Case(
         "a pattern over a broken reference",
         own(MIXED, benchmark(_2=BROKEN)),
@@ -146,7 +146,7 @@ CASES = [
     ),
     *(
         Case(
-            f"{words[0]} of a score that is withheld",
+            f"{words[0]} {words[-1]} whose score is withheld",
             own(MIXED, benchmark(_2=BROKEN)),
             words,
             says=("withheld", "--accept-benchmark"),

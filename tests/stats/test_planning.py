@@ -91,7 +91,7 @@ class TestPlan:
         ("arguments", "message"),
         [
             ({"n_a": 5, "c_a": [1]}, "at least 2 problems"),
-            ({"n_a": 1, "c_a": [1, 0]}, "sampling noise"),
+            ({"n_a": 1, "c_a": [1, 0], "n_b": 4, "c_b": [1, 2]}, "sampling noise"),
             ({"n_a": 5, "c_a": [1, 2], "n_b": 5}, "n_b and c_b must both be given"),
             ({"n_a": 5, "c_a": [1, 2], "difference": 0.0}, "difference=0.0"),
             ({"n_a": 5, "c_a": [1, 2], "correlation": 2.0}, "correlation=2.0"),

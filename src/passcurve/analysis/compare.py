@@ -221,7 +221,7 @@ def plan_from_runs(
     difference: float | None,
     level: float,
     power: float,
-    correlation: float,
+    correlation: float | None,
 ) -> Plan:
     """Plan a comparison from one run or two on the same problems.
 

@@ -68,8 +68,13 @@ def plan(
     power: Annotated[float, typer.Option(help="The chance to detect it.", min=0.05, max=0.9999)] = 0.8,
     stale: Stale = False,
     correlation: Annotated[
-        float, typer.Option(help="Correlation of the models' true scores, when there is one run.", min=-1, max=1)
-    ] = 0.0,
+        Optional[float],
+        typer.Option(
+            help="With one run: correlation of the two models over problems; default: 0, or .25 with n = 1.",
+            min=-1,
+            max=1,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate from a pilot run how many problems and samples a comparison needs."""

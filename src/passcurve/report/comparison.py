@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -95,6 +96,9 @@ def _decider_lines(pair: Pair) -> Iterator[str]:
 def plan_lines(plan: Plan) -> Iterator[str]:
     """Return a plan: what the pilot can find, and what a wanted difference takes."""
     yield f"pass@{plan.k}, level {plan.level:g}, power {plan.power:g}, a pilot of {plan.m} problems"
+    if plan.discordant is not None:
+        yield from _single_sample_lines(plan)
+        return
     yield f"  the pilot itself finds a true difference of {number(plan.minimum_detectable)}"
     yield f"  however many samples: {plan.m} problems find no difference below {number(plan.floor)}"
     if plan.difference is not None:
@@ -106,5 +110,22 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     for row in plan.rows:
         needed = f"{row.problems:>17,}" if row.problems is not None else ""
         yield f"  {row.n:>15,}   {number(row.minimum_detectable):>31}{' ' if needed else ''}{needed}"
+    for warning in plan.warnings:
+        yield f"  warning: {warning}"
+
+
+def _single_sample_lines(plan: Plan) -> Iterator[str]:
+    """Return a plan for one sample of each problem, as of greedy decoding."""
+    yield "  McNemar's exact test, one sample of each problem from each run (greedy against greedy)"
+    if math.isnan(plan.minimum_detectable):
+        yield f"  {plan.m} problems find no difference at this level and power"
+    else:
+        yield f"  the pilot's {plan.m} problems find a true difference of {number(plan.minimum_detectable)}"
+    source = "as in the pilot"
+    if plan.correlation is not None:
+        source = f"if pass and fail of the models correlate by {plan.correlation:g}: an assumption, --correlation"
+    yield f"  the runs differ on {number(plan.discordant or 0.0)} of the problems ({source})"
+    if plan.difference is not None and plan.problems is not None:
+        yield f"  to find {number(plan.difference)}: {plan.problems:,} problems"
     for warning in plan.warnings:
         yield f"  warning: {warning}"

@@ -5,6 +5,9 @@ over problems of the true differences, V the mean sampling variance of one probl
 variance of ``sampling_variance`` for k > 1).  A two-sided test at level alpha finds a true difference delta with the
 wanted power when ``m = (z_(alpha/2) + z_beta)^2 (omega^2 + V_A + V_B) / delta^2`` (Miller 2024, "Adding error bars to
 evals", arXiv:2411.00640, equation 9, for k = 1).  More samples lower V only: omega^2 / m is a floor.
+
+One sample of each problem, as of greedy decoding, cannot separate omega^2 from V: such a plan has the power of
+McNemar's exact test for runs with one sample each, and says nothing of more samples (``mcnemar.py``).
 """
 
 from __future__ import annotations
@@ -16,6 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passcurve.stats.mcnemar import (
+    OUTCOME_CORRELATION,
+    discordance,
+    mcnemar_detectable,
+    mcnemar_problems,
+)
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.rows import (
     Row,
@@ -53,7 +62,10 @@ class Plan(NamedTuple):
     m: int
     """Problems of the pilot."""
     between: float
-    """omega^2: raw from the data, so it may be negative; the plan takes it as at least 0."""
+    """omega^2: raw from the data, so it may be negative; the plan takes it as at least 0.
+
+    NaN, like ``within_a``, ``within_b`` and ``floor``, with one sample of each problem.
+    """
     within_a: float
     """Mean sampling variance of a problem of run A with the pilot's samples."""
     within_b: float
@@ -67,6 +79,10 @@ class Plan(NamedTuple):
     """Fewest samples of each problem, with the pilot's m; None where more samples alone are not enough."""
     rows: tuple[PlanRow, ...]
     warnings: tuple[str, ...]
+    discordant: float | None = None
+    """With one sample of each problem: share of the problems on which the runs differ, at ``difference`` if given."""
+    correlation: float | None = None
+    """The correlation that is assumed of two models; None where both runs are there."""
 
 
 def problems_needed(difference: float, variance: float, level: float = 0.95, power: float = 0.8) -> int:
@@ -98,7 +114,7 @@ def plan(
     difference: float | None = None,
     level: float = 0.95,
     power: float = 0.8,
-    correlation: float = 0.0,
+    correlation: float | None = None,
     samples: Sequence[int] = SAMPLES,
 ) -> Plan:
     """Plan a comparison from a pilot: two runs on the same m problems, or one run and a guess.
@@ -106,12 +122,15 @@ def plan(
     With two runs omega^2 is the variance of the differences less the sampling variances.  With one run it is
     ``2 (1 - correlation)`` times the variance between its problems, ``correlation`` being that of the true scores of
     both models over problems; 0, the default, is the cautious end, and related models are usually far above it.
+    With one sample of each problem ``correlation`` is that of pass and fail, by default ``OUTCOME_CORRELATION``.
     ``rows`` gives, for each of ``samples`` (those of at least k), the problems needed and what the pilot's m can find.
 
     n and c have shape (m,), m >= 2, or broadcast to it.  ValueError for counts that cannot be, k > n, a pilot without
-    any variance estimate (one sample of each problem: omega^2 and sampling noise cannot be told apart), and settings
-    outside their range.
+    any variance estimate (as k samples of each problem, k > 1), and settings outside their range.
     """
+    if k == 1 and np.all(np.asarray(n_a) == 1) and (n_b is None or np.all(np.asarray(n_b) == 1)):
+        return _plan_of_single_samples(n_a, c_a, n_b, c_b, difference, level, power, correlation)
+    correlation = 0.0 if correlation is None else correlation
     pilot = _pilot(n_a, c_a, n_b, c_b, k, correlation)
     if difference is not None:
         _check_difference(difference)
@@ -143,7 +162,79 @@ def plan(
         samples=None if difference is None or floor >= difference else _fewest_samples(difference, detectable, pilot.k),
         rows=tuple(rows),
         warnings=tuple(_warnings(pilot, floor, difference)),
+        correlation=correlation if pilot.single else None,
     )
+
+
+def _plan_of_single_samples(
+    n_a: ArrayLike,
+    c_a: ArrayLike,
+    n_b: ArrayLike | None,
+    c_b: ArrayLike | None,
+    difference: float | None,
+    level: float,
+    power: float,
+    correlation: float | None,
+) -> Plan:
+    """Return the plan for the exact test of runs with one sample of each problem."""
+    a, b = _rows(n_a, c_a, n_b, c_b, 1)
+    _sum_of_z(level, power)
+    m, is_single = a.n.size, n_b is None
+    wanted = OUTCOME_CORRELATION if correlation is None else correlation
+    wanted = check_real(wanted, "correlation", "in [-1, 1]", -1.0, 1.0)
+    rate = float(np.mean(a.c))
+    if is_single:
+        most = max(rate, 1.0 - rate)
+
+        def discordant(at: float) -> float:
+            # The other run may be better or worse: the side with more discordant problems asks for more.
+            others = (other for other in (rate - at, rate + at) if -1e-12 <= other <= 1.0 + 1e-12)
+            return max(discordance(rate, min(1.0, max(0.0, other)), wanted) for other in others)
+
+    else:
+        most, share = 1.0, float(np.mean(a.c != b.c))
+        if not share:
+            raise ValueError("the runs agree on every problem, which does not tell how often others would differ")
+
+        def discordant(at: float) -> float:
+            return max(share, at)
+
+    needed = None
+    if difference is not None:
+        _check_difference(difference)
+        if difference > most + 1e-12:
+            raise ValueError(f"no run differs by {difference:g} from one with pass@1 {rate:.4g}")
+        needed = mcnemar_problems(discordant(difference), difference, level, power)
+    detectable = mcnemar_detectable(m, discordant, most, level, power)
+    return Plan(
+        k=1,
+        difference=difference,
+        level=level,
+        power=power,
+        m=m,
+        between=math.nan,
+        within_a=math.nan,
+        within_b=math.nan,
+        minimum_detectable=detectable,
+        floor=math.nan,
+        problems=needed,
+        samples=None,
+        rows=(PlanRow(1, needed, detectable),),
+        warnings=tuple(_single_sample_warnings(m, wanted if is_single else None)),
+        discordant=discordant(difference or 0.0),
+        correlation=wanted if is_single else None,
+    )
+
+
+def _single_sample_warnings(m: int, correlation: float | None) -> list[str]:
+    warnings = ["one sample of each problem does not tell what more samples would find"]
+    if correlation is not None:
+        warnings.append(
+            f"planned from one run: {correlation:g} is assumed as the correlation of pass and fail of the two models"
+        )
+    if m < 20:
+        warnings.append(f"a pilot of {m} problems: these figures are rough")
+    return warnings
 
 
 class _Pilot(NamedTuple):
@@ -179,13 +270,8 @@ class _Pilot(NamedTuple):
 def _pilot(
     n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike | None, c_b: ArrayLike | None, k: int, correlation: float
 ) -> _Pilot:
-    a, k = check_row(n_a, c_a, k), check_integer(k, "k")
-    if (n_b is None) != (c_b is None):
-        raise ValueError("n_b and c_b must both be given, or neither")
-    b = a if n_b is None or c_b is None else check_row(n_b, c_b, k)
-    check_same_problems(a, b)
-    if a.n.size < 2:
-        raise ValueError("a pilot needs at least 2 problems to estimate the variance between problems, got 1")
+    a, b = _rows(n_a, c_a, n_b, c_b, k)
+    k = check_integer(k, "k")
     correlation = check_real(correlation, "correlation", "in [-1, 1]", -1.0, 1.0)
     within_a, within_b = _mean_variance(a, k), _mean_variance(b, k)
     scores = pass_at_k(a.n, a.c, [k])
@@ -194,6 +280,18 @@ def _pilot(
     else:
         between = float(np.var(scores - pass_at_k(b.n, b.c, [k]), ddof=1)) - within_a - within_b
     return _Pilot(a, b, k, n_b is None, between, within_a, within_b)
+
+
+def _rows(n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike | None, c_b: ArrayLike | None, k: int) -> tuple[Row, Row]:
+    """Return the checked counts of both runs; one run stands for both."""
+    a = check_row(n_a, c_a, k)
+    if (n_b is None) != (c_b is None):
+        raise ValueError("n_b and c_b must both be given, or neither")
+    b = a if n_b is None or c_b is None else check_row(n_b, c_b, k)
+    check_same_problems(a, b)
+    if a.n.size < 2:
+        raise ValueError("a pilot needs at least 2 problems to estimate the variance between problems, got 1")
+    return a, b
 
 
 def _fewest_samples(difference: float, detectable: Callable[[int], float], k: int) -> int | None:
