@@ -116,6 +116,7 @@ def judge(
         results=source.results,
         samples=source.samples,
         reading=source.reading,
+        sources=source.sources,
         follow_s=None if source.spool is None else math.inf,
         ended=None if source.spool is None else source.spool.ended,
     )

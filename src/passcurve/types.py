@@ -388,13 +388,13 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["auto", "referee", "shared"]
     dedup: bool
     jail: Jail
-    subset: bool = False
-    """True when only the problems with samples are scored."""
+    subset: bool = False  # only the problems with samples are scored
     problems: str = ""
     """Pattern of the chosen problems; empty for all."""
     seed: int = 0
     """Seed of ``random`` in the referee and in the jail, together with the id of the problem."""
     extract: str = "raw"
     reading: tuple[str, ...] = ()  # ``--field`` and ``--id-map`` as ``name:value``
+    sources: tuple[str, ...] = ()  # the files that were turned into ``samples``
     generation: Generation | None = None
     """The settings of generation, where passcurve generated the samples."""

@@ -57,6 +57,27 @@ def test_a_changed_source_is_refused_in_an_interrupted_run(shell, array):
     assert 2 == shell("judge", "s.json", *WORDS).code
 
 
+def test_a_source_that_changed_is_stale(shell, array):
+    """The verdicts of a finished run are refused once the file has other bytes, not where it is gone."""
+    shell("judge", "s.json", *WORDS)
+    array.rename(shell.folder / "other.json")
+    assert 0 == shell("show", "s.json.passcurve", "--k", "1").code
+    array.write_text((shell.folder / "other.json").read_text() + " ")
+    assert 2 == shell("show", "s.json.passcurve", "--k", "1").code
+    assert 0 == shell("show", "s.json.passcurve", "--k", "1", "--stale").code
+
+
+def test_a_run_is_of_one_source(shell, array):
+    """Another file is refused in the same --run, before anything of it is written there."""
+    shell("judge", "s.json", *WORDS, "--run", "r")
+    (shell.folder / "t.json").write_text(array.read_text().replace("return None", "return 1"))
+    rows = (shell.folder / "r.samples.jsonl").read_bytes()
+    refused = shell("judge", "t.json", *WORDS, "--run", "r")
+    assert (2, rows) == (refused.code, (shell.folder / "r.samples.jsonl").read_bytes())
+    assert "--run" in refused.err
+    assert 0 == shell("judge", "s.json", *WORDS, "--run", "r").code
+
+
 def test_an_autopsy_needs_rows(shell, array):
     """It is refused for the file, and works on the run directory."""
     assert "judge it first" in shell("autopsy", "s.json").err

@@ -71,7 +71,9 @@ def judge(
     request = setup.request(
         samples=source.samples, benchmark=problems, run=source.run, results=source.results, extract=extract
     )
-    request = msgspec.structs.replace(request, subset=subset, strict=strict, reading=source.reading)
+    request = msgspec.structs.replace(
+        request, subset=subset, strict=strict, reading=source.reading, sources=source.sources
+    )
     if follow:
         ended = source.spool.ended if source.spool is not None else None
         request = msgspec.structs.replace(request, follow_s=idle, ended=ended)

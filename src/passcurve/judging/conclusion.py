@@ -174,6 +174,7 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis) -> None:
         rows=source.rows_read,
         diagnosis=diagnosis,
         samples=identify(request.samples),
+        sources=dict(request.sources),
     )
 
 

@@ -17,9 +17,11 @@ import msgspec
 from passcurve.bench import resolve
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.generation.sources import Spool
-from passcurve.store.foreign import ReadOptions, convert, convert_rows, is_usual, write_lines
+from passcurve.store.foreign import ReadOptions, convert, convert_rows, expand, is_usual, write_lines
 from passcurve.store.locate import default_run_dir, name_choice
+from passcurve.store.rundir import RunDir
 from passcurve.store.samples import first_ids
+from passcurve.store.samples_file import SamplesFile, identify
 from passcurve.types import Benchmark, Problem
 
 Row = Mapping[str, Any]
@@ -56,6 +58,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
     """The samples as the user named them; empty for rows in memory."""
     reading: tuple[str, ...] = ()
     """The options by which the rows were read, for the record of the run."""
+    sources: Mapping[str, SamplesFile] = {}
+    """The files that were turned into rows, as they were."""
     spool: Spool | None = None
     """The thread that still writes the file."""
     folder: TemporaryFolder | None = None
@@ -159,8 +163,14 @@ def from_files(
         named = benchmark()
         return named.problems if named is not None else None
 
-    write_lines(path, convert(paths, options, problems))
-    return msgspec.structs.replace(first, samples=path, named=samples[0], reading=options.describe())
+    files = expand(paths)
+    # Before they are read: who changes them from then on changes what was judged.
+    judged_files = {str(file.resolve()): judged for file in files if (judged := identify(file)) is not None}
+    RunDir(first.run).check_sources(judged_files)
+    write_lines(path, convert(files, options, problems))
+    return msgspec.structs.replace(
+        first, samples=path, named=samples[0], reading=options.describe(), sources=judged_files
+    )
 
 
 def _joint_name(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from passcurve.diagnosis import Diagnosis, Exclusion
 from passcurve.extract import DEFAULT, NO_PRELUDE
 from passcurve.judging.plan import CheckPlan
 from passcurve.store.samples import MalformedLine
+from passcurve.store.samples_file import SamplesFile
 from passcurve.store.tally import Tally
 from passcurve.types import (
     Benchmark,
@@ -65,6 +66,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The import prelude that is put in front of each program; the header has it behind ``extract``."""
     reading: tuple[str, ...] = ()
     """Options by which rows were read, as ``field:NAME`` and ``id-map:MAP``."""
+    sources: Mapping[str, SamplesFile] = {}
+    """The files that were turned into ``samples``, as they were then."""
     accept_input: bool = False
     """Report a score whatever was found in the samples."""
     accept_benchmark: bool = False

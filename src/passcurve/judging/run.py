@@ -125,5 +125,6 @@ def _header(request: Request, probe: isolation.Probe, generation: Generation | N
         seed=request.seed,
         extract=request.extract,
         reading=request.reading,
+        sources=tuple(request.sources),
         generation=generation,
     )

@@ -53,6 +53,8 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[Status, int] = {}
     diagnosis: Diagnosis | None = None
     """What was found, and what the score covers; None in a run of an older version."""
+    sources: dict[str, SamplesFile] = {}
+    """The files that were turned into the samples, where these were in another form."""
     samples: SamplesFile | None = None
     """The file that was judged; None for generated samples, and in a run of an older version."""
 

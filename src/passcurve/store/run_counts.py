@@ -12,6 +12,7 @@ import msgspec
 
 from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError
+from passcurve.store.codec import Footer
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.lines import read_lines
 from passcurve.store.locate import find_run_dir, partial_runs
@@ -119,7 +120,16 @@ def check_samples(run: Path) -> None:
     attempts = [attempt for attempt in RunDir(run).attempts() if attempt.finished]
     footer = RunDir(run).footer(attempts[-1]) if attempts else None
     if footer is not None:
-        require_unchanged(Path(attempts[-1].header.samples), run, footer.samples)
+        _require_unchanged(attempts[-1].header, run, footer)
+
+
+def _require_unchanged(header: Header, run: Path, footer: Footer) -> None:
+    samples = Path(header.samples)
+    # What stands beside a run that was moved is the file that rows were made from, not the rows.
+    if samples.is_file() or not footer.sources:
+        require_unchanged(samples, run, footer.samples)
+    for source, judged in footer.sources.items():
+        require_unchanged(Path(source), run, judged)
 
 
 def _read_run(path: Path, *, stale: bool) -> RunCounts:
@@ -127,7 +137,7 @@ def _read_run(path: Path, *, stale: bool) -> RunCounts:
     with RunDir(path).read() as stored:
         footer = RunDir(path).footer(stored.attempt) if stored.attempt.finished else None
         if footer is not None and not stale:
-            require_unchanged(Path(stored.attempt.header.samples), path, footer.samples)
+            _require_unchanged(stored.attempt.header, path, footer)
         diagnosis = footer.diagnosis if footer is not None else None
         excluded = diagnosis.scope.faulty if diagnosis is not None else frozenset()
         for line in stored.iter_lines():

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -113,6 +113,15 @@ class RunDir:
             kept = f"--problems {was.problems!r}" if was.problems else "all problems"
             raise UsageError(
                 f"{str(self.path)!r} has the verdicts on {kept}, not on --problems {header.problems!r}; {remedy}"
+            )
+
+    def check_sources(self, sources: Collection[str]) -> None:
+        """Raise UsageError when the folder has the verdicts on other files than these; it need not exist."""
+        attempts = self.attempts() if (self.path / LOCK).exists() else ()
+        was = attempts[-1].header.sources if attempts else ()
+        if was and not _are_moved(was, sources):
+            raise UsageError(
+                f"{str(self.path)!r} has the verdicts on {', '.join(map(repr, was))}; to keep those, {_REMEDY}"
             )
 
     def next_part(self, attempt: int) -> Path:
@@ -283,6 +292,7 @@ class JudgingSession(StoredVerdicts):
         rows: int | None = None,
         diagnosis: Diagnosis | None = None,
         samples: SamplesFile | None = None,
+        sources: Mapping[str, SamplesFile] | None = None,
     ) -> Footer:
         """Write the footer of the attempt, and remove the other attempts.
 
@@ -302,6 +312,7 @@ class JudgingSession(StoredVerdicts):
             statuses=self.statuses(),
             diagnosis=diagnosis,
             samples=samples,
+            sources=dict(sources or {}),
         )
         path = footer_path(self._rundir.path, self.attempt.number)
         try:
@@ -336,6 +347,12 @@ class JudgingSession(StoredVerdicts):
 
     def _start_over(self) -> str:
         return f"use another --run, or remove {str(self._rundir.path)!r} to judge the file as it is now"
+
+
+def _are_moved(was: Collection[str], now: Collection[str]) -> bool:
+    """Tell whether two lists of files are the same, some of them in another place."""
+    pairs = [(Path(old), Path(new)) for old, new in zip(was, now, strict=False)]
+    return len(was) == len(now) and all(old == new or (old.name == new.name and not old.exists()) for old, new in pairs)
 
 
 def _now() -> str:

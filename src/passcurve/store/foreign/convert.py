@@ -30,7 +30,7 @@ def convert(paths: Sequence[Path], options: ReadOptions, problems: FindProblems)
     """
     name = ", ".join(repr(str(path)) for path in paths)
     mapping = _RowMapping(options, name)
-    lines = (line for path in _expand(paths) for line in mapping.lines(_read(path, options, problems)))
+    lines = (line for path in expand(paths) for line in mapping.lines(_read(path, options, problems)))
     first = next(lines, None)
     if first is None:
         raise DataError(f"{name} has no row to judge: there is nothing in it; {EXPECTED}")
@@ -126,13 +126,9 @@ def _encode(row: Sample) -> bytes:
     return json.dumps(row).encode() + b"\n"
 
 
-def _expand(paths: Sequence[Path]) -> Iterator[Path]:
-    """Yield the files; a folder of parts as its parts."""
-    for path in paths:
-        if path.is_dir():
-            yield from find_parts(path) or [path]
-        else:
-            yield path
+def expand(paths: Iterable[Path]) -> list[Path]:
+    """Return the files of these paths: a folder of parts as its parts, one of programs as it is."""
+    return [file for path in paths for file in ((find_parts(path) or [path]) if path.is_dir() else [path])]
 
 
 def _read(path: Path, options: ReadOptions, problems: FindProblems) -> Iterator[bytes | Sample]:
