@@ -160,7 +160,7 @@ def test_a_second_function_without_a_reference(jail: Jailed):
     assert "no reference solution" in one.plan.note
     assert "'g'" in one.plan.note
     # The tests need nothing of the program where the prompt defines all that they call.
-    assert ("tests", VACUOUS) == (other.plan.fault, other.plan.note)
+    assert ("tests", "the tests never call f") == (other.plan.fault, other.plan.note)
 
 
 def test_a_second_function_in_referee_mode(jail: Jailed):
@@ -168,6 +168,13 @@ def test_a_second_function_in_referee_mode(jail: Jailed):
     reference = make_problem("return args[0] + 1\ndef g(x):\n    return f(x)", SECOND)
     faults = {calibrate(jail, problem, "referee").plan.fault for problem in (reference, make_problem(None, SECOND))}
     assert {"reference", "tests"} == faults
+
+
+def test_tests_that_call_themselves(jail: Jailed):
+    """Where the reference solution fails, its failure is the reason, although the tests never call it."""
+    calibration = calibrate(jail, make_problem("return 1", "assert check(70) == 1"))
+    assert "reference" == calibration.plan.fault
+    assert "RecursionError" in calibration.plan.note
 
 
 def test_both_failures(jail: Jailed):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from passcurve.judging.static_tests import NO_CHECK, NO_TESTS, find_fault, find_undefined_names
-from passcurve.judging.verdict import VACUOUS
+from passcurve.judging.static_tests import NO_CHECK, NO_TESTS, find_fault, find_undefined_names, never_calls
 from passcurve.types import Problem
 
 PROMPT = "import math\nPOINTS = [1]\n\ndef helper(x):\n    return x\n\ndef f(x):\n"
@@ -28,14 +27,14 @@ def in_check(body: str) -> str:
         ("\n \n", NO_TESTS),
         ("assert f(1) == 2\n", NO_CHECK),
         ("def test(candidate):\n    assert candidate(1)\n", NO_CHECK),
-        (in_check("pass"), VACUOUS),
-        (in_check("assert True"), VACUOUS),
-        (in_check("x = 1\n    assert x == 1"), VACUOUS),
+        (in_check("pass"), None),
+        (in_check("assert True"), None),
+        (in_check("x = 1\n    assert x == 1"), None),
         (in_check("assert candidate(1) == 2"), ""),
         (in_check("assert f(1) == 2"), ""),
         (in_check("assert another(1) == 2"), ""),
         ("from here import *\n" + in_check("assert another(1)"), ""),
-        (in_check("assert helper(1) == 1"), VACUOUS),
+        (in_check("assert helper(1) == 1"), None),
         (in_check("assert eval('candidate(1)') == 2"), ""),
         (in_check("assert [candidate(x) for x in (1, 2)]"), ""),
         (in_check("def inner():\n        return candidate(1)\n    assert inner()"), ""),
@@ -48,8 +47,8 @@ def in_check(body: str) -> str:
     ],
 )
 def test_tests_that_check_nothing(test: str, fault: str) -> None:
-    """Tests that are not there, that have no check, or that never use the function are at fault; others are not."""
-    assert fault == find_fault(problem(test))
+    """Tests that are not there, that have no check, or that never use the function (None) are at fault."""
+    assert (fault or "", fault is None) == (find_fault(problem(test)), never_calls(problem(test)))
 
 
 def test_tests_that_do_not_compile() -> None:

@@ -12,7 +12,7 @@ import msgspec
 from passcurve.judging.attempts import next_attempt
 from passcurve.judging.plan import CheckPlan, Fault, make_job, reference_program
 from passcurve.judging.plan_cache import PlanCache
-from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names
+from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls
 from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Limits, Problem, SampleKey, Verdict
@@ -170,6 +170,8 @@ class Calibrations:
             return Calibration(problem=problem, plan=plan, verdict=None)
         program = reference_program(problem)
         fault = find_fault(problem) if program is None else NO_TESTS if not problem.test.strip() else ""
+        if program is None and not fault and self._mode != "shared" and never_calls(problem):
+            fault = f"the tests never call {problem.entry_point}"
         names = () if fault or program is not None else find_undefined_names(problem)
         if names and self._mode == "referee":
             fault = f"{_describe_names(names)}: --verdict auto judges it in shared mode"

@@ -7,10 +7,10 @@ import re
 import symtable
 import warnings
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from passcurve.harness.compiled_problem import complete_prompt
-from passcurve.judging.verdict import VACUOUS
 from passcurve.types import Problem
 
 NO_TESTS = "it has no tests"
@@ -68,11 +68,20 @@ def find_fault(problem: Problem) -> str:
     prompt = _names_in_prompt(problem.prompt)
     if "check" not in tests.defined | prompt.defined and not (tests.has_star or prompt.has_star):
         return NO_CHECK
+    return ""
+
+
+def never_calls(problem: Problem) -> bool:
+    """Return whether the tests of a problem show no way to call its function, or anything else of a program."""
+    try:
+        tests, prompt = _names_in(problem.test), _names_in_prompt(problem.prompt)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
     # Where the prompt defines `check`, or the tests make it by other means, its parameter is not known.
     parameters = _check_parameters(tests)
     ways = {problem.entry_point, "candidate", *parameters, *_DYNAMIC}
     needs_program = tests.has_star or tests.referenced & ways or _undefined(tests, prompt, problem)
-    return VACUOUS if parameters and not needs_program else ""
+    return bool(parameters) and not needs_program
 
 
 def find_undefined_names(problem: Problem) -> tuple[str, ...]:
@@ -110,6 +119,7 @@ def _names_in_prompt(prompt: str) -> _Names:
     return _Names()
 
 
+@lru_cache(maxsize=4)
 def _names_in(text: str) -> _Names:
     with warnings.catch_warnings():
         # Warnings about the source of a benchmark are not for our user.
