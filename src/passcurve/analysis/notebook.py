@@ -13,11 +13,11 @@ import msgspec
 
 from passcurve import config
 from passcurve.analysis.score import read_curve, score_run
-from passcurve.diagnosis import Diagnosis
+from passcurve.diagnosis import Diagnosis, Scope
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.judging.inputs import TemporaryFolder
 from passcurve.report import plots
-from passcurve.report.diagnosis import diagnosis_lines
+from passcurve.report.diagnosis import coverage, diagnosis_lines
 from passcurve.report.scores import interval_text, score_lines
 from passcurve.report.terminal import number
 from passcurve.signature import digest
@@ -206,7 +206,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return sheet.figure
 
     def __repr__(self) -> str:
-        return "\n".join([f"Run {str(self.path)!r}", *self._faults(), *score_lines(self.estimates)])
+        return "\n".join([f"Run {str(self.path)!r}: {self._size()}", *self._faults(), *score_lines(self.estimates)])
+
+    def _size(self) -> str:
+        """Return how many samples there are, and of which problems."""
+        attempted = [problem for problem in self.counts if problem.n]
+        scope = self.diagnosis.scope if self.diagnosis is not None else None
+        scope = scope or Scope(total=len(self.counts), requested=len(self.counts))
+        return f"{sum(problem.n for problem in attempted):,} samples of {coverage(scope, len(attempted))}"
 
     def _faults(self) -> list[str]:
         return diagnosis_lines(self.diagnosis) if self.diagnosis is not None else []
@@ -222,11 +229,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
                 "" if missing else interval_text(estimate.these_problems),
             )
             lines.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
-        attempted = [problem for problem in self.counts if problem.n]
-        size = f"{sum(problem.n for problem in attempted):,} samples of {len(attempted)} problems"
         notes = [*self._faults(), *self.notes, *([f"signature: {self.signature}"] if self.signature else [])]
         return (
-            f"<p><b>{html.escape(str(self.path))}</b>: {size}</p>"
+            f"<p><b>{html.escape(str(self.path))}</b>: {html.escape(self._size())}</p>"
             "<table><thead><tr><th></th><th>value</th><th>new problems</th><th>these problems</th></tr></thead>"
             f"<tbody>{''.join(lines)}</tbody></table>"
             + "".join(f"<p><small>{html.escape(note)}</small></p>" for note in notes)

@@ -1,0 +1,103 @@
+"""Parts of a benchmark and samples that have changed: what is named, what is kept and what is refused."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import passcurve as pc
+from passcurve.errors import DataError, UsageError
+
+TASKS = ["starter/0", "starter/1", "starter/10"]
+PATTERN = "*/1*"
+
+
+@pytest.fixture
+def judged_part(shell, starter):
+    """Judge three samples: those of a subset, and those of a pattern among them; return both records."""
+    rows = [starter.right(TASKS[0]), starter.bad(TASKS[1]), starter.right(TASKS[2])]
+    shell.write("s.jsonl", rows)
+    subset = shell("judge", "s.jsonl", "--subset", "--json").record
+    both = shell("judge", "s.jsonl", "--subset", "--problems", PATTERN, "--json").record
+    return subset, both
+
+
+def test_parts_are_named_everywhere(shell, judged_part):
+    """Headline, paper sentence, signature, JSON and notebooks name the part, when judged and when shown."""
+    for record, choice, covered in (
+        (judged_part[0], "--subset", 3),
+        (judged_part[1], f"--problems '{PATTERN}' --subset", 2),
+    ):
+        shown = shell("show", record["run"], "--json").record
+        loaded = pc.load(shell.folder / record["run"], stale=True)
+        for one in (record, shown):
+            assert (choice, covered, 47) == (one["scope"]["choice"], one["covered"], one["total"])
+            assert f"({covered} of its 47 problems: chosen by {choice})" in one["methods"]
+            assert f"|scored:{covered}of47" in one["signature"]
+        text = f"{covered} samples of {covered} of 47 problems ({choice})"
+        assert text in shell("show", record["run"]).out
+        assert text in repr(loaded)
+        assert f"{covered} of 47 problems ({choice.split()[0]}" in loaded._repr_html_()
+        compared = shell("compare", record["run"], record["run"], "--json").record
+        assert f"{covered} of 47 problems ({choice})" == compared["coverage"]
+        assert compared["coverage"] in compared["methods"]
+
+
+def test_a_part_keeps_its_place(shell, judged_part, monkeypatch):
+    """A run of a part leaves the run and the results of all alone, and its own place is the same each time."""
+    all_of_them, part = judged_part
+    assert "s.jsonl.passcurve" == all_of_them["run"] != part["run"]
+    assert 3 == len(shell.rows(all_of_them["results"]))
+    assert TASKS[1:] == [row["task_id"] for row in shell.rows(part["results"])]
+    out = shell("judge", "s.jsonl", "--subset", "--problems", PATTERN).out
+    assert f"  run: {part['run']} " in out
+    monkeypatch.chdir(shell.folder)
+    assert part["run"] == str(pc.judge("s.jsonl", problems=PATTERN, subset=True).path)
+    with pytest.raises(UsageError, match="--run DIR"):
+        pc.judge("s.jsonl", problems="*/10", run=part["run"])
+
+
+def test_samples_that_have_changed(shell, starter, judged_part):
+    """A touched file is the same; a changed one is refused, and the stored verdicts are there for who insists."""
+    run = judged_part[0]["run"]
+    path = shell.folder / "s.jsonl"
+    os.utime(path, (1, 1))
+    assert 0 == shell("show", "s.jsonl").code
+    shell.write("s.jsonl", [starter.right(task) for task in TASKS])
+    for words in (("show", "s.jsonl"), ("show", run, "0"), ("compare", run, run)):
+        assert 2 == shell(*words).code
+        assert 0 == shell(*words, "--stale").code
+    with pytest.raises(DataError, match="stale=True"):
+        pc.load(path)
+    with pytest.raises(DataError, match="stale=True"):
+        pc.compare(path, path)
+    loaded = pc.load(path, stale=True)
+    assert float(loaded["pass@1"]) == pytest.approx(2 / 3)
+    assert float(loaded["pass^1"]) == pytest.approx(2 / 3)
+    path.unlink()
+    assert 0 == shell("show", run).code
+
+
+def test_a_folder_that_has_moved(shell, starter):
+    """A run that moves with its samples still knows them, and is judged again in place."""
+    old, new = shell.folder / "old", shell.folder / "new"
+    old.mkdir()
+    shell.write("old/s.jsonl", [starter.right()])
+    shell("judge", "old/s.jsonl", "--subset")
+    old.rename(new)
+    assert 0 == shell("show", "new/s.jsonl.passcurve").code
+    assert 0 == shell("judge", "new/s.jsonl", "--subset").code
+    shell.write("new/s.jsonl", [starter.bad()])
+    assert 2 == shell("show", "new/s.jsonl.passcurve").code
+
+
+def test_comparing_what_is_common(shell, judged_part):
+    """Runs of different parts are compared on what both have, if that is asked for, and a note says so."""
+    runs = [record["run"] for record in judged_part]
+    done = shell("compare", *runs, "--common", "--json")
+    assert (0, 2) == (done.code, done.record["problems"])
+    assert any("2 common problems of 3 and 2" in note for note in done.record["notes"])
+    assert pc.compare(*(shell.folder / run for run in runs), common=True)["pass@1"].difference == 0
+    with pytest.raises(DataError, match="--common"):
+        pc.compare(*(shell.folder / run for run in runs))
