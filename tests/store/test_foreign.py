@@ -211,6 +211,14 @@ class TestFolders:
         write("d/x.passcurve.samples.jsonl", lines(ROWS))
         assert ["9", "10"] == [row["task_id"] for row in converted(tmp_path / "d")]
 
+    def test_several_logs_of_lm_eval(self, write, tmp_path):
+        """Logs of several evaluations are not one set of samples."""
+        for day in "12":
+            path = write(f"d/samples_humaneval_2025-01-0{day}T10-00-00.1.jsonl", lines(ROWS))
+        with pytest.raises(DataError, match="lm-eval"):
+            converted(tmp_path / "d")
+        assert ROWS == converted(path)
+
     def test_a_part_of_another_form(self, write):
         """Files of several forms are one set."""
         assert ROWS * 2 == converted(write("a.json", ROWS), write("b.gz", gzip.compress(lines(ROWS))))

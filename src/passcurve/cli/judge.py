@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from passcurve.judging.inputs import Input
     from passcurve.judging.run import Request, Result
 
+_NAMED_PARTS = 5
+
 
 def judge(
     *,
@@ -119,6 +121,11 @@ def _open_source(
             follow=idle is not None,
             pattern=pattern,
         )
+        if len(source.sources) > len(samples):
+            # Those of several models are not one set: let the user see them.
+            names = [Path(name).name for name in source.sources]
+            more = ", ..." if len(names) > _NAMED_PARTS else ""
+            warn(f"{len(names)} files are one set of samples: {', '.join(names[:_NAMED_PARTS])}{more}")
     if idle is not None:
         source.wait_for_row(idle)
     elif source.spool is not None:

@@ -16,6 +16,7 @@ _EXPECTED = (
 )
 _PARTS = (".jsonl", ".jsonl.gz", ".parquet")
 _OURS = re.compile(r".*(_results|\.passcurve\.samples)\.jsonl(\.gz)?")
+_LM_EVAL_LOG = re.compile(r"samples_.+_[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 _PROGRAM_FOLDER = re.compile(r".+_[^_]+")
 
 
@@ -37,6 +38,11 @@ def find_parts(folder: Path) -> list[Path]:
         return []
     if not parts:
         _refuse(folder, entries)
+    logs = [path.name for path in parts if _LM_EVAL_LOG.match(path.name)]
+    if len(logs) > 1:
+        raise DataError(
+            f"{str(folder)!r} holds {len(logs)} logs of lm-eval ({logs[0]!r}, {logs[1]!r}): name one of them"
+        )
     by_stem = {_stem(path.name): path.name for path in parts}
     for path in parts:
         twin = by_stem.get(_stem(path.name).removesuffix(".raw"))
