@@ -78,6 +78,12 @@ def test_nothing_to_show():
     assert ["  pass@10   -       too few"] == scores.score_lines([AT_10])
 
 
+def test_a_reason_stands_once():
+    """A reason that holds for several k stands beside the first of them."""
+    several = [Estimate(k=k, value=None, reason="too few") for k in (10, 20)]
+    assert ["  pass@10   -       too few", "  pass@20   -       as above"] == scores.score_lines(several)
+
+
 def test_the_sentence():
     """The sentence for a paper names n, m, k, estimator with source, both intervals, and how programs ran."""
     counts = [Counts(problem_id="a", n=4, c=2), Counts(problem_id="b", n=5, c=2)]

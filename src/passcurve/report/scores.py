@@ -28,7 +28,7 @@ def score_lines(
     visible = _steps(estimates) if curve is not None else list(estimates)
     band = dict(zip(curve.k, zip(curve.low, curve.high, strict=True), strict=True)) if curve is not None else {}
     verbose = verbose and curve is None
-    rows = [_row(estimate, band, verbose=verbose) for estimate in visible]
+    rows = _say_once([_row(estimate, band, verbose=verbose) for estimate in visible])
     heads = _headings(visible, curve, verbose=verbose)
     used = [at for at, _ in enumerate(heads) if any(row.cells and row.cells[at] != "-" for row in rows)]
     heads = [heads[at] for at in used]
@@ -99,6 +99,15 @@ def _row(estimate: Estimate, band: dict[int, tuple[float, float]], *, verbose: b
     if verbose:
         cells += [number_or_dash(part) for part in (estimate.between, estimate.within)]
     return _Row(estimate.name, number(estimate.value), cells)
+
+
+def _say_once(rows: Sequence[_Row]) -> list[_Row]:
+    """Return the rows with a reason that stands in the row above left out."""
+    above = ["", *(row.reason for row in rows)]
+    return [
+        row._replace(reason="as above") if row.reason and row.reason == reason else row
+        for row, reason in zip(rows, above, strict=False)
+    ]
 
 
 def _table(heads: Sequence[str], rows: Sequence[_Row]) -> list[str]:
