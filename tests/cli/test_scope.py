@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 
@@ -101,3 +102,17 @@ def test_comparing_what_is_common(shell, judged_part):
     assert pc.compare(*(shell.folder / run for run in runs), common=True)["pass@1"].difference == 0
     with pytest.raises(DataError, match="--common"):
         pc.compare(*(shell.folder / run for run in runs))
+
+
+def test_samples_that_change_while_they_are_judged(shell, starter):
+    """Verdicts on a file that changed before they were complete are not shown for what it is now."""
+    slow = {"task_id": "starter/1", "completion": "    import time; time.sleep(1.5)\n"}
+    path = shell.write("s.jsonl", [starter.right(), slow])
+    with shell.start("judge", "s.jsonl", "--subset", "--workers", "1") as judging:
+        while not list(shell.folder.glob("s.jsonl.passcurve/verdicts-*")) and judging.poll() is None:
+            time.sleep(0.01)
+        assert not list(shell.folder.glob("s.jsonl.passcurve/finished-*"))
+        path.write_bytes(path.read_bytes().replace(b"1.5", b"0.0"))
+        judging.communicate(timeout=60)
+    assert 2 == shell("show", "s.jsonl").code
+    assert 0 == shell("show", "s.jsonl", "--stale").code

@@ -16,7 +16,7 @@ from passcurve.signature import signature
 from passcurve.store.duplicates import group_sizes
 from passcurve.store.results import write_results
 from passcurve.store.rundir import JudgingSession
-from passcurve.store.samples_file import identify
+from passcurve.store.samples_file import FileState, identify
 from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Estimate, Header, Problem
 
@@ -35,8 +35,11 @@ class FinishedRun(NamedTuple):
     plans: Mapping[str, CheckPlan]
 
 
-def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
-    """Check that nothing is lost, write the results if nothing is owed, and estimate."""
+def conclude(run: FinishedRun, header: Header, probe: Probe, begun: FileState | None = None) -> Result:
+    """Check that nothing is lost, write the results if nothing is owed, and estimate.
+
+    ``begun`` is the state of the file of samples before it was read, where it is not to grow.
+    """
     request, source, tally = run.request, run.source, run.collector.tally
     if not tally.planned:
         raise DataError(explain_no_rows(request.samples, source, _task_ids(request)))
@@ -53,7 +56,7 @@ def conclude(run: FinishedRun, header: Header, probe: Probe) -> Result:
     scored = _estimate(run, counts, diagnosis)
     generated = source.progress()
     if not tally.owed:
-        _write(run, probe, diagnosis)
+        _write(run, probe, diagnosis, begun)
     return Result(
         estimates=scored.estimates,
         curve=scored.curve,
@@ -153,7 +156,7 @@ def _estimate(run: FinishedRun, counts: tuple[Counts, ...], diagnosis: Diagnosis
     return scores
 
 
-def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis) -> None:
+def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileState | None) -> None:
     request, source, store = run.request, run.source, run.store
     store.check_row_count(source.rows_read)
     if request.results is not None:
@@ -173,7 +176,7 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis) -> None:
         malformed=source.malformed_lines,
         rows=source.rows_read,
         diagnosis=diagnosis,
-        samples=identify(request.samples),
+        samples=identify(request.samples, begun),
         sources=dict(request.sources),
     )
 

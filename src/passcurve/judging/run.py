@@ -25,6 +25,7 @@ from passcurve.sandbox.startup import start_sandbox
 from passcurve.store.completions import Completions, SessionConfig
 from passcurve.store.results import check_writable
 from passcurve.store.rundir import RunDir
+from passcurve.store.samples_file import file_state
 from passcurve.types import Generation, Header
 
 __all__ = ["Progress", "Request", "Result", "judge", "run"]
@@ -68,6 +69,7 @@ def _judge(
     watch: Callable[[Progress], None],
     generation: Generation | None = None,
 ) -> Result:
+    begun = file_state(request.samples) if request.follow_s is None else None
     problems = choose_problems(request.benchmark, request.problems)
     policy = with_prelude(request.extract, request.prelude)
     find_policy(policy)
@@ -106,7 +108,7 @@ def _judge(
                     ) from None
             if cache is not None:
                 cache.save()
-            return conclude(finished, header, sandbox.probe)
+            return conclude(finished, header, sandbox.probe, begun)
 
 
 def _header(request: Request, probe: isolation.Probe, generation: Generation | None) -> Header:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,8 +22,29 @@ class SamplesFile(msgspec.Struct, frozen=True, kw_only=True):
     """Of all its bytes."""
 
 
-def identify(path: Path) -> SamplesFile | None:
-    """Return the identity of a file of samples; None for a directory, or where it cannot be read."""
+class FileState(NamedTuple):
+    """A file as it was when reading began."""
+
+    size: int
+    mtime_ns: int
+
+
+def file_state(path: Path) -> FileState | None:
+    """Return the state of a file; None for a directory, or where there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return None if path.is_dir() else FileState(stat.st_size, stat.st_mtime_ns)
+
+
+def identify(path: Path, begun: FileState | None = None) -> SamplesFile | None:
+    """Return the identity of a file of samples; None for a directory, or where it cannot be read.
+
+    A file that is no longer as it was when reading it had ``begun`` gets an identity that no file has.
+    """
+    if begun is not None and begun != file_state(path):
+        return SamplesFile(size=begun.size, mtime_ns=begun.mtime_ns, digest="")
     try:
         if not path.is_file():
             return None
