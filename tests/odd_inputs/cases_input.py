@@ -189,6 +189,13 @@ FENCES = [
     ),
     Case("whole programs", own(row(n, solution=program(n)) for n in ALL), JUDGE, value=1.0),
     Case(
+        "a whole program without its function",
+        own([*(row(n, solution=program(n)) for n in range(3)), row(3, solution="x = 1\n")]),
+        JUDGE,
+        value=0.75,
+        findings=("lacks_function",),
+    ),
+    Case(
         "texts that end early",
         own([right(0), right(1), wrong(2, completion="    y = [x, 1"), wrong(3, completion="    if x:\n")]),
         JUDGE,

@@ -96,7 +96,7 @@ def unknown_tasks_remedy(unknown: Iterable[str | int], task_ids: Collection[str]
     tasks = list(unknown)
     option = suggest_id_map(tasks, task_ids)
     if option:
-        return f"use {option}"
+        return f"if they are the same problems, use {option}"
     example = next(iter(task_ids), "")
     return (
         f"the benchmark has ids like {example!r}: name another with --benchmark, "

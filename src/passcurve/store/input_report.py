@@ -209,7 +209,7 @@ class InputObserver:
             return None
         text = (
             f"{_rows(rows)} {_has(rows)} the prompt in `completion` already, and it is put before them again; "
-            "use --field completion:solution or --extract auto"
+            f"use {'--field completion:solution or ' if rows == len(self._digests) else ''}--extract auto"
         )
         return Finding(name="holds_prompt", rows=rows, text=text)
 
@@ -217,10 +217,9 @@ class InputObserver:
         rows = self._counts["continuation"]
         if rows <= _MIN_SHARE * len(self._digests):
             return None
-        text = (
-            f"the `solution` of {_rows(rows)} lacks the function to test; if it continues the prompt, "
-            "use --field solution or --extract auto"
-        )
+        text = f"the `solution` of {_rows(rows)} lacks the function to test"
+        if rows == len(self._digests):
+            text += "; if it continues the prompt, use --field solution"
         return Finding(name="lacks_function", rows=rows, text=text)
 
     def _truncated(self) -> Finding | None:
