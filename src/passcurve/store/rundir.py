@@ -107,7 +107,9 @@ class RunDir:
             is_moved = old.name == new.name and not old.exists()
             footer = self.footer(stored)
             is_equal = footer is not None and footer.samples is not None and not has_changed(new, footer.samples)
-            if not is_moved and not is_equal:
+            # The rows that --field makes of a file are judged in its place.
+            has_same_sources = (header.sources or (header.samples,)) == (was.sources or (was.samples,))
+            if not (is_moved or is_equal or has_same_sources):
                 raise UsageError(f"{str(self.path)!r} has the verdicts on {was.samples!r}; {remedy}")
         if header.problems and header.problems != was.problems:
             kept = f"--problems {was.problems!r}" if was.problems else "all problems"
