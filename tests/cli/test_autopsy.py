@@ -190,6 +190,22 @@ def test_a_prelude_is_a_second_dimension(shell):
     ) in lines
 
 
+def test_what_is_explained_fits_eighty_columns(shell, lines_on_terminal):
+    """On a terminal of 80 columns no line of the explanation is longer, and no word of it is lost."""
+    shell.write("s.jsonl", rows(CHAT, CEIL, BODY, WRONG, FENCED))
+    words = ("autopsy", "s.jsonl", "--subset", "--flips", "0", "--policies", "raw,auto,pruned,fence-last")
+    words = (*words, "--preludes", "none,humaneval-x,livecodebench")
+    lines = [line.rstrip() for line in lines_on_terminal(shell, 80, *words)]
+    begin = next(at for at, line in enumerate(lines) if "passes most" in line)
+    end = next(at for at, line in enumerate(lines) if "signature" in line)
+    assert 80 >= max(map(len, lines[begin:end]))
+    wide = shell(*words).out.split()
+    assert (
+        " ".join(lines[begin:end]).split()
+        == wide[wide.index("passes") - 1 :][: len(" ".join(lines[begin:end]).split())]
+    )
+
+
 def test_a_missing_import_is_told(shell):
     """Without a prelude, samples that fail for want of an import name the prelude to try; with one they pass."""
     shell.write("s.jsonl", rows(CHAT, CEIL, BODY, "    return undefined_name\n"))

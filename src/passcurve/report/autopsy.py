@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from passcurve.report.diagnosis import coverage
 from passcurve.report.records import Autopsy, Flip, MissingImports, Pattern, Ruling, Side
@@ -40,10 +41,10 @@ def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[st
     if not autopsy.flips:
         yield "  no problem flips: every policy says the same of it"
     else:
-        yield from _explanation(autopsy)
-        yield from _patterns(autopsy)
+        yield from _fitted(_explanation(autopsy), width)
+        yield from _fitted(_patterns(autopsy), width)
     if autopsy.missing_imports is not None:
-        yield from _missing_imports(autopsy.missing_imports)
+        yield from _fitted(_missing_imports(autopsy.missing_imports), width)
     examples = _examples(autopsy.flips)
     for flip in examples[:flips_shown]:
         yield ""
@@ -52,6 +53,20 @@ def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[st
     if len(examples) > flips_shown:
         yield ""
         yield f"  ... and {len(examples) - flips_shown} more problems (--flips N shows more, --json has all)"
+
+
+def _fitted(lines: Iterable[str], width: int) -> Iterator[str]:
+    """Yield the lines, those that are too long in several, which stand further in."""
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        yield from textwrap.wrap(
+            line,
+            max(width, _NARROW),
+            subsequent_indent=" " * (indent + 4),
+            break_long_words=False,
+            break_on_hyphens=False,
+            drop_whitespace=True,
+        )
 
 
 def _explanation(autopsy: Autopsy) -> Iterator[str]:
