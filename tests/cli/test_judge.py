@@ -37,8 +37,11 @@ class TestExamples:
     """Results of the built-in examples."""
 
     def test_exit_code_and_silence(self, judged):
-        """Judging the built-in examples exits with 0 and writes nothing to stderr."""
-        assert (0, "") == (judged.done.code, judged.done.err)
+        """Judging the built-in examples exits with 0, and stderr has only what was found in them."""
+        assert 0 == judged.done.code
+        # A slow machine also writes how far it is.
+        lines = [line for line in judged.done.err.splitlines() if " judged, " not in line]
+        assert {"passcurve: input"} == {line[:16] for line in lines}
 
     def test_statuses(self, judged):
         """Each status occurs as often as the examples were written to give it."""
@@ -428,7 +431,7 @@ class TestTerminal:
     @pytest.mark.parametrize("words", [["bench", "list"], ["judge", "s.jsonl", "--subset"], ["show", "s.jsonl", "0"]])
     def test_a_reader_that_goes_away(self, shell, starter, words):
         """A closed pipe is not an error."""
-        shell.write("s.jsonl", [starter.right()] * 3)
+        shell.write("s.jsonl", [starter.right(), starter.bad()])
         if words[0] == "show":
             shell("judge", "s.jsonl", "--subset")
         read, write = os.pipe()
