@@ -202,7 +202,7 @@ def test_plan_of_greedy_runs(shell, runs):
     unlike = shell("plan", *names, "--difference", "0.1", "--correlation", "-0.5", "--json").record
     assert (unlike["problems"] > record["problems"]) is (runs == 1)
     out = shell("plan", *names, "--difference", "0.1").out
-    assert ("an assumption, --correlation" in out) is (runs == 1)
+    assert ("assumed to correlate by 0.25" in out) is (runs == 1)
 
 
 def test_plan_of_greedy_runs_that_agree(shell):

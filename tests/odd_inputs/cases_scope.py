@@ -98,13 +98,21 @@ CASES = [
         **REFUSED,
     ),
     Case("the same samples, changed, into their run", own(MIXED), FULL[0], value=1.0, before=FULL, between=change),
-    Case(
-        "only a pattern was judged",
-        own(MIXED),
-        ("show", "s.jsonl"),
-        says=("s.jsonl.Own-0-", ".passcurve"),
-        before=((*JUDGE, "--problems", "Own/0"),),
-        **REFUSED,
+    *(
+        Case(
+            f"{name}, where only a pattern was judged",
+            own(MIXED),
+            words,
+            says=("s.jsonl.Own-0-", ".passcurve"),
+            before=((*JUDGE, "--problems", "Own/0"),),
+            **REFUSED,
+        )
+        for name, words in (
+            ("show", ("show", "s.jsonl")),
+            ("show a problem", ("show", "s.jsonl", "0")),
+            ("compare", ("compare", "s.jsonl", "s.jsonl")),
+            ("match", ("match", "s.jsonl", "--metrics", "exact")),
+        )
     ),
     *(
         Case(
@@ -157,6 +165,7 @@ CASES = [
             ("compare", RUN, RUN),
             ("plan", RUN),
             ("lab", "budget", RUN),
+            ("match", RUN, "--metrics", "exact"),
             ("compare", "s.jsonl_results.jsonl", "s.jsonl_results.jsonl"),
         )
     ),

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passcurve.analysis import compare
+from passcurve.analysis.common_problems import require_accepted
 from passcurve.bench import resolve
 from passcurve.errors import DataError, place_error
 from passcurve.extract import extract, split_policy
@@ -21,7 +22,7 @@ from passcurve.lab.similarity import LoadedMetrics, Metric, strip_prompt
 from passcurve.signature import signature
 from passcurve.stats.estimate import estimate
 from passcurve.store.completions import stored_completions
-from passcurve.store.locate import find_run_dir
+from passcurve.store.locate import explain_partial_runs, find_run_dir
 from passcurve.store.parts import write_atomically
 from passcurve.store.run_counts import check_samples, read_counts
 from passcurve.store.rundir import RunDir
@@ -118,6 +119,8 @@ def match(
     if not stale:
         for folder in folders:
             check_samples(folder)
+    for folder in folders:
+        require_accepted(read_counts(folder, stale=True), str(folder))
     results = [
         _match_run(run, folder, chosen, ks, cache_dir, level, resamples, seed)
         for run, folder in zip(runs, folders, strict=True)
@@ -130,6 +133,8 @@ def match(
 def _find_run(path: Path) -> Path:
     folder = find_run_dir(path)
     if not folder.is_dir():
+        if reason := explain_partial_runs(path):
+            raise DataError(reason)
         raise DataError(f"no run directory for {str(path)!r}: judge it first, because a match needs the programs")
     return folder
 

@@ -15,7 +15,7 @@ from passcurve.cli.output import terminal_width, write, write_json, write_lines
 from passcurve.cli.pictures import check_plots, draw_curves, read_curves
 from passcurve.cli.result import headline, signature_line
 from passcurve.errors import DataError, UsageError
-from passcurve.store.locate import find_run_dir
+from passcurve.store.locate import explain_partial_runs, find_run_dir
 
 if TYPE_CHECKING:
     from passcurve.analysis.inspect import InspectedSample
@@ -57,6 +57,8 @@ def show(
         raise UsageError("--plot draws the scores of a run; leave the problem out")
     from passcurve.analysis import inspect
 
+    if not find_run_dir(run).is_dir() and (reason := explain_partial_runs(run)):
+        raise DataError(reason)
     samples = inspect.inspect_problem(find_run_dir(run), problem, config.cache_dir(), stale=stale)
     if index is not None:
         samples = _choose_sample(samples, index)

@@ -121,9 +121,7 @@ def _single_sample_lines(plan: Plan) -> Iterator[str]:
         yield f"  {plan.m} problems find no difference at this level and power"
     else:
         yield f"  the pilot's {plan.m} problems find a true difference of {number(plan.minimum_detectable)}"
-    source = "as in the pilot"
-    if plan.correlation is not None:
-        source = f"if pass and fail of the models correlate by {plan.correlation:g}: an assumption, --correlation"
+    source = "as in the pilot" if plan.correlation is None else "assumed; --correlation changes it"
     yield f"  the runs differ on {number(plan.discordant or 0.0)} of the problems ({source})"
     if plan.difference is not None and plan.problems is not None:
         yield f"  to find {number(plan.difference)}: {plan.problems:,} problems"

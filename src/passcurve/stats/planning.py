@@ -230,7 +230,7 @@ def _single_sample_warnings(m: int, correlation: float | None) -> list[str]:
     warnings = ["one sample of each problem does not tell what more samples would find"]
     if correlation is not None:
         warnings.append(
-            f"planned from one run: {correlation:g} is assumed as the correlation of pass and fail of the two models"
+            f"planned from one run: pass and fail of the models are assumed to correlate by {correlation:g}"
         )
     if m < 20:
         warnings.append(f"a pilot of {m} problems: these figures are rough")

@@ -36,6 +36,12 @@ def partial_runs(samples: Path) -> list[Path]:
     return sorted(path for path in folders if name.fullmatch(path.name))
 
 
+def explain_partial_runs(samples: Path) -> str:
+    """Return the message for samples of which only parts were judged; empty where there is no such run."""
+    runs = partial_runs(samples)
+    return f"{str(samples)!r} has only runs of some problems; name one: {', '.join(map(str, runs))}" if runs else ""
+
+
 def find_run_dir(path: Path) -> Path:
     """Return the run directory that a path names: that folder, or the one beside the file of samples.
 

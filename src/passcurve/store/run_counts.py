@@ -15,7 +15,7 @@ from passcurve.errors import DataError
 from passcurve.store.codec import Footer
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.lines import read_lines
-from passcurve.store.locate import find_run_dir, partial_runs
+from passcurve.store.locate import explain_partial_runs, find_run_dir
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM
 from passcurve.store.samples_file import require_unchanged
@@ -107,8 +107,8 @@ def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
         return _read_run(folder, stale=stale)
     if not any(line is None or line.strip() for line in read_lines(path)):
         raise DataError(f"{str(path)!r} has no rows to score")
-    if parts := partial_runs(path):
-        raise DataError(f"{str(path)!r} has only runs of some problems; name one: {', '.join(map(str, parts))}")
+    if reason := explain_partial_runs(path):
+        raise DataError(reason)
     raise DataError(
         f"{str(path)!r} is neither a run directory nor a results file: its rows have no `passed`; "
         "judge them first, or name the run directory"
