@@ -66,6 +66,10 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """The number of problems that a score would cover if none were excluded."""
         return self.requested if self.sampled is None else self.sampled + len(self.excluded)
 
+    def missing(self, attempted: int) -> int:
+        """Return the number of problems without a sample that a score would have to cover."""
+        return 0 if self.sampled is not None else max(0, self.covered - attempted)
+
     @property
     def faulty(self) -> frozenset[str]:
         """The ids of the excluded problems."""
@@ -94,11 +98,11 @@ def diagnose(scope: Scope, report: InputReport, *, accept_input: bool, accept_be
     faulty = sum(exclusion.kind != "package" for exclusion in scope.excluded)
     if scope.excluded and not scope.covered:
         withheld.append(
-            f"no problem is left to score, all {scope.candidates} are excluded: see `passcurve bench check`"
+            f"no problem is left to score, all {scope.candidates} are excluded: see `passcurve bench check BENCHMARK`"
         )
     elif faulty > MAX_SHARE * scope.candidates and not accept_benchmark:
         withheld.append(
-            f"{faulty} of {scope.candidates} problems cannot be judged: see `passcurve bench check` "
+            f"{faulty} of {scope.candidates} problems cannot be judged: see `passcurve bench check BENCHMARK` "
             "(--accept-benchmark insists)"
         )
     return Diagnosis(scope=scope, input=report, withheld="; ".join(withheld))

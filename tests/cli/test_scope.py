@@ -116,3 +116,13 @@ def test_samples_that_change_while_they_are_judged(shell, starter):
         judging.communicate(timeout=60)
     assert 2 == shell("show", "s.jsonl").code
     assert 0 == shell("show", "s.jsonl", "--stale").code
+
+
+def test_problems_without_samples_have_no_score_anywhere(shell, starter):
+    """A run that lacks samples of some problems gives no number by any command, until they are left out."""
+    for name in ("a", "b"):
+        shell.write(f"{name}.jsonl", [starter.right(), starter.bad("starter/1", nr=name)])
+        assert 2 == shell("judge", f"{name}.jsonl").code
+    for words in (("compare", "a.jsonl", "b.jsonl"), ("match", "a.jsonl", "--metrics", "exact")):
+        done = shell(*words)
+        assert (2, True) == (done.code, "--subset" in done.err), done

@@ -377,7 +377,7 @@ def test_no_deadline_looks_at_the_wall_clock():
 )
 @pytest.mark.parametrize("words", [(), pytest.param(("--json",), marks=pytest.mark.nightly)], ids=["text", "json"])
 def test_a_stream_that_takes_nothing(run_of, rows, nothing_left, stream, codes, words):
-    """Where the score cannot be printed, the verdicts are stored, and at most one line complains, beside what was found in the samples."""
+    """Where the score cannot be printed, the verdicts are stored, and at most one line complains of that."""
     run = start_by(run_of(rows), stream)
     done = run.shell("judge", "s.jsonl", "--subset", *words)
     nothing_left()

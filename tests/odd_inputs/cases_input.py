@@ -139,6 +139,20 @@ FENCES = [
         findings=("fenced",),
     ),
     Case(
+        "completions without their indentation",
+        own(row(n, completion=code(n).strip()) for n in ALL),
+        JUDGE,
+        value=0.0,
+        findings=("lost_indentation",),
+        says=("--extract auto",),
+    ),
+    Case(
+        "completions without their indentation, extracted",
+        own(row(n, completion=code(n).strip()) for n in ALL),
+        AUTO,
+        value=1.0,
+    ),
+    Case(
         "fenced whole programs",
         own(row(n, solution=f"```\n{program(n)}```") for n in ALL),
         JUDGE,

@@ -90,7 +90,14 @@ def test_share_that_withholds():
     """Exactly one row of twenty does not withhold the score, one of nineteen does."""
     for rows, withholds in ((20, False), (19, True)):
         report = observed(FENCED, *(f"    return {n} 0\n" for n in range(1, rows)))
-        assert [withholds] == [finding.withholds for finding in report.findings]
+        assert [withholds] == [finding.withholds for finding in report.findings if finding.name == "fenced"]
+
+
+def test_rows_that_do_not_compile():
+    """Ten rows that do not compile are told where they are more than half, and withhold nothing."""
+    texts = [f"    return {n} 0\n" for n in range(10)]
+    assert [("broken", 10, False)] == [(f.name, f.rows, f.withholds) for f in observed(*texts).findings]
+    assert [] == names(observed(*texts[:9]))
 
 
 @pytest.mark.parametrize("extract", ["raw", "auto"])

@@ -22,9 +22,15 @@ class CommonProblems(NamedTuple):
 
 
 def require_score(run: RunCounts, name: str) -> None:
-    """Raise DataError when a run has no score: samples without a verdict, or a score that is withheld."""
+    """Raise DataError when a run has no score: samples without verdicts, problems without samples, a withheld score."""
     require_finished(run, name)
     require_accepted(run, name)
+    scope = run.diagnosis.scope if run.diagnosis is not None else None
+    if scope is not None and (missing := scope.missing(len(run.counts))):
+        raise DataError(
+            f"{name!r} has no sample of {missing} of {scope.requested} problems, so it has no score: judge it with "
+            "--subset, or choose problems with --problems"
+        )
 
 
 def require_accepted(run: RunCounts, name: str) -> None:

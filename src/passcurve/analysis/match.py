@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passcurve.analysis import compare
-from passcurve.analysis.common_problems import require_accepted
+from passcurve.analysis.common_problems import require_score
 from passcurve.bench import resolve
+from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError, place_error
 from passcurve.extract import extract, split_policy
 from passcurve.lab.ranking import Ranking, rank_samples
@@ -119,11 +120,14 @@ def match(
     if not stale:
         for folder in folders:
             check_samples(folder)
-    for folder in folders:
-        require_accepted(read_counts(folder, stale=True), str(folder))
+    diagnoses = []
+    for run, folder in zip(runs, folders, strict=True):
+        counts = read_counts(folder, stale=True)
+        require_score(counts, str(run))
+        diagnoses.append(counts.diagnosis)
     results = [
-        _match_run(run, folder, chosen, ks, cache_dir, level, resamples, seed)
-        for run, folder in zip(runs, folders, strict=True)
+        _match_run(run, folder, chosen, ks, cache_dir, level, resamples, seed, diagnosis)
+        for run, folder, diagnosis in zip(runs, folders, diagnoses, strict=True)
     ]
     matched = tuple(run for run, _ in results)
     inverted, notes = _find_inversions(folders, matched)
@@ -148,6 +152,7 @@ def _match_run(
     level: float,
     resamples: int,
     seed: int,
+    diagnosis: Diagnosis | None,
 ) -> tuple[MatchedRun, MatchValues]:
     with RunDir(folder).read() as stored:
         attempt = stored.attempt
@@ -158,6 +163,9 @@ def _match_run(
     rows = [(row, lines[row.row][1]) for row in _completions(folder, header, list(problems), lines)]
     if len(rows) < len(lines):
         raise DataError(f"{str(path)!r} has fewer samples than verdicts: the samples have changed since")
+    scope = diagnosis.scope if diagnosis is not None else None
+    if scope is not None:
+        rows = [(row, verdict) for row, verdict in rows if row.key.problem_id not in scope.faulty]
     # The lines of a prelude are the harness's, not the model's.
     values, counted = _values(rows, problems, split_policy(header.extract)[0], chosen.metrics)
     kept = folder / KEPT
@@ -182,7 +190,7 @@ def _match_run(
             resamples=resamples,
             seed=seed,
             signatures={metric.name: metric.signature for metric in chosen.metrics},
-            signature=signature(header),
+            signature=signature(header, scope),
             kept=str(kept),
         ),
         values,

@@ -297,7 +297,8 @@ def _match_columns(path: Path, verdicts_digest: str, keys: Sequence[tuple[str, i
             return {}
         rows = {(row["task_id"], row["sample_index"]): row for row in map(msgspec.json.decode, lines[1:])}
         return {
-            name: [math.nan if (value := rows[key][name]) is None else value for key in keys]
+            # Samples of excluded problems have no values.
+            name: [math.nan if (value := rows.get(key, {}).get(name)) is None else value for key in keys]
             for name in head["signatures"]
         }
     except (msgspec.DecodeError, AttributeError, TypeError, KeyError) as error:

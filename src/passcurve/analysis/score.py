@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from passcurve.bench.choose import choose_problems
 from passcurve.diagnosis import Diagnosis, withhold
 from passcurve.errors import DataError
 from passcurve.signature import signature
-from passcurve.store.run_counts import read_counts
+from passcurve.store.run_counts import RunCounts, read_counts
 from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Curve, Estimate, Header
 
@@ -34,6 +35,8 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     """How it was judged, where that is stored."""
     diagnosis: Diagnosis | None
     """What was found when it was judged; None where that is not stored."""
+    withheld: str
+    """Why no score may be reported."""
     signature: str
     """Empty where the file does not say how it was judged."""
     notes: tuple[str, ...]
@@ -84,22 +87,31 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool
     if not run.finished:
         reason = f"the run is not finished: {sum(count.n for count in counts):,} verdicts so far; judge it to its end"
         estimates = tuple(msgspec.structs.replace(estimate, reason=reason) for estimate in estimates)
-    elif run.withheld:
-        estimates = withhold(estimates, run.withheld)
+    elif withheld := run.withheld or _without_sample(run, counts):
+        estimates = withhold(estimates, withheld)
     return ScoredRun(
         source=run.source,
         kind=run.kind,
         counts=counts,
         estimates=estimates,
-        curve=None if run.withheld else scored.curve,
+        curve=scored.curve if estimates is scored.estimates else None,
         finished=run.finished,
         header=run.header,
+        withheld=run.withheld,
         diagnosis=run.diagnosis,
         signature=signature(run.header, run.diagnosis.scope if run.diagnosis else None)
         if run.header is not None
         else "",
         notes=tuple(notes),
     )
+
+
+def _without_sample(run: RunCounts, counts: Sequence[Counts]) -> str:
+    """Return why there is no score where the run knows of problems without a sample that are not known here."""
+    if run.diagnosis is None:
+        return ""
+    missing = run.diagnosis.scope.missing(len(counts))
+    return f"{missing} of {run.diagnosis.scope.requested} problems have no sample" if missing else ""
 
 
 def read_curve(path: Path, cache_dir: Path, level: float = 0.95, *, stale: bool = False) -> tuple[ScoredRun, Curve]:

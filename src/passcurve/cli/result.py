@@ -63,8 +63,9 @@ def write_warnings(result: Result, samples: str) -> None:
         warn(line)
     if missing := _count_missing(result):
         warn(
-            f"{missing} of {result.problems} problems have no sample, so there is no score: --subset scores the "
-            "others, --problems chooses some"
+            f"{missing} of {result.problems} problems have no sample, so there is no score"
+            # Rows of tasks that the benchmark lacks may be theirs.
+            + ("" if result.malformed_lines else ": --subset scores the others, --problems chooses some")
         )
     if result.jail.isolation != "full":
         warn(f"isolation {result.jail.isolation}: {'; '.join(result.jail.missing)}")
@@ -134,7 +135,9 @@ def result_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
 
     yield headline(result.benchmark, result.counts, result.diagnosis.scope)
     yield from scores.score_lines(result.estimates, result.curve, terminal_width(), verbose=verbose)
-    yield f"  {terminal.status_line(result.statuses)}"
+    uncounted = sum(result.statuses.values()) - result.statuses["void"] - sum(count.n for count in result.counts)
+    part = f" (with {uncounted:,} of excluded problems)" if uncounted else ""
+    yield f"  {terminal.status_line(result.statuses)}{part}"
     if result.generated is not None:
         yield from generation.final_lines(result.generated)
     modes = ", ".join(f"{count:,} {name}" for name, count in result.modes.items() if count and name != "none")

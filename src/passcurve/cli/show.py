@@ -126,7 +126,7 @@ def _show_scores(
     diagnosis = scored.diagnosis
     scope = diagnosis.scope if diagnosis is not None else None
     paragraph = methods.describe_scores(scored.estimates, scored.curve, scored.counts, benchmark, scored.header, scope)
-    code = 2 if diagnosis is not None and diagnosis.withheld else code
+    code = 2 if scored.withheld else code
     if as_json:
         write_json(
             {

@@ -25,7 +25,7 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
         listed = ", ".join(f"{count} {_KINDS[kind]}" for kind, count in kinds.items())
         lines.append(f"benchmark: {len(excluded)} of {diagnosis.scope.candidates} problems are excluded: {listed}")
         named = (f"  {exclusion.problem_id}: {exclusion.reason}" for exclusion in excluded)
-        lines += truncate(named, _EXCLUDED_SHOWN, "more (passcurve bench check lists all)")
+        lines += truncate(named, _EXCLUDED_SHOWN, "more (passcurve bench check BENCHMARK lists all)")
     if diagnosis.withheld:
         lines.append(f"the score is withheld: {diagnosis.withheld}")
     return [printable(line) for line in lines]

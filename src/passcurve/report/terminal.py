@@ -86,7 +86,9 @@ def malformed_lines(malformed: Sequence[tuple[int, str]], samples: str, count: i
 
 def note_lines(notes: Sequence[str]) -> list[str]:
     """Return the notes of the calibration, a bounded number."""
-    return truncate((f"note: {note}" for note in notes), _NOTES_SHOWN, "more notes (passcurve bench check lists all)")
+    return truncate(
+        (f"note: {note}" for note in notes), _NOTES_SHOWN, "more notes (passcurve bench check BENCHMARK lists all)"
+    )
 
 
 def verdict_text(

@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrik, gammaln
 
 OUTCOME_CORRELATION = 0.25
 """Correlation of pass and fail of two models over problems, where it is not known.
@@ -41,6 +40,8 @@ def discordance(pass_a: float, pass_b: float, correlation: float) -> float:
 
 def mcnemar_power(m: int, discordant: float, difference: float, level: float = 0.95) -> float:
     """Return the chance that the exact two-sided test of m problems finds this true difference."""
+    from scipy.special import bdtr, gammaln
+
     if discordant <= 0.0:
         return 0.0
     mean, deviation = m * discordant, math.sqrt(m * discordant * (1 - discordant))
@@ -82,6 +83,8 @@ def mcnemar_detectable(
 
 def _critical(counts: NDArray[np.int64], tail: float) -> NDArray[np.float64]:
     """Return for each number of discordant problems how few may fall to one side at most, -1 where none are few."""
+    from scipy.special import bdtr, bdtrik
+
     limit = tail * (1 + 1e-12)
     guess: NDArray[np.float64] = np.floor(np.nan_to_num(bdtrik(tail, np.maximum(counts, 1), 0.5)))
     for step in (1, 0, -1):

@@ -74,7 +74,8 @@ def _text_of(value: object) -> str:
 
 def suggest_id_map(unknown: Iterable[str | int], task_ids: Collection[str]) -> str:
     """Return the option that maps unknown task ids to known ones by their numbers; empty where none does."""
-    pieces = [match.groups() for task in unknown if (match := _NUMBER.fullmatch(str(task)))]
+    tasks = list(unknown)
+    pieces = [match.groups() for task in tasks if (match := _NUMBER.fullmatch(str(task)))]
     templates = Counter((before, after) for before, _, after in pieces)
     targets = Counter(match.groups()[::2] for task in task_ids if (match := _NUMBER.fullmatch(task)))
     if not templates or not targets:
@@ -83,7 +84,7 @@ def suggest_id_map(unknown: Iterable[str | int], task_ids: Collection[str]) -> s
     (task_before, task_after), _ = targets.most_common(1)[0]
     numbers = [number for start, number, end in pieces if (start, end) == (before, after)]
     ids = frozenset(task_ids)
-    if 2 * rows < len(pieces) or (before, after) == (task_before, task_after):
+    if 2 * rows < len(tasks) or (before, after) == (task_before, task_after):
         return ""
     # Ids that count from 1 fit a benchmark that counts from 0, except for one: map nothing then.
     if not all(f"{task_before}{number}{task_after}" in ids for number in numbers):

@@ -20,18 +20,24 @@ _CHAT = re.compile(
     r"|Let(?:['\u2019]s| me| us)\b|I(?:['\u2019](?:ll|ve|m)| have| will| can)\b"
     r"|You can\b|We (?:can|need|use|first)\b|In this\b|Explanation\b|Note(?: that|:)"
     r"|(?:This|The) (?:\w+ )?(?:function|solution|code|program|implementation|approach|method)\b"
+    r"|<think>|\[PYTHON\]"
     r"|(?:Answer|Solution|Example usage|Output|Step \d+):)",
 )
 """A line of prose by a chat model, with the end of the line before, for which a search is quick."""
 _OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
+_TOP_LEVEL = re.compile(r"def |class |async |import |from |@|#|\"\"\"|'''")
 _QUOTES = ('"""', "'''")
 _TAIL_CHARACTERS = 300
 _MIN_SHARE = 0.01
 """Share of the rows up to which a repeated prompt is a whim of a model, and no fault of the file."""
 
-_FENCED, _CHATTY, _OPEN, _PROMPT, _CONTINUATION = 1, 2, 4, 8, 16
-"""Bits of a text: it has a fence, has prose, ends amid a bracket or a block, has the prompt, lacks the function."""
-_IF_BROKEN = _FENCED | _CHATTY | _OPEN
+_MANY_SHARE, _MANY_ROWS = 0.5, 10
+"""Share and number of rows that do not compile above which the file, not the model, seems at fault."""
+
+_FENCED, _CHATTY, _OPEN, _PROMPT, _CONTINUATION, _FLUSH = 1, 2, 4, 8, 16, 32
+"""Bits of a text: it has a fence, has prose, ends amid a bracket or a block, has the prompt, lacks the function,
+begins flush left."""
+_IF_BROKEN = _FENCED | _CHATTY | _OPEN | _FLUSH
 """Bits that count only in a program that does not compile."""
 _MAX_LOOKS = 4096
 """Texts whose bits are kept: equal texts often follow one another."""
@@ -98,18 +104,26 @@ class InputObserver:
             bits |= _CHATTY
         if form == "solution":
             return bits if problem.entry_point in text else bits | _CONTINUATION
-        return bits if bits & (_FENCED | _CHATTY) or not _holds_prompt(problem, text) else bits | _PROMPT
+        if bits & (_FENCED | _CHATTY):
+            return bits
+        if _holds_prompt(problem, text):
+            return bits | _PROMPT
+        return bits if text[0].isspace() or _TOP_LEVEL.match(text) else bits | _FLUSH
 
     def judge(self, row: int, status: Status) -> None:
         """Take the status of a row."""
-        if status != "compile" or row >= len(self._flags):
+        if status != "compile":
             return
         # Nothing that compiles is fenced: its backquotes stand in a string or a comment.
-        bits = self._flags[row]
+        bits = self._flags[row] if row < len(self._flags) else 0
         if bits & (_FENCED | _CHATTY):
             self._counts["fenced" if bits & _FENCED else "chatty"] += 1
+        elif bits & _FLUSH:
+            self._counts["flush"] += 1
         elif bits & _OPEN:
             self._counts["open"] += 1
+        else:
+            self._counts["broken"] += 1
 
     def report(
         self,
@@ -138,6 +152,8 @@ class InputObserver:
             self._empty_text(),
             self._holding_prompt(),
             self._continuations(),
+            self._lost_indentation(),
+            self._broken(),
             repeated,
             self._truncated(),
             None if repeated is not None else _equal_programs(uniform, temperature),
@@ -165,7 +181,7 @@ class InputObserver:
             is_all = rows == len(self._digests)
             none = "none has" if is_all else "but not"
             text = f"{_rows(named)} {_has(named)} `{field}`, {none} `completion` or `solution`"
-            text += f" ({rows - named} more have neither)" if rows > named else ""
+            text += f" ({rows - named} more have no text in it)" if rows > named else ""
             # The option reads a field of all rows.
             remedy = remedy if is_all else f"rename `{field}` in them"
         else:
@@ -187,7 +203,7 @@ class InputObserver:
         if not rows:
             return None
         reason, _ = self._empty.most_common(1)[0]
-        more = f" and {len(self._empty) - 1} other reasons" if len(self._empty) > 1 else ""
+        more = ", and others" if len(self._empty) > 1 else ""
         text = f"{_rows(rows)} {_has(rows)} no code and {'counts' if rows == 1 else 'count'} as failed: {reason}{more}"
         return Finding(name="empty_text", rows=rows, text=text)
 
@@ -221,6 +237,26 @@ class InputObserver:
         if rows == len(self._digests):
             text += "; if it continues the prompt, use --field solution"
         return Finding(name="lacks_function", rows=rows, text=text)
+
+    def _lost_indentation(self) -> Finding | None:
+        rows = self._counts["flush"]
+        if not rows:
+            return None
+        text = (
+            f"{_rows(rows)} {'begins' if rows == 1 else 'begin'} without the indentation of a function's body and "
+            "cannot compile; if it was stripped, use --extract auto (passcurve autopsy compares)"
+        )
+        return Finding(name="lost_indentation", rows=rows, text=text)
+
+    def _broken(self) -> Finding | None:
+        rows = self._counts["broken"]
+        if rows < _MANY_ROWS or rows <= _MANY_SHARE * len(self._digests):
+            return None
+        text = (
+            f"{_rows(rows)} do not compile, for a reason that is not known here; "
+            "passcurve autopsy compares ways to extract the code, passcurve show tells the error of a sample"
+        )
+        return Finding(name="broken", rows=rows, text=text)
 
     def _truncated(self) -> Finding | None:
         cut, ends_open = self._counts["cut off"], self._counts["open"]

@@ -25,6 +25,9 @@ _WHOLE_BYTES = 1 << 30
 """Largest record of EvalPlus, which must fit into memory as one JSON document, in bytes."""
 
 
+_EVALPLUS_STATUSES = ("pass", "fail", "timeout")
+
+
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     """n and c of each problem of one run, and how it was judged where that is stored."""
 
@@ -139,6 +142,7 @@ def _read_run(path: Path, *, stale: bool) -> RunCounts:
         if footer is not None and not stale:
             _require_unchanged(stored.attempt.header, path, footer)
         diagnosis = footer.diagnosis if footer is not None else None
+        is_old = footer is not None and diagnosis is None
         excluded = diagnosis.scope.faulty if diagnosis is not None else frozenset()
         for line in stored.iter_lines():
             if line.verdict.key.problem_id in excluded:
@@ -149,6 +153,7 @@ def _read_run(path: Path, *, stale: bool) -> RunCounts:
         counter.result(path, "run"),
         header=attempt.header,
         finished=attempt.finished,
+        note="it was judged before samples and references were checked; judge it again for that" if is_old else "",
         diagnosis=diagnosis,
         withheld=diagnosis.withheld if diagnosis is not None else "",
     )
@@ -223,4 +228,6 @@ def _is_passed(sample: dict[str, Any], *, base_only: bool) -> bool:
     statuses = [sample[name] for name in names if sample.get(name) is not None]
     if not statuses:
         raise KeyError("base_status")
+    if unknown := [status for status in statuses if status not in _EVALPLUS_STATUSES]:
+        raise ValueError(f"unknown status {unknown[0]!r:.40}")
     return all(status == "pass" for status in statuses)

@@ -28,7 +28,7 @@ _ARCHIVES = {
     b"\x80\x05": "a Python pickle; write its rows as JSON lines",
 }
 _TOO_LONG = b'"a line that is too long"'
-_CSV = "pandas.read_csv({name!r}).to_json({out!r}, orient='records', lines=True)"
+_CSV = "pandas.read_csv({name!r}, sep={sep!r}).to_json({out!r}, orient='records', lines=True)"
 
 
 class Kind(enum.Enum):
@@ -173,7 +173,7 @@ def _refuse_table(path: Path, start: bytes) -> None:
     first = start.split(b"\n", 1)[0]
     is_header = b"task_id" in first and (b"," in first or b"\t" in first) and b"{" not in first
     if is_header or path.suffix in (".csv", ".tsv"):
-        how = _CSV.format(name=path.name, out=f"{path.stem}.jsonl")
+        how = _CSV.format(name=path.name, sep="\t" if b"\t" in first else ",", out=f"{path.stem}.jsonl")
         raise DataError(f"{str(path)!r} is a table in CSV; {EXPECTED}: {how}")
     if b"\0" in start[:512]:
         raise DataError(f"{str(path)!r} is a binary file; {EXPECTED}")
