@@ -22,7 +22,7 @@ def rows(starter):
     return [*rows, *rows, right | {"task_id": 1}, right | {"finish_reason": "length"}]
 
 
-@pytest.mark.parametrize("kept", [1, 9, 20, 10**6])
+@pytest.mark.parametrize("kept", [9, *(pytest.param(kept, marks=pytest.mark.ci) for kept in (1, 20, 10**6))])
 def test_the_report_of_a_resumed_run(shell, rows, kept):
     """A run that was interrupted, at whatever row, ends with the report of one that was not."""
     shell.write("s.jsonl", rows)
@@ -51,6 +51,7 @@ def test_the_report_stands_above_the_score(shell, rows):
     assert "withheld" in done.out + done.err
 
 
+@pytest.mark.ci
 def test_shipped_samples_have_a_score(shell):
     """Nothing about the examples withholds their score."""
     record = shell("judge", "starter:examples", "--json").record
@@ -76,7 +77,9 @@ REMEDIES = {
 }
 
 
-@pytest.mark.parametrize("name", REMEDIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.ci] * (number > 2)) for number, name in enumerate(REMEDIES)]
+)
 def test_messages_lead_to_the_right_score(shell, starter, name):
     """The options that the messages name, and nothing else, lead to the score of samples in the usual form."""
     tasks = list(starter.problems)[:5]

@@ -58,7 +58,15 @@ def test_samples_without_code(shell):
 
 
 @pytest.mark.parametrize("fields", [BROKEN, {"test": ""}, {"canonical_solution": "    import no_such_package\n"}])
-@pytest.mark.parametrize("words", [(), ("--accept-benchmark",), ("--problems", "Own/*"), ("--subset",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        pytest.param(("--accept-benchmark",), marks=pytest.mark.ci),
+        pytest.param(("--problems", "Own/*"), marks=pytest.mark.ci),
+        pytest.param(("--subset",), marks=pytest.mark.ci),
+    ],
+)
 def test_no_problem_is_left(shell, fields, words):
     """Where all problems are excluded there is no score to insist on, for whatever reason they are."""
     done = judge(shell, [problem(0), problem(1, **fields)], [sample(1)], *words, "--problems", "Own/1")
