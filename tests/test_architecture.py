@@ -44,10 +44,10 @@ LARGE_CLASSES: dict[str, str] = {
     "stats/compare.py:Paired": "a public result: each field is a figure of the comparison",
     "stats/planning.py:Plan": "a public result: each field is a figure of the plan",
     "store/completions.py:CompletionLine": "a line of completions-*.jsonl, whose format is fixed",
-    "types.py:Reply": "one field for each fact that a back end can report",
-    "types.py:GenerationProgress": "an object that `run --json` prints",
-    "types.py:Verdict": "a stored line of verdicts",
-    "types.py:Header": "stored with each attempt: every setting that could change a score",
+    "types/generation.py:Reply": "one field for each fact that a back end can report",
+    "types/generation.py:GenerationProgress": "an object that `run --json` prints",
+    "types/verdicts.py:Verdict": "a stored line of verdicts",
+    "types/verdicts.py:Header": "stored with each attempt: every setting that could change a score",
 }
 """``file:Class`` of each class that may have more attributes, with the reason."""
 

@@ -6,13 +6,13 @@ import pytest
 
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import UsageError
-from passcurve.types import Benchmark, Problem
+from passcurve.types import Benchmark, FunctionTests, Problem
 
 
 def ids_of(pattern: str, names: tuple[str, ...] = ()) -> list[str]:
     """Return the ids that a pattern chooses among X/0 to X/24, or among these."""
     ids = names or tuple(f"X/{number}" for number in range(25))
-    problems = tuple(Problem(id=name, prompt="", entry_point="f", test="") for name in ids)
+    problems = tuple(Problem(id=name, prompt="", entry_point="f", check=FunctionTests(source="")) for name in ids)
     return [
         problem.id for problem in choose_problems(Benchmark(name="X", source="", digest="", problems=problems), pattern)
     ]

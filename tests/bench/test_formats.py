@@ -12,7 +12,7 @@ import pytest
 
 from passcurve.bench.formats import digest_problems, read_problems
 from passcurve.errors import DataError
-from passcurve.types import Problem
+from passcurve.types import FunctionTests, Problem
 
 DATA = os.environ.get("PASSCURVE_TEST_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="PASSCURVE_TEST_DATA names no folder with published benchmarks")
@@ -28,7 +28,7 @@ ONE = Problem(
     id="own/0",
     prompt="def one():\n",
     entry_point="one",
-    test="def check(candidate):\n    assert candidate() == 1\n",
+    check=FunctionTests(source="def check(candidate):\n    assert candidate() == 1\n"),
     reference="    return 1\n",
 )
 
@@ -118,7 +118,7 @@ def test_digest_depends_on_each_field(tmp_path: Path, field: str) -> None:
 def test_digest_is_fixed() -> None:
     """The digest is sha256 of sorted, compact, ASCII JSON, so that stored digests stay valid."""
     # sha256sum of: [{"entry_point":"f","id":"a","prompt":"\u00e9","reference":null,"test":"t"}]
-    problem = Problem(id="a", prompt="\u00e9", entry_point="f", test="t")
+    problem = Problem(id="a", prompt="\u00e9", entry_point="f", check=FunctionTests(source="t"))
     assert "550193517164a1dfe7bc2bd1b15052f163fa52dd5d26bbd735c1e1ba000de132" == digest_problems([problem])
 
 

@@ -9,9 +9,15 @@ from msgspec.structs import replace
 
 from passcurve.bench.prompts import digest_prompts, find_style, make_prompts
 from passcurve.errors import DataError, UsageError
-from passcurve.types import Problem
+from passcurve.types import FunctionTests, Problem
 
-PROBLEM = Problem(id="p/0", prompt='def f():\n    """{{ x }}"""\n', entry_point="f", test="t", reference="    pass\n")
+PROBLEM = Problem(
+    id="p/0",
+    prompt='def f():\n    """{{ x }}"""\n',
+    entry_point="f",
+    check=FunctionTests(source="t"),
+    reference="    pass\n",
+)
 
 
 def test_base_is_the_prompt_to_the_letter():
@@ -34,7 +40,12 @@ def test_chat_asks_for_the_function():
 
 
 GAP = Problem(
-    id="p/1", prompt="def f(a):\n    b = ", suffix="\n    return b\n", entry_point="f", test="t", reference="a + 1"
+    id="p/1",
+    prompt="def f(a):\n    b = ",
+    suffix="\n    return b\n",
+    entry_point="f",
+    check=FunctionTests(source="t"),
+    reference="a + 1",
 )
 
 

@@ -10,10 +10,13 @@ import pytest
 
 from passcurve.extract import extract
 from passcurve.extract.source import BUDGET_CHARS, MAX_CHARS, Parser
-from passcurve.types import Completion, Problem, SampleKey
+from passcurve.types import Completion, FunctionTests, Problem, SampleKey
 
 PROBLEM = Problem(
-    id="p", prompt='def f(x):\n    """Return x."""\n', entry_point="f", test="def check(candidate): ...\n"
+    id="p",
+    prompt='def f(x):\n    """Return x."""\n',
+    entry_point="f",
+    check=FunctionTests(source="def check(candidate): ...\n"),
 )
 POLICIES = ("stop-words:bigcode", "first-block", "fence-last", "pruned")
 """One for each way of working; the others have the same steps."""

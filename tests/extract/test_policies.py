@@ -9,10 +9,12 @@ import pytest
 
 from passcurve.errors import UnknownNameError, UsageError
 from passcurve.extract import DEFAULT, extract, find_policy, policy_names
-from passcurve.types import Completion, Problem, Program, SampleKey
+from passcurve.types import Completion, FunctionTests, Problem, Program, SampleKey
 
 KEY = SampleKey(problem_id="own/0", sample_index=3)
-PROBLEM = Problem(id="own/0", prompt="def one():\n", entry_point="one", test="def check(candidate): ...\n")
+PROBLEM = Problem(
+    id="own/0", prompt="def one():\n", entry_point="one", check=FunctionTests(source="def check(candidate): ...\n")
+)
 
 
 def make_completion(

@@ -10,10 +10,10 @@ from passcurve.errors import UnknownNameError, UsageError
 from passcurve.extract import extract, find_policy, fit_to_packages, prelude_names, split_policy, with_prelude
 from passcurve.extract.preludes import prelude_bindings, prelude_lines
 from passcurve.extract.source import unbound_names
-from passcurve.types import Completion, Problem, SampleKey
+from passcurve.types import Completion, FunctionTests, Problem, SampleKey
 
 KEY = SampleKey(problem_id="own/0", sample_index=0)
-PROBLEM = Problem(id="own/0", prompt="", entry_point="one", test="")
+PROBLEM = Problem(id="own/0", prompt="", entry_point="one", check=FunctionTests(source=""))
 LIMIT = "import sys\nsys.setrecursionlimit(50000)\n"
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from passcurve.extract import extract, policy_names
-from passcurve.types import Completion, Problem, SampleKey
+from passcurve.types import Completion, FunctionTests, Problem, SampleKey
 
 FILE = Path(__file__).with_name("replies.txt")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "extraction.md"
@@ -47,7 +47,11 @@ def read() -> tuple[dict[str, Problem], list[Reply]]:
             name = title.removeprefix("problem ")
             has = dict(pieces)
             problems[name] = Problem(
-                id=name, prompt=has["prompt"], entry_point=name, test=has["test"], reference=has["reference"]
+                id=name,
+                prompt=has["prompt"],
+                entry_point=name,
+                check=FunctionTests(source=has["test"]),
+                reference=has["reference"],
             )
             continue
         kind, _, name = title.partition(": ")
@@ -121,7 +125,9 @@ def test_the_example_on_the_page_is_right(policy):
         re.MULTILINE | re.DOTALL,
     )
     assert example is not None
-    problem = Problem(id="p", prompt=prompt[1], entry_point="total", test="def check(candidate): ...\n")
+    problem = Problem(
+        id="p", prompt=prompt[1], entry_point="total", check=FunctionTests(source="def check(candidate): ...\n")
+    )
     key = SampleKey(problem_id="p", sample_index=0)
     written = Completion(key=key, row=0, line=1, digest="d", form="completion", text=example[1])
     program = extract(problem, written, policy)

@@ -17,7 +17,7 @@ from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Problem, SampleKey
+from passcurve.types import FunctionTests, Problem, SampleKey
 
 CHECKS = {
     "plain": ("assert candidate(1) == 2\nassert candidate([1, 'a'], k=(2.5, None)) == 3", 2),
@@ -104,7 +104,11 @@ def plan_of(jail: Jailed, problem: Problem) -> CheckPlan:
 def problem(body: str, reference: str = "    return x + 1\n", prompt: str = "def f(x):\n") -> Problem:
     """Return a problem with a reference solution."""
     return Problem(
-        id=f"R/{hash((body, reference))}", prompt=prompt, entry_point="f", test=check_of(body), reference=reference
+        id=f"R/{hash((body, reference))}",
+        prompt=prompt,
+        entry_point="f",
+        check=FunctionTests(source=check_of(body)),
+        reference=reference,
     )
 
 

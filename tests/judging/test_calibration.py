@@ -14,7 +14,7 @@ from passcurve.judging.calibration import Calibration, Calibrations
 from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import VACUOUS
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Problem
+from passcurve.types import FunctionTests, Problem
 
 
 class Calibrator:
@@ -47,7 +47,13 @@ def make_problem(reference: str | None, test: str, prompt: str = "def f(*args):\
     """Return a problem whose check has this body."""
     code = None if reference is None else f"    {reference}\n"
     test = f"def check(candidate):\n    {test}\n"
-    return Problem(id=f"T/{hash((reference, test))}", prompt=prompt, entry_point="f", test=test, reference=code)
+    return Problem(
+        id=f"T/{hash((reference, test))}",
+        prompt=prompt,
+        entry_point="f",
+        check=FunctionTests(source=test),
+        reference=code,
+    )
 
 
 def calibrate(jail: Jailed, problem: Problem, mode: str = "auto", timeout_s: float = 20.0) -> Calibration:
@@ -179,7 +185,9 @@ def test_tests_that_call_themselves(jail: Jailed):
 
 def test_both_failures(jail: Jailed):
     """A reference solution that fails in both modes is a fault, and the reason has both failures."""
-    calibration = calibrate(jail, msgspec.structs.replace(LIVE, test=LIVE.test.replace("5", "6")))
+    calibration = calibrate(
+        jail, msgspec.structs.replace(LIVE, check=FunctionTests(source=LIVE.test.replace("5", "6")))
+    )
     assert "reference" == calibration.plan.fault
     assert "AttributeError" in calibration.plan.note
     assert "AssertionError" in calibration.plan.note.partition("shared mode")[2]
@@ -232,7 +240,9 @@ def test_a_missing_package(jail: Jailed, reference: str, test: str, fault: str):
 @pytest.mark.parametrize("test", ["", "def check(:\n", "assert f(1) == 1\n", "def check(candidate):\n    pass\n"])
 def test_tests_that_check_nothing(jail: Jailed, test: str, reference: str | None, mode: str):
     """Tests that are not there or check nothing are at fault in every mode, with a reference solution and without."""
-    problem = Problem(id="T/n", prompt="def f(*args):\n", entry_point="f", test=test, reference=reference)
+    problem = Problem(
+        id="T/n", prompt="def f(*args):\n", entry_point="f", check=FunctionTests(source=test), reference=reference
+    )
     assert "tests" == calibrate(jail, problem, mode).plan.fault
 
 
@@ -297,7 +307,7 @@ def test_a_requested_mode(jail: Jailed):
 
 def test_tests_that_do_not_compile(jail: Jailed):
     """Tests that do not compile are a fault."""
-    problem = msgspec.structs.replace(PLAIN, id="T/none", test="def check(:\n")
+    problem = msgspec.structs.replace(PLAIN, id="T/none", check=FunctionTests(source="def check(:\n"))
     assert calibrate(jail, problem).plan.fault
 
 

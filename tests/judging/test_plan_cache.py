@@ -10,7 +10,7 @@ import pytest
 
 from passcurve.judging.plan import CheckPlan
 from passcurve.judging.plan_cache import MAX_FILES, PlanCache
-from passcurve.types import Header, Jail, Limits, Problem
+from passcurve.types import FunctionTests, Header, Jail, Limits, Problem
 
 HEADER = Header(
     version="1",
@@ -23,7 +23,13 @@ HEADER = Header(
     dedup=True,
     jail=Jail(isolation="full", layers=("rlimits",), python="3.11.1"),
 )
-PROBLEM = Problem(id="T/0", prompt="def f():\n", entry_point="f", test="def check(c): c()", reference="    pass\n")
+PROBLEM = Problem(
+    id="T/0",
+    prompt="def f():\n",
+    entry_point="f",
+    check=FunctionTests(source="def check(c): c()"),
+    reference="    pass\n",
+)
 PLAN = CheckPlan(mode="shared", calls=b"\x00\xff", replayed=b"ab", whole=True, note="as it is")
 
 
@@ -38,7 +44,7 @@ def save(folder: Path, header: Header = HEADER) -> Path:
 def test_a_plan_is_found_again(tmp_path: Path) -> None:
     """A plan comes back as it was, for the same problem only, and plans of other problems stay beside it."""
     save(tmp_path / "new")
-    other = msgspec.structs.replace(PROBLEM, test="def check(c): c(1)")
+    other = msgspec.structs.replace(PROBLEM, check=FunctionTests(source="def check(c): c(1)"))
     cache = PlanCache(tmp_path / "new", HEADER)
     assert (PLAN, None) == (cache.find(PROBLEM), cache.find(other))
     cache.add(other, CheckPlan())

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from passcurve.judging.static_tests import NO_CHECK, NO_TESTS, find_fault, find_undefined_names, never_calls
-from passcurve.types import Problem
+from passcurve.types import FunctionTests, Problem
 
 PROMPT = "import math\nPOINTS = [1]\n\ndef helper(x):\n    return x\n\ndef f(x):\n"
 
 
 def problem(test: str, prompt: str = PROMPT) -> Problem:
     """Return a problem with these tests."""
-    return Problem(id="T/0", prompt=prompt, entry_point="f", test=test)
+    return Problem(id="T/0", prompt=prompt, entry_point="f", check=FunctionTests(source=test))
 
 
 def in_check(body: str) -> str:

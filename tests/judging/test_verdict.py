@@ -11,10 +11,10 @@ from passcurve.judging.attempts import needs_retry
 from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.judging.verdict import MESSAGE_CHARACTERS, reach_verdict
 from passcurve.sandbox.job import Outcome
-from passcurve.types import Call, Limits, Problem, SampleKey
+from passcurve.types import Call, FunctionTests, Limits, Problem, SampleKey
 
 KEY = SampleKey(problem_id="T/1", sample_index=2)
-PROBLEM = Problem(id="T/1", prompt="", entry_point="f", test="")
+PROBLEM = Problem(id="T/1", prompt="", entry_point="f", check=FunctionTests(source=""))
 LIMITS = Limits(timeout_s=3.0, memory_bytes=1000)
 REFEREE = make_job(PROBLEM, "", CheckPlan(), LIMITS, 0, 1)
 SHARED = make_job(PROBLEM, "", CheckPlan(mode="shared"), LIMITS, 0, 1)

@@ -23,7 +23,7 @@ from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import Sandbox
-from passcurve.types import Limits, Problem, SampleKey, Verdict
+from passcurve.types import FunctionTests, Limits, Problem, SampleKey, Verdict
 
 MIB = 1 << 20
 LIMITS = Limits(
@@ -109,7 +109,10 @@ class Jailed:
     ) -> Job:
         """Return the job that checks a program; ``allow_kept``: it may run in kept processes."""
         problem = Problem(
-            id=problem_id or f"T/{hash((test, prompt, name))}", prompt=prompt, entry_point=name, test=test
+            id=problem_id or f"T/{hash((test, prompt, name))}",
+            prompt=prompt,
+            entry_point=name,
+            check=FunctionTests(source=test),
         )
         wanted = make_job(problem, program, plan, limits or self.limits, 0, next(self._tags))
         return msgspec.structs.replace(wanted, allow_kept=wanted.allow_kept and allow_kept)

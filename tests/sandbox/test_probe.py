@@ -296,7 +296,7 @@ from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
 from passcurve.sandbox import probe, toolchain
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
-from passcurve.types import Limits, Problem
+from passcurve.types import FunctionTests, Limits, Problem
 limits = Limits(memory_bytes=1 << 30)
 program = f'''
 import fcntl, os, socket
@@ -308,7 +308,8 @@ def f():
     far.send(b"x")
     return 1
 '''
-problem = Problem(id="T", prompt="", entry_point="f", test="def check(candidate): assert candidate() == 1")
+tests = FunctionTests(source="def check(candidate): assert candidate() == 1")
+problem = Problem(id="T", prompt="", entry_point="f", check=tests)
 with start_sandbox(limits, REFEREE_ROLE, level="restricted") as sandbox, Pool(1, sandbox) as pool:
     pool.start(0, make_job(problem, program, CheckPlan(), limits, 0, 1))
     while not pool.wait(1):

@@ -26,7 +26,7 @@ from passcurve.sandbox.job import Job
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
 from passcurve.sandbox.zygote import copy_stub
-from passcurve.types import Problem
+from passcurve.types import FunctionTests, Problem
 
 LEVELS = ("full", "restricted")
 LIMITS = msgspec.structs.replace(LONG, timeout_s=2.0)
@@ -56,7 +56,7 @@ class Rewound:
     def job(self, program: str, test: str) -> Job:
         """Return a job that a pair takes."""
         self._tag += 1
-        problem = Problem(id=f"T/{test}", prompt="", entry_point="f", test=test)
+        problem = Problem(id=f"T/{test}", prompt="", entry_point="f", check=FunctionTests(source=test))
         return make_job(problem, program, CheckPlan(), LIMITS, 0, self._tag)
 
     def status(self, program: str, test: str = IS_ONE) -> str:

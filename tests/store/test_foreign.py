@@ -14,10 +14,10 @@ import pytest
 
 from passcurve.errors import DataError, UsageError
 from passcurve.store.foreign import ReadOptions, convert, convert_rows, is_usual, parse_options, write_lines
-from passcurve.types import Problem
+from passcurve.types import FunctionTests, Problem
 
 PROBLEMS = tuple(
-    Problem(id=f"Mbpp/{number}", prompt="", entry_point=name, test="")
+    Problem(id=f"Mbpp/{number}", prompt="", entry_point=name, check=FunctionTests(source=""))
     for number, name in ((2, "similar"), (3, "prime"), (11, "remove"))
 )
 NO_OPTIONS = ReadOptions()
@@ -109,7 +109,7 @@ class TestPrograms:
             write(f"d/My_Own_3/{index}.py", b"%d" % index)
         write("d/Mbpp_11/0.py", b"\xff")
         write("d/notes.txt", b"")
-        mine = (*PROBLEMS, Problem(id="My/Own/3", prompt="", entry_point="f", test=""))
+        mine = (*PROBLEMS, Problem(id="My/Own/3", prompt="", entry_point="f", check=FunctionTests(source="")))
         rows = converted(tmp_path / "d", problems=mine)
         assert [("Mbpp/11", None), ("My/Own/3", "9"), ("My/Own/3", "10")] == [
             (row["task_id"], row["solution"]) for row in rows

@@ -12,9 +12,9 @@ from passcurve.store.hints import code_field, field_remedy, suggest_id_map
 from passcurve.store.input_report import InputObserver
 from passcurve.store.repetition import multiplicity, repeated_part
 from passcurve.store.samples import CUT_OFF, NO_CODE_FIELD
-from passcurve.types import Completion, Problem, SampleKey, Status
+from passcurve.types import Completion, FunctionTests, Problem, SampleKey, Status
 
-PROBLEM = Problem(id="T/0", prompt='def f(x):\n    """Return x."""\n', entry_point="f", test="")
+PROBLEM = Problem(id="T/0", prompt='def f(x):\n    """Return x."""\n', entry_point="f", check=FunctionTests(source=""))
 CODE = "    return x\n"
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from passcurve.bench.unread_tests import explain, unread_tests, unused_tests
 from passcurve.errors import DataError, nearest
-from passcurve.types import Problem
+from passcurve.types import FunctionTests, Problem
 
 MAX_BYTES = 1 << 30
 """Largest file of problems, against device files and gzip bombs."""
@@ -103,19 +103,27 @@ def parse_problems(data: bytes, source: str, notes: list[str] | None = None) -> 
 
 def digest_problems(problems: Iterable[Problem]) -> str:
     """Return the sha256 of the problems' canonical JSON, which does not depend on compression."""
-    rows = [
-        {
-            "id": problem.id,
-            "prompt": problem.prompt,
-            "entry_point": problem.entry_point,
-            "test": problem.test,
-            "reference": problem.reference,
-            # Only where there is one, so that benchmarks without suffixes keep their digests.
-            **({"suffix": problem.suffix} if problem.suffix else {}),
-        }
-        for problem in problems
-    ]
+    rows = [_digest_row(problem) for problem in problems]
     return hashlib.sha256(json.dumps(rows, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
+def _digest_row(problem: Problem) -> dict[str, object]:
+    row: dict[str, object] = {
+        "id": problem.id,
+        "prompt": problem.prompt,
+        "entry_point": problem.entry_point,
+        "reference": problem.reference,
+    }
+    # A benchmark in the form of HumanEval keeps the digest that it had when there was no other form.
+    if isinstance(problem.check, FunctionTests):
+        row["test"] = problem.check.source
+    else:
+        row["check"] = msgspec.to_builtins(problem.check)
+    if problem.suffix:
+        row["suffix"] = problem.suffix
+    if problem.timeout_s is not None:
+        row["timeout_s"] = problem.timeout_s
+    return row
 
 
 def _unpacked(data: bytes, source: str) -> bytes:
@@ -168,7 +176,7 @@ def _problem(row: _Row) -> Problem:
         id=task_id,
         prompt=_text(row, "prompt"),
         entry_point=entry_point,
-        test=test if test.strip() else "",
+        check=FunctionTests(source=test if test.strip() else ""),
         reference=reference if reference.strip() else None,
         suffix=_text(row, "suffix") if row.fields.get("suffix") is not None else "",
     )

@@ -1,0 +1,140 @@
+"""Problems, benchmarks, and what is checked of a program."""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+_PACK_VERSION = 2
+"""Version of the format of ``marshal``: every Python 3 reads it, whichever runs the samples."""
+
+
+def pack_values(values: Sequence[Any]) -> bytes:
+    """Return plain data as bytes: numbers, texts, None and lists, tuples, sets and dictionaries of them.
+
+    Raises ValueError for anything else.
+    """
+    return marshal.dumps(list(values), _PACK_VERSION)
+
+
+def unpack_values(data: bytes) -> list[Any]:
+    """Return the values that ``pack_values`` has packed in this process; never to be used on the bytes of another."""
+    values: list[Any] = marshal.loads(data)  # noqa: S302
+    return values
+
+
+class FunctionTests(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="function"):
+    """Tests that are source: it defines ``check(candidate)``, which raises an exception where a program is wrong."""
+
+    source: str
+
+
+class Assertions(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="assertions"):
+    """Tests that are statements, each of which calls functions of the program by their names."""
+
+    tests: tuple[str, ...]
+    setup: str = ""
+    """Source that runs before them."""
+
+
+class Suite(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the tests with a verdict of its own, which counts only where all suites before it pass."""
+
+    name: str
+    count: int
+    """Number of its tests."""
+
+
+class Cases(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="cases"):
+    """Tests that are data: inputs, what is expected for each, and a named rule by which results are compared."""
+
+    suites: tuple[Suite, ...]
+    inputs: bytes
+    """A tuple of arguments for each test, suite after suite, packed by ``pack_values``."""
+    expected: bytes = b""
+    """A value for each test, packed likewise; empty where the reference solution is to compute them."""
+    comparator: str = "equal"
+    """Name of a rule in ``harness/comparators.py``."""
+    tolerance: float = 0.0
+    via: Literal["call", "stdin"] = "call"
+    """``call`` passes the arguments to the entry point; ``stdin`` gives the only argument, a text, to a whole program,
+    whose output is the result."""
+    timeout_s: float | None = None
+    """Time limit of each test; None for none but that of all together."""
+
+
+class UnitTests(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="unittest"):
+    """Tests that are a module of ``unittest``: they need the program's own objects, so they run beside it."""
+
+    source: str
+    suites: tuple[Suite, ...] = ()
+    """Its classes of tests where each counts by itself, by name; empty where all are one."""
+    timeout_s: float | None = None
+    """Time limit of each class; None for none but that of all together."""
+
+
+class Expression(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="expression"):
+    """A question about a given function ``f``: the arguments for a result, or the result for arguments."""
+
+    code: str
+    """Source that defines ``f``."""
+    asks: Literal["input", "output"]
+    input: str
+    """Arguments of ``f``, as source."""
+    output: str
+    """Result of ``f``, as source."""
+
+
+Check: TypeAlias = FunctionTests | Assertions | Cases | UnitTests | Expression
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One task of a benchmark: the prompt for the model, and what is checked of its answer."""
+
+    id: str
+    prompt: str
+    """Source that a completion continues; empty where a completion is a whole program."""
+    entry_point: str
+    """Name of the function that is called, or ``Class.method``; empty where the check names what it needs."""
+    check: Check
+    reference: str | None = None
+    """The canonical solution as a completion of the prompt; None where the benchmark has none."""
+    suffix: str = ""
+    """Text after the completion, where a model fills in a gap."""
+    statement: str = ""
+    """The task in words, where it does not stand in the prompt."""
+    date: str = ""
+    """The day on which the problem was published, as ISO 8601; empty where that is not known."""
+    timeout_s: float | None = None
+    """Time limit that the benchmark itself sets; None for that of the run."""
+
+    @property
+    def test(self) -> str:
+        """The tests as source; empty where they are data."""
+        match self.check:
+            case FunctionTests(source=source) | UnitTests(source=source):
+                return source
+            case Assertions(tests=tests, setup=setup):
+                return "\n".join((*([setup] if setup else []), *tests))
+            case _:
+                return ""
+
+
+class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
+    """A named, ordered set of problems, with its digest."""
+
+    name: str
+    source: str
+    """Its path, or ``built-in``."""
+    digest: str
+    """sha256 of the problems' canonical JSON: the same for .jsonl and .jsonl.gz."""
+    problems: tuple[Problem, ...]
+    packages: tuple[str, ...] = ()
+    """Distributions that its samples may import, besides the standard library."""
+    notes: tuple[str, ...] = ()
+    """Tests that its file holds and that no score uses."""
+    file_hash: str = ""
+    """md5 of the uncompressed file, by which EvalPlus names a version; empty where it was not read from a file."""
