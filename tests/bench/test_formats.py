@@ -146,11 +146,22 @@ def test_json_that_python_gives_up_on(tmp_path: Path, broken: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("value", "kind"),
-    [([ROW], "an array"), ("text", "a string"), (3, "a number"), (None, "null"), (True, "a boolean")],
+    [([], "an array"), ("text", "a string"), (3, "a number"), (None, "null"), (True, "a boolean")],
 )
 def test_not_an_object(tmp_path: Path, value: object, kind: str) -> None:
     """An error about a line that is not an object names the type of its value."""
     assert f", line 1: found {kind}; expected one JSON object per line" == refusal(tmp_path, lines(value))
+
+
+def test_one_document(tmp_path: Path) -> None:
+    """A JSON array of rows, and an object of rows by task id, are read as JSON Lines are."""
+    path = tmp_path / "rows.json"
+    path.write_bytes(lines(ROW))
+    problems = read_problems(path)
+    path.write_text(json.dumps([ROW], indent=1))
+    assert problems == read_problems(path)
+    path.write_text(json.dumps({ROW["task_id"]: {name: ROW[name] for name in ROW if name != "task_id"}}))
+    assert problems == read_problems(path)
 
 
 def test_missing_field(tmp_path: Path) -> None:

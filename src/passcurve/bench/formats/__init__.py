@@ -1,0 +1,91 @@
+"""Files of benchmarks become Problems: one file per format, which the fields of the rows show.
+
+In: a path or bytes.  Out: Problems.  Refuses: a file with tests that would not be run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from passcurve.bench.formats import human_eval
+from passcurve.bench.formats.rows import Format, ReadOptions, Row, listed, parse_rows, read_file, unpack
+from passcurve.errors import DataError
+from passcurve.types import FunctionTests, Problem
+
+__all__ = ["ReadOptions", "digest_problems", "parse_problems", "read_file", "read_problems", "unpack"]
+
+_DEFAULTS = ReadOptions()
+
+
+def read_problems(path: Path, notes: list[str] | None = None, options: ReadOptions = _DEFAULTS) -> tuple[Problem, ...]:
+    """Return the problems of a file, in its order: JSON Lines or one JSON document, plain or gzipped.
+
+    Appends to ``notes`` what the file holds and is not used.  Raises DataError, with the file, the line and the
+    expected content, for any other file, and for one with tests that would not be run.
+    """
+    return parse_problems(read_file(path), str(path), notes, options)
+
+
+def parse_problems(
+    data: bytes, source: str, notes: list[str] | None = None, options: ReadOptions = _DEFAULTS
+) -> tuple[Problem, ...]:
+    """Return the problems in the bytes of a file; ``source`` names it in messages.
+
+    Raises DataError as ``read_problems`` does.
+    """
+    rows = tuple(parse_rows(unpack(data, source), source))
+    if not rows:
+        fault = "is empty" if not data else "has no rows"
+        raise DataError(f"{source!r} {fault}; expected one JSON object per line with {listed(human_eval.REQUIRED)}")
+    parsed = _find_format(rows).parse(rows, options)
+    if notes is not None:
+        notes += parsed.notes
+    lines: dict[str, int] = {}
+    for row, problem in zip(rows, parsed.problems, strict=True):
+        if problem.id in lines:
+            raise DataError(
+                f"{row.place}: task_id {problem.id!r} is already on line {lines[problem.id]}; expected once"
+            )
+        lines[problem.id] = row.line
+    return parsed.problems
+
+
+def digest_problems(problems: Iterable[Problem]) -> str:
+    """Return the sha256 of the problems' canonical JSON, which does not depend on compression."""
+    rows = [_digest_row(problem) for problem in problems]
+    return hashlib.sha256(json.dumps(rows, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
+def _find_format(rows: tuple[Row, ...]) -> Format:
+    """Return the format of rows; that of HumanEval where no other matches."""
+    fields = rows[0].fields
+    if human_eval.FORMAT.matches(fields):
+        return human_eval.FORMAT
+    # Loaded here: most files are in the format of HumanEval.
+    from passcurve.bench.formats.detect import FORMATS
+
+    return next((form for form in FORMATS if form.matches(fields)), human_eval.FORMAT)
+
+
+def _digest_row(problem: Problem) -> dict[str, object]:
+    row: dict[str, object] = {
+        "id": problem.id,
+        "prompt": problem.prompt,
+        "entry_point": problem.entry_point,
+        "reference": problem.reference,
+    }
+    # A benchmark in the form of HumanEval keeps the digest that it had when there was no other form.
+    if isinstance(problem.check, FunctionTests):
+        row["test"] = problem.check.source
+    else:
+        row["check"] = msgspec.to_builtins(problem.check)
+    if problem.suffix:
+        row["suffix"] = problem.suffix
+    if problem.timeout_s is not None:
+        row["timeout_s"] = problem.timeout_s
+    return row

@@ -1,0 +1,7 @@
+"""The formats of benchmarks, in the order in which they are tried; the first that matches a file's first row counts."""
+
+from __future__ import annotations
+
+from passcurve.bench.formats.rows import Format
+
+FORMATS: tuple[Format, ...] = ()

@@ -1,0 +1,77 @@
+"""The format of HumanEval, which others share: a prompt, and tests that define ``check(candidate)``."""
+
+from __future__ import annotations
+
+import keyword
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, shown
+from passcurve.bench.unread_tests import explain, unread_tests, unused_tests
+from passcurve.errors import DataError
+from passcurve.types import FunctionTests, Problem
+
+REQUIRED = ("task_id", "prompt", "entry_point", "test")
+_OPTIONAL = ("canonical_solution", "suffix")
+
+
+def _matches(fields: Mapping[str, object]) -> bool:
+    return set(REQUIRED) <= fields.keys() <= {*REQUIRED, *_OPTIONAL}
+
+
+def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
+    """Return the problems; one has an empty test where its row has none and other rows have."""
+    problems: list[Problem] = []
+    unused: Counter[str] = Counter()
+    without_test: Row | None = None
+    for raw in rows:
+        row = msgspec.structs.replace(raw, expected=REQUIRED)
+        if field := unread_tests(row.fields, (*REQUIRED, *_OPTIONAL)):
+            raise DataError(f"{row.place}: {explain(field)}")
+        unused.update(unused_tests(row.fields))
+        problem = _problem(row)
+        problems.append(problem)
+        without_test = without_test or (None if problem.test else row)
+    if without_test is not None and not any(problem.test for problem in problems):
+        raise _no_test(without_test)
+    notes = (f"{name!r} of {count} problems is not used, only 'test' is" for name, count in unused.items())
+    return Parsed(tuple(problems), tuple(notes))
+
+
+FORMAT = Format("humaneval", _matches, _parse)
+
+
+def read_entry_point(row: Row) -> str:
+    """Return the name of the function that a row is about; raise DataError where it is none."""
+    # Some published names end with a space, which a harness that pastes the name into a call does not notice.
+    entry_point = row.text("entry_point").strip()
+    if not entry_point.isidentifier() or keyword.iskeyword(entry_point):
+        raise row.fault(f"found entry_point {shown(entry_point)}", "the name of a function")
+    return entry_point
+
+
+def _problem(row: Row) -> Problem:
+    entry_point = read_entry_point(row)
+    task_id = row.text("task_id")
+    if not task_id.strip():
+        raise row.fault(f"found task_id {shown(task_id)}", "a name for the problem")
+    test, reference = row.optional_text("test"), row.optional_text("canonical_solution")
+    return Problem(
+        id=task_id,
+        prompt=row.text("prompt"),
+        entry_point=entry_point,
+        check=FunctionTests(source=test if test.strip() else ""),
+        reference=reference if reference.strip() else None,
+        suffix=row.optional_text("suffix"),
+    )
+
+
+def _no_test(row: Row) -> DataError:
+    """Return the error of a file in which no row has a test."""
+    try:
+        row.text("test")
+    except DataError as error:
+        return error
+    return row.fault("found an empty test", "source that defines check(candidate)")

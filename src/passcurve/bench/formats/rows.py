@@ -1,0 +1,226 @@
+"""Files of benchmarks, plain or gzipped, read as rows: JSON Lines, a JSON array, or a JSON object of rows."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from passcurve.errors import DataError, nearest
+from passcurve.types import Problem
+
+MAX_BYTES = 1 << 30
+"""Largest file of problems, against device files and gzip bombs."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+_JSON_KINDS = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+}
+
+
+class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Choices by which one file becomes different problems."""
+
+    task: str = ""
+    """The task of a file that holds several: ``input`` or ``output`` of CRUXEval; empty where none was named."""
+    profile: str = "native"
+    """The harness whose rules are followed; ``native`` is each benchmark's own, where it is sound."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One row with a JSON object, and its place."""
+
+    place: str
+    line: int
+    fields: Mapping[str, object]
+    expected: tuple[str, ...] = ()
+    """The fields that its format needs, for messages."""
+
+    def text(self, field: str) -> str:
+        """Return a field that must be a string; raise DataError where it is not there or is something else."""
+        if field not in self.fields:
+            raise self.fault(f"found no {field!r}{self._other_field(field)}", listed(self.expected))
+        value = self.fields[field]
+        if not isinstance(value, str):
+            raise self.fault(f"found {kind(value)} in {field!r}", "a string")
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            # A lone surrogate is valid JSON, but no source file can contain it.
+            surrogate = f"the lone surrogate U+{ord(value[error.start]):04X} in {field!r}"
+            raise self.fault(f"found {surrogate}", "text that UTF-8 can encode") from error
+        return value
+
+    def optional_text(self, field: str) -> str:
+        """Return a field as ``text`` does, or the empty string where it is null or not there."""
+        return self.text(field) if self.fields.get(field) is not None else ""
+
+    def array(self, field: str) -> list[object]:
+        """Return a field that must be an array; raise DataError where it is not there or is something else."""
+        if field not in self.fields:
+            raise self.fault(f"found no {field!r}{self._other_field(field)}", listed(self.expected))
+        value = self.fields[field]
+        if not isinstance(value, list):
+            raise self.fault(f"found {kind(value)} in {field!r}", "an array")
+        return value
+
+    def texts(self, field: str) -> tuple[str, ...]:
+        """Return a field that must be an array of strings; raise DataError where it is not."""
+        values = self.array(field)
+        if wrong := next((value for value in values if not isinstance(value, str)), None):
+            raise self.fault(f"found {kind(wrong)} in the array {field!r}", "strings")
+        return tuple(str(value) for value in values)
+
+    def fault(self, seen: str, expected: str) -> DataError:
+        """Return the error about a row, with its place."""
+        return DataError(f"{self.place}: {seen}; expected {expected}")
+
+    def _other_field(self, missing: str) -> str:
+        if "completion" in self.fields or "solution" in self.fields:
+            return " but a model's answer: this looks like a samples file"
+        strangers = [name for name in self.fields if name not in self.expected]
+        close = difflib.get_close_matches(missing, strangers, n=1, cutoff=0.6)
+        return f" but {close[0]!r}" if close else ""
+
+
+class Parsed(NamedTuple):
+    """The problems of a file, and what it holds that no score uses."""
+
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Format(NamedTuple):
+    """One form of benchmarks."""
+
+    name: str
+    matches: Callable[[Mapping[str, object]], bool]
+    """Whether the fields of a file's first row are of this form."""
+    parse: Callable[[Sequence[Row], ReadOptions], Parsed]
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a file; raise DataError when it is missing or cannot be read."""
+    try:
+        with path.open("rb") as handle:
+            data = handle.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise DataError(f"no file {str(path)!r}{_hint(path)}") from None
+    except IsADirectoryError:
+        raise DataError(f"{str(path)!r} is a directory; expected a .jsonl or .jsonl.gz file") from None
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise DataError(f"{str(path)!r} cannot be read: {reason}") from error
+    if len(data) > MAX_BYTES:
+        raise DataError(f"{str(path)!r} is larger than {MAX_BYTES >> 30} GiB, the limit for benchmarks")
+    return data
+
+
+def unpack(data: bytes, source: str) -> bytes:
+    """Return the bytes of a file without gzip; raise DataError where it is damaged or unpacks to too much."""
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as handle:
+            text = handle.read(MAX_BYTES + 1)
+    except EOFError:
+        raise DataError(f"{source!r} is a gzip file that ends too early; copy or fetch it again") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{source!r} is a damaged gzip file ({error}); copy or fetch it again") from error
+    if len(text) > MAX_BYTES:
+        raise DataError(f"{source!r} unpacks to more than {MAX_BYTES >> 30} GiB, the limit for benchmarks")
+    return text
+
+
+def parse_rows(text: bytes, source: str) -> Iterator[Row]:
+    """Yield the rows of an unpacked file; raise DataError, with the place, for what is none."""
+    text = text.removeprefix(_BOM)
+    if rows := _document(text):
+        for number, fields in enumerate(rows, start=1):
+            if not isinstance(fields, dict):
+                raise DataError(f"{source!r}, item {number}: found {kind(fields)}; expected an object")
+            yield Row(place=f"{source!r}, item {number}", line=number, fields=fields)
+        return
+    for number, raw in enumerate(text.split(b"\n"), start=1):
+        if not raw.strip():
+            continue
+        place = f"{source!r}, line {number}"
+        try:
+            value = json.loads(raw.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            byte = f"byte 0x{raw[error.start]:02x} at column {error.start + 1}"
+            raise DataError(f"{place}: found {byte}; expected UTF-8") from error
+        except (ValueError, RecursionError) as error:
+            # ValueError includes JSONDecodeError and numbers of too many digits.
+            raise DataError(
+                f"{place}: found {shown(raw.decode('utf-8').strip())}, which is not JSON ({_one_line(error)}); "
+                "expected one JSON object per line"
+            ) from error
+        if not isinstance(value, dict):
+            raise DataError(f"{place}: found {kind(value)}; expected one JSON object per line")
+        yield Row(place=place, line=number, fields=value)
+
+
+def _document(text: bytes) -> list[object]:
+    """Return the rows of a file that is one JSON array or one object of objects; none for any other file."""
+    start = text.lstrip()[:1]
+    first_line = text.lstrip().partition(b"\n")[0]
+    if start == b"{":
+        try:
+            if not all(isinstance(item, dict) for item in json.loads(first_line).values()):
+                return []
+        except (ValueError, RecursionError, AttributeError):
+            pass  # an object over several lines, or no JSON at all
+    elif start != b"[":
+        return []
+    try:
+        value = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return []
+    if isinstance(value, list):
+        return value
+    if value and all(isinstance(item, dict) for item in value.values()):
+        return [{"task_id": name, **item} for name, item in value.items()]
+    return []
+
+
+def kind(value: object) -> str:
+    """Return what a value of JSON is, in words."""
+    return "null" if value is None else _JSON_KINDS[type(value)]
+
+
+def shown(text: str) -> str:
+    """Return the beginning of a text in quotes, for a message."""
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Return names as an enumeration."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def _hint(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f"; the folder {str(folder)!r} does not exist"
+    try:
+        return nearest(path.name, sorted(entry.name for entry in folder.iterdir() if entry.is_file()))
+    except OSError:
+        return ""
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
