@@ -74,7 +74,7 @@ VAIN = make_problem("return 1", "pass")
 
 
 def test_the_first_plan(jail: Jailed):
-    """A reference solution that passes in referee mode needs one trial and no note."""
+    """A reference solution that passes in referee mode needs one trial and no note; two more try the tests."""
     calibrator = Calibrator(jail)
     (calibration,) = calibrator.calibrate(PLAIN)
     assert ("referee", False, False, "") == (
@@ -84,7 +84,8 @@ def test_the_first_plan(jail: Jailed):
         calibration.plan.note,
     )
     assert calibration.verdict.passed
-    assert 1 == len(calibrator.jobs)
+    assert 3 == len(calibrator.jobs)
+    assert [True, False, False] == [job.record for job in calibrator.jobs]
 
 
 def test_arguments_that_change(jail: Jailed):
@@ -110,7 +111,7 @@ def test_a_live_object(jail: Jailed):
     )
     assert "does not pass: failed (AttributeError" in calibration.plan.note
     assert calibration.verdict.passed
-    assert 4 == len(calibrator.jobs)
+    assert 5 == len(calibrator.jobs)
 
 
 def test_a_wrong_reference(jail: Jailed):
@@ -138,12 +139,12 @@ def test_a_reference_that_hangs_or_dies(jail: Jailed, problem: Problem, status: 
 
 
 def test_without_a_reference(jail: Jailed):
-    """A problem without a reference solution needs no trial, and its note says so."""
+    """A problem without a reference solution has its tests tried on wrong programs, and its note says so."""
     calibrator = Calibrator(jail)
     (calibration,) = calibrator.calibrate(make_problem(None, "assert candidate(1) == 2"))
     assert ("referee", False, None) == (calibration.plan.mode, calibration.plan.fault is not None, calibration.verdict)
     assert "no reference solution" in calibration.plan.note
-    assert [] == calibrator.jobs
+    assert 2 == len(calibrator.jobs)
 
 
 SECOND = "assert g(1) == 2 and g(2) == 3"
@@ -194,10 +195,10 @@ def test_both_failures(jail: Jailed):
 
 
 WAITING = make_problem(
-    "while not args[0]: pass",
-    "import threading\n    xs = []\n    threading.Timer(0.01, xs.append, (1,)).start()\n    candidate(xs)",
+    "while not args[0]: pass\n    return 5",
+    "import threading\n    xs = []\n    threading.Timer(0.01, xs.append, (1,)).start()\n    assert candidate(xs) == 5",
 )
-LEAVING = make_problem("import os; 'check' in globals() or os._exit(3)", "candidate()")
+LEAVING = make_problem("import os; 'check' in globals() or os._exit(3)\n    return 5", "assert candidate() == 5")
 
 
 @pytest.mark.parametrize(("problem", "status"), [(WAITING, "timeout"), (LEAVING, "crash")])
@@ -289,10 +290,26 @@ def test_vacuous_without_a_reference(jail: Jailed):
     assert "no reference solution" in calibration.plan.note
 
 
-def test_tests_that_let_an_error_pass(jail: Jailed):
-    """Tests that a function passes which can only raise are vacuous in shared mode."""
-    problem = make_problem("return 1", "try:\n        candidate(1)\n    except Exception:\n        pass")
-    assert calibrate(jail, problem, "shared").plan.fault
+@pytest.mark.parametrize(
+    ("test", "is_vacuous"),
+    [
+        ("try:\n        candidate(1)\n    except Exception:\n        pass", True),
+        ("try:\n        candidate(1)\n    except NotImplementedError:\n        pass", True),
+        ("candidate(1)", True),
+        ("candidate(1) == 1", True),
+        ("assert candidate(1) or True", True),
+        ("assert candidate(1)", False),
+        ("assert candidate(0) is None", False),
+        ("try:\n        candidate('')\n        assert False\n    except ValueError:\n        pass", False),
+    ],
+)
+def test_tests_that_pass_wrong_programs(jail: Jailed, test: str, is_vacuous: bool):
+    """Tests that pass what can only raise, or two unlike values, check nothing; a reference makes no difference."""
+    reference = "return int(args[0]) or None"
+    for problem, mode in ((make_problem(reference, test), "auto"), (make_problem(None, test), "auto")):
+        plan = calibrate(jail, problem, mode).plan
+        assert ("referee", is_vacuous) == (plan.mode, plan.fault == "tests")
+    assert is_vacuous == (calibrate(jail, make_problem(reference, test), "shared").plan.fault == "tests")
 
 
 def test_a_requested_mode(jail: Jailed):

@@ -14,6 +14,7 @@ from passcurve.judging.plan import CheckPlan, Fault, make_job, reference_program
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls
 from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
+from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Limits, Problem, SampleKey, Verdict
 
@@ -59,30 +60,39 @@ class _Trials:
         self._mode = mode
         self._undefined_names = undefined_names
         # Without a reference solution nothing could decide between the plans.
-        self._plans = _PLANS[mode if program is not None else "shared"]
+        alone: RequestedMode = "shared" if mode == "shared" or undefined_names else "referee"
+        self._plans = _PLANS[mode] if program is not None else _PLANS[alone][:1]
         self._number = 0
         self._failures: list[Verdict] = []
-        self._shared_pass: Verdict | None = None
         self._has_reference = program is not None
-        # Nobody counts calls in shared mode, so a program that can only raise must not pass.
-        self._raising_program = f"def {problem.entry_point}(*_, **__):\n    raise NotImplementedError\n"
-        self.program = program or self._raising_program
+        self._calibration = None if self._has_reference else self._usable(None)
+        """The calibration unless the tests pass wrong programs; None until the reference solution has passed."""
+        self._wrong_programs = WrongPrograms(problem.entry_point)
+        self.program = program or self._wrong_programs.program
 
     @property
     def plan(self) -> CheckPlan:
         """The plan under trial."""
         return self._plans[self._number]
 
-    def take(self, verdict: Verdict) -> Calibration | None:
+    @property
+    def needs_calls(self) -> bool:
+        """Return whether the trial is to record the calls of the tests."""
+        # What is handed back after a call must be seen by the tests before the next one.
+        return self._calibration is None and self.plan.mode == "referee" and not self.plan.write_back
+
+    def take(self, verdict: Verdict, outcome: Outcome) -> Calibration | None:
         """Take the verdict of a trial; return the calibration, or None when another trial must follow."""
-        if self._shared_pass is not None or not self._has_reference:
-            return self._faulty("tests", VACUOUS, verdict) if verdict.passed else self._usable(self._shared_pass)
-        if verdict.passed:
-            if self.plan.mode == "shared":
-                self._shared_pass = verdict
-                self.program = self._raising_program
+        if self._calibration is not None:
+            is_vacuous = self._wrong_programs.take(passed=verdict.passed)
+            self.program = self._wrong_programs.program
+            if is_vacuous is None:
                 return None
-            return self._usable(verdict)
+            return self._faulty("tests", VACUOUS, verdict) if is_vacuous else self._calibration
+        if verdict.passed:
+            self._calibration = _with_calls(self._usable(verdict), outcome)
+            self.program = self._wrong_programs.program
+            return None
         self._failures.append(verdict)
         # What does not compile does not compile in any mode.
         if self._number + 1 < len(self._plans) and verdict.status != "compile":
@@ -164,7 +174,7 @@ class Calibrations:
     def begin(self, problem: Problem) -> Calibration | None:
         """Start on a problem; return its calibration where no trial is needed.
 
-        A problem without a reference solution needs none, unless it is checked in shared mode.
+        The tests of a problem without a reference solution are tried on wrong programs alone.
         """
         if self._cache is not None and (plan := self._cache.find(problem)):
             return Calibration(problem=problem, plan=plan, verdict=None)
@@ -176,15 +186,10 @@ class Calibrations:
         if names and self._mode == "referee":
             fault = f"{_describe_names(names)}: --verdict auto judges it in shared mode"
         if fault:
-            return self._begin_with(problem, "tests", fault)
-        if program is None and not names and self._mode != "shared":
-            return self._begin_with(problem, None, _NO_REFERENCE)
+            plan = CheckPlan(mode=_PLANS[self._mode][0].mode, fault="tests", note=fault)
+            return Calibration(problem=problem, plan=plan, verdict=None)
         self._try_next(_Trials(problem, self._mode, program, names))
         return None
-
-    def _begin_with(self, problem: Problem, fault: Fault | None, note: str) -> Calibration:
-        plan = CheckPlan(mode=_PLANS[self._mode][0].mode, fault=fault, note=note)
-        return Calibration(problem=problem, plan=plan, verdict=None)
 
     def owns(self, outcome: Outcome) -> bool:
         """Return whether an outcome is of a trial: the tags of trials are below zero."""
@@ -198,12 +203,10 @@ class Calibrations:
             self._queue.put(retry.job, at_end=retry.at_end)
             return None
         key = SampleKey(problem_id=trials.problem.id, sample_index=0)
-        calibration = trials.take(reach_verdict(key, job, outcome))
+        calibration = trials.take(reach_verdict(key, job, outcome), outcome)
         if calibration is None:
             self._try_next(trials)
             return None
-        if job.record:
-            calibration = _with_calls(calibration, outcome)
         verdict = calibration.verdict
         if self._cache is not None and calibration.plan.fault is None and verdict is not None and verdict.passed:
             self._cache.add(calibration.problem, calibration.plan)
@@ -211,8 +214,6 @@ class Calibrations:
 
     def _try_next(self, trials: _Trials) -> None:
         self._last_tag -= 1
-        # What is handed back after a call must be seen by the tests before the next one.
-        record = trials.plan.mode == "referee" and not trials.plan.write_back
         job = make_job(
             trials.problem,
             trials.program,
@@ -220,7 +221,7 @@ class Calibrations:
             self._limits,
             self._seed,
             self._last_tag,
-            record=record,
+            record=trials.needs_calls,
         )
         self._running[job.tag] = (trials, job)
         self._queue.put(job)
@@ -233,7 +234,7 @@ def _with_calls(calibration: Calibration, outcome: Outcome) -> Calibration:
         calls, replayed = (base64.b64decode(report.get(name, ""), validate=True) for name in ("recorded", "replayed"))
     except (TypeError, ValueError):
         return calibration
-    if calibration.plan.fault or not calls:
+    if not calls:
         return calibration
     plan = msgspec.structs.replace(calibration.plan, calls=calls, replayed=replayed, whole=bool(report.get("whole")))
     return msgspec.structs.replace(calibration, plan=plan)

@@ -1,0 +1,34 @@
+"""Inputs that earlier versions scored without a word: tests that check nothing, copies, stale files, ids by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from case import JUDGE, Case, benchmark, own, right, wrong
+
+FORTY = [right(number) for number in range(40)]
+SWALLOWS = "def check(candidate):\n    try:\n        assert candidate(1) == 3\n    except Exception:\n        pass\n"
+IGNORES = "def check(candidate):\n    candidate(1)\n"
+
+
+def one_vacuous(name: str, **fields: Any) -> Case:
+    """Return a case in which the tests of one problem of forty pass a wrong program."""
+    rows = [*FORTY[:2], wrong(2), *FORTY[3:]]
+    return Case(name, own(rows, benchmark(40, _2=fields)), JUDGE, value=1.0, excluded=("Own/2",), says=("whatever",))
+
+
+TESTS = [
+    one_vacuous("tests that swallow every error", test=SWALLOWS),
+    one_vacuous("tests that ignore what is returned", test=IGNORES),
+    one_vacuous("tests that ignore what is returned, and no reference", test=IGNORES, canonical_solution=None),
+    Case(
+        "all tests swallow every error",
+        own(FORTY[:4], benchmark(**{f"_{number}": {"test": SWALLOWS} for number in range(4)})),
+        JUDGE,
+        2,
+        excluded=("Own/0", "Own/1", "Own/2", "Own/3"),
+        says=("whatever",),
+    ),
+]
+
+CASES = [*TESTS]
