@@ -11,19 +11,22 @@ from jailed import LIMITS, Jailed
 
 from passcurve.bench.formats import read_problems
 from passcurve.judging.calibration import Calibration, Calibrations
+from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import VACUOUS
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import FunctionTests, Problem
+from passcurve.types import FunctionTests, Header, Jail, Problem
 
 
 class Calibrator:
     """Calibrates problems on the jail's pool and keeps the jobs that it ran."""
 
-    def __init__(self, jail: Jailed, mode: str = "auto", timeout_s: float = 20.0) -> None:
+    def __init__(
+        self, jail: Jailed, mode: str = "auto", timeout_s: float = 20.0, cache: PlanCache | None = None
+    ) -> None:
         self._scheduler: Scheduler[Job, Outcome] = Scheduler(jail.pool)
         limits = msgspec.structs.replace(LIMITS, timeout_s=timeout_s)
-        self.calibrations = Calibrations(mode, limits, 0, self)
+        self.calibrations = Calibrations(mode, limits, 0, self, cache)
         self.jobs: list[Job] = []
 
     def put(self, job: Job, *, at_end: bool = False) -> None:
@@ -111,7 +114,7 @@ def test_a_live_object(jail: Jailed):
     )
     assert "does not pass: failed (AttributeError" in calibration.plan.note
     assert calibration.verdict.passed
-    assert 5 == len(calibrator.jobs)
+    assert 6 == len(calibrator.jobs)
 
 
 def test_a_wrong_reference(jail: Jailed):
@@ -135,7 +138,7 @@ def test_a_reference_that_hangs_or_dies(jail: Jailed, problem: Problem, status: 
         calibration.plan.fault is not None,
         calibration.verdict.status,
     )
-    assert ["passcurve.harness.sample"] * 2 + ["passcurve.harness.shared"] == [job.role for job in calibrator.jobs]
+    assert ["passcurve.harness.sample"] * 3 + ["passcurve.harness.shared"] == [job.role for job in calibrator.jobs]
 
 
 def test_without_a_reference(jail: Jailed):
@@ -320,6 +323,49 @@ def test_a_requested_mode(jail: Jailed):
     (calibration,) = calibrator.calibrate(PLAIN)
     assert ("shared", False) == (calibration.plan.mode, calibration.plan.fault is not None)
     assert {"passcurve.harness.shared"} == {job.role for job in calibrator.jobs}
+
+
+class UnstableCalibrator(Calibrator):
+    """Has another program judged in place of the first ones, as if the reference solution were unstable."""
+
+    failures = 1
+
+    def put(self, job: Job, *, at_end: bool = False) -> None:
+        """Queue a job."""
+        if len(self.jobs) < self.failures:
+            job = msgspec.structs.replace(job, setup={**job.setup, "program": b"def f(*args): return 7\n"})
+        super().put(job, at_end=at_end)
+
+
+@pytest.mark.parametrize("mode", ["auto", "shared"])
+def test_an_unstable_reference(jail: Jailed, tmp_path: Path, mode: str):
+    """A reference that fails once and passes the same trial again is used and told, and its plan is not kept."""
+    header = Header(
+        version="1",
+        benchmark="b",
+        benchmark_source="b",
+        benchmark_digest="d",
+        samples="s",
+        limits=LIMITS,
+        verdict=mode,
+        dedup=True,
+        jail=Jail(isolation="full", layers=(), python="3"),
+    )
+    cache = PlanCache(tmp_path, header)
+    (calibration,) = UnstableCalibrator(jail, mode, cache=cache).calibrate(PLAIN)
+    plan = calibration.plan
+    assert (None, True, mode == "shared") == (plan.fault, calibration.verdict.passed, plan.mode == "shared")
+    assert "unstable" in plan.note
+    assert cache.find(PLAIN) is None
+    assert "" == Calibrator(jail, mode, cache=cache).calibrate(PLAIN)[0].plan.note
+    assert cache.find(PLAIN) is not None
+
+
+def test_a_reference_that_fails_twice(jail: Jailed):
+    """A reference that fails the first trial twice goes on to the next plan."""
+    calibrator = UnstableCalibrator(jail)
+    calibrator.failures = 2
+    assert calibrator.calibrate(PLAIN)[0].plan.write_back
 
 
 def test_tests_that_do_not_compile(jail: Jailed):

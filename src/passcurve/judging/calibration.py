@@ -64,6 +64,8 @@ class _Trials:
         self._plans = _PLANS[mode] if program is not None else _PLANS[alone][:1]
         self._number = 0
         self._failures: list[Verdict] = []
+        self.is_unstable = False
+        """The reference solution has failed and passed under the same plan."""
         self._has_reference = program is not None
         self._calibration = None if self._has_reference else self._usable(None)
         """The calibration unless the tests pass wrong programs; None until the reference solution has passed."""
@@ -90,14 +92,19 @@ class _Trials:
                 return None
             return self._faulty("tests", VACUOUS, verdict) if is_vacuous else self._calibration
         if verdict.passed:
+            # The first plan is tried twice; what is void was our failure.
+            self.is_unstable = [failure.status == "void" for failure in self._failures] == [False]
             self._calibration = _with_calls(self._usable(verdict), outcome)
             self.program = self._wrong_programs.program
             return None
         self._failures.append(verdict)
         # What does not compile does not compile in any mode.
-        if self._number + 1 < len(self._plans) and verdict.status != "compile":
-            self._number += 1
-            return None
+        if verdict.status != "compile":
+            if len(self._failures) == 1:
+                return None
+            if self._number + 1 < len(self._plans):
+                self._number += 1
+                return None
         if all(failure.status == "void" for failure in self._failures):
             # That is our failure: it says nothing about the reference.
             self._number = 0
@@ -127,9 +134,11 @@ class _Trials:
         note = "" if self._has_reference else _NO_REFERENCE
         if verdict is None and self._failures:
             note = f"the reference solution could not be judged: {self._failures[0].message}"
+        elif self.is_unstable:
+            note = f"the reference solution is unstable: {_describe(self._failures[0])}, and passed when judged again"
         elif self.plan.write_back:
             note = "what samples do to their arguments is handed back to the tests"
-        elif self._failures:
+        elif len(self._failures) > 1:
             failure = self._failures[0]
             note = f"judged in shared mode: in referee mode the reference solution does not pass: {_describe(failure)}"
         elif self._undefined_names:
@@ -208,7 +217,8 @@ class Calibrations:
             self._try_next(trials)
             return None
         verdict = calibration.verdict
-        if self._cache is not None and calibration.plan.fault is None and verdict is not None and verdict.passed:
+        is_sure = calibration.plan.fault is None and verdict is not None and verdict.passed and not trials.is_unstable
+        if self._cache is not None and is_sure:
             self._cache.add(calibration.problem, calibration.plan)
         return calibration
 
