@@ -68,6 +68,13 @@ def test_white_space_is_no_program(form: Literal["completion", "solution"], text
     assert expected == extract(PROBLEM, make_completion(text, form))
 
 
+def test_an_empty_completion_can_fill_a_gap() -> None:
+    """Where a suffix follows, prompt and suffix are a program without any completion; a solution must have a text."""
+    problem = msgspec.structs.replace(PROBLEM, prompt="def one():\n    return 1", suffix="\n")
+    assert "def one():\n    return 1\n" == extract(problem, make_completion("")).text
+    assert extract(problem, make_completion("", "solution")).text is None
+
+
 def test_a_comment_is_text() -> None:
     """A text that is only a comment is a program; it runs and fails."""
     assert "def one():\n# no" == extract(PROBLEM, make_completion("# no")).text

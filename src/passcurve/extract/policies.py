@@ -71,9 +71,12 @@ def extract(problem: Problem, completion: Completion, policy: str = DEFAULT) -> 
     if completion.text is None:
         return Program(key=key, text=None, steps=(completion.missing or "there is no text",))
     text, notes = completion.text, list[str]()
-    if not text.strip():
-        return Program(key=key, text=None, steps=("the completion is empty",))
     task = Task(problem=problem, form=completion.form, parser=Parser())
+    if not text.strip():
+        if problem.has_gap and completion.form == "completion":
+            joined = join_to_prompt(task, text)
+            return Program(key=key, text=joined.text, steps=(joined.note,))
+        return Program(key=key, text=None, steps=("the completion is empty",))
     for step in steps:
         change = step(task, text)
         if change is None:

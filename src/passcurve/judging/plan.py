@@ -75,7 +75,7 @@ def make_job(
         key=f"{problem.id} {plan.write_back}",
         role=REFEREE_ROLE,
         setup={
-            "prompt": _encode(problem.prompt),
+            "prompt": _encode(_context(problem)),
             "test": _encode(problem.test),
             "entry_point": problem.entry_point,
             "seed": problem_seed,
@@ -93,6 +93,12 @@ def make_job(
         whole=plan.whole,
         record=record,
     )
+
+
+def _context(problem: Problem) -> str:
+    """Return the source that defines what the tests may use besides the function."""
+    # Before a gap there may be no whole statement; the names around it are the same in every program.
+    return (reference_program(problem) if problem.has_gap else None) or problem.prompt
 
 
 def reference_program(problem: Problem) -> str | None:

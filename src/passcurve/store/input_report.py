@@ -73,7 +73,8 @@ class InputObserver:
         self._problems.append(min(number, 0xFFFF))
         text = row.text
         if text is None or not text.strip():
-            self._observe_missing(row)
+            if text is None or row.form == "solution" or not problem.has_gap:
+                self._observe_missing(row)
             return
         place = hash((number, row.form, text))
         bits = self._looks.get(place)
@@ -102,7 +103,7 @@ class InputObserver:
             bits |= _FENCED
         elif _CHAT.search("\n" + text):
             bits |= _CHATTY
-        if form == "solution":
+        if form == "solution" or not problem.prompt:
             return bits if problem.entry_point in text else bits | _CONTINUATION
         if bits & (_FENCED | _CHATTY):
             return bits

@@ -299,6 +299,9 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
     task = fields["task_id"]
     if not isinstance(task, str):
         number = task if isinstance(task, int) and not isinstance(task, bool) else None
+        # Some benchmarks, such as MBPP, are published with numbers for names.
+        if number is not None and str(number) in task_ids:
+            return str(number)
         raise _MalformedError(f"`task_id` must be a string, got {_describe_value(task)}", number)
     if task in task_ids:
         return task

@@ -32,20 +32,22 @@ class FunctionTests(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind",
     source: str
 
 
-class Assertions(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="assertions"):
-    """Tests that are statements, each of which calls functions of the program by their names."""
-
-    tests: tuple[str, ...]
-    setup: str = ""
-    """Source that runs before them."""
-
-
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the tests with a verdict of its own, which counts only where all suites before it pass."""
 
     name: str
     count: int
     """Number of its tests."""
+
+
+class Assertions(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="assertions"):
+    """Tests that are statements, each of which calls functions of the program by their names."""
+
+    tests: tuple[str, ...]
+    setup: str = ""
+    """Source that runs before them."""
+    suites: tuple[Suite, ...] = ()
+    """The parts that count by themselves, in the order of the tests; empty where all are one."""
 
 
 class Cases(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="cases"):
@@ -86,6 +88,8 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     """Arguments of ``f``, as source."""
     output: str
     """Result of ``f``, as source."""
+    in_process: bool = False
+    """Compare in the process of the sample, as CRUXEval does, so that a text can be anything Python can run."""
 
 
 Check: TypeAlias = FunctionTests | Assertions | Cases | UnitTests | Expression
@@ -110,6 +114,11 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """The day on which the problem was published, as ISO 8601; empty where that is not known."""
     timeout_s: float | None = None
     """Time limit that the benchmark itself sets; None for that of the run."""
+
+    @property
+    def has_gap(self) -> bool:
+        """True where a completion fills a gap, so that an empty one makes a program too."""
+        return bool(self.suffix)
 
     @property
     def test(self) -> str:

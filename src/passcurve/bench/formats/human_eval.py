@@ -57,14 +57,15 @@ def _problem(row: Row) -> Problem:
     task_id = row.text("task_id")
     if not task_id.strip():
         raise row.fault(f"found task_id {shown(task_id)}", "a name for the problem")
-    test, reference = row.optional_text("test"), row.optional_text("canonical_solution")
+    test, reference, suffix = (row.optional_text(name) for name in ("test", "canonical_solution", "suffix"))
+    has_reference = bool(reference.strip() or (suffix and row.fields.get("canonical_solution") is not None))
     return Problem(
         id=task_id,
         prompt=row.text("prompt"),
         entry_point=entry_point,
         check=FunctionTests(source=test if test.strip() else ""),
-        reference=reference if reference.strip() else None,
-        suffix=row.optional_text("suffix"),
+        reference=reference if has_reference else None,
+        suffix=suffix,
     )
 
 
