@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from passcurve.bench.formats import human_eval_x, mapcoder
 from passcurve.bench.formats.rows import Format
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (
+    human_eval_x.FORMAT,
+    mapcoder.FORMAT,
+)

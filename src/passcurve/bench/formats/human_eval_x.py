@@ -1,0 +1,60 @@
+"""HumanEval-X and HumanEvalPack: HumanEval in several languages, of which Python is read; tests that run themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from passcurve.bench.formats.human_eval import read_entry_point
+from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, shown
+from passcurve.types import FunctionTests, Problem
+
+_REQUIRED = ("task_id", "prompt", "declaration", "canonical_solution", "test")
+_PYTHON = "Python/"
+_LAST_CALL = re.compile(r"\s*^check\((\w+)\)\s*\Z", re.MULTILINE)
+"""The tests call themselves at their end, which names the function and would run each of them twice."""
+
+_LAST_FUNCTION = re.compile(r"^def\s+(\w+)", re.MULTILINE)
+
+
+def _matches(fields: Mapping[str, object]) -> bool:
+    return set(_REQUIRED) <= fields.keys()
+
+
+def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
+    problems = tuple(_problem(msgspec.structs.replace(row, expected=_REQUIRED)) for row in rows)
+    count = sum(1 for row in rows if row.fields.get("buggy_solution"))
+    notes = (f"'buggy_solution' of {count} problems is not judged (--field buggy_solution does)",)
+    return Parsed(problems, notes if count else ())
+
+
+FORMAT = Format("humaneval-x", _matches, _parse)
+
+
+def _problem(row: Row) -> Problem:
+    task_id, test = row.text("task_id"), row.text("test")
+    if not task_id.startswith(_PYTHON):
+        raise row.fault(f"found task_id {shown(task_id)}", f"{_PYTHON}...: other languages are not judged yet")
+    reference = row.text("canonical_solution")
+    return Problem(
+        id=task_id,
+        prompt=row.text("prompt"),
+        entry_point=_entry_point(row, test),
+        check=FunctionTests(source=_LAST_CALL.sub("\n", test)),
+        reference=reference if reference.strip() else None,
+        statement=row.optional_text("instruction"),
+    )
+
+
+def _entry_point(row: Row, test: str) -> str:
+    """Return the function that the tests check: it is named, or stands in their call, or is declared last."""
+    if row.fields.get("entry_point") is not None:
+        return read_entry_point(row)
+    if call := _LAST_CALL.search(test):
+        return str(call[1])
+    declared = _LAST_FUNCTION.findall(row.text("declaration"))
+    if not declared:
+        raise row.fault("found no function in 'declaration', and no 'entry_point'", "one of them")
+    return str(declared[-1])
