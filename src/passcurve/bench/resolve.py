@@ -13,7 +13,7 @@ import msgspec
 from passcurve.bench.catalog import BuiltIn, Carrier, Catalog, Entry, Published, load_catalog, unknown_benchmark
 from passcurve.bench.formats import digest_problems, parse_problems, read_file, read_problems
 from passcurve.errors import DataError, UnknownNameError, nearest
-from passcurve.types import Benchmark, Header
+from passcurve.types import Benchmark, Header, Problem
 
 _MAX_IDS = 3
 
@@ -157,7 +157,19 @@ def _load_file(path: Path, entries: Catalog) -> Benchmark:
         if isinstance(entry, Published) and entry.problems_digest == digest:
             return Benchmark(name=name, source=str(path), digest=digest, problems=problems, packages=entry.packages)
     name = path.name.removesuffix(".gz").removesuffix(".jsonl")
-    return Benchmark(name=name, source=str(path), digest=digest, problems=problems, notes=tuple(notes))
+    return Benchmark(
+        name=name,
+        source=str(path),
+        digest=digest,
+        problems=problems,
+        packages=_packages(problems),
+        notes=tuple(notes),
+    )
+
+
+def _packages(problems: Iterable[Problem]) -> tuple[str, ...]:
+    """Return the packages that some problems need, each by the name of its module."""
+    return tuple(sorted({name.partition(".")[0] for problem in problems for name in problem.packages}))
 
 
 def _is_file_name(name: str, entries: Catalog) -> bool:

@@ -32,6 +32,21 @@ class SharedJob(SampleJob):
     token: str
 
 
+class UnitTestJob(SharedJob):
+    """Job of the process that runs a sample and a module of ``unittest`` together."""
+
+    classes: list[str]
+    """Names of the classes of tests; empty for all that the tests define."""
+    suites: list[tuple[str, bool]]
+    """Names of the classes that count by themselves, and whether each counts whatever the others do; empty for none."""
+    all_tests: bool
+    """Go on after a test has failed."""
+    any_skip: bool
+    """Count a test as right that the program itself has skipped."""
+    class_s: float
+    """Time limit of each class, in seconds; zero for none."""
+
+
 class RefereeJob(TypedDict):
     """Job of the process that runs the tests of a problem."""
 
@@ -145,3 +160,7 @@ class SharedReport(Report, total=False):
     """The token of the job, in the report of a pass."""
     seen: list[str]
     """Findings about what the sample did in that process."""
+    suites: list[tuple[int, int, int]]
+    """For each suite: how many tests ran, how many were right, and the place of the first that failed, or -1."""
+    outcomes: list[str]
+    """For each suite, a letter for each test: right, failed, error, skipped, timeout or not run (``-``)."""

@@ -83,12 +83,12 @@ def rehearse() -> None:
         sys.modules["random"].seed(0)
 
 
-def make_module(job: SampleJob) -> tuple[ModuleType, str]:
+def make_module(job: SampleJob, name: str = "sample") -> tuple[ModuleType, str]:
     """Return an empty module for a program, and its source, which the program can read as if from a file."""
     text = job["program"].decode("utf-8", "surrogatepass")
-    module = ModuleType("sample")
+    module = ModuleType(name)
     module.__dict__["__file__"] = SOURCE_NAME
-    sys.modules["sample"] = module
+    sys.modules[name] = module
     linecache.cache[SOURCE_NAME] = (lambda: text,)
     # A program that uses it without its name finds it as it was seeded before the fork.
     if b"random" in job["program"] and "random" in sys.modules:

@@ -25,7 +25,7 @@ from passcurve.harness.protocol import SharedJob, SharedReport
 from passcurve.harness.sample import SOURCE_NAME, limit_recursion, make_module, read_job
 
 MAX_FINDINGS, FINDING_CHARACTERS = 8, 80
-_FINDINGS_BYTES = 4096
+FINDINGS_BYTES = 4096
 _HEAP_TYPE = 1 << 9
 _BUILTINS = dict(vars(builtins))
 _MODULES = frozenset(sys.modules)
@@ -49,14 +49,14 @@ def main(descriptors: list[int]) -> None:
     job = read_job(connection, file)
     leave = os._exit
     # One expression: the operand left of `_run` is evaluated first, and stays where no sample can name it.
-    os.write(connection, b"".join((_begin_pass(job.pop("token")), _run(_make_reporter(connection), job))))
+    os.write(connection, b"".join((begin_pass(job.pop("token")), _run(make_reporter(connection), job))))
     leave(0)
 
 
-def _begin_pass(token: str) -> bytes:
-    """Return the frame of a pass without its end, which always has the same size."""
+def begin_pass(token: str, end_bytes: int = FINDINGS_BYTES) -> bytes:
+    """Return the frame of a pass without its end, whose size is known before."""
     start = encode_report({"status": "passed", "message": "", "token": token})[:-1]
-    return (len(start) + _FINDINGS_BYTES).to_bytes(4, "little") + start
+    return (len(start) + end_bytes).to_bytes(4, "little") + start
 
 
 def _run(send_report: Callable[[SharedReport], None], job: SharedJob) -> bytes:
@@ -71,12 +71,12 @@ def _run(send_report: Callable[[SharedReport], None], job: SharedJob) -> bytes:
     try:
         code = compile(text, SOURCE_NAME, "exec", dont_inherit=True)
     except BaseException as error:
-        send_report(_make_failure("compile", error, "", []))
+        send_report(make_failure("compile", error, "", []))
         raise
     try:
         tests = compile(test, TEST_NAME, "exec", dont_inherit=True)
     except BaseException as error:
-        send_report(_make_failure("failed", error, test, []))
+        send_report(make_failure("failed", error, test, []))
         raise
     check_code = _find_check(tests, test)
     monitor = Monitor(text, names, test, tests)
@@ -96,9 +96,9 @@ def _run(send_report: Callable[[SharedReport], None], job: SharedJob) -> bytes:
     except BaseException as error:
         sys.setrecursionlimit(10_000)
         findings = monitor.find_changes()
-        send_report(_make_failure("memory" if isinstance(error, MemoryError) else "failed", error, test, findings))
+        send_report(make_failure("memory" if isinstance(error, MemoryError) else "failed", error, test, findings))
         raise
-    return (b', "seen": %s}' % json.dumps(monitor.find_changes()).encode()).ljust(_FINDINGS_BYTES)
+    return (b', "seen": %s}' % json.dumps(monitor.find_changes()).encode()).ljust(FINDINGS_BYTES)
 
 
 def _find_check(tests: CodeType, source: str) -> CodeType | None:
@@ -113,7 +113,10 @@ class Monitor:
     They are kept before the sample runs, restored before the tests run, and compared after that.
     """
 
-    def __init__(self, source: str, names: dict[str, Any], test: str, tests: CodeType) -> None:
+    def __init__(
+        self, source: str, names: dict[str, Any], test: str, tests: CodeType, *, all_builtins: bool = False
+    ) -> None:
+        """``all_builtins``: keep those that the tests do not name as well."""
         self._names = names
         self._findings: list[str] = []
         self._namespace: dict[str, Any] = {}
@@ -122,7 +125,9 @@ class Monitor:
             setattr(module, name, self._wrap(getattr(module, name), finding))
         used = _used_names(tests)
         kept_builtins = (
-            _BUILTINS if "builtins" in source else {name: _BUILTINS[name] for name in used & _BUILTINS.keys()}
+            _BUILTINS
+            if all_builtins or "builtins" in source
+            else {name: _BUILTINS[name] for name in used & _BUILTINS.keys()}
         )
         self._kept: list[tuple[Any, str, dict[str, Any]]] = [
             (builtins, "builtins", kept_builtins),
@@ -238,7 +243,7 @@ def _package(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _make_reporter(descriptor: int) -> Callable[[SharedReport], None]:
+def make_reporter(descriptor: int) -> Callable[[SharedReport], None]:
     """Return a function that sends a report and exits, with what it needs bound before the sample can replace it."""
     write, encode, send, leave = os.write, encode_report, send_frame, os._exit
 
@@ -249,7 +254,8 @@ def _make_reporter(descriptor: int) -> Callable[[SharedReport], None]:
     return send_report
 
 
-def _make_failure(status: str, error: BaseException, test: str, findings: list[str]) -> SharedReport:
+def make_failure(status: str, error: BaseException, test: str, findings: list[str]) -> SharedReport:
+    """Return the report of an exception that ended the check."""
     record = describe(error)
     kind, message = record["type"], record["message"]
     return {

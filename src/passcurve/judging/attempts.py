@@ -11,6 +11,9 @@ from passcurve.sandbox.job import Job, Outcome
 SLICE_S = 0.1
 """A sample that runs longer is stopped and runs again at the end, from the start, while no other runs beside it."""
 
+_SLICES = 30
+"""A slice is this part of a long time limit: programs that may take minutes often take seconds."""
+
 MAX_TRIES = 2
 """Runs of a job whose outcome could be our doing."""
 
@@ -25,7 +28,8 @@ class Retry(NamedTuple):
 
 def first_attempt(job: Job) -> Job:
     """Return the job with a slice of its time, which most programs never use up."""
-    return msgspec.structs.replace(job, slice_s=min(SLICE_S, job.limits.timeout_s))
+    timeout_s = job.limits.timeout_s
+    return msgspec.structs.replace(job, slice_s=min(max(SLICE_S, timeout_s / _SLICES), timeout_s))
 
 
 def next_attempt(job: Job, outcome: Outcome) -> Retry | None:

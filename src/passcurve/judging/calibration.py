@@ -16,7 +16,7 @@ from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_
 from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Limits, Problem, SampleKey, Verdict
+from passcurve.types import Limits, Problem, SampleKey, UnitTests, Verdict
 
 RequestedMode = Literal["auto", "referee", "shared"]
 
@@ -187,6 +187,8 @@ class Calibrations:
         """
         if self._cache is not None and (plan := self._cache.find(problem)):
             return Calibration(problem=problem, plan=plan, verdict=None)
+        if isinstance(problem.check, UnitTests):
+            return self._begin_unit_tests(problem)
         program = reference_program(problem)
         fault = find_fault(problem) if program is None else NO_TESTS if not problem.test.strip() else ""
         if program is None and not fault and self._mode != "shared" and never_calls(problem):
@@ -195,10 +197,23 @@ class Calibrations:
         if names and self._mode == "referee":
             fault = f"{_describe_names(names)}: --verdict auto judges it in shared mode"
         if fault:
-            plan = CheckPlan(mode=_PLANS[self._mode][0].mode, fault="tests", note=fault)
-            return Calibration(problem=problem, plan=plan, verdict=None)
+            return self._begin_with_fault(problem, fault)
         self._try_next(_Trials(problem, self._mode, program, names))
         return None
+
+    def _begin_unit_tests(self, problem: Problem) -> Calibration | None:
+        """Start on a problem whose tests can only run beside a program."""
+        fault = find_fault(problem)
+        if not fault and self._mode == "referee":
+            fault = "its tests are a module of unittest: --verdict auto judges it in shared mode"
+        if fault:
+            return self._begin_with_fault(problem, fault)
+        self._try_next(_Trials(problem, "shared", reference_program(problem)))
+        return None
+
+    def _begin_with_fault(self, problem: Problem, fault: str) -> Calibration:
+        plan = CheckPlan(mode=_PLANS[self._mode][0].mode, fault="tests", note=fault)
+        return Calibration(problem=problem, plan=plan, verdict=None)
 
     def owns(self, outcome: Outcome) -> bool:
         """Return whether an outcome is of a trial: the tags of trials are below zero."""

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import msgspec
 
 from passcurve.sandbox.job import Job, Referee
-from passcurve.types import Limits, Problem
+from passcurve.types import DEFAULT_TIMEOUT_S, Limits, Problem, UnitTests
 
 REFEREE_ROLE = "passcurve.harness.referee"
 SAMPLE_ROLE = "passcurve.harness.sample"
 SHARED_ROLE = "passcurve.harness.shared"
+UNIT_TEST_ROLE = "passcurve.harness.unit_tests"
 
 
 Fault = Literal["reference", "tests", "package"]
@@ -53,6 +54,9 @@ def make_job(
     With ``record``, the report of the job lists the calls that a plan can hold.
     """
     problem_seed = _problem_seed(problem, seed)
+    limits = fit_limits(problem, limits)
+    if isinstance(problem.check, UnitTests):
+        return _make_unit_test_job(problem, problem.check, program, limits, problem_seed, tag)
     setup: dict[str, Any] = {
         "program": _encode(program),
         "entry_point": problem.entry_point,
@@ -99,6 +103,39 @@ def _context(problem: Problem) -> str:
     """Return the source that defines what the tests may use besides the function."""
     # Before a gap there may be no whole statement; the names around it are the same in every program.
     return (reference_program(problem) if problem.has_gap else None) or problem.prompt
+
+
+def fit_limits(problem: Problem, limits: Limits) -> Limits:
+    """Return the limits of a problem's samples: its own time limit counts unless the user has set another."""
+    if problem.timeout_s is None or limits.timeout_s != DEFAULT_TIMEOUT_S:
+        return limits
+    return msgspec.structs.replace(limits, timeout_s=problem.timeout_s)
+
+
+def _make_unit_test_job(problem: Problem, check: UnitTests, program: str, limits: Limits, seed: int, tag: int) -> Job:
+    text = f"{check.quoted} = {program!r}\n" if check.quoted else check.prefix + program
+    return Job(
+        tag=tag,
+        role=UNIT_TEST_ROLE,
+        setup={
+            "program": _encode(text),
+            "entry_point": problem.entry_point,
+            "seed": seed,
+            "output_bytes": limits.output_bytes,
+            "replayed": b"",
+            "test": _encode(check.source),
+            "token": secrets.token_hex(16),
+            "classes": list(check.classes),
+            "suites": [(suite.name, suite.alone) for suite in check.suites],
+            "all_tests": False,
+            "any_skip": check.any_skip,
+            "class_s": check.timeout_s or 0.0,
+        },
+        referee=None,
+        limits=limits,
+        slice_s=limits.timeout_s,
+        allow_kept=False,
+    )
 
 
 def reference_program(problem: Problem) -> str | None:

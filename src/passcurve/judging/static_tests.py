@@ -11,9 +11,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from passcurve.harness.compiled_problem import complete_prompt
-from passcurve.types import Problem
+from passcurve.types import Problem, UnitTests
 
 NO_TESTS = "it has no tests"
+NO_UNIT_TESTS = "the tests define no method whose name begins with test"
 NO_CHECK = "the tests define no check(candidate)"
 
 _DYNAMIC = frozenset({"eval", "exec", "globals", "locals", "vars", "__import__"})
@@ -65,9 +66,24 @@ def find_fault(problem: Problem) -> str:
         return f"the tests do not compile: {error}"
     except (RecursionError, MemoryError):
         return ""
+    if isinstance(problem.check, UnitTests):
+        return _find_unit_test_fault(problem.check, tests)
     prompt = _names_in_prompt(problem.prompt)
     if "check" not in tests.defined | prompt.defined and not (tests.has_star or prompt.has_star):
         return NO_CHECK
+    return ""
+
+
+def _find_unit_test_fault(check: UnitTests, tests: _Names) -> str:
+    """Return what a module of unittest lacks: a class that is to count, or tests."""
+    if tests.has_star:
+        return ""
+    defined = tests.defined
+    for name in (*check.classes, *(suite.name for suite in check.suites)):
+        if name not in defined:
+            return f"the tests define no class {name}"
+    if not any(symbol.startswith("test") for table in tests.tables[1:] for symbol in table.get_identifiers()):
+        return NO_UNIT_TESTS
     return ""
 
 

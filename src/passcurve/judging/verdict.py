@@ -37,6 +37,8 @@ class _Report(msgspec.Struct, frozen=True):
     flattened: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=16)] = ()
     token: _Text = ""
     seen: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=16)] = ()
+    suites: Annotated[tuple[tuple[int, int, int], ...], msgspec.Meta(max_length=1000)] = ()
+    outcomes: Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)] = ()
 
 
 _NO_REPORT = _Report(status="")
@@ -116,6 +118,8 @@ def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
         if job.referee is None and report.token != job.setup["token"]:
             return "crash", "a report without the job's token"
         return "passed", ""
+    if status == "timeout" and job.referee is None:
+        return "timeout", report.message
     if status in _FAILURES:
         return _FAILURES[status], report.message
     return "crash", "malformed report"

@@ -7,12 +7,15 @@ _RAISING = f"{_HEAD}raise NotImplementedError\n"
 _VALUES = (f"{_HEAD}return ('no', 'answer', 0.1234567)\n", f"{_HEAD}return None\n")
 """Two unlike values: sound tests can allow one of them, but not both."""
 
+_WHOLE = ("raise NotImplementedError\n", "pass\n", "result = None\n")
+"""The same where a program has no function that is called."""
+
 
 class WrongPrograms:
     """The wrong programs for one problem, each tried where those before leave its tests in doubt."""
 
     def __init__(self, entry_point: str) -> None:
-        self._programs = [text.format(entry_point) for text in (_RAISING, *_VALUES)]
+        self._programs = [text.format(entry_point) for text in (_RAISING, *_VALUES)] if entry_point else list(_WHOLE)
         self._number = 0
 
     @property

@@ -33,7 +33,12 @@ EXIT_S = 0.5
 """Time in which a process may end by itself before it is killed."""
 
 TRIAL_ROLE = "passcurve.harness.rewind_trial"
-SAMPLE_ROLES = ("passcurve.harness.sample", "passcurve.harness.shared", TRIAL_ROLE)
+SAMPLE_ROLES = (
+    "passcurve.harness.sample",
+    "passcurve.harness.shared",
+    "passcurve.harness.unit_tests",
+    TRIAL_ROLE,
+)
 
 PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 BOOT_SCRIPT = str(Path(__file__).parent / "zygote" / "forkserver_boot.py")

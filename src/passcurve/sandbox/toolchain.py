@@ -37,11 +37,17 @@ class Toolchain(msgspec.Struct, frozen=True, kw_only=True):
     package_paths: tuple[tuple[str, str], ...]
     """Name under PACKAGES and path on the host of each of their files and folders."""
 
+    @property
+    def modules(self) -> frozenset[str]:
+        """Names of the modules of the packages."""
+        return frozenset(name.partition(".")[0] for name, _ in self.package_paths)
+
 
 def find_toolchain(python: str | None, packages: tuple[str, ...], optional: tuple[str, ...] = ()) -> Toolchain:
     """Return the toolchain of ``python`` (default: the interpreter that runs us, without its environment).
 
     ``packages`` must be installed beside it, with all that they require; those of ``optional`` are taken if they are.
+    Each is a distribution, or a module of one.
     Raises UsageError naming the interpreter or the package that is missing.
     """
     facts = _query_interpreter(python)
@@ -101,11 +107,22 @@ class _Distributions:
 
     def __init__(self, folders: list[str]) -> None:
         self._folders = folders
+        self._by_module: dict[str, importlib.metadata.Distribution] | None = None
 
     def get(self, name: str) -> importlib.metadata.Distribution | None:
-        """Return the distribution with this name, or None."""
+        """Return the distribution with this name, or with a module of this name, or None."""
         matches = importlib.metadata.distributions(name=_normal(name), path=self._folders)
-        return next(iter(matches), None)
+        return next(iter(matches), None) or self._find_by_module(name)
+
+    def _find_by_module(self, name: str) -> importlib.metadata.Distribution | None:
+        if self._by_module is None:
+            self._by_module = {
+                top.partition(".")[0]: distribution
+                for distribution in importlib.metadata.distributions(path=self._folders)
+                for top in _top_level(distribution)
+                if not top.endswith((".dist-info", ".egg-info"))
+            }
+        return self._by_module.get(name)
 
     def collect(self, name: str, into: dict[str, importlib.metadata.Distribution], required_by: str | None) -> None:
         """Add a distribution and all that it requires."""

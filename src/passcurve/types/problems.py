@@ -38,6 +38,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     count: int
     """Number of its tests."""
+    alone: bool = False
+    """Whether it counts whatever the others do."""
 
 
 class Assertions(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="assertions"):
@@ -74,6 +76,14 @@ class UnitTests(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag
     source: str
     suites: tuple[Suite, ...] = ()
     """Its classes of tests where each counts by itself, by name; empty where all are one."""
+    classes: tuple[str, ...] = ()
+    """The classes that hold its tests; empty for all that it defines."""
+    prefix: str = ""
+    """Source that stands before each program."""
+    quoted: str = ""
+    """Name of the variable by which the tests get a program as text; empty where the program itself runs."""
+    any_skip: bool = False
+    """Whether a test is right that the program itself has skipped; else only the tests may skip."""
     timeout_s: float | None = None
     """Time limit of each class; None for none but that of all together."""
 
@@ -114,6 +124,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """The day on which the problem was published, as ISO 8601; empty where that is not known."""
     timeout_s: float | None = None
     """Time limit that the benchmark itself sets; None for that of the run."""
+    packages: tuple[str, ...] = ()
+    """Modules that its reference solution or its tests import besides Python's own, with their full names."""
 
     @property
     def has_gap(self) -> bool:

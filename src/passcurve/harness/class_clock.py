@@ -1,0 +1,63 @@
+"""The time limit of one class of tests, kept inside the process that runs them."""
+
+from __future__ import annotations
+
+import signal
+import time
+from types import FrameType, TracebackType
+
+_REST_S = 0.01
+"""Shortest time after which the clock is read again."""
+
+
+class ClassTimeoutError(BaseException):
+    """The class of tests has used up its time."""
+
+
+class ClassClock:
+    """Raises ``ClassTimeoutError`` in the main thread after a time, without the time spent waiting for a core.
+
+    ``limit_s``: zero for no limit.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._started = self._waited = 0.0
+        self.is_over = False
+
+    def __enter__(self) -> ClassClock:  # noqa: PYI034 - Python 3.9 has no Self
+        if self._limit_s:
+            self._started, self._waited = time.monotonic(), _waited_s()
+            signal.signal(signal.SIGALRM, self._look)
+            signal.setitimer(signal.ITIMER_REAL, self._limit_s)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._limit_s:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            # A program may have switched the timer off.
+            self.is_over = self.is_over or self._rest_s() <= 0.0
+
+    def _rest_s(self) -> float:
+        return self._limit_s - (time.monotonic() - self._started) + (_waited_s() - self._waited)
+
+    def _look(self, _: int, __: FrameType | None) -> None:
+        rest_s = self._rest_s()
+        if rest_s > 0.0:
+            signal.setitimer(signal.ITIMER_REAL, max(rest_s, _REST_S))
+            return
+        self.is_over = True
+        # A test that catches it is interrupted again.
+        signal.setitimer(signal.ITIMER_REAL, self._limit_s)
+        raise ClassTimeoutError
+
+
+def _waited_s() -> float:
+    """Return how long this thread has waited for a core; zero where the kernel does not tell."""
+    try:
+        with open("/proc/thread-self/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1]) * 1e-9
+    except (OSError, ValueError, IndexError):
+        return 0.0

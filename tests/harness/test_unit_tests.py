@@ -1,0 +1,204 @@
+"""Unit tests beside a program: what passes, what fails first, what each class counts, and what no program can fake."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from jailed import LIMITS, Jailed
+
+from passcurve.judging.plan import CheckPlan, make_job
+from passcurve.judging.verdict import reach_verdict
+from passcurve.types import Problem, SampleKey, Suite, UnitTests, Verdict
+
+HEAD = "import unittest\n"
+TESTS = (
+    HEAD
+    + "class TestCases(unittest.TestCase):\n"
+    + "    def test_one(self):\n        self.assertEqual(f(1), 1)\n"
+    + "    def test_two(self):\n        self.assertEqual(f(2), 2)\n"
+)
+RIGHT = "def f(x):\n    return x\n"
+WRONG = "def f(x):\n    return 1\n"
+_TAGS = itertools.count(1)
+
+
+def run(jail: Jailed, program: str, test: str = TESTS, **fields: Any) -> tuple[Verdict, dict[str, Any]]:
+    """Judge a program by unit tests; return the verdict and the report."""
+    check = UnitTests(source=test, **fields)
+    problem = Problem(id="T", prompt="", entry_point="f", check=check)
+    job = make_job(problem, program, CheckPlan(mode="shared"), LIMITS, 0, next(_TAGS))
+    outcome = jail.run(job)
+    return reach_verdict(SampleKey(problem_id="T", sample_index=0), job, outcome), outcome.report or {}
+
+
+def test_pass_and_fail(jail: Jailed):
+    """A right program passes; a wrong one has the first test that failed, with its line and its message."""
+    assert run(jail, RIGHT)[0].passed
+    verdict, report = run(jail, WRONG)
+    assert ("failed", "AssertionError", "shared") == (verdict.status, verdict.exception, verdict.mode)
+    assert "TestCases.test_two: self.assertEqual(f(2), 2)" == verdict.test_line
+    assert "1 != 2" in verdict.message
+    assert [[2, 1, 1]] == report["suites"]
+
+
+def test_prefix_and_quoted_programs(jail: Jailed):
+    """What stands before a program is part of it, and tests can get the program as text."""
+    assert run(jail, "    return g(x)\n", prefix="def g(x):\n    return x\ndef f(x):\n    pass\n")[0].passed
+    tests = HEAD + "class T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(eval(code), 3)\n"
+    assert run(jail, "1 + 2", tests, quoted="code")[0].passed
+    assert run(jail, "'''\\''' + \"", tests, quoted="code")[0].status == "failed"
+
+
+SUITES = (
+    HEAD
+    + "class A(unittest.TestCase):\n"
+    + "    def test_a(self):\n        self.assertEqual(f(1), 1)\n"
+    + "    def test_b(self):\n        self.assertEqual(f(2), 2)\n"
+    + "    def test_c(self):\n        self.assertEqual(f(1), 1)\n"
+    + "class B(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(f(1), 1)\n"
+    + "class C(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(f(3), 3)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("is_alone", "suites"), [(True, [[3, 2, 1], [1, 1, -1], [1, 0, 0]]), (False, [[2, 1, 1], [0, 0, -1], [0, 0, -1]])]
+)
+def test_suites(jail: Jailed, is_alone: bool, suites: list[list[int]]):
+    """Classes that count alone all run to their end; others end at the first failure of all."""
+    classes = tuple(Suite(name=name, count=count, alone=is_alone) for name, count in (("A", 3), ("B", 1), ("C", 1)))
+    verdict, report = run(jail, WRONG, SUITES, suites=classes)
+    assert "failed" == verdict.status
+    assert suites == report["suites"]
+    passed, report = run(jail, RIGHT, SUITES, suites=classes)
+    assert passed.passed
+    assert [[3, 3, -1], [1, 1, -1], [1, 1, -1]] == report["suites"]
+
+
+ODD = (
+    HEAD
+    + "class T(unittest.TestCase):\n"
+    + "    def test_a(self):\n        with self.subTest(1):\n            self.assertEqual(f(1), 1)\n"
+    + "        with self.subTest(2):\n            self.assertEqual(f(2), 2)\n"
+    + "    @unittest.expectedFailure\n    def test_b(self):\n        self.assertEqual(f(1), 5)\n"
+    + "    @unittest.expectedFailure\n    def test_c(self):\n        self.assertEqual(f(1), 1)\n"
+    + "    def test_d(self):\n        self.skipTest('no')\n"
+    + "    @unittest.skip('never')\n    def test_e(self):\n        raise ValueError\n"
+)
+FIXTURES = TESTS.replace(
+    "    def test_one", "    @classmethod\n    def setUpClass(cls):\n        f(0)\n    def test_one"
+)
+
+
+def test_odd_tests(jail: Jailed):
+    """Subtests count, expected failures and unexpected successes are right, and tests may skip themselves."""
+    assert run(jail, RIGHT, ODD)[0].passed
+    verdict, report = run(jail, WRONG, ODD)
+    assert "failed" == verdict.status
+    assert [1, 0, 0] == report["suites"][0]
+    assert run(jail, RIGHT, FIXTURES)[0].passed
+    assert "ZeroDivisionError" == run(jail, "def f(x):\n    return x and x or 1 / 0\n", FIXTURES)[0].exception
+    skipping = "import unittest\ndef f(x):\n    raise unittest.SkipTest\n"
+    assert "SkipTest" == run(jail, skipping)[0].exception
+    assert run(jail, skipping, any_skip=True)[0].passed
+
+
+def test_no_tests(jail: Jailed):
+    """A module without tests is a fault of the benchmark, never a pass."""
+    verdict, _ = run(jail, RIGHT, HEAD + "class T(unittest.TestCase):\n    pass\n")
+    assert verdict.message.startswith("benchmark: ")
+    assert not run(jail, RIGHT, "")[0].passed
+
+
+def test_time_of_a_class(jail: Jailed):
+    """A class that goes over its time ends as a timeout, also where a test catches every exception."""
+    tests = HEAD + "class T(unittest.TestCase):\n    def test_it(self):\n        f(1)\n"
+    for loop in ("while True: pass", "import time; time.sleep(9)"):
+        verdict, report = run(jail, f"def f(x):\n    {loop}\n", tests, timeout_s=0.2)
+        assert "timeout" == verdict.status
+        assert [[1, 0, 0]] == report["suites"]
+    caught = "def f(x):\n    try:\n        while True: pass\n    except BaseException:\n        return\n"
+    assert "timeout" == run(jail, caught, tests, timeout_s=0.2)[0].status
+
+
+ATTACKS = {
+    "exit": "import os\nos._exit(0)\n",
+    "exit in a call": "import os\ndef f(x):\n    os._exit(0)\n",
+    "SystemExit": "raise SystemExit(0)\n",
+    "SystemExit in a call": "def f(x):\n    raise SystemExit(0)\n",
+    "atexit": "import atexit, os\natexit.register(os._exit, 0)\n" + WRONG,
+    "a finalizer": "import os\nclass A:\n    def __del__(self):\n        os._exit(0)\na = A()\n" + WRONG,
+    "an assertion replaced": "import unittest\nunittest.TestCase.assertEqual = lambda *_: None\n" + WRONG,
+    "an assertion replaced in a call": "import unittest\ndef f(x):\n"
+    "    unittest.TestCase.assertEqual = lambda *_: None\n",
+    "the run of a test replaced": "import unittest\nunittest.TestCase.run = lambda *_: None\n" + WRONG,
+    "a call of a test added": "import unittest\n"
+    "def f(x):\n    unittest.TestCase.__call__ = lambda s, r: r.addSuccess(s)\n    return 1\n",
+    "an attribute added": "import unittest\n"
+    "def get(self, name):\n"
+    "    return (lambda *_: None) if name == 'assertEqual' else object.__getattribute__(self, name)\n"
+    "unittest.TestCase.__getattribute__ = get\n" + WRONG,
+    "the code of an assertion replaced": "import unittest\n"
+    "unittest.TestCase.assertEqual.__code__ = (lambda self, first, second, msg=None: None).__code__\n" + WRONG,
+    "its code replaced in a call": "import unittest\ndef f(x):\n"
+    "    unittest.TestCase.assertEqual.__code__ = (lambda self, first, second, msg=None: None).__code__\n",
+    "subclasses emptied": "import unittest\n"
+    "def empty(cls, **_):\n    [delattr(cls, n) for n in list(vars(cls)) if n[:4] == 'test']\n"
+    "unittest.TestCase.__init_subclass__ = classmethod(empty)\n" + WRONG,
+    "a class of tests of its own": "import unittest\n"
+    "class Easy(unittest.TestCase):\n    def test_one(self): pass\n    def test_two(self): pass\n"
+    "easy = unittest.TestSuite([Easy('test_one'), Easy('test_two')])\n"
+    "unittest.TestLoader.loadTestsFromTestCase = lambda *_: easy\n" + WRONG,
+    "another module": "import sys, types\n"
+    "m = types.ModuleType('unittest')\nm.TestCase = object\nsys.modules['unittest'] = m\n" + WRONG,
+    "another table of modules": "import sys, types\n"
+    "m = types.ModuleType('unittest')\nm.TestCase = object\nsys.modules = {**sys.modules, 'unittest': m}\n" + WRONG,
+    "classes built otherwise": "import builtins\nbuild = builtins.__build_class__\n"
+    "def other(body, name, *bases, **rest):\n    return build((lambda: None), name, *bases, **rest)\n"
+    "builtins.__build_class__ = other\n" + WRONG,
+    "a mark of failed classes": "import unittest.case\nunittest.case._Outcome.success = True\n"
+    "unittest.result.TestResult.addFailure = lambda *_: None\n" + WRONG,
+    "all tests skipped": "import unittest\nunittest.TestCase.__unittest_skip__ = True\n" + WRONG,
+    "a report of its own": "import os\nfor n in range(3, 20):\n    try:\n"
+    '        d = b\'{"status": "passed", "token": ""}\'\n        os.write(n, len(d).to_bytes(4, \'little\') + d)\n'
+    "    except OSError: pass\nos._exit(0)\n",
+    "a writer replaced": "import os\nos.write = lambda *_: 0\n" + WRONG,
+    "json replaced": "import json\njson.dumps = lambda *_, **__: '[]'\n" + WRONG,
+    "bases replaced": "import unittest\nclass B:\n    def assertEqual(self, *_): pass\n"
+    "unittest.TestCase.assertEqual.__defaults__ = (None,)\n"
+    "del unittest.TestCase.assertEqual\nunittest.TestCase.__bases__ = (B,)\n" + WRONG,
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks(jail: Jailed, name: str):
+    """No attack on the tests' framework passes, and the next program is judged as ever."""
+    assert not run(jail, ATTACKS[name])[0].passed
+    assert run(jail, RIGHT)[0].passed
+
+
+LATE = TESTS.replace("self.assertEqual(f(1), 1)", "got = f(1)\n        self.assertEqual(got, 1)").replace(
+    "self.assertEqual(f(2), 2)", "got = f(2)\n        self.assertEqual(got, 2)"
+)
+"""Tests that look an assertion up when the program has been called."""
+
+KNOWN = {
+    "a result that equals everything": "class E:\n    def __eq__(self, _): return True\ndef f(x):\n    return E()\n",
+    "values read from the tests": "import sys\n"
+    "def f(x):\n    return [c for c in sys._getframe(1).f_code.co_consts if isinstance(c, int)][-1]\n",
+    "a change that is undone": "import unittest\nkeep = unittest.TestCase.assertEqual\n"
+    "def once(self, *_):\n    unittest.TestCase.assertEqual = keep\n"
+    "def f(x):\n    unittest.TestCase.assertEqual = once\n",
+    "an attribute of the test": "import sys\n"
+    "def f(x):\n    sys._getframe(1).f_locals['self'].assertEqual = lambda *_: None\n",
+    "a test of the class replaced": "import sys\ndef f(x):\n    me = sys._getframe(1).f_locals['self']\n"
+    "    type(me).test_two = type(me).setUp\n    return 1\n",
+}
+"""The ways that docs/verdicts.md lists: each passes, so that the list stays true."""
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_ways(jail: Jailed, name: str):
+    """What tests and program in one process cannot prevent; a way that is closed leaves the list."""
+    assert run(jail, KNOWN[name], TESTS if "undone" not in name and "attribute" not in name else LATE)[0].passed
