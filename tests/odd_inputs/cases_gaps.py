@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from case import JUDGE, Case, benchmark, own, right, wrong
@@ -15,6 +16,12 @@ def one_vacuous(name: str, **fields: Any) -> Case:
     """Return a case in which the tests of one problem of forty pass a wrong program."""
     rows = [*FORTY[:2], wrong(2), *FORTY[3:]]
     return Case(name, own(rows, benchmark(40, _2=fields)), JUDGE, value=1.0, excluded=("Own/2",), says=("whatever",))
+
+
+def append_results(folder: Path) -> None:
+    """Write the samples and their results into one file."""
+    names = ("s.jsonl", "s.jsonl_results.jsonl")
+    (folder / "both.jsonl").write_bytes(b"".join((folder / name).read_bytes() for name in names))
 
 
 TESTS = [
@@ -31,4 +38,40 @@ TESTS = [
     ),
 ]
 
-CASES = [*TESTS]
+ROUNDS = [right(n, completion=f"    # {r}\n    return x + {n}\n") for r in range(3) for n in range(4)]
+
+COPIES = [
+    Case(
+        "a file twice, with other fields",
+        own([*ROUNDS, *(dict(reversed((row | {"id": n}).items())) for n, row in enumerate(ROUNDS))]),
+        JUDGE,
+        value=1.0,
+        findings=("duplicate_rows",),
+    ),
+    Case(
+        "a file and its results",
+        own(ROUNDS),
+        ("judge", "both.jsonl", "--benchmark", "b.jsonl", "--k", "1"),
+        value=1.0,
+        findings=("duplicate_rows",),
+        before=(JUDGE,),
+        between=append_results,
+    ),
+    Case(
+        "greedy samples, round by round",
+        own(right(n, round=r) for r in range(3) for n in range(4)),
+        JUDGE,
+        value=1.0,
+        findings=("duplicate_rows",),
+        says=("temperature 0",),
+    ),
+    Case(
+        "rows without code that differ elsewhere",
+        own([*ROUNDS, *({"task_id": "Own/1", "completion": "", "id": n} for n in range(6))]),
+        JUDGE,
+        value=(3 + 3 / 9) / 4,
+        findings=("empty_text",),
+    ),
+]
+
+CASES = [*TESTS, *COPIES]

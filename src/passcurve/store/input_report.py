@@ -39,8 +39,15 @@ _FENCED, _CHATTY, _OPEN, _PROMPT, _CONTINUATION, _FLUSH = 1, 2, 4, 8, 16, 32
 begins flush left."""
 _IF_BROKEN = _FENCED | _CHATTY | _OPEN | _FLUSH
 """Bits that count only in a program that does not compile."""
+_MAX_DIGEST = (1 << 64) - 1
 _MAX_LOOKS = 4096
 """Texts whose bits are kept: equal texts often follow one another."""
+
+
+_COPIES = (
+    "n is too large where the file was concatenated with itself (remove the copies), "
+    "and 1 in effect where the model wrote them at temperature 0"
+)
 
 
 class InputObserver:
@@ -68,15 +75,17 @@ class InputObserver:
 
     def observe(self, problem: Problem, row: Completion) -> None:
         """Take a row, before its program is judged."""
-        self._digests.append(int(row.digest, 16))
         number = self._numbers.setdefault(problem.id, len(self._numbers))
         self._problems.append(min(number, 0xFFFF))
         text = row.text
         if text is None or not text.strip():
+            self._digests.append(int(row.digest, 16))
             if text is None or row.form == "solution" or not problem.has_gap:
                 self._observe_missing(row)
             return
+        # A row that is copied by another program can differ in its other fields.
         place = hash((number, row.form, text))
+        self._digests.append(place & _MAX_DIGEST)
         bits = self._looks.get(place)
         if bits is None:
             if len(self._looks) >= _MAX_LOOKS:
@@ -144,7 +153,8 @@ class InputObserver:
         counts, seen = self._counts, len(self._digests)
         unreadable = counts["no field"] + counts["fenced"] + counts["chatty"]
         withholds = unreadable > MAX_SHARE * seen
-        repeated = self._find_repetition()
+        # What passcurve has sampled itself is no concatenation.
+        repeated = self._find_repetition() if temperature is None else None
         findings = [
             self._no_field(withholds=withholds),
             self._lists_of_code(withholds=counts["list"] > MAX_SHARE * seen),
@@ -275,16 +285,14 @@ class InputObserver:
             first, last = part.original + 1, part.original + min(part.rows, part.start - part.original)
             text = (
                 f"rows {part.start + 1:,} to {part.start + part.rows:,} repeat rows {first:,} to {last:,} one by one, "
-                f"so {count - part.rows:,} of {count:,} rows are distinct; if the file was concatenated with itself, "
-                "remove them, as n is too large"
+                f"so {count - part.rows:,} of {count:,} rows are distinct; {_COPIES}"
             )
             return Finding(name="duplicate_rows", rows=part.rows, text=text)
         times = multiplicity(self._digests)
         if times == 1 or len(self._numbers) == 1 or self._is_one_row_a_problem(times):
             return None
         text = (
-            f"each row stands {times} times in the file, so {count // times:,} of {count:,} can be distinct; "
-            "if the file was concatenated with itself, remove the copies, as n is too large"
+            f"each row stands {times} times in the file, so {count // times:,} of {count:,} can be distinct; {_COPIES}"
         )
         return Finding(name="duplicate_rows", rows=count - count // times, text=text)
 
