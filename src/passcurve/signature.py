@@ -30,6 +30,12 @@ def signature(header: Header, scope: Scope | None = None) -> str:
     for entry in header.reading:
         option, _, chosen = entry.partition(":")
         parts[option] = chosen
+    if limits.test_timeout_s is not None:
+        parts["test-timeout"] = f"{limits.test_timeout_s:g}s"
+    if header.profile != "native":
+        parts["profile"] = header.profile
+    if header.task:
+        parts["task"] = header.task
     if header.subset:
         parts["subset"] = "yes"
     if header.problems:

@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from passcurve.judging.calibration import Calibration, Calibrations
+from passcurve.judging.calibration import Calibrations
+from passcurve.judging.case_trials import Calibration
 from passcurve.judging.plan import REFEREE_ROLE, Fault
 from passcurve.judging.scheduler import Scheduler
 from passcurve.sandbox.job import Job, Outcome

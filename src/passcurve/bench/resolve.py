@@ -11,7 +11,14 @@ from pathlib import Path
 import msgspec
 
 from passcurve.bench.catalog import BuiltIn, Carrier, Catalog, Entry, Published, load_catalog, unknown_benchmark
-from passcurve.bench.formats import digest_problems, parse_problems, read_file, read_problems
+from passcurve.bench.formats import (
+    DEFAULT_OPTIONS,
+    ReadOptions,
+    digest_problems,
+    parse_problems,
+    read_file,
+    read_problems,
+)
 from passcurve.errors import DataError, UnknownNameError, nearest
 from passcurve.types import Benchmark, Header, Problem
 
@@ -43,8 +50,12 @@ def benchmark_names() -> tuple[str, ...]:
     return tuple(load_catalog())
 
 
-def load(name: str, cache_dir: Path, *, catalog: Catalog | None = None) -> Benchmark:
+def load(
+    name: str, cache_dir: Path, options: ReadOptions = DEFAULT_OPTIONS, *, catalog: Catalog | None = None
+) -> Benchmark:
     """Return the benchmark of a name or a path; ``catalog`` defaults to that of this package.
+
+    ``options`` choose among the tasks of a file, and the harness whose rules are followed.
 
     Raises UnknownNameError for an unknown name, and DataError when the benchmark is not on this machine (the message
     says how to get it), when a copy has a wrong checksum, or when a file has another format.
@@ -52,12 +63,12 @@ def load(name: str, cache_dir: Path, *, catalog: Catalog | None = None) -> Bench
     entries = load_catalog() if catalog is None else catalog
     entry = entries.get(name)
     if isinstance(entry, BuiltIn):
-        return _load_built_in(name, entry)
+        return _load_built_in(name, entry, options)
     if _is_file_name(name, entries):
-        return _load_file(Path(name), entries)
+        return _load_file(Path(name), entries, options)
     if entry is None:
         raise unknown_benchmark(name, entries)
-    return _load_published(name, entry, cache_dir)
+    return _load_published(name, entry, cache_dir, options)
 
 
 def reload(header: Header, cache_dir: Path) -> Benchmark:
@@ -67,7 +78,7 @@ def reload(header: Header, cache_dir: Path) -> Benchmark:
     """
     source = Path(header.benchmark_source)
     name = str(source) if header.benchmark_source and source.is_file() else header.benchmark
-    benchmark = load(name, cache_dir)
+    benchmark = load(name, cache_dir, ReadOptions(profile=header.profile, task=header.task))
     if benchmark.digest != header.benchmark_digest:
         raise DataError(
             f"the benchmark {name!r} is not the one that the run was judged with: its problems have changed"
@@ -123,7 +134,7 @@ def _load_entry(name: str, entry: Entry, cache_dir: Path) -> Benchmark:
     return _load_built_in(name, entry) if isinstance(entry, BuiltIn) else _load_published(name, entry, cache_dir)
 
 
-def _load_built_in(name: str, entry: BuiltIn) -> Benchmark:
+def _load_built_in(name: str, entry: BuiltIn, options: ReadOptions = DEFAULT_OPTIONS) -> Benchmark:
     file = resources.files(__package__) / entry.problems_file
     try:
         data = file.read_bytes()
@@ -131,39 +142,47 @@ def _load_built_in(name: str, entry: BuiltIn) -> Benchmark:
         raise DataError(
             f"{str(file)!r} is missing: the installation of passcurve is incomplete; install it again"
         ) from error
-    problems = parse_problems(data, str(file))
-    return Benchmark(
-        name=name, source="built-in", digest=digest_problems(problems), problems=problems, packages=entry.packages
-    )
+    return _benchmark(name, "built-in", parse_problems(data, str(file), None, options), options, entry.packages)
 
 
-def _load_published(name: str, entry: Published, cache_dir: Path) -> Benchmark:
+def _load_published(name: str, entry: Published, cache_dir: Path, options: ReadOptions = DEFAULT_OPTIONS) -> Benchmark:
     copy = _find_copy(name, entry, cache_dir)
     if copy is None:
         raise DataError(f"benchmark {name!r} is not on this machine: {_how_to_get(name, entry)}")
     source = str(copy.path)
-    problems = parse_problems(_read_verified(name, entry, copy), source)
-    return Benchmark(
-        name=name, source=source, digest=digest_problems(problems), problems=problems, packages=entry.packages
-    )
+    problems = parse_problems(_read_verified(name, entry, copy), source, None, options)
+    return _benchmark(name, source, problems, options, entry.packages)
 
 
-def _load_file(path: Path, entries: Catalog) -> Benchmark:
+def _load_file(path: Path, entries: Catalog, options: ReadOptions) -> Benchmark:
     notes: list[str] = []
-    problems = read_problems(path, notes)
+    problems = read_problems(path, notes, options)
     digest = digest_problems(problems)
     for name, entry in entries.items():
         # Go by the content of the file, not by its name.
         if isinstance(entry, Published) and entry.problems_digest == digest:
-            return Benchmark(name=name, source=str(path), digest=digest, problems=problems, packages=entry.packages)
-    name = path.name.removesuffix(".gz").removesuffix(".jsonl")
+            return _benchmark(name, str(path), problems, options, entry.packages)
+    name = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+    return _benchmark(name, str(path), problems, options, _packages(problems), tuple(notes))
+
+
+def _benchmark(
+    name: str,
+    source: str,
+    problems: tuple[Problem, ...],
+    options: ReadOptions,
+    packages: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Benchmark:
     return Benchmark(
         name=name,
-        source=str(path),
-        digest=digest,
+        source=source,
+        digest=digest_problems(problems),
         problems=problems,
-        packages=_packages(problems),
-        notes=tuple(notes),
+        packages=packages,
+        notes=notes,
+        profile=options.profile,
+        task=options.task,
     )
 
 

@@ -12,8 +12,9 @@ import typer
 from passcurve import config
 from passcurve.bench import resolve
 from passcurve.bench.fetch import fetch as fetch_file
+from passcurve.bench.profiles import reading_options
 from passcurve.cli.command import Commands
-from passcurve.cli.options import AsJson, Packages
+from passcurve.cli.options import AsJson, Packages, Profile, Task
 from passcurve.cli.output import write, write_json
 from passcurve.types import DEFAULT_TIMEOUT_S, Limits
 
@@ -62,11 +63,13 @@ def check(
     workers: Annotated[Optional[int], typer.Option(min=1, help="Reference solutions judged at once.")] = None,
     python: Annotated[Optional[str], typer.Option(help="Interpreter of the samples.")] = None,
     packages: Packages = "",
+    profile: Profile = "native",
+    task: Task = "",
     as_json: AsJson = False,
 ) -> None:
     """Run every reference solution; show how each problem is judged and what is wrong with the benchmark."""
     workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, None)
-    benchmark = resolve.load(name, config.cache_dir())
+    benchmark = resolve.load(name, config.cache_dir(), reading_options(profile, task))
     from passcurve.analysis import bench_check
 
     limits = Limits(timeout_s=timeout, memory_bytes=memory_bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -10,6 +11,7 @@ import msgspec
 import typer
 
 from passcurve import config
+from passcurve.bench.profiles import reading_options
 from passcurve.cli.options import (
     AsJson,
     BenchmarkName,
@@ -27,8 +29,10 @@ from passcurve.cli.result import exit_code, result_lines, result_record, write_w
 from passcurve.errors import UsageError
 
 if TYPE_CHECKING:
+    from passcurve.bench.formats import ReadOptions
     from passcurve.judging.inputs import Input
     from passcurve.judging.run import Request, Result
+    from passcurve.types import Benchmark
 
 _NAMED_PARTS = 5
 
@@ -64,10 +68,15 @@ def judge(
     The same command resumes an interrupted run.
     """
     setup = check_options(score, judging)
+    rules = reading_options(judging.profile, judging.task)
     source = _open_source(
-        samples, benchmark, (field, id_map), (run, results, judging.problems), idle if follow else None
+        samples,
+        lambda: _load(benchmark, rules),
+        (field, id_map),
+        (run, results, judging.problems),
+        idle if follow else None,
     )
-    problems = source.benchmark(benchmark, config.cache_dir())
+    problems = source.benchmark(benchmark, config.cache_dir(), rules)
     if setup.note:
         warn(setup.note)
     request = setup.request(
@@ -89,9 +98,15 @@ def judge(
     raise typer.Exit(exit_code(result, setup.gates))
 
 
+def _load(benchmark: str | None, rules: ReadOptions) -> Benchmark | None:
+    from passcurve.bench import resolve
+
+    return resolve.load(benchmark, config.cache_dir(), rules) if benchmark is not None else None
+
+
 def _open_source(
     samples: list[str],
-    benchmark: str | None,
+    benchmark: Callable[[], Benchmark | None],
     reading: tuple[str | None, str | None],
     places: tuple[Path | None, Path | None, str],
     idle: float | None,
@@ -101,7 +116,6 @@ def _open_source(
     ``places`` are ``--run``, ``--results`` and ``--problems``, which decide where verdicts and results go.
     """
     # The pipeline loads slowly: a wrong option is reported without it.
-    from passcurve.bench import resolve
     from passcurve.judging import inputs
     from passcurve.store.foreign import parse_options
 
@@ -117,7 +131,7 @@ def _open_source(
             run,
             results,
             options=options,
-            benchmark=lambda: resolve.load(benchmark, config.cache_dir()) if benchmark is not None else None,
+            benchmark=benchmark,
             follow=idle is not None,
             pattern=pattern,
         )

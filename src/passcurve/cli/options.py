@@ -105,6 +105,9 @@ Prelude = Annotated[
     str, typer.Option(help="Imports put in front, as a harness does: humaneval-x, livecodebench, bigcode, multipl-e.")
 ]
 
+Profile = Annotated[str, typer.Option(help="The harness whose rules are followed, as in evalplus; native: ours.")]
+Task = Annotated[str, typer.Option(help="The task of a file that has two: input or output (CRUXEval).")]
+
 
 class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options that choose the scores to report and the scores to demand."""
@@ -145,3 +148,11 @@ class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
         Reuse, typer.Option(help="rewind: processes are put back after each sample; fork: each sample gets new ones.")
     ] = Reuse.auto
     prelude: Prelude = "none"
+    all_tests: Annotated[
+        bool, typer.Option("--all-tests", help="Go on after the first failure; store the outcome of each test.")
+    ] = False
+    test_timeout: Annotated[
+        Optional[float], typer.Option(min=0.01, help="Seconds for each test, where tests are counted.")
+    ] = None
+    profile: Profile = "native"
+    task: Task = ""

@@ -59,6 +59,7 @@ class Setup(NamedTuple):
             reuse=self.options.reuse.value,
             extract=extract,
             prelude=self.options.prelude,
+            all_tests=self.options.all_tests,
             accept_input=self.score.accept_input,
             accept_benchmark=self.score.accept_benchmark,
             cache=config.plans_dir(),
@@ -71,7 +72,12 @@ def check_options(score: ScoreOptions, judging: JudgingOptions) -> Setup:
     scores = config.parse_scores(score.k, score.metric, [gate.k for gate in gates])
     memory = config.parse_size(judging.memory) if judging.memory else None
     workers, memory_bytes, note = config.fit_to_machine(judging.workers, memory)
-    limits = Limits(timeout_s=judging.timeout, clock=judging.clock.value, memory_bytes=memory_bytes)
+    limits = Limits(
+        timeout_s=judging.timeout,
+        test_timeout_s=judging.test_timeout,
+        clock=judging.clock.value,
+        memory_bytes=memory_bytes,
+    )
     return Setup(score, judging, gates, scores, limits, workers, note)
 
 

@@ -9,6 +9,7 @@ import typer
 
 from passcurve import config
 from passcurve.bench import resolve
+from passcurve.bench.profiles import reading_options
 from passcurve.cli.options import AsJson, JudgingOptions, ScoreOptions, Verbose
 from passcurve.cli.output import handle_errors, warn, write_json, write_lines
 from passcurve.cli.request import check_options
@@ -75,7 +76,7 @@ def run(
     if temperatures is not None and len(temperatures) > 1 and (results is not None or run is not None):
         raise UsageError("several temperatures give a run each: leave --run and --results out")
     price_list = config.read_prices(prices, model) if prices is not None else None
-    chosen = resolve.load(benchmark, config.cache_dir())
+    chosen = resolve.load(benchmark, config.cache_dir(), reading_options(judging.profile, judging.task))
     ready = Model(model_settings(model, sampling, prompting, server), chosen, judging.problems)
     degrees = ready.temperatures(temperatures)
     if setup.note:

@@ -12,6 +12,9 @@ from typing import Any, TypedDict
 MARSHAL_VERSION = 2
 """Version of the format of ``marshal`` for these records: every Python 3 reads it, whichever runs the samples."""
 
+NEXT_TEST = "next test"
+"""Status of the report that says that a test begins."""
+
 
 class SampleJob(TypedDict):
     """Job of the process that runs a sample."""
@@ -47,6 +50,24 @@ class UnitTestJob(SharedJob):
     """Time limit of each class, in seconds; zero for none."""
 
 
+class CaseData(TypedDict):
+    """Tests that are data."""
+
+    suites: list[tuple[str, int]]
+    """Name and number of tests of each suite."""
+    inputs: bytes
+    """The arguments of each test, in ``marshal``."""
+    expected: bytes
+    """The expected results, as ``cases`` packs them; empty to report those of the sample."""
+    comparator: str
+    tolerance: float
+    floats_are_close: bool
+    all_tests: bool
+    """Go on after a test that fails."""
+    each_suite: bool
+    """Go on with the next suite after a test that fails."""
+
+
 class RefereeJob(TypedDict):
     """Job of the process that runs the tests of a problem."""
 
@@ -65,6 +86,8 @@ class RefereeJob(TypedDict):
     """Packed arguments of the calls that the sample makes without an order; empty for none."""
     record: bool
     """Report which calls can be replayed to every sample of this problem."""
+    cases: CaseData | None
+    """Tests that are data, in place of ``test``."""
 
 
 class ExceptionRecord(TypedDict):
@@ -140,6 +163,16 @@ class Report(TypedDict, total=False):
     flattened: list[str]
     lost: bool
     """The connection to the sample ended."""
+    expected: str
+    """The result that the first test that failed expects, as text."""
+    suites: list[tuple[int, int, int]]
+    """For each suite that was begun, how many tests ran and passed, and the number of the first that failed or -1."""
+    outcomes: list[str]
+    """For each suite the outcome of each test as a bit, in base64, where the tests went on after a failure."""
+    results: str
+    """The results of the reference solution, in base64, where nothing was expected."""
+    slow: list[tuple[int, float]]
+    """The tests for which the reference solution took long, by number, with the seconds."""
 
 
 class ReplayableCalls(TypedDict, total=False):

@@ -11,12 +11,13 @@ import os
 import socket
 import sys
 
+from passcurve.harness.cases import CaseCheck
 from passcurve.harness.check import Check
 from passcurve.harness.compiled_problem import CompiledProblem
 from passcurve.harness.exceptions import describe
 from passcurve.harness.framing import ConnectionClosed, send_frame
 from passcurve.harness.messages import TEST_NAME, encode_report
-from passcurve.harness.protocol import CompiledReport, LoadReply, RefereeJob, ReplayableCalls, Reply
+from passcurve.harness.protocol import NEXT_TEST, CompiledReport, LoadReply, RefereeJob, ReplayableCalls, Reply
 from passcurve.harness.recording import pack_arguments, record_calls
 from passcurve.harness.sample import read_job
 from passcurve.harness.sample_proxy import SampleProxy
@@ -57,6 +58,7 @@ def rehearse() -> None:
         "write_back": False,
         "replayed": b"",
         "record": True,
+        "cases": None,
     }
     code = CompiledProblem(job).new_code
     calls = marshal.dumps((pack_arguments((1,), {}), pack_arguments((2,), {})))
@@ -89,9 +91,16 @@ def run_job(control: int, connection: int, job: RefereeJob) -> None:
             return
     proxy = SampleProxy(connection, job)
     replayable: ReplayableCalls = {}
+
+    def notify(tests: int) -> None:
+        """Tell the supervisor, which has a clock for each test, that the next one begins."""
+        if not job["replayed"]:
+            send_frame(control, encode_report({"status": NEXT_TEST, "number": job["number"], "calls": tests}))
+
     try:
-        result = Check(problem, proxy).run()
-        if job["record"] and result["status"] == "passed":
+        cases = job["cases"]
+        result = Check(problem, proxy).run() if cases is None else CaseCheck(job, cases, proxy, notify).run()
+        if job["record"] and result["status"] == "passed" and cases is None:
             replayable = _find_replayable_calls(problem, proxy.orders)
     except BaseException as error:
         result = {"status": "protocol", "message": type(error).__name__}

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 from passcurve.harness.framing import ConnectionClosed, receive_frame, send_frame
 from passcurve.harness.wire import Decoder, Encoder, Handle, TooMuchError, WireError
 
-DECODED_VALUES = 1 << 24
-"""Work to decode all replies of a check, as ``Decoder`` counts it: a few seconds, and one GiB, at most."""
+VALUE_BYTES = 4
+"""Bytes of replies for each plain value that may be decoded: a few seconds, and one GiB, with the usual limit."""
 UNKNOWN = -1
 
 
@@ -36,7 +36,7 @@ class SampleConnection:
         self._remaining_bytes = output_bytes
         self._can_send = can_send
         self._encode = Encoder(reduce).encode
-        self._decode = Decoder(resolve, DECODED_VALUES).decode
+        self._decode = Decoder(resolve, output_bytes // VALUE_BYTES).decode
         self.stop_reason: tuple[str, str] | None = None
         """Status and message of the report, once the check is stopped."""
         self.frame_bytes = 0

@@ -10,13 +10,14 @@ from typing import Literal, Protocol
 import msgspec
 
 from passcurve.judging.attempts import next_attempt
+from passcurve.judging.case_trials import Calibration, CaseTrials, plan_cases
 from passcurve.judging.plan import CheckPlan, Fault, make_job, reference_program
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls
 from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Limits, Problem, SampleKey, UnitTests, Verdict
+from passcurve.types import Cases, Limits, Problem, SampleKey, UnitTests, Verdict
 
 RequestedMode = Literal["auto", "referee", "shared"]
 
@@ -30,16 +31,6 @@ _PLANS: dict[RequestedMode, tuple[CheckPlan, ...]] = {
 _NO_REFERENCE = "no reference solution to calibrate with"
 _MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'$")
 """The message for a top-level module; that of a submodule has a dot in its name, or says more."""
-
-
-class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan by which the samples of a problem are checked."""
-
-    problem: Problem
-    plan: CheckPlan
-    verdict: Verdict | None
-    """Verdict on the reference solution under the plan, or under the first plan where it never passes; None where no
-    trial was made in this run."""
 
 
 class JobQueue(Protocol):
@@ -78,7 +69,7 @@ class _Trials:
         return self._plans[self._number]
 
     @property
-    def needs_calls(self) -> bool:
+    def records(self) -> bool:
         """Return whether the trial is to record the calls of the tests."""
         # What is handed back after a call must be seen by the tests before the next one.
         return self._calibration is None and self.plan.mode == "referee" and not self.plan.write_back
@@ -177,7 +168,7 @@ class Calibrations:
         self._mode, self._limits, self._seed = mode, limits, seed
         self._queue = queue
         self._cache = cache
-        self._running: dict[int, tuple[_Trials, Job]] = {}
+        self._running: dict[int, tuple[_Trials | CaseTrials, Job]] = {}
         self._last_tag = 0
 
     def begin(self, problem: Problem) -> Calibration | None:
@@ -190,6 +181,8 @@ class Calibrations:
         if isinstance(problem.check, UnitTests):
             return self._begin_unit_tests(problem)
         program = reference_program(problem)
+        if isinstance(problem.check, Cases):
+            return self._begin_cases(problem, problem.check, program)
         fault = find_fault(problem) if program is None else NO_TESTS if not problem.test.strip() else ""
         if program is None and not fault and self._mode != "shared" and never_calls(problem):
             fault = f"the tests never call {problem.entry_point}"
@@ -197,7 +190,7 @@ class Calibrations:
         if names and self._mode == "referee":
             fault = f"{_describe_names(names)}: --verdict auto judges it in shared mode"
         if fault:
-            return self._begin_with_fault(problem, fault)
+            return self._begin_with(problem, "tests", fault)
         self._try_next(_Trials(problem, self._mode, program, names))
         return None
 
@@ -207,12 +200,21 @@ class Calibrations:
         if not fault and self._mode == "referee":
             fault = "its tests are a module of unittest: --verdict auto judges it in shared mode"
         if fault:
-            return self._begin_with_fault(problem, fault)
+            return self._begin_with(problem, "tests", fault)
         self._try_next(_Trials(problem, "shared", reference_program(problem)))
         return None
 
-    def _begin_with_fault(self, problem: Problem, fault: str) -> Calibration:
-        plan = CheckPlan(mode=_PLANS[self._mode][0].mode, fault="tests", note=fault)
+    def _begin_cases(self, problem: Problem, check: Cases, program: str | None) -> Calibration | None:
+        if program is not None:
+            self._try_next(CaseTrials(problem, check, program))
+            return None
+        if not check.expected:
+            return self._begin_with(problem, "tests", "nothing is expected, and no reference solution computes it")
+        plan = msgspec.structs.replace(plan_cases(check), note=_NO_REFERENCE)
+        return Calibration(problem=problem, plan=plan, verdict=None)
+
+    def _begin_with(self, problem: Problem, fault: Fault | None, note: str) -> Calibration:
+        plan = CheckPlan(mode=_PLANS[self._mode][0].mode, fault=fault, note=note)
         return Calibration(problem=problem, plan=plan, verdict=None)
 
     def owns(self, outcome: Outcome) -> bool:
@@ -237,7 +239,7 @@ class Calibrations:
             self._cache.add(calibration.problem, calibration.plan)
         return calibration
 
-    def _try_next(self, trials: _Trials) -> None:
+    def _try_next(self, trials: _Trials | CaseTrials) -> None:
         self._last_tag -= 1
         job = make_job(
             trials.problem,
@@ -246,7 +248,7 @@ class Calibrations:
             self._limits,
             self._seed,
             self._last_tag,
-            record=trials.needs_calls,
+            record=trials.records,
         )
         self._running[job.tag] = (trials, job)
         self._queue.put(job)

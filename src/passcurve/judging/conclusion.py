@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from passcurve.diagnosis import Diagnosis, Exclusion, InputReport, Scope, diagnose, withhold
@@ -10,7 +10,7 @@ from passcurve.errors import DataError
 from passcurve.generation.sources import Source, explain_no_rows
 from passcurve.judging.collector import VerdictCollector
 from passcurve.judging.plan import CheckPlan
-from passcurve.judging.request import Request, Result
+from passcurve.judging.request import Request, Result, SuiteScore
 from passcurve.sandbox.probe import Probe
 from passcurve.signature import signature
 from passcurve.store.duplicates import group_sizes
@@ -54,6 +54,7 @@ def conclude(run: FinishedRun, header: Header, probe: Probe, begun: FileState | 
     diagnosis = _diagnose(run, attempted, header)
     counts = tuple(count for count in counts if count.problem_id not in diagnosis.scope.faulty)
     scored = _estimate(run, counts, diagnosis)
+    counted = {count.problem_id for count in counts}
     generated = source.progress()
     if not tally.owed:
         _write(run, probe, diagnosis, begun)
@@ -73,6 +74,7 @@ def conclude(run: FinishedRun, header: Header, probe: Probe, begun: FileState | 
         suspects=run.collector.suspects,
         statuses=tally.statuses,
         modes=tally.modes,
+        suites=_score_suites(run, counted, diagnosis),
         header=header,
         jail=probe.jail,
         own_clock=probe.own_clock,
@@ -154,6 +156,22 @@ def _estimate(run: FinishedRun, counts: tuple[Counts, ...], diagnosis: Diagnosis
     if diagnosis.withheld:
         return scores._replace(estimates=withhold(scores.estimates, diagnosis.withheld), curve=None)
     return scores
+
+
+def _score_suites(run: FinishedRun, counted: Container[str], diagnosis: Diagnosis) -> tuple[SuiteScore, ...]:
+    from passcurve.stats.estimate import estimate
+
+    scores = []
+    for suite, all_counts in run.collector.tally.suite_counts().items():
+        counts = [count for count in all_counts if count.problem_id in counted]
+        least = min((count.n for count in counts), default=0)
+        ks = [k for k in run.request.ks if k <= least] if len(counts) == len(run.problems) or run.request.subset else []
+        estimates = tuple(estimate(counts, ks)) if ks and not run.collector.tally.owed else ()
+        if diagnosis.withheld:
+            estimates = withhold(estimates, diagnosis.withheld)
+        passed = sum(count.c for count in counts)
+        scores.append(SuiteScore(name=suite, passed=passed, estimates=estimates))
+    return tuple(scores)
 
 
 def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileState | None) -> None:

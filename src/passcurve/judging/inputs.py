@@ -15,6 +15,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from passcurve.bench import resolve
+from passcurve.bench.formats import DEFAULT_OPTIONS as NATIVE
+from passcurve.bench.formats import ReadOptions as BenchmarkOptions
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.generation.sources import Spool
 from passcurve.store.foreign import ReadOptions, convert, convert_rows, expand, is_usual, write_lines
@@ -79,16 +81,17 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
         if self.spool is not None:
             self.spool.check()
 
-    def benchmark(self, name: str | None, cache_dir: Path) -> Benchmark:
+    def benchmark(self, name: str | None, cache_dir: Path, options: BenchmarkOptions = NATIVE) -> Benchmark:
         """Return the benchmark of that name or file; without a name, the one that the task ids belong to.
 
         Raises DataError and UnknownNameError where there is no such benchmark.
         """
         if name is not None:
-            return resolve.load(name, cache_dir)
+            return resolve.load(name, cache_dir, options)
         if self.named.endswith(":examples") and resolve.find_examples(self.named) is not None:
-            return resolve.load(self.named.partition(":")[0], cache_dir)
-        return resolve.find_by_ids(first_ids(self.samples), cache_dir)
+            return resolve.load(self.named.partition(":")[0], cache_dir, options)
+        benchmark = resolve.find_by_ids(first_ids(self.samples), cache_dir)
+        return benchmark if options == NATIVE else resolve.load(benchmark.name, cache_dir, options)
 
     def _has_row(self) -> bool:
         with self.samples.open("rb") as file:

@@ -13,7 +13,8 @@ from passcurve.extract import extract
 from passcurve.generation.sources import END, Source
 from passcurve.interruption import defer_interrupts
 from passcurve.judging.attempts import first_attempt, next_attempt
-from passcurve.judging.calibration import Calibration, Calibrations
+from passcurve.judging.calibration import Calibrations
+from passcurve.judging.case_trials import Calibration
 from passcurve.judging.collector import VerdictCollector
 from passcurve.judging.conclusion import FinishedRun
 from passcurve.judging.pending import PendingProgram, PendingPrograms, Row
@@ -183,7 +184,17 @@ class JudgeRun:
 
     def _submit(self, pending: PendingProgram, plan: CheckPlan) -> None:
         limits, seed = self._request.limits, self._request.seed
-        job = first_attempt(make_job(pending.problem, pending.text, plan, limits, seed, pending.tag))
+        job = first_attempt(
+            make_job(
+                pending.problem,
+                pending.text,
+                plan,
+                limits,
+                seed,
+                pending.tag,
+                all_tests=self._request.all_tests,
+            )
+        )
         self._running[job.tag] = (pending, job)
         self._scheduler.put(job)
 

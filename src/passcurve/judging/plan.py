@@ -8,14 +8,18 @@ from typing import Any, Literal
 
 import msgspec
 
+from passcurve.harness.protocol import CaseData
 from passcurve.sandbox.job import Job, Referee
-from passcurve.types import DEFAULT_TIMEOUT_S, Limits, Problem, UnitTests
+from passcurve.types import DEFAULT_TIMEOUT_S, Cases, Limits, Problem, UnitTests
 
 REFEREE_ROLE = "passcurve.harness.referee"
 SAMPLE_ROLE = "passcurve.harness.sample"
 SHARED_ROLE = "passcurve.harness.shared"
 UNIT_TEST_ROLE = "passcurve.harness.unit_tests"
 
+
+_REFERENCE_BYTES = 1 << 30
+"""Encoded size of everything that a reference solution may return."""
 
 Fault = Literal["reference", "tests", "package"]
 """What keeps the samples of a problem from being judged: the kinds of an exclusion."""
@@ -33,6 +37,14 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The same calls as a sample gets them, all at once."""
     whole: bool = False
     """The tests make no other calls."""
+    test_s: float | None = None
+    """Time limit of each test, where the benchmark sets one."""
+    slow_tests: dict[int, float] = {}
+    """Time limits of the tests that have longer ones, because the reference solution takes long."""
+    answer_bytes: int = 0
+    """Encoded size of the results of the reference solution; a sample may return twice as much."""
+    expected: bytes = b""
+    """The results that the reference solution has for the inputs of cases, as their check packs them."""
     note: str = ""
     """Fault of the problem, or the reason why it is not in referee mode."""
     fault: Fault | None = None
@@ -48,15 +60,17 @@ def make_job(
     tag: int,
     *,
     record: bool = False,
+    all_tests: bool = False,
 ) -> Job:
     """Return the job that checks ``program`` against the tests of ``problem``.
 
-    With ``record``, the report of the job lists the calls that a plan can hold.
+    With ``record``, the report of the job lists the calls that a plan can hold; with ``all_tests`` the tests go on
+    after a failure.
     """
     problem_seed = _problem_seed(problem, seed)
-    limits = fit_limits(problem, limits)
+    limits = limits_of(problem, plan, limits, record=record)
     if isinstance(problem.check, UnitTests):
-        return _make_unit_test_job(problem, problem.check, program, limits, problem_seed, tag)
+        return _make_unit_test_job(problem, problem.check, program, limits, problem_seed, tag, all_tests=all_tests)
     setup: dict[str, Any] = {
         "program": _encode(program),
         "entry_point": problem.entry_point,
@@ -75,8 +89,28 @@ def make_job(
             slice_s=limits.timeout_s,
             allow_kept=False,
         )
-    referee = Referee(
-        key=f"{problem.id} {plan.write_back}",
+    cases = problem.check if isinstance(problem.check, Cases) else None
+    return Job(
+        tag=tag,
+        role=SAMPLE_ROLE,
+        setup=setup,
+        referee=_referee(problem, plan, problem_seed, all_tests=all_tests),
+        limits=limits,
+        slice_s=limits.timeout_s,
+        replayed=plan.calls,
+        whole=plan.whole,
+        record=record,
+        test_s=(limits.test_timeout_s or plan.test_s) if cases is not None and not record else None,
+        slow_tests=plan.slow_tests if limits.test_timeout_s is None else {},
+        suites=cases.suites if cases is not None else (),
+    )
+
+
+def _referee(problem: Problem, plan: CheckPlan, problem_seed: int, *, all_tests: bool) -> Referee:
+    cases = problem.check if isinstance(problem.check, Cases) else None
+    return Referee(
+        # Reports are kept by it: trials of a reference may be checked by another rule than samples.
+        key=f"{problem.id} {plan.write_back} {bool(plan.expected)} {cases.comparator if cases is not None else ''}",
         role=REFEREE_ROLE,
         setup={
             "prompt": _encode(_context(problem)),
@@ -84,19 +118,33 @@ def make_job(
             "entry_point": problem.entry_point,
             "seed": problem_seed,
             "write_back": plan.write_back,
+            "cases": _case_data(cases, plan, all_tests=all_tests) if cases is not None else None,
         },
+        size=len(problem.test) + len(plan.expected) + (len(cases.inputs) if cases is not None else 0),
     )
-    return Job(
-        tag=tag,
-        role=SAMPLE_ROLE,
-        setup=setup,
-        referee=referee,
-        limits=limits,
-        slice_s=limits.timeout_s,
-        replayed=plan.calls,
-        whole=plan.whole,
-        record=record,
-    )
+
+
+def limits_of(problem: Problem, plan: CheckPlan, limits: Limits, *, record: bool = False) -> Limits:
+    """Return the limits of a job: a time limit that the benchmark sets counts unless the user has set another."""
+    timeout_s, output_bytes = limits.timeout_s, limits.output_bytes
+    if problem.timeout_s is not None and timeout_s == DEFAULT_TIMEOUT_S:
+        timeout_s = problem.timeout_s
+    if isinstance(problem.check, Cases):
+        output_bytes = max(output_bytes, _REFERENCE_BYTES if record else 2 * plan.answer_bytes)
+    return msgspec.structs.replace(limits, timeout_s=timeout_s, output_bytes=output_bytes)
+
+
+def _case_data(cases: Cases, plan: CheckPlan, *, all_tests: bool) -> CaseData:
+    return {
+        "suites": [(suite.name, suite.count) for suite in cases.suites],
+        "inputs": cases.inputs,
+        "expected": plan.expected,
+        "comparator": cases.comparator,
+        "tolerance": cases.tolerance,
+        "floats_are_close": cases.floats_are_close,
+        "all_tests": all_tests,
+        "each_suite": cases.each_suite,
+    }
 
 
 def _context(problem: Problem) -> str:
@@ -105,14 +153,16 @@ def _context(problem: Problem) -> str:
     return (reference_program(problem) if problem.has_gap else None) or problem.prompt
 
 
-def fit_limits(problem: Problem, limits: Limits) -> Limits:
-    """Return the limits of a problem's samples: its own time limit counts unless the user has set another."""
-    if problem.timeout_s is None or limits.timeout_s != DEFAULT_TIMEOUT_S:
-        return limits
-    return msgspec.structs.replace(limits, timeout_s=problem.timeout_s)
-
-
-def _make_unit_test_job(problem: Problem, check: UnitTests, program: str, limits: Limits, seed: int, tag: int) -> Job:
+def _make_unit_test_job(
+    problem: Problem,
+    check: UnitTests,
+    program: str,
+    limits: Limits,
+    seed: int,
+    tag: int,
+    *,
+    all_tests: bool,
+) -> Job:
     text = f"{check.quoted} = {program!r}\n" if check.quoted else check.prefix + program
     return Job(
         tag=tag,
@@ -127,7 +177,7 @@ def _make_unit_test_job(problem: Problem, check: UnitTests, program: str, limits
             "token": secrets.token_hex(16),
             "classes": list(check.classes),
             "suites": [(suite.name, suite.alone) for suite in check.suites],
-            "all_tests": False,
+            "all_tests": all_tests,
             "any_skip": check.any_skip,
             "class_s": check.timeout_s or 0.0,
         },
@@ -135,6 +185,7 @@ def _make_unit_test_job(problem: Problem, check: UnitTests, program: str, limits
         limits=limits,
         slice_s=limits.timeout_s,
         allow_kept=False,
+        suites=check.suites,
     )
 
 

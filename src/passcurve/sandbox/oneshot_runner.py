@@ -223,12 +223,17 @@ class OneShotRunner:
         job, clock = running.job, running.clock
         if clock.own_s >= job.slice_s:
             running.ended = "timeout" if job.slice_s >= job.limits.timeout_s else "slice"
+        elif running.test_limit_s is not None and clock.test_s >= running.test_limit_s:
+            running.ended = "test timeout"
         elif clock.tests_s >= _tests_limit_s(running):
             running.ended = "tests"
         elif wall_s >= max(60.0, job.limits.timeout_s * WALL_FACTOR):
             running.ended = "wall"
         if running.ended is None:
-            clock.check_at = time.monotonic() + max(0.005, job.slice_s - clock.own_s)
+            remaining_s = job.slice_s - clock.own_s
+            if running.test_limit_s is not None:
+                remaining_s = min(remaining_s, running.test_limit_s - clock.test_s)
+            clock.check_at = time.monotonic() + max(0.005, remaining_s)
             return
         clock.stopped = time.monotonic()
         self._request_end(running)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from passcurve.harness.protocol import NEXT_TEST
 from passcurve.harness.wire import WireError
 from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.sandbox.running_job import RunningJob
@@ -35,6 +36,9 @@ def read_report(running: RunningJob, frame: bytes, compiled_tests: CompiledTests
     msgspec.convert(report, _CheckedFields)
     if report["number"] != running.number or running.report is not None:
         raise WireError("a report on something else")
+    if report["status"] == NEXT_TEST:
+        running.begin_test(report.get("calls"))
+        return None
     if report["status"] != "compiled":
         return report
     # Sent before anything of the benchmark has run, and only by a referee that was given no code.

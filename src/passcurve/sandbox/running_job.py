@@ -39,6 +39,8 @@ class RunningJob:
         self.is_compiled = False
         """True if its tests were compiled and did not run."""
         self.clock = JobClock(job.slice_s)
+        self.test_limit_s: float | None = None
+        """Time limit of the test at hand; None before the first, and where tests are not told apart."""
         self.ended: Ended | None = None
         self.report: dict[str, Any] | None = None
         self.exit: dict[str, Any] | None = None
@@ -63,6 +65,12 @@ class RunningJob:
                 "number": self.number,
             }
         )
+
+    def begin_test(self, number: object) -> None:
+        """Take note that a test begins."""
+        self.clock.begin_test()
+        limit_s = self.job.slow_tests.get(number) if isinstance(number, int) else None
+        self.test_limit_s = limit_s or self.job.test_s
 
     @property
     def wait_status(self) -> int | None:

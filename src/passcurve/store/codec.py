@@ -69,6 +69,7 @@ class _IndexedVerdict(msgspec.Struct, frozen=True, gc=False):
     mode: Mode
     own_s: float = 0.0
     suspicious: tuple[str, ...] = ()
+    suites: msgspec.Raw = msgspec.Raw()
 
 
 class IndexedLine(msgspec.Struct, frozen=True, gc=False):

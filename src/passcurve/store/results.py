@@ -24,6 +24,7 @@ from passcurve.types import Isolation, Verdict
 
 _REQUIRED_FIELDS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
 _FIELDS = _REQUIRED_FIELDS | {"message", "exception", "call", "suspicious", "extraction", "excluded", "withheld"}
+_FIELDS |= {"suites", "tests"}
 _DECODER = msgspec.json.Decoder(
     msgspec.defstruct("_Fields", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in sorted(_FIELDS)])
 )
@@ -34,6 +35,7 @@ _LINE_KEY = re.compile(
 )
 """The head of a stored line; the rest of it is the same for equal verdicts."""
 _CACHED_TEXTS = 10_000
+_EXPECTED = '"expected"'
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -200,13 +202,27 @@ def _members_of(verdict: Verdict, isolation: Isolation) -> str:
         call = verdict.call
         members += (
             f', "call": {{"index": {call.index}, "arguments": {_quoted(call.arguments)}, '
-            f'"outcome": {_quoted(call.outcome)}}}'
+            f'"outcome": {_quoted(call.outcome)}'
+            f"{f', {_EXPECTED}: {_quoted(call.expected)}' if call.expected else ''}}}"
         )
+    if verdict.suites:
+        members += f', "suites": {json.dumps(verdict.suite_passes())}, "tests": {json.dumps(_tests_of(verdict))}'
     if verdict.suspicious:
         members += f', "suspicious": {json.dumps(verdict.suspicious)}'
     if verdict.extraction:
         members += f', "extraction": {json.dumps(verdict.extraction)}'
     return members
+
+
+def _tests_of(verdict: Verdict) -> dict[str, dict[str, int | str]]:
+    tests: dict[str, dict[str, int | str]] = {}
+    for suite in verdict.suites:
+        tests[suite.name] = {"tests": suite.tests, "ran": suite.ran, "passed": suite.right}
+        if suite.first_failed >= 0:
+            tests[suite.name]["first_failed"] = suite.first_failed
+        if suite.outcomes:
+            tests[suite.name]["outcomes"] = suite.outcomes
+    return tests
 
 
 def _split_members(text: str) -> dict[str, str]:

@@ -42,6 +42,8 @@ def _settings(header: Header) -> dict[str, object]:
         "benchmark_digest": header.benchmark_digest,
         **{f"limits.{name}": value for name, value in msgspec.structs.asdict(header.limits).items()},
         "extract": header.extract,
+        "profile": header.profile,
+        "all_tests": header.all_tests,
         "reading": header.reading,
         "verdict": header.verdict,
         "problems": header.problems,

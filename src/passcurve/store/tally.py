@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+import msgspec
+
 from passcurve.errors import StoreError
 from passcurve.types import SCORED, STATUSES, Counts, Mode, Status, Verdict
 
@@ -27,6 +29,8 @@ class Tally:
         self._passed: dict[str, int] = {}
         self._statuses: dict[Status, int] = dict.fromkeys(STATUSES, 0)
         self._modes: dict[Mode, int] = {"referee": 0, "shared": 0, "none": 0}
+        self._suites: dict[str, dict[str, int]] = {}
+        """By suite, the number of samples of each problem that pass it and all before it."""
         self._suspicious = 0
         self._suspicions: Counter[str] = Counter()
 
@@ -43,6 +47,9 @@ class Tally:
         self._judged[problem_id] = self._judged.get(problem_id, 0) + 1
         self._passed[problem_id] = self._passed.get(problem_id, 0) + verdict.passed
         self._modes[verdict.mode] += 1
+        for suite, passed in verdict.suite_passes().items():
+            passes = self._suites.setdefault(suite, {})
+            passes[problem_id] = passes.get(problem_id, 0) + passed
         self._suspicious += bool(verdict.suspicious)
         if len(self._suspicions) < _MAX_SUSPICIONS:
             self._suspicions.update(verdict.suspicious)
@@ -88,6 +95,13 @@ class Tally:
             Counts(problem_id=problem_id, n=self._judged.get(problem_id, 0), c=self._passed.get(problem_id, 0))
             for problem_id in self._planned
         )
+
+    def suite_counts(self) -> dict[str, tuple[Counts, ...]]:
+        """Return n and c of each planned problem by suite: c counts the samples that pass it and all before it."""
+        return {
+            suite: tuple(msgspec.structs.replace(count, c=passes.get(count.problem_id, 0)) for count in self.counts())
+            for suite, passes in self._suites.items()
+        }
 
     def check(self) -> None:
         """Raise StoreError unless passed + failed of all kinds + owed = planned, in total and for each problem."""

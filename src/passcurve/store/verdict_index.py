@@ -109,7 +109,7 @@ class VerdictIndex:
             for column in (self._summaries, self._digests, self._problems, self._parts, self._offsets):
                 column.frombytes(bytes(missing * column.itemsize))
         summary = _STATUS_CODES[verdict.status] | _MODE_CODES[verdict.mode]
-        if verdict.suspicious:
+        if verdict.suspicious or verdict.suites:
             summary |= _NEEDS_LINE
         if verdict.status == "passed" and verdict.own_s > self._slowest_s:
             self._slowest_s = verdict.own_s

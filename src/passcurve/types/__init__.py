@@ -52,6 +52,7 @@ from passcurve.types.verdicts import (
     Mode,
     Reuse,
     Status,
+    SuiteOutcome,
     Verdict,
 )
 
@@ -91,6 +92,7 @@ __all__ = [
     "SampleKey",
     "Status",
     "Suite",
+    "SuiteOutcome",
     "UnitTests",
     "Verdict",
     "pack_values",

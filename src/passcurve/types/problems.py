@@ -68,6 +68,12 @@ class Cases(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ca
     whose output is the result."""
     timeout_s: float | None = None
     """Time limit of each test; None for none but that of all together."""
+    each_suite: bool = False
+    """Run every suite until its first failure, whatever became of the suites before it."""
+    reference_factor: float = 0.0
+    """Times that the reference solution takes for all tests, which each test may take, where that is more."""
+    floats_are_close: bool = True
+    """Whether floats need not be equal where no tolerance is set."""
 
 
 class UnitTests(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="unittest"):
@@ -157,5 +163,9 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """Distributions that its samples may import, besides the standard library."""
     notes: tuple[str, ...] = ()
     """Tests that its file holds and that no score uses."""
+    profile: str = "native"
+    """The harness whose rules its problems follow."""
+    task: str = ""
+    """The task that was chosen, where its file has several."""
     file_hash: str = ""
     """md5 of the uncompressed file, by which EvalPlus names a version; empty where it was not read from a file."""

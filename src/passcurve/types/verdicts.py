@@ -30,6 +30,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of one sample."""
 
     timeout_s: float = DEFAULT_TIMEOUT_S
+    """Time for all tests; at its default a limit that the benchmark sets comes first."""
+    test_timeout_s: float | None = None
+    """Time for each test, where tests are counted; None leaves it to the benchmark."""
     clock: Clock = "own"
     memory_bytes: int = 4 << 30
     scratch_bytes: int = 64 << 20
@@ -38,13 +41,36 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Encoded size of everything that a sample returns in one check."""
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One call of the tests, as bounded text for a reader."""
 
     index: int
     arguments: str
     outcome: str
     """``returned ...`` or ``raised ...``."""
+    expected: str = ""
+    """The result that was expected, where the tests are data."""
+
+
+class SuiteOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """The outcome of one suite of tests for one sample."""
+
+    name: str
+    tests: int
+    ran: int = 0
+    """Tests that ended: those after a failure do not run, unless all are wanted."""
+    right: int = 0
+    """Tests that passed."""
+    first_failed: int = -1
+    """Number of the first test that failed, from 0; -1 where none did."""
+    outcomes: str = ""
+    """The outcome of each test as a bit, the first in the highest of the first byte, in base64; empty unless all tests
+    are wanted."""
+
+    @property
+    def passed(self) -> bool:
+        """True when every test ran and passed."""
+        return self.right == self.tests
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -62,6 +88,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     test_line: str = ""
     """The line of the tests where the check ended."""
     calls: int = 0
+    suites: tuple[SuiteOutcome, ...] = ()
+    """The outcome of each suite of the tests, where these are counted."""
     own_s: float = 0.0
     """The sample's own time, by the clock of the limits."""
     wall_s: float = 0.0
@@ -79,6 +107,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     def passed(self) -> bool:
         """True when every test ran and passed."""
         return self.status == "passed"
+
+    def suite_passes(self) -> dict[str, bool]:
+        """Return for each suite whether it passed, and all before it."""
+        passes: dict[str, bool] = {}
+        holds = True
+        for suite in self.suites:
+            holds = holds and suite.passed
+            passes[suite.name] = holds
+        return passes
 
 
 class Jail(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,5 +163,11 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     extract: str = "raw"
     reading: tuple[str, ...] = ()  # ``--field`` and ``--id-map`` as ``name:value``
     sources: tuple[str, ...] = ()  # the files that were turned into ``samples``
+    profile: str = "native"
+    """The harness whose rules were followed."""
+    task: str = ""
+    """The task that was chosen, where the benchmark's file has several."""
+    all_tests: bool = False
+    """Whether the tests went on after the first failure."""
     generation: Generation | None = None
     """The settings of generation, where passcurve generated the samples."""

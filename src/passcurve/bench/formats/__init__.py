@@ -17,12 +17,22 @@ from passcurve.bench.formats.rows import Format, ReadOptions, Row, listed, parse
 from passcurve.errors import DataError
 from passcurve.types import FunctionTests, Problem
 
-__all__ = ["ReadOptions", "digest_problems", "parse_problems", "read_file", "read_problems", "unpack"]
+__all__ = [
+    "DEFAULT_OPTIONS",
+    "ReadOptions",
+    "digest_problems",
+    "parse_problems",
+    "read_file",
+    "read_problems",
+    "unpack",
+]
 
-_DEFAULTS = ReadOptions()
+DEFAULT_OPTIONS = ReadOptions()
 
 
-def read_problems(path: Path, notes: list[str] | None = None, options: ReadOptions = _DEFAULTS) -> tuple[Problem, ...]:
+def read_problems(
+    path: Path, notes: list[str] | None = None, options: ReadOptions = DEFAULT_OPTIONS
+) -> tuple[Problem, ...]:
     """Return the problems of a file, in its order: JSON Lines or one JSON document, plain or gzipped.
 
     Appends to ``notes`` what the file holds and is not used.  Raises DataError, with the file, the line and the
@@ -32,17 +42,19 @@ def read_problems(path: Path, notes: list[str] | None = None, options: ReadOptio
 
 
 def parse_problems(
-    data: bytes, source: str, notes: list[str] | None = None, options: ReadOptions = _DEFAULTS
+    data: bytes, source: str, notes: list[str] | None = None, options: ReadOptions = DEFAULT_OPTIONS
 ) -> tuple[Problem, ...]:
     """Return the problems in the bytes of a file; ``source`` names it in messages.
 
     Raises DataError as ``read_problems`` does.
     """
-    rows = tuple(parse_rows(unpack(data, source), source))
+    text = unpack(data, source)
+    rows = tuple(parse_rows(text, source))
     if not rows:
         fault = "is empty" if not data else "has no rows"
         raise DataError(f"{source!r} {fault}; expected one JSON object per line with {listed(human_eval.REQUIRED)}")
-    parsed = _find_format(rows).parse(rows, options)
+    file_hash = hashlib.md5(text, usedforsecurity=False).hexdigest()
+    parsed = _find_format(rows).parse(rows, msgspec.structs.replace(options, file_hash=file_hash))
     if notes is not None:
         notes += parsed.notes
     lines: dict[str, int] = {}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from passcurve.bench.formats import bigcodebench, classeval, ds1000, human_eval_x, mapcoder
+from passcurve.bench.formats import bigcodebench, classeval, ds1000, evalplus, human_eval_x, mapcoder
 from passcurve.bench.formats.rows import Format
 
 FORMATS: tuple[Format, ...] = (
+    evalplus.FORMAT,
     human_eval_x.FORMAT,
     mapcoder.FORMAT,
     bigcodebench.FORMAT,

@@ -1,0 +1,188 @@
+"""Cases: inputs for the function of a sample, each with an expected value, which never leaves the tests' process."""
+
+from __future__ import annotations
+
+import base64
+import marshal
+import time
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from passcurve.harness.check_reports import describe_call, make_load_report, make_missing_report, make_report
+from passcurve.harness.comparators import Comparator
+from passcurve.harness.messages import bounded_repr, message_of, truncate
+from passcurve.harness.protocol import CaseData, RefereeJob, Report
+from passcurve.harness.recording import RecordedCalls
+from passcurve.harness.sample_connection import CheckStopped
+from passcurve.harness.sample_proxy import SampleProxy
+from passcurve.harness.wire import Decoder, Encoder, WireError
+
+PACK_VERSION = 2
+_MARSHAL, _LARGE, _WIRE = b"m", b"z", b"w"
+"""First byte of a packed result: ``marshal`` is faster, and knows fewer types; large results are compressed."""
+_LARGE_BYTES = 1 << 10
+_SLOW_S = 0.01
+"""Time of a test from which the reference solution says it."""
+
+
+class CaseTests:
+    """The inputs of a problem with the expected results, unpacked."""
+
+    def __init__(self, data: CaseData) -> None:
+        self.suites = data["suites"]
+        self.inputs: list[tuple[Any, ...]] = marshal.loads(data["inputs"])
+        self.expected: list[bytes] | None = marshal.loads(data["expected"]) if data["expected"] else None
+        """The packed result for each input; None where the reference solution is to compute them."""
+
+
+class CaseCheck:
+    """One sample against the cases of one problem; without expected results it reports those of the sample."""
+
+    def __init__(self, job: RefereeJob, data: CaseData, proxy: SampleProxy, notify: Callable[[int], None]) -> None:
+        self._tests = CaseTests(data)
+        self._runs_each_suite = data["each_suite"]
+        self._goes_on, self._records = data["all_tests"], job["record"]
+        self._comparator = data["comparator"], data["tolerance"], data["floats_are_close"]
+        self._proxy = proxy
+        self._notify = notify
+        self._connection = proxy.connection
+        self._entry_point = job["entry_point"]
+        self._candidate = proxy.make_function(0, self._entry_point)
+        self._outcomes: list[list[bool]] = []
+        """The outcomes of the tests that have run, by suite."""
+        self._failure: Report = {}
+        """What the report says about the first test that failed."""
+
+    def run(self) -> Report:
+        """Run the tests and return the report."""
+        try:
+            load_reply = self._connection.receive()
+            if "raised" in load_reply:
+                return make_load_report(self._proxy, load_reply)
+            if not load_reply.get("has_entry_point"):
+                return make_missing_report(self._proxy, self._entry_point)
+            if self._tests.expected is None:
+                # Nothing to compare with: only a reference solution may be run so.
+                return self._report_results() if self._records else self._report("benchmark", "nothing is expected")
+            self._run_suites(self._tests.expected)
+        except CheckStopped:
+            return self._report(*(self._connection.stop_reason or ("gone", "")))
+        if self._failure:
+            return self._report("failed", self._failure["message"])
+        return self._report("passed", "")
+
+    def _run_suites(self, expected: list[bytes]) -> None:
+        start = 0
+        for name, count in self._tests.suites:
+            comparator = Comparator(*self._comparator)
+            outcomes: list[bool] = []
+            self._outcomes.append(outcomes)
+            for number in range(count):
+                arguments = self._tests.inputs[start + number]
+                is_right = self._passes(comparator, arguments, expected[start + number], "%s test %d" % (name, number))
+                outcomes.append(is_right)
+                if not is_right and not self._goes_on:
+                    break
+            if not (all(outcomes) or self._goes_on or self._runs_each_suite):
+                return
+            start += count
+
+    def _passes(self, comparator: Comparator, arguments: tuple[Any, ...], packed: bytes, test: str) -> bool:
+        self._notify(self._proxy.calls)
+        try:
+            value = self._candidate(*arguments)
+        except CheckStopped:
+            raise
+        except BaseException as error:
+            if self._connection.stop_reason is not None:
+                raise CheckStopped from None
+            kind = getattr(error, "passcurve_type", type(error).__name__)
+            self._note_failure(test, "%s: %s" % (kind, message_of(error)), _unpack_value(packed), kind)
+            return False
+        expected = _unpack_value(packed)
+        if comparator.accepts(arguments, value, expected):
+            return True
+        self._note_failure(test, "wrong result", expected, "")
+        return False
+
+    def _note_failure(self, test: str, message: str, expected: Any, exception: str) -> None:
+        if self._failure:
+            return
+        self._failure = {
+            "message": truncate("%s: %s" % (test, message)),
+            "exception": exception,
+            "call": describe_call(self._proxy.last_call) if self._proxy.last_call is not None else ("", ""),
+            "expected": bounded_repr(expected),
+        }
+
+    def _report_results(self) -> Report:
+        results: list[bytes] = []
+        slow: list[tuple[int, float]] = []
+        keep = Comparator(*self._comparator).keep
+        for number, arguments in enumerate(self._tests.inputs):
+            began_s = time.monotonic()
+            try:
+                results.append(_pack_value(keep(self._candidate(*arguments))))
+            except CheckStopped:
+                raise
+            except (WireError, RecursionError) as error:
+                return self._report("benchmark", "a result of the reference solution cannot be kept: %s" % error)
+            except BaseException as error:
+                if self._connection.stop_reason is not None:
+                    raise CheckStopped from None
+                kind = getattr(error, "passcurve_type", type(error).__name__)
+                self._note_failure("test %d" % number, "%s: %s" % (kind, message_of(error)), None, kind)
+                return self._report("failed", self._failure["message"])
+            if (seconds := time.monotonic() - began_s) > _SLOW_S:
+                slow.append((number, seconds))
+        report = self._report("passed", "")
+        report["slow"] = slow
+        report["results"] = base64.b64encode(marshal.dumps(results, PACK_VERSION)).decode()
+        return report
+
+    def _report(self, status: str, message: str) -> Report:
+        report: Report = {**make_report(self._proxy, status, message), **self._failure}
+        report["message"] = message
+        if self._outcomes:
+            report["suites"] = [_count(outcomes) for outcomes in self._outcomes]
+            if self._goes_on:
+                report["outcomes"] = [_pack_bits(outcomes) for outcomes in self._outcomes]
+        return report
+
+
+def pack_calls(inputs: list[tuple[Any, ...]]) -> tuple[bytes, bytes]:
+    """Return the calls of cases as ``RecordedCalls.pack`` does; nothing where they are too large to be sent at once."""
+    calls = RecordedCalls()
+    if all(calls.add(tuple(arguments), {}) for arguments in inputs):
+        return calls.pack(len(inputs))
+    return b"", b""
+
+
+def _count(outcomes: list[bool]) -> tuple[int, int, int]:
+    """Return how many tests ran and passed, and the number of the first that failed, or -1."""
+    return len(outcomes), sum(outcomes), outcomes.index(False) if False in outcomes else -1
+
+
+def _pack_bits(outcomes: list[bool]) -> str:
+    """Return the outcome of each test as a bit, the first in the highest of the first byte, in base64."""
+    data = bytearray((len(outcomes) + 7) // 8)
+    for number, is_right in enumerate(outcomes):
+        if is_right:
+            data[number >> 3] |= 0x80 >> (number & 7)
+    return base64.b64encode(data).decode()
+
+
+def _pack_value(value: Any) -> bytes:
+    try:
+        data = marshal.dumps(value, PACK_VERSION)
+    except ValueError:
+        return _WIRE + Encoder().encode(value)
+    return _MARSHAL + data if len(data) < _LARGE_BYTES else _LARGE + zlib.compress(data, 1)
+
+
+def _unpack_value(data: bytes) -> Any:
+    kind, rest = data[:1], data[1:]
+    if kind == _WIRE:
+        return Decoder().decode(rest)
+    return marshal.loads(rest if kind == _MARSHAL else zlib.decompress(rest))

@@ -1,0 +1,134 @@
+"""Rules by which a result is compared with what is expected, by name: a benchmark names one of them as data.
+
+Each rule gets plain data only.  A rule returns whether the result is right; an exception means that it is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+RELATIVE = 1e-7
+"""Relative tolerance of numbers that need not be equal, as numpy's ``assert_allclose`` has it."""
+
+FLOAT_TOLERANCE = 1e-6
+"""Absolute tolerance where every expected number is a float and the benchmark sets none."""
+
+_TEXTS_BY_CHANCE = 3
+"""Texts in one result whose order may well be the same under other hashes."""
+
+Rule = Callable[["tuple[Any, ...]", Any, Any, float], bool]
+"""Arguments of the call, its result, the expected result, and the absolute tolerance."""
+
+
+def is_float(value: Any) -> bool:
+    """Return whether a value is a float, or a list or tuple of floats only (an empty one too)."""
+    return type(value) is float or (type(value) in (list, tuple) and all(type(item) is float for item in value))
+
+
+def is_close(value: Any, expected: Any, tolerance: float) -> bool:
+    """Return whether two values of one type are numbers, or equally long and nested lists of them, that are close."""
+    if type(value) in (list, tuple) and type(expected) in (list, tuple):
+        return len(value) == len(expected) and all(
+            is_close(item, other, tolerance) for item, other in zip(value, expected)
+        )
+    if isinstance(value, complex) or isinstance(expected, complex):
+        return bool(abs(value - expected) <= tolerance + RELATIVE * abs(expected))
+    if math.isinf(value) or math.isinf(expected):
+        return bool(value == expected)
+    # False for NaN, which is close to nothing.
+    return bool(abs(value - expected) <= tolerance + RELATIVE * abs(expected))
+
+
+def _equal(_: tuple[Any, ...], value: Any, expected: Any, tolerance: float) -> bool:
+    """Accept an equal value, and close numbers where there is a tolerance."""
+    if value == expected:
+        return True
+    return bool(tolerance) and type(value) is type(expected) and is_close(value, expected, tolerance)
+
+
+def _same_set(_: tuple[Any, ...], value: Any, expected: Any, tolerance: float) -> bool:
+    """Accept the same items, in any order and number."""
+    if set(value) == set(expected):
+        return True
+    return bool(tolerance) and type(value) is type(expected) and is_close(value, expected, tolerance)
+
+
+def _hash_order(arguments: tuple[Any, ...], value: Any, expected: Any, tolerance: float) -> bool:
+    """Accept an equal value, unless it has so many texts that their order is not the expected one but by chance."""
+    texts = sum(type(item) is str for item in value) if type(value) in (list, tuple) else 0
+    return texts <= _TEXTS_BY_CHANCE and _equal(arguments, value, expected, tolerance)
+
+
+def _same_truth(_: tuple[Any, ...], value: Any, expected: Any, __: float) -> bool:
+    """Accept anything but None where something is expected, and None where nothing is; a boolean says it itself."""
+    return (value if type(value) is bool else value is not None) == (expected is not None)
+
+
+def _anything(_: tuple[Any, ...], __: Any, ___: Any, ____: float) -> bool:
+    return True
+
+
+def _equal_or_zero(arguments: tuple[Any, ...], value: Any, expected: Any, tolerance: float) -> bool:
+    return bool(value == 0) or _equal(arguments, value, expected, tolerance)
+
+
+def _root(arguments: tuple[Any, ...], value: Any, _: Any, tolerance: float) -> bool:
+    """Accept a root of the polynomial whose coefficients are the argument, the constant one first."""
+    (coefficients,) = arguments
+    return bool(abs(sum(factor * math.pow(value, power) for power, factor in enumerate(coefficients))) <= tolerance)
+
+
+def _pyramid_surface(arguments: tuple[Any, ...], value: Any, expected: Any, tolerance: float) -> bool:
+    """Accept the surface of a square pyramid also where the second argument is its height, rounded to a whole."""
+    edge, height = arguments
+    by_height = round(edge**2 + 2 * edge * math.sqrt((edge / 2) ** 2 + height**2))
+    return abs(value - by_height) <= tolerance or _equal(arguments, value, expected, tolerance)
+
+
+def _digit_distance(arguments: tuple[Any, ...], value: Any, expected: Any, tolerance: float) -> bool:
+    """Accept the sum of the differences of digits, digit by digit, besides the expected value."""
+    first, second = (str(number) for number in arguments)
+    width = max(len(first), len(second))
+    pairs = zip(first.zfill(width), second.zfill(width))
+    if _equal(arguments, value, expected, tolerance):
+        return True
+    return bool(value == sum(abs(int(one) - int(other)) for one, other in pairs))
+
+
+RULES: dict[str, Rule] = {
+    "equal": _equal,
+    "same-set": _same_set,
+    "same-truth": _same_truth,
+    "hash-order": _hash_order,
+    "anything": _anything,
+    "equal-or-zero": _equal_or_zero,
+    "polynomial-root": _root,
+    "pyramid-surface": _pyramid_surface,
+    "digit-distance": _digit_distance,
+}
+"""Rules by name; ``docs/benchmarks.md`` says what each accepts."""
+
+
+class Comparator:
+    """A rule with its tolerance, for the tests of one suite."""
+
+    def __init__(self, name: str, tolerance: float, floats_are_close: bool) -> None:
+        self._rule = RULES[name]
+        self._tolerance = tolerance
+        self._floats_are_close = floats_are_close
+
+    def keep(self, value: Any) -> Any:
+        """Return what the rule needs of an expected result."""
+        return value if self._rule is not _same_truth else (None if value is None else True)
+
+    def accepts(self, arguments: tuple[Any, ...], value: Any, expected: Any) -> bool:
+        """Return whether a result is right."""
+        # As EvalPlus has it: once floats are expected, all later results of the suite may be as far off.
+        if self._floats_are_close and not self._tolerance and is_float(expected):
+            self._tolerance = FLOAT_TOLERANCE
+        try:
+            return self._rule(arguments, value, expected, self._tolerance)
+        except (TypeError, ValueError, ArithmeticError, RecursionError):
+            return False

@@ -1,0 +1,119 @@
+"""Trials of a problem whose tests are data: its reference solution computes the results, and is judged by them."""
+
+from __future__ import annotations
+
+import base64
+
+import msgspec
+
+from passcurve.harness.cases import pack_calls
+from passcurve.judging.plan import CheckPlan, Fault
+from passcurve.judging.verdict import VACUOUS
+from passcurve.judging.wrong_programs import WrongPrograms
+from passcurve.sandbox.job import Outcome
+from passcurve.types import Cases, Problem, Verdict, unpack_values
+
+_MAX_S = 3600.0
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan by which the samples of a problem are checked."""
+
+    problem: Problem
+    plan: CheckPlan
+    verdict: Verdict | None
+    """Verdict on the reference solution under the plan, or under the first plan where it never passes; None where no
+    trial was made in this run."""
+
+
+class CaseTrials:
+    """The trials of a problem: its results unless they are given, its reference, and a program that only raises."""
+
+    def __init__(self, problem: Problem, check: Cases, program: str) -> None:
+        self._problem = problem
+        # A reference meets its own results, whose order is that of this process.
+        rule = "equal" if check.comparator == "hash-order" else check.comparator
+        self.problem = msgspec.structs.replace(problem, check=msgspec.structs.replace(check, comparator=rule))
+        """The problem as its reference is judged."""
+        self._check = check
+        self._whole_plan = plan_cases(check)
+        self.program = program
+        self._wrong_programs = WrongPrograms(problem.entry_point)
+        self.is_unstable = False
+        """A reference that fails is not tried again: there is one way only to judge it."""
+        self._verdict: Verdict | None = None
+        """The verdict on the reference solution by its results."""
+
+    @property
+    def records(self) -> bool:
+        """True for the trial that reports the results."""
+        return not self._whole_plan.expected
+
+    @property
+    def plan(self) -> CheckPlan:
+        """The plan of the next trial: the one that reports the results makes call by call, for the time of each."""
+        without_calls = {"calls": b"", "replayed": b"", "whole": False} if self.records else {}
+        return msgspec.structs.replace(self._whole_plan, **without_calls)
+
+    def take(self, verdict: Verdict, outcome: Outcome) -> Calibration | None:
+        """Take the verdict of a trial; return the calibration, or None when another trial must follow."""
+        if self._verdict is not None:
+            is_vacuous = self._wrong_programs.take(passed=verdict.passed)
+            self.program = self._wrong_programs.program
+            if is_vacuous is None:
+                return None
+            return self._end(_faulty("tests", VACUOUS) if is_vacuous else self._whole_plan, self._verdict)
+        if not verdict.passed:
+            return self._end(self._explain(verdict), verdict)
+        if self.records:
+            report = outcome.report or {}
+            results, size = _from_base64(report.get("results")), report.get("read")
+            if not results or type(size) is not int:
+                return self._end(_faulty("reference", "its results could not be read"), verdict)
+            slow = _slow_tests(self._check, report.get("slow"))
+            self._whole_plan = msgspec.structs.replace(
+                self._whole_plan, expected=results, answer_bytes=size, slow_tests=slow
+            )
+            return None
+        self._verdict, self.program = verdict, self._wrong_programs.program
+        return None
+
+    def _end(self, plan: CheckPlan, verdict: Verdict) -> Calibration:
+        return Calibration(problem=self._problem, plan=plan, verdict=verdict)
+
+    def _explain(self, verdict: Verdict) -> CheckPlan:
+        if verdict.status != "void":
+            return _faulty("reference", f"the reference solution does not pass: {verdict.status} ({verdict.message})")
+        note = f"the reference solution could not be judged: {verdict.message}"
+        return _faulty("reference", note) if self.records else msgspec.structs.replace(self.plan, note=note)
+
+
+def plan_cases(check: Cases) -> CheckPlan:
+    """Return the plan of tests that are data, as far as no trial is needed: their calls depend on no result."""
+    calls, replayed = pack_calls(unpack_values(check.inputs))
+    return CheckPlan(calls=calls, replayed=replayed, whole=bool(calls), expected=check.expected, test_s=check.timeout_s)
+
+
+def _slow_tests(check: Cases, slow: object) -> dict[int, float]:
+    """Return the time limits of the tests for which the reference took so long that they need longer ones.
+
+    A limit is doubled until it is long enough, so that it seldom depends on how fast the reference was today.
+    """
+    limits: dict[int, float] = {}
+    for number, seconds in msgspec.convert(slow or [], list[tuple[int, float]]):
+        limit_s = check.timeout_s
+        while limit_s is not None and limit_s < check.reference_factor * min(seconds, _MAX_S):
+            limit_s *= 2
+            limits[number] = limit_s
+    return limits
+
+
+def _faulty(fault: Fault, note: str) -> CheckPlan:
+    return CheckPlan(fault=fault, note=note)
+
+
+def _from_base64(text: object) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except ValueError:
+        return b""
