@@ -179,9 +179,21 @@ def test_diverge_at_a_call_that_was_not_recorded(jail: Jailed):
     ("body", "reference", "count"),
     [
         ("assert candidate(candidate(1)) == 3", "    return x + 1\n", 1),
-        ("y = candidate(1)\nif y == 2:\n    candidate(5)\nelse:\n    candidate(6)\nassert y == 2", "    return x + 1\n", 2),
-        ("y = candidate(1)\nif y != 2:\n    candidate(5)\nelse:\n    candidate(6)\nassert y == 2", "    return x + 1\n", 2),
-        ("y = candidate(1)\nif y != 1:\n    candidate(5)\nelse:\n    candidate(6)\nassert y == 2", "    return x + 1\n", 1),
+        (
+            "y = candidate(1)\nif y == 2:\n    candidate(5)\nelse:\n    candidate(6)\nassert y == 2",
+            "    return x + 1\n",
+            2,
+        ),
+        (
+            "y = candidate(1)\nif y != 2:\n    candidate(5)\nelse:\n    candidate(6)\nassert y == 2",
+            "    return x + 1\n",
+            2,
+        ),
+        (
+            "y = candidate(1)\nif y != 1:\n    candidate(5)\nelse:\n    candidate(6)\nassert y == 2",
+            "    return x + 1\n",
+            1,
+        ),
         ("x = [3]\ncandidate(x)\nassert x == [3, 1]", "    x.append(1)\n", 0),
         ("assert next(candidate(1)) == 1", "    yield x\n", 1),
     ],

@@ -1,0 +1,210 @@
+"""Benchmarks whose tests are data, in suites: EvalPlus' HumanEval+ and MBPP+."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data"
+ADD = 'def add(a, b):\n    """Return the sum."""\n'
+MEAN = 'def mean(values):\n    """Return the mean."""\n'
+SPLIT = 'def halves(values):\n    """Return both halves."""\n'
+PROBLEMS = [
+    {
+        "task_id": "Own/0",
+        "prompt": ADD,
+        "entry_point": "add",
+        "canonical_solution": "    return a + b\n",
+        "base_input": [[1, 2], [3, 4]],
+        "plus_input": [[0, 0], [10**30, 1], [-5, 5], [7, 7], [2, -9]],
+        "atol": 0,
+        "contract": "",
+    },
+    {
+        "task_id": "Own/1",
+        "prompt": MEAN,
+        "entry_point": "mean",
+        "canonical_solution": "    return sum(values) / len(values)\n",
+        "base_input": [[[1.0, 2.0]]],
+        "plus_input": [[[0.1, 0.2, 0.3]]],
+        "atol": 0,
+        "contract": "",
+    },
+    {
+        "task_id": "Own/2",
+        "prompt": SPLIT,
+        "entry_point": "halves",
+        "canonical_solution": "    return values[:1], values[1:]\n",
+        "base_input": [[[1, 2, 3]]],
+        "plus_input": [[[]]],
+        "atol": 0,
+        "contract": "",
+    },
+]
+FORGED = """
+class Equal(int):
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+    __hash__ = int.__hash__
+"""
+EXPECTED = {
+    # name: task, program, status, base, plus
+    "right": (0, "def add(a, b): return a + b", "passed", True, True),
+    "half": (0, "def add(a, b): return a + b if abs(a) < 9 else 0", "failed", True, False),
+    "added only": (0, "def add(a, b): return 0 if a in (1, 3) else a + b", "failed", False, False),
+    "raises": (0, "def add(a, b): raise ValueError(a)", "failed", False, False),
+    "missing": (0, "def sub(a, b): return a - b", "failed", False, False),
+    "no code": (0, "def add(a, b:", "compile", False, False),
+    "close": (1, "def mean(values): return sum(v / len(values) for v in values)", "passed", True, True),
+    "far": (1, "def mean(values): return sum(values) / len(values) + 1e-5", "failed", False, False),
+    "an integer": (1, "def mean(values): return 0", "failed", False, False),
+    "a list": (2, "def halves(values): return [values[:1], values[1:]]", "failed", False, False),
+    "a tuple": (2, "def halves(values): return values[:1], values[1:]", "passed", True, True),
+    "equal to all": (0, FORGED + "def add(a, b): return Equal(1)", "failed", False, False),
+    "exits": (0, "import os\ndef add(a, b): os._exit(0)", "crash", False, False),
+    "reads frames": (
+        0,
+        "import sys\ndef add(a, b):\n    f = sys._getframe()\n    while f.f_back: f = f.f_back\n"
+        "    return f.f_locals.get('expected', [0])[0]",
+        "failed",
+        False,
+        False,
+    ),
+    "changes the wire": (
+        0,
+        "def add(a, b):\n    import os\n    os.write(3, b'x' * 9)\n    return 3",
+        "crash",
+        False,
+        False,
+    ),
+}
+LATER = "def add(a, b):\n    while a == 10**30: pass\n    return a + b if a else -1"
+
+
+@pytest.fixture(scope="module")
+def whole(shell_in, tmp_path_factory):
+    """All programs, judged with all tests."""
+    shell = shell_in(tmp_path_factory.mktemp("cases"))
+    shell.write("own.jsonl", PROBLEMS)
+    programs = [(task, text) for task, text, *_ in EXPECTED.values()] + [(0, LATER)]
+    shell.write("s.jsonl", ({"task_id": f"Own/{task}", "solution": text} for task, text in programs))
+    words = ("judge", "s.jsonl", "--benchmark", "own.jsonl", "--all-tests", "--test-timeout", "0.3", "--json")
+    done = shell(*words, "--accept-input")
+    return done, dict(zip([*EXPECTED, "later"], shell.rows("s.jsonl_results.jsonl"), strict=True)), shell
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_each_program(whole, name: str):
+    """Each program has its status, and its verdict by each suite; a suite counts only where those before it hold."""
+    _, _, status, base, plus = EXPECTED[name]
+    row = whole[1][name]
+    assert (status, "referee") == (row["status"], row["mode"]), row
+    assert {"base": base, "plus": plus} == row["suites"]
+
+
+def test_every_test_is_counted(whole):
+    """With all tests, those after a failure run too, and the outcome of each is stored."""
+    rows = whole[1]
+    tests = rows["added only"]["tests"]
+    assert (0, 5) == (tests["base"]["passed"], tests["plus"]["passed"])
+    tests = rows["half"]["tests"]["plus"]
+    assert (5, 5, 4, 1) == (tests["tests"], tests["ran"], tests["passed"], tests["first_failed"])
+    assert 0b10111000 == base64.b64decode(tests["outcomes"])[0]
+
+
+def test_first_failure(whole):
+    """A row says which test failed first, with its input, what was expected and what came."""
+    row = whole[1]["half"]
+    assert "plus test 1" in row["message"]
+    assert str(10**30 + 1) == row["call"]["expected"]
+    assert "returned 0" == row["call"]["outcome"]
+
+
+def test_limit_of_one_test(whole):
+    """A test that does not end is a timeout, and the tests before it are counted."""
+    row = whole[1]["later"]
+    assert "timeout" == row["status"]
+    assert (2, 1, 0) == (row["tests"]["base"]["passed"], row["tests"]["plus"]["ran"], row["tests"]["plus"]["passed"])
+
+
+def test_scores_of_suites(whole):
+    """The record has the number of samples that pass each suite, and their pass@1."""
+    done, rows, _ = whole
+    for suite in ("base", "plus"):
+        assert sum(row["suites"][suite] for row in rows.values()) == done.record["suites"][suite]["passed"]
+    assert done.record["pass@1"]["value"] == done.record["suites"]["plus"]["pass@1"]["value"]
+    assert done.record["statuses"]["passed"] == done.record["suites"]["plus"]["passed"]
+
+
+def test_first_failure_ends_the_tests(whole):
+    """Without --all-tests nothing runs after a failure; --profile evalplus runs each suite until its own."""
+    shell = whole[2]
+    shell.write("one.jsonl", [{"task_id": "Own/0", "solution": EXPECTED["added only"][1]}])
+    words = ("judge", "one.jsonl", "--benchmark", "own.jsonl", "--subset", "--results", "r.jsonl")
+    shell(*words)
+    assert [0] == [row["tests"]["plus"]["ran"] for row in shell.rows("r.jsonl")]
+    shell(*words, "--profile", "evalplus")
+    (row,) = shell.rows("r.jsonl")
+    assert (1, 5, {"base": False, "plus": False}) == (
+        row["tests"]["base"]["ran"],
+        row["tests"]["plus"]["passed"],
+        row["suites"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"base_input": "x"}, "base_input"),
+        ({"plus_input": [3]}, "plus_input"),
+        ({"atol": "0"}, "atol"),
+        ({"canonical_solution": None}, "canonical_solution"),
+        ({"task_id": "Mbpp/2"}, "base_input"),
+    ],
+)
+def test_wrong_rows(shell, change, problem: str):
+    """A row of another form is refused with its place and the field."""
+    shell.write("own.jsonl", [PROBLEMS[0] | change])
+    done = shell("bench", "check", "own.jsonl")
+    assert 2 == done.code
+    assert "line 1: found" in done.err
+    assert problem in done.err
+
+
+def test_a_reference_that_is_wrong_or_lives(shell):
+    """A reference that raises, or returns what cannot leave its process, is a fault of its problem alone."""
+    raising = PROBLEMS[0] | {"task_id": "Own/3", "canonical_solution": "    raise KeyError(a)\n"}
+    living = PROBLEMS[0] | {"task_id": "Own/4", "canonical_solution": "    return object()\n"}
+    shell.write("own.jsonl", [PROBLEMS[0], raising, living])
+    done = shell("bench", "check", "own.jsonl", "--json")
+    assert [False, True, True] == [problem["faulty"] for problem in done.record["checked"]]
+
+
+PUBLISHED = {
+    "humaneval_plus_v0.1.9_chatgpt_cot": ("humaneval_plus_v0.1.9", 116, 106),
+    "mbpp_plus_v0.1.0_qwen1.5b": ("mbpp_plus_v0.1.0", 276, 234),
+}
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_results(shell, name: str):
+    """The profile evalplus gives the published counts, by each suite, and the published verdict of each sample."""
+    if not (SHARED / "scored").is_dir():
+        pytest.skip(f"no published samples in {SHARED}")
+    benchmark, base, plus = PUBLISHED[name]
+    shell.write("s.jsonl", [gzip.decompress((SHARED / "scored" / f"{name}.jsonl.gz").read_bytes())])
+    path = SHARED / "benchmarks" / f"{benchmark}.jsonl.gz"
+    done = shell("judge", "s.jsonl", "--benchmark", path, "--profile", "evalplus", "--json", "--accept-input")
+    assert (base, plus) == tuple(done.record["suites"][suite]["passed"] for suite in ("base", "plus"))
+    record = json.loads(gzip.decompress((SHARED / "scored" / f"{name}_eval_results.json.gz").read_bytes()))["eval"]
+    for row in shell.rows("s.jsonl_results.jsonl"):
+        of = record[row["task_id"]]
+        published = {"base": of["base"][0][0], "plus": of["plus"][0][0]} if isinstance(of, dict) else None
+        published = published or {suite: of[0][f"{suite}_status"] for suite in ("base", "plus")}
+        passes = {suite: status in ("success", "pass") for suite, status in published.items()}
+        assert {"base": passes["base"], "plus": passes["base"] and passes["plus"]} == row["suites"], row["task_id"]
