@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 
 import pytest
@@ -78,6 +79,23 @@ def test_samples_that_have_changed(shell, starter, judged_part):
     assert float(loaded["pass^1"]) == pytest.approx(2 / 3)
     path.unlink()
     assert 0 == shell("show", run).code
+
+
+def test_results_alone(shell, starter):
+    """A results file tells which part it covers, also without its samples; samples that were mapped contradict none."""
+    shell.write("s.jsonl", [starter.right(TASKS[0]), starter.bad(TASKS[1])])
+    results = shell("judge", "s.jsonl", "--subset", "--json").record["results"]
+    part = shell("judge", "s.jsonl", "--subset", "--problems", TASKS[0], "--json").record["results"]
+    for path, covered in ((results, "2 of 47 problems"), (part, "1 of 47 problems")):
+        assert covered in " ".join(shell("show", path, "--json").record["notes"])
+    mapped = [{"task_id": task.replace("starter", "Own"), "gen": "    return 1\n"} for task in TASKS]
+    shell.write("m.jsonl", mapped)
+    words = ("--subset", "--benchmark", "starter", "--field", "gen", "--id-map", "Own/{}=starter/{}")
+    results = shell("judge", "m.jsonl", *words, "--json").record["results"]
+    assert 0 == shell("show", results).code
+    shutil.rmtree(shell.folder / "m.jsonl.passcurve")
+    (shell.folder / "m.jsonl.passcurve.samples.jsonl").unlink()
+    assert 0 == shell("show", results).code
 
 
 def test_a_folder_that_has_moved(shell, starter):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -74,4 +76,46 @@ COPIES = [
     ),
 ]
 
-CASES = [*TESTS, *COPIES]
+RESULTS = "s.jsonl_results.jsonl"
+
+
+def change_text(folder: Path) -> None:
+    """Change a sample, and let its file have the size and the time that it had."""
+    path = folder / "s.jsonl"
+    times = path.stat()
+    path.write_bytes(path.read_bytes().replace(b"return x + 3", b"return x - 3"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def change_alone(folder: Path) -> None:
+    """Change a sample in the same way, and remove the run."""
+    change_text(folder)
+    shutil.rmtree(folder / "s.jsonl.passcurve")
+
+
+FOUR = [right(n) for n in range(4)]
+
+STALE = [
+    *(
+        Case(
+            f"{name} of samples changed in place, {how.__name__}",
+            own(FOUR),
+            (name, *words),
+            2,
+            refused=True,
+            says=("s.jsonl", "--stale"),
+            before=(JUDGE,),
+            between=how,
+        )
+        for how, name, words in (
+            (change_text, "show", ("s.jsonl",)),
+            (change_text, "show", (RESULTS,)),
+            (change_alone, "show", (RESULTS,)),
+            (change_alone, "compare", (RESULTS, RESULTS)),
+            (change_alone, "plan", (RESULTS,)),
+        )
+    ),
+    Case("plan from a part", own(FOUR[:3]), ("plan", "s.jsonl"), 2, refused=True, says=("--subset",), before=(JUDGE,)),
+]
+
+CASES = [*TESTS, *COPIES, *STALE]

@@ -13,7 +13,6 @@ import msgspec
 from passcurve.analysis.common_problems import (
     describe_coverage,
     find_common,
-    require_accepted,
     require_score,
     unique_names,
 )
@@ -231,7 +230,7 @@ def plan_from_runs(
 
     names = unique_names(runs)
     for run, name in zip(runs, names, strict=True):
-        require_accepted(run, name)
+        require_score(run, name)
     ids, _ = find_common(runs, names)
     sides = [select_counts(run.counts, ids) for run in (runs[0], runs[-1])]
     (n_a, c_a), (n_b, c_b) = ([[count.n for count in side], [count.c for count in side]] for side in sides)

@@ -23,8 +23,8 @@ from passcurve.store.samples import ALREADY_JUDGED, MalformedLine, RawRow, scan_
 from passcurve.types import Isolation, Verdict
 
 _REQUIRED_FIELDS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
-_FIELDS = _REQUIRED_FIELDS | {"message", "exception", "call", "suspicious", "extraction", "excluded", "withheld"}
-_FIELDS |= {"suites", "tests"}
+_FIELDS = _REQUIRED_FIELDS | {"message", "exception", "call", "suspicious", "extraction"}
+_FIELDS |= {"excluded", "withheld", "covers", "suites", "tests"}
 _DECODER = msgspec.json.Decoder(
     msgspec.defstruct("_Fields", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in sorted(_FIELDS)])
 )
@@ -82,7 +82,7 @@ def write_results(
     written = 0
     texts: dict[bytes, str] = {}
     uncounted = _uncounted(diagnosis)
-    withheld = _member("withheld", diagnosis.withheld) if diagnosis is not None else ""
+    of_all = _members_of_all(diagnosis) if diagnosis is not None else ""
     try:
         with _whole_file(destination) as file:
             for row in scan_rows(samples, task_ids) if rows is None else rows:
@@ -95,7 +95,7 @@ def write_results(
                     text = _members_of(_get_verdict(row, samples, verdict_of), isolation)
                     if encoded and len(texts) < _CACHED_TEXTS:
                         texts[encoded] = text
-                file.write(_add_members(row.raw, text + uncounted.get(row.key.problem_id, "") + withheld))
+                file.write(_add_members(row.raw, text + uncounted.get(row.key.problem_id, "") + of_all))
                 written += 1
     except OSError as error:
         reason = error.strerror or str(error)
@@ -109,6 +109,13 @@ def _uncounted(diagnosis: Diagnosis | None) -> dict[str, str]:
     """Return the member that a row of each excluded problem gets."""
     excluded = diagnosis.scope.excluded if diagnosis is not None else ()
     return {exclusion.problem_id: _member("excluded", exclusion.reason) for exclusion in excluded}
+
+
+def _members_of_all(diagnosis: Diagnosis) -> str:
+    """Return the members that every row gets."""
+    scope = diagnosis.scope
+    part = f"{scope.covered} of {scope.total} problems ({scope.choice})" if scope.choice else ""
+    return _member("withheld", diagnosis.withheld) + _member("covers", part)
 
 
 def _member(name: str, text: str) -> str:

@@ -15,7 +15,8 @@ from passcurve.errors import DataError
 from passcurve.store.codec import Footer
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.lines import read_lines
-from passcurve.store.locate import explain_partial_runs, find_run_dir
+from passcurve.store.locate import default_run_dir, explain_partial_runs, find_run_dir
+from passcurve.store.results_source import check_results, find_samples, results_base
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM
 from passcurve.store.samples_file import require_unchanged
@@ -105,7 +106,7 @@ def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
         return _read_run(folder, stale=stale) if folder.is_dir() else _read_evalplus(path)
     results = _read_results(path)
     if results is not None:
-        return results
+        return results if stale else _with_source(results, path)
     if folder.is_dir():
         return _read_run(folder, stale=stale)
     if not any(line is None or line.strip() for line in read_lines(path)):
@@ -116,6 +117,22 @@ def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
         f"{str(path)!r} is neither a run directory nor a results file: its rows have no `passed`; "
         "judge them first, or name the run directory"
     )
+
+
+def _with_source(results: RunCounts, path: Path) -> RunCounts:
+    """Return the counts of a results file, with a note where they are of a part of the samples beside it.
+
+    Raises DataError when those have changed since they were judged.
+    """
+    base = results_base(path)
+    if base is None:
+        return results
+    run = default_run_dir(base)
+    if run.is_dir():
+        check_samples(run)
+    samples = find_samples(base)
+    note = check_results(path, samples) if samples is not None else ""
+    return msgspec.structs.replace(results, note="; ".join(filter(None, (results.note, note))))
 
 
 def check_samples(run: Path) -> None:
@@ -164,6 +181,7 @@ class _Row(msgspec.Struct):
     passed: bool
     excluded: str = ""
     withheld: str = ""
+    covers: Any = ""
     completion: msgspec.Raw = msgspec.Raw()
     solution: msgspec.Raw = msgspec.Raw()
 
@@ -172,7 +190,7 @@ def _read_results(path: Path) -> RunCounts | None:
     """Read rows with ``task_id`` and ``passed``; return None when the first row has no verdict."""
     counter = _SampleCounter()
     excluded: set[str] = set()
-    withheld = ""
+    withheld = covers = ""
     for number, line in enumerate(read_lines(path), start=1):
         if line is not None and not line.strip():
             continue
@@ -184,15 +202,20 @@ def _read_results(path: Path) -> RunCounts | None:
             raise DataError(
                 f"{str(path)!r}, line {number}: expected a row with `task_id` and `passed` ({error})"
             ) from None
-        withheld = withheld or row.withheld
+        withheld, covers = withheld or row.withheld, covers or row.covers
         if row.excluded:
             excluded.add(row.task_id)
         else:
             counter.add(row.task_id, row.passed, _digest(bytes(row.completion) or bytes(row.solution)))
     if not counter and not excluded:
         return None
-    note = f"{len(excluded)} problems are excluded, as the rows say" if excluded else ""
-    return msgspec.structs.replace(counter.result(path, "results", note), withheld=withheld)
+    notes = [f"it covers {covers}, as the rows say"] if covers and isinstance(covers, str) else []
+    notes += [f"{_problems(len(excluded))} excluded, as the rows say"] if excluded else []
+    return msgspec.structs.replace(counter.result(path, "results", "; ".join(notes)), withheld=withheld)
+
+
+def _problems(count: int) -> str:
+    return f"{count} problem{' is' if count == 1 else 's are'}"
 
 
 def _read_evalplus(path: Path) -> RunCounts:

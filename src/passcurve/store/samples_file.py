@@ -20,6 +20,8 @@ class SamplesFile(msgspec.Struct, frozen=True, kw_only=True):
     mtime_ns: int
     digest: str
     """Of all its bytes."""
+    ctime_ns: int = 0
+    """Time of its last change, which no program can set; 0 in what earlier versions stored."""
 
 
 class FileState(NamedTuple):
@@ -49,7 +51,8 @@ def identify(path: Path, begun: FileState | None = None) -> SamplesFile | None:
         if not path.is_file():
             return None
         stat = path.stat()
-        return SamplesFile(size=stat.st_size, mtime_ns=stat.st_mtime_ns, digest=_digest(path))
+        times = (stat.st_mtime_ns, stat.st_ctime_ns)
+        return SamplesFile(size=stat.st_size, mtime_ns=times[0], ctime_ns=times[1], digest=_digest(path))
     except OSError:
         return None
 
@@ -60,7 +63,8 @@ def has_changed(path: Path, judged: SamplesFile) -> bool:
         stat = path.stat()
         if stat.st_size != judged.size:
             return True
-        return stat.st_mtime_ns != judged.mtime_ns and _digest(path) != judged.digest
+        is_untouched = (stat.st_mtime_ns, stat.st_ctime_ns) == (judged.mtime_ns, judged.ctime_ns)
+        return not is_untouched and _digest(path) != judged.digest
     except OSError:
         # A file that is gone or cannot be read contradicts no verdict.
         return False
