@@ -227,18 +227,18 @@ except PasscurveError as error:
 """
 LANDLOCK = ("sandbox/layers/landlock.py", "_RESTRICT_SELF, rules, 0)", "_RESTRICT_SELF, rules, 0) if False else None")
 NARROW = ("sandbox/zygote/confinement.py", "else (self._narrow, pid)", "else (None, pid)")
-BROAD = ("sandbox/layers/watch.py", "seccomp.install_broad()", "pass")
+BROAD = ("sandbox/layers/watch.py", "seccomp.install_broad(processes=processes)", "pass")
 UNWATCHED = ("sandbox/layers/watch.py", "if _can_answer():", "if False:")
-RULES = ("sandbox/layers/landlock.py", "_allow(rules, path, _READ & rights)", "_allow(rules, '/', _READ & rights)")
-WRITABLE = ("sandbox/layers/landlock.py", "_allow(rules, path, _READ & rights)", "_allow(rules, '/', rights)")
+RULES = ("sandbox/layers/landlock.py", "_allow(rules, path, allowed & rights)", "_allow(rules, '/', allowed & rights)")
+WRITABLE = ("sandbox/layers/landlock.py", "_allow(rules, path, allowed & rights)", "_allow(rules, '/', rights)")
 PID = ("sandbox/layers/seccomp.py", 'for name in ("kill", "tgkill"):', 'for name in ("tkill", "tgkill"):')
 FORK = ("sandbox/layers/seccomp.py", "_threads(_REFUSE)", "_threads(ALLOW)")
-SOCKET = ("sandbox/layers/seccomp.py", "(SAMPLE_CALLS | ZYGOTE_CALLS)", "(SAMPLE_CALLS | ZYGOTE_CALLS | {'socket'})")
+SOCKET = ("sandbox/layers/seccomp.py", "allowed = SAMPLE_CALLS |", "allowed = {'socket'} | SAMPLE_CALLS |")
 WATCHED_FORK = ("sandbox/layers/seccomp.py", "_threads(NOTIFY)", "_threads(ALLOW)")
 WATCHED_SOCKET = (
     "sandbox/layers/seccomp.py",
-    "sorted(SUSPICIOUS_CALLS - bounded",
-    "sorted(SUSPICIOUS_CALLS - {'socket'} - bounded",
+    "sorted(suspicious - bounded",
+    "sorted(suspicious - {'socket'} - bounded",
 )
 REFUSE_NOTHING = (
     "sandbox/layers/seccomp.py",
@@ -246,7 +246,7 @@ REFUSE_NOTHING = (
     "    program.ret(ALLOW)\n    return program.code",
 )
 ANYBODY = ("sandbox/layers/watch.py", "by_zygote = pid ==", "by_zygote = True or pid ==")
-ANY_SIGNAL = ("sandbox/layers/watch.py", "return pid == self._page.head()[1] and", "return")
+ANY_SIGNAL = ("sandbox/layers/watch.py", "return is_own and", "return")
 
 
 @pytest.mark.parametrize(

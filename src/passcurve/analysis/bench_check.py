@@ -8,6 +8,7 @@ import msgspec
 
 from passcurve.judging.calibration import Calibrations
 from passcurve.judging.case_trials import Calibration
+from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.plan import REFEREE_ROLE, Fault
 from passcurve.judging.scheduler import Scheduler
 from passcurve.sandbox.job import Job, Outcome
@@ -46,7 +47,14 @@ def check_benchmark(
     calibrated: dict[str, Calibration] = {}
     with (
         start_sandbox(
-            limits, REFEREE_ROLE, python=python, packages=packages, optional=benchmark.packages, level=level
+            limits,
+            REFEREE_ROLE,
+            python=python,
+            packages=packages,
+            optional=benchmark.packages,
+            level=level,
+            preload=preload_modules(benchmark.problems),
+            processes=needs_processes(benchmark.problems),
         ) as sandbox,
         Pool(workers, sandbox) as pool,
     ):

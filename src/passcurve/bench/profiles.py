@@ -19,7 +19,7 @@ PROFILES: dict[str, str] = {
 }
 """Names, each with what it follows."""
 
-TASKS = ("input", "output")
+TASKS = ("input", "output", "complete", "instruct")
 
 
 def reading_options(profile: str = NATIVE, task: str = "") -> ReadOptions:

@@ -28,8 +28,6 @@ MAX_FINDINGS, FINDING_CHARACTERS = 8, 80
 FINDINGS_BYTES = 4096
 _HEAP_TYPE = 1 << 9
 _BUILTINS = dict(vars(builtins))
-_MODULES = frozenset(sys.modules)
-"""Modules loaded before the fork: reading everything in them would copy nearly all their pages of memory."""
 _OTHER_CHECK = re.compile(r"^[ \t]*(check[ \t]*[=:,]|@.*\s+def check\b)", re.MULTILINE)
 _IMPORTS = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE)
 _MONITORED = (
@@ -133,9 +131,11 @@ class Monitor:
             (builtins, "builtins", kept_builtins),
             (os, "os", {"write": os.write, "_exit": os._exit}),
         ]
+        # Reading all that is in modules loaded before the fork would copy nearly all their pages of memory.
+        before_fork = frozenset(sys.modules)
         self._modules = {name: sys.modules[name] for name in _import_modules(test)}
         for name, module in self._modules.items():
-            self._kept += _find_callables(name, module, used if name in _MODULES else None)
+            self._kept += _find_callables(name, module, used if name in before_fork else None)
 
     def add_finding(self, finding: str) -> None:
         """Add a finding, unless it is there."""
@@ -170,7 +170,8 @@ class Monitor:
 
     def _wrap(self, function: Callable[..., Any], finding: str) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if args != (None,):
+            # Some packages look at frames themselves, for a window that is open.
+            if args != (None,) and "/packages/" not in sys._getframe(1).f_code.co_filename:
                 self.add_finding(finding)
             return function(*args, **kwargs)
 

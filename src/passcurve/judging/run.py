@@ -14,6 +14,7 @@ from passcurve.extract import NO_PRELUDE, find_policy, fit_to_packages, with_pre
 from passcurve.generation.engine import GenerationEngine, GenerationRequest
 from passcurve.generation.sources import FileSource, ModelSource, Source
 from passcurve.judging.conclusion import conclude
+from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.judge_run import JudgeRun
 from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.judging.plan_cache import PlanCache
@@ -84,6 +85,8 @@ def _judge(
         optional=request.benchmark.packages,
         level=request.isolation,
         reuse=request.reuse,
+        preload=preload_modules(problems),
+        processes=needs_processes(problems),
     ) as sandbox:
         policy = fit_to_packages(policy, sandbox.probe.jail.packages)
         request = msgspec.structs.replace(request, extract=policy, prelude=NO_PRELUDE)

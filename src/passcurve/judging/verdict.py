@@ -99,7 +99,7 @@ def _suites(job: Job, report: _Report) -> tuple[SuiteOutcome, ...]:
         ran, right, first = report.suites[number] if number < len(report.suites) else (0, 0, -1)
         bits = report.outcomes[number] if number < len(report.outcomes) else ""
         # A module of tests may not show how many it has: one that has not begun has one at least.
-        tests = suite.count or (max(ran, 1) if job.referee is None else 0)
+        tests = max(suite.count, ran, 1) if job.referee is None else suite.count
         outcomes.append(
             SuiteOutcome(
                 name=suite.name,

@@ -23,6 +23,8 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     fork_servers: ForkServers
     probe: Probe
     limits: Limits
+    preload: tuple[str, ...] = ()
+    """Modules that the zygotes of samples import once."""
 
     @property
     def zygote_settings(self) -> ZygoteSettings:
@@ -32,6 +34,7 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
             toolchain=self.toolchain,
             limits=self.limits,
             rewinds=self.probe.reuse == "rewind",
+            preload=self.preload,
         )
 
 
@@ -45,14 +48,20 @@ def start_sandbox(
     optional: tuple[str, ...] = (),
     level: str = "auto",
     reuse: str = "auto",
+    preload: tuple[str, ...] = (),
+    processes: bool = False,
 ) -> Iterator[Sandbox]:
     """Start a sandbox, which ends with the context.
 
     ``packages`` must be installed beside ``python``; those of ``optional`` are taken if they are.
+    ``preload``: modules that are imported once for all samples; ``processes``: samples may start processes, where
+    nothing that they start can outlive them.
     ``level``, ``reuse``: as for ``probe.find_isolation``.
     Raises UsageError for a missing interpreter or package, IsolationError for a missing level.
     """
     toolchain = tools.find_toolchain(python, packages, (*tools.OPTIONAL, *optional))
     with closing(ForkServers(toolchain, referee_role)) as fork_servers:
         probe = isolation.find_isolation(level, toolchain, limits, fork_servers.samples, reuse)
-        yield Sandbox(toolchain=toolchain, fork_servers=fork_servers, probe=probe, limits=limits)
+        if processes:
+            probe = isolation.allow_processes(probe)
+        yield Sandbox(toolchain=toolchain, fork_servers=fork_servers, probe=probe, limits=limits, preload=preload)

@@ -23,6 +23,7 @@ OPTIONAL = ("numpy",)
 
 _ENVIRONMENTS = ("site-packages", "dist-packages")
 _SYSTEM = ("/lib", "/lib64", "/lib32", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
+_PROGRAMS = ("/bin", "/usr/bin")
 
 
 class Toolchain(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,15 +174,19 @@ class RootLayout(NamedTuple):
     """Folders to hide."""
 
 
-def root_layout(toolchain: Toolchain) -> RootLayout:
-    """Return what the jail's root holds: system folders, the standard library, and the packages."""
+def root_layout(toolchain: Toolchain, *, programs: bool = False) -> RootLayout:
+    """Return what the jail's root holds: system folders, the standard library, and the packages.
+
+    ``programs``: the system's programs and the interpreter as well.
+    """
     binds, links = [], []
-    for path in _SYSTEM:
+    for path in (*_SYSTEM, *(_PROGRAMS if programs else ())):
         if os.path.islink(path):
             links.append([path, os.readlink(path)])
         elif os.path.isdir(path):
             binds.append([path, path])
-    for path in ("/etc/ld.so.cache", *toolchain.folders):
+    interpreter = (os.path.realpath(toolchain.executable),) if programs else ()
+    for path in ("/etc/ld.so.cache", *toolchain.folders, *interpreter):
         is_covered = any(path.startswith(target + "/") for _, target in binds)
         if not is_covered and Path(path).exists():
             binds.append([path, path])

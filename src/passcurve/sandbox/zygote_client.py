@@ -58,6 +58,8 @@ class Walls(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: bool
     landlock: bool
     seccomp: bool
+    processes: bool = False
+    """Whether samples may start processes; only with namespaces and seccomp."""
 
 
 class ZygoteSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +70,8 @@ class ZygoteSettings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     rewinds: bool
     """Whether kept processes are rewound after each job; otherwise they are replaced."""
+    preload: tuple[str, ...] = ()
+    """Modules that the zygote of samples imports once."""
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +145,8 @@ class ZygoteClient:
 
     def _config(self, settings: ZygoteSettings) -> dict[str, Any]:
         walls, toolchain, limits = settings.walls, settings.toolchain, settings.limits
-        layout = tools.root_layout(toolchain)
+        processes = walls.processes and self.side == "jail"
+        layout = tools.root_layout(toolchain, programs=processes)
         # One per zygote: threads are counted per id.
         host_id = namespaces.choose_host_id(FIRST_UID + self.pid)
         config = {
@@ -150,12 +155,15 @@ class ZygoteClient:
             "landlock": walls.landlock,
             "seccomp": walls.seccomp,
             "rewinds": settings.rewinds,
+            "processes": processes,
+            "preload": list(settings.preload) if self.side == "jail" else [],
             "host_id": host_id,
             "own_id": None,
             "binds": layout.binds,
             "links": layout.links,
             "masks": layout.hidden,
-            "readable": [target for _, target in layout.binds],
+            # Who starts processes looks at them.
+            "readable": [target for _, target in layout.binds] + (["/proc"] if processes else []),
             # Packages lie in it, and an import lists it.
             "listable": [tools.PACKAGES],
             "canary": __file__,

@@ -90,6 +90,8 @@ class UnitTests(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag
     """Name of the variable by which the tests get a program as text; empty where the program itself runs."""
     any_skip: bool = False
     """Whether a test is right that the program itself has skipped; else only the tests may skip."""
+    processes: bool = False
+    """Whether programs and tests may start processes."""
     timeout_s: float | None = None
     """Time limit of each class; None for none but that of all together."""
 

@@ -32,7 +32,9 @@ def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
     """Return the problems, as completions of their prompts or, with the task ``instruct``, as whole programs."""
     task = options.task or TASKS[0]
     if task not in TASKS:
-        raise UsageError(f"unknown task {task!r}{nearest(task, TASKS)} (of BigCodeBench: {', '.join(TASKS)})")
+        raise UsageError(
+            f"--task {task!r} is no task of BigCodeBench{nearest(task, TASKS)} (known: {', '.join(TASKS)})"
+        )
     return Parsed(tuple(_problem(msgspec.structs.replace(row, expected=REQUIRED), task, options) for row in rows))
 
 
@@ -58,6 +60,7 @@ def _problem(row: Row, task: str, options: ReadOptions) -> Problem:
             classes=(_CLASS,),
             # "Calibrated": a completion that leaves out the imports of the prompt has them all the same.
             prefix=f"{_NAMES}{code_prompt}\n    pass\n",
+            processes=True,
             any_skip=options.profile == "bigcodebench",
         ),
         reference=reference,

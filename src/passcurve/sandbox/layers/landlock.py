@@ -39,9 +39,13 @@ def handled(version: int) -> int:
     return rights
 
 
-def ruleset(version: int, readable: list[str], listable: list[str], scratch: str) -> int:
-    """Prepare the rules and return their descriptor: read ``readable``, list ``listable``, use ``scratch``."""
+def ruleset(version: int, readable: list[str], listable: list[str], scratch: str, *, execute: bool = False) -> int:
+    """Prepare the rules and return their descriptor: read ``readable``, list ``listable``, use ``scratch``.
+
+    ``execute``: programs in ``readable`` may be run.
+    """
     rights = handled(version)
+    allowed = _READ | EXECUTE if execute else _READ
     attributes = struct.pack("<Q", rights)
     if version >= 4:
         attributes += struct.pack("<Q", 3)  # bind and connect of TCP: handled, and allowed nowhere
@@ -49,7 +53,7 @@ def ruleset(version: int, readable: list[str], listable: list[str], scratch: str
         attributes += struct.pack("<Q", 3)  # abstract unix sockets and signals stay inside
     rules = kernel.syscall("landlock_create_ruleset", _CREATE, attributes, len(attributes), 0)
     for path in readable:
-        _allow(rules, path, _READ & rights)
+        _allow(rules, path, allowed & rights)
     for path in listable:
         _allow(rules, path, READ_DIR)
     _allow(rules, "/dev/null", (READ_FILE | WRITE_FILE | TRUNCATE) & rights)

@@ -86,6 +86,9 @@ SUSPICIOUS_CALLS = frozenset(
 )
 """Calls that an honest program has no use for here: those that were refused are reported with the verdict."""
 
+PROCESS_CALLS = frozenset("fork vfork execve setsid setpgid".split())
+"""Calls that start processes and programs, for samples that may."""
+
 _MARKED_CALLS = {"clone": 0, "ptrace": 1, "userfaultfd": 0}
 """Suspicious calls that the zygote and the template make themselves, each with the argument that carries the mark.
 
@@ -147,6 +150,20 @@ def _threads(otherwise: int) -> Program:
     return body
 
 
+_SEPARATE = 0x7E02_0000 | 0x0080_A000
+"""The CLONE_NEW flags; CLONE_PARENT, CLONE_PTRACE and CLONE_UNTRACED: they make more than a plain child."""
+
+
+def _children(otherwise: int) -> Program:
+    """Return a program for ``clone`` that allows threads and plain children."""
+    body = Program()
+    body.load(low(0))
+    body.emit(AND, _SEPARATE)
+    body.ret_if(0, ALLOW)
+    body.ret(otherwise)
+    return body
+
+
 def _stream_pairs() -> Program:
     """Return a program for ``socketpair`` that allows AF_UNIX and SOCK_STREAM: all that asyncio needs."""
     body = Program()
@@ -178,7 +195,7 @@ def _unless_marked(argument: int, marked: int, otherwise: Program) -> Program:
     return body
 
 
-def _broad_bounds(*, watched: bool) -> dict[str, Program]:
+def _broad_bounds(*, watched: bool, processes: bool) -> dict[str, Program]:
     """Return the programs for the calls that the broad filter bounds by argument."""
     bounded = {
         "socketpair": _stream_pairs(),
@@ -190,15 +207,20 @@ def _broad_bounds(*, watched: bool) -> dict[str, Program]:
         "ioctl": allow_values(1, (*_IOCTLS, *_ZYGOTE_IOCTLS), fail(errno.ENOTTY)),
     }
     if watched:
-        bounded["clone"] = _unless_marked(0, ALLOW, _threads(NOTIFY))
+        bounded["clone"] = _unless_marked(0, ALLOW, _children(NOTIFY) if processes else _threads(NOTIFY))
     for name, argument in _MARKED_CALLS.items():
         if name != "clone":
             bounded[name] = _unless_marked(argument, ALLOW, always(NOTIFY if watched else _REFUSE))
     return bounded
 
 
-def broad_filter(machine: str = kernel.MACHINE, *, watched: bool = False) -> bytes:
-    """Return the filter of the zygote as machine code.  Raises KeyError for an unknown architecture."""
+def broad_filter(machine: str = kernel.MACHINE, *, watched: bool = False, processes: bool = False) -> bytes:
+    """Return the filter of the zygote as machine code.  Raises KeyError for an unknown architecture.
+
+    ``processes``: samples may start processes.
+    """
+    suspicious = SUSPICIOUS_CALLS - PROCESS_CALLS if processes else SUSPICIOUS_CALLS
+    allowed = SAMPLE_CALLS | ZYGOTE_CALLS | (PROCESS_CALLS if processes else set())
     table = numbers(machine)
     program = Program()
     program.load(ARCHITECTURE)
@@ -206,13 +228,13 @@ def broad_filter(machine: str = kernel.MACHINE, *, watched: bool = False) -> byt
     program.load(NUMBER)
     if machine == "x86_64":
         program.ret_from(_X32_BIT, KILL)
-    bounded = _broad_bounds(watched=watched)
+    bounded = _broad_bounds(watched=watched, processes=processes)
     for name, body in bounded.items():
         program.run_if(table[name], body)
-    for name in sorted((SAMPLE_CALLS | ZYGOTE_CALLS) - bounded.keys() - (SUSPICIOUS_CALLS if watched else set())):
+    for name in sorted(allowed - bounded.keys() - (suspicious if watched else set())):
         if name in table:
             program.ret_if(table[name], ALLOW)
-    for name in sorted(SUSPICIOUS_CALLS - bounded.keys()) if watched else ():
+    for name in sorted(suspicious - bounded.keys()) if watched else ():
         if name in table:
             program.ret_if(table[name], NOTIFY)
     # The C library tries the newer form first and falls back when it does not exist.
@@ -225,14 +247,26 @@ def broad_filter(machine: str = kernel.MACHINE, *, watched: bool = False) -> byt
 class NarrowFilter(ChildFilter):
     """The filter of a child that runs one job; its number is its pid."""
 
-    def __init__(self, machine: str = kernel.MACHINE, *, own_files: bool = True, watched: bool = False) -> None:
-        """``own_files``: nothing but our own mounts can be reached, so file modes may be changed."""
+    def __init__(
+        self,
+        machine: str = kernel.MACHINE,
+        *,
+        own_files: bool = True,
+        watched: bool = False,
+        processes: bool = False,
+    ) -> None:
+        """``own_files``: nothing but our own mounts can be reached, so file modes may be changed.
+
+        ``processes``: it may start processes.
+        """
         table = numbers(machine)
         program = Program()
         program.load(NUMBER)
         offsets = []
         for name, argument in _MARKED_CALLS.items():
-            otherwise = _threads(_REFUSE) if name == "clone" and not watched else always(ALLOW)
+            otherwise = always(ALLOW)
+            if name == "clone" and not watched:
+                otherwise = _children(_REFUSE) if processes else _threads(_REFUSE)
             program.run_if(table[name], _unless_marked(argument, _REFUSE, otherwise))
         if not watched:
             for name in ("kill", "tgkill"):
@@ -265,19 +299,19 @@ def _refuse_truncating(program: Program, table: dict[str, int]) -> None:
     program.ret_if(table["openat2"], _REFUSE)
 
 
-def install_broad() -> None:
+def install_broad(*, processes: bool = False) -> None:
     """Load the broad filter over this process and all that come from it."""
-    code = broad_filter()
+    code = broad_filter(processes=processes)
     buffer = ctypes.create_string_buffer(code, len(code))
     install(header_of(buffer))
 
 
-def install_watched() -> int:
+def install_watched(*, processes: bool = False) -> int:
     """Load the broad filter over this process with a listener, and return the listener's descriptor.
 
     Raises OSError where the kernel has none, or where another listener exists already.
     """
-    code = broad_filter(watched=True)
+    code = broad_filter(watched=True, processes=processes)
     buffer = ctypes.create_string_buffer(code, len(code))
     number = numbers(kernel.MACHINE)["seccomp"]
     return kernel.syscall("seccomp", number, _SET_FILTER, _NEW_LISTENER, ctypes.byref(header_of(buffer)))

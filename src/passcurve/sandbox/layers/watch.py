@@ -26,6 +26,9 @@ ENTRIES = 32
 ZYGOTE_CALLS = ("clone", "kill", "mount", "umount2")
 """Suspicious calls that the zygote needs itself."""
 
+_MAX_PID = 1 << 22
+"""Above every number of a process: what is larger is the number of a group."""
+
 _HEAD = struct.Struct("=II")
 _ENTRY = struct.Struct("=II")
 _NOTE = struct.Struct("=QIIiIQ6Q")
@@ -74,16 +77,19 @@ class Page:
         return sorted(number for run, number in entries if run == self._run)
 
 
-def load_filter(line: socket.socket) -> bool:
-    """Load the zygote's filter and send the watcher its listener; return whether there is a listener."""
+def load_filter(line: socket.socket, *, processes: bool = False) -> bool:
+    """Load the zygote's filter and send the watcher its listener; return whether there is a listener.
+
+    ``processes``: samples may start processes.
+    """
     listener = -1
     if _can_answer():
         try:
-            listener = seccomp.install_watched()
+            listener = seccomp.install_watched(processes=processes)
         except OSError:
             pass  # there is a listener already, as in some containers
     if listener < 0:
-        seccomp.install_broad()
+        seccomp.install_broad(processes=processes)
         return False
     socket.send_fds(line, [b"w"], [listener])
     os.close(listener)
@@ -96,13 +102,16 @@ def _can_answer() -> bool:
     return hasattr(os, "pidfd_open") and (int(major), int(re.sub(r"\D.*", "", minor))) >= (5, 5)
 
 
-def serve(line: socket.socket, page: Page, zygote: int) -> NoReturn:
-    """Answer every suspicious call until the zygote has ended; then end the same way."""
+def serve(line: socket.socket, page: Page, zygote: int, *, processes: bool = False) -> NoReturn:
+    """Answer every suspicious call until the zygote has ended; then end the same way.
+
+    ``processes``: samples may signal the processes that they have started.
+    """
     try:
         _, descriptors, _, _ = socket.recv_fds(line, 1, 1)
         line.close()
         if descriptors:
-            _Watcher(descriptors[0], page, zygote).serve()
+            _Watcher(descriptors[0], page, zygote, processes=processes).serve()
     except BaseException:
         # Nobody would answer its calls any more.
         os.kill(zygote, signal.SIGKILL)
@@ -114,8 +123,9 @@ def serve(line: socket.socket, page: Page, zygote: int) -> NoReturn:
 
 
 class _Watcher:
-    def __init__(self, listener: int, page: Page, zygote: int) -> None:
+    def __init__(self, listener: int, page: Page, zygote: int, *, processes: bool) -> None:
         self._listener, self._page, self._zygote = listener, page, zygote
+        self._processes = processes
         table = syscalls.numbers(kernel.MACHINE)
         self._signals = frozenset((table["kill"], table["tgkill"]))
         self._zygote_calls = frozenset(table[name] for name in ZYGOTE_CALLS)
@@ -157,8 +167,10 @@ class _Watcher:
                 raise
 
     def _is_own(self, identity: int, pid: int) -> bool:
-        """Tell whether a sample signals itself."""
-        return pid == self._page.head()[1] and self._is_waiting(identity)
+        """Tell whether a sample signals itself, or a process that it has started: those have higher numbers."""
+        child = self._page.head()[1]
+        is_own = pid == child or (self._processes and child < pid < _MAX_PID)
+        return is_own and self._is_waiting(identity)
 
     def _note(self, identity: int, number: int) -> None:
         run, _ = self._page.head()

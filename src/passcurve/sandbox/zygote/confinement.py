@@ -35,6 +35,11 @@ class Confinement:
         """True if a process can be kept for many jobs, within the strict filter."""
         return self._strict is not None
 
+    @property
+    def allows_processes(self) -> bool:
+        """True if a sample may start processes, which may outlive it."""
+        return bool(self._config["processes"])
+
     def build(self, kind: str, watcher: socket.socket) -> None:
         """Build the zygote's own walls and prepare those of its children.
 
@@ -63,8 +68,10 @@ class Confinement:
             kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         if config["seccomp"]:
-            self.is_watched = watch.load_filter(watcher)
-            self._narrow = seccomp.NarrowFilter(own_files=self.has_namespaces, watched=self.is_watched)
+            self.is_watched = watch.load_filter(watcher, processes=config["processes"])
+            self._narrow = seccomp.NarrowFilter(
+                own_files=self.has_namespaces, watched=self.is_watched, processes=self._config["processes"]
+            )
             self._strict = seccomp_strict.StrictFilter()
         watcher.close()
         if IS_LINUX:
@@ -112,4 +119,10 @@ class Confinement:
 
     def _write_rules(self) -> None:
         config = self._config
-        self.rules = landlock.ruleset(landlock.abi(), config["readable"], config["listable"], self.scratch.path)
+        self.rules = landlock.ruleset(
+            landlock.abi(),
+            config["readable"],
+            config["listable"],
+            self.scratch.path,
+            execute=config["processes"],
+        )

@@ -75,6 +75,18 @@ def load(preimport: list[str], roles: list[str]) -> dict[str, Role]:
     return {name: module.main for name, module in modules.items()}
 
 
+def preload(names: list[str]) -> None:
+    """Import modules behind the walls, once for all samples of a zygote; what cannot be imported is left out."""
+    for name in names:
+        try:
+            __import__(name)
+        except Exception:
+            pass  # a sample that imports it sees the error
+    if "numpy" in sys.modules:
+        # It takes its state from the kernel when it is imported, and verdicts must not depend on that.
+        sys.modules["numpy"].random.seed(0)
+
+
 def hide_package(root: str) -> None:
     """Remove our own package from where a sample could import it."""
     sys.path.remove(root)
@@ -97,7 +109,7 @@ def fork(line: socket.socket, descriptor: int, roles: dict[str, Role]) -> dict[s
     except BaseException:
         # The supervisor has ended, or has closed the line.
         os._exit(1)
-    server.start(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor), config, parent, roles)
+    server.start(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor), config, parent, roles, preload)
     os._exit(0)
 
 

@@ -19,6 +19,28 @@ _MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024
 """The unit of ``ru_maxrss``."""
 
 
+END_S = 10.0
+"""Time in which all processes of a sample must have ended."""
+
+_END_POLL_S = 0.0005
+
+
+def end_others(keep: set[int]) -> None:
+    """Kill and reap every process of this namespace but some.  Raises TimeoutError when one does not end."""
+    until = time.monotonic() + END_S
+    while others := [pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if pid not in keep]:
+        for pid in others:
+            try:
+                os.kill(pid, signal.SIGKILL)
+                # One whose parent lives still is not ours to reap yet.
+                os.waitpid(pid, os.WNOHANG)
+            except (ProcessLookupError, ChildProcessError):
+                pass
+        if time.monotonic() > until:
+            raise TimeoutError("a process of a sample does not end")
+        time.sleep(_END_POLL_S)
+
+
 class JobProcess:
     """A child from its fork until it is reaped.
 

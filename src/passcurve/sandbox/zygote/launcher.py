@@ -34,6 +34,11 @@ class Launcher:
         """True if a process can be kept for many jobs."""
         return self._template is not None and self._confinement.allows_kept
 
+    @property
+    def template_pid(self) -> int:
+        """Pid of the template; 0 where there is none."""
+        return self._template.pid if self._template is not None else 0
+
     def _close_private(self) -> None:
         """Close what no sample may have, in a process that forks samples."""
         self._page.close()

@@ -21,6 +21,7 @@ import select
 import socket
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from passcurve.harness import framing, wire
@@ -29,7 +30,7 @@ from passcurve.sandbox.zygote import copy_stub, exit_status, kernel
 from passcurve.sandbox.zygote.confinement import IS_LINUX, Confinement
 from passcurve.sandbox.zygote.copy_stub import Stub
 from passcurve.sandbox.zygote.exit_status import ProcessExit
-from passcurve.sandbox.zygote.job_process import HAS_PIDFD, JobProcess
+from passcurve.sandbox.zygote.job_process import HAS_PIDFD, JobProcess, end_others
 from passcurve.sandbox.zygote.kept_slot import KeptSlot
 from passcurve.sandbox.zygote.launcher import Launcher
 from passcurve.sandbox.zygote.template import Role
@@ -43,17 +44,24 @@ POLL_MS = 20
 Config = dict[str, Any]
 
 
-def start(line: socket.socket, config: Config, parent: int, roles: dict[str, Role]) -> None:
-    """Leave the host, and serve until the line is closed or the process ``parent`` ends."""
+def start(
+    line: socket.socket, config: Config, parent: int, roles: dict[str, Role], preload: Callable[[list[str]], None]
+) -> None:
+    """Leave the host, and serve until the line is closed or the process ``parent`` ends.
+
+    ``preload`` imports the modules that the configuration names, as soon as the walls stand.
+    """
     try:
-        _start(line, config, parent, roles)
+        _start(line, config, parent, roles, preload)
     except BaseException as error:
         text = "%s: %s" % (type(error).__name__, error)
         framing.send_frame(line.fileno(), wire.encode({"failed": text[:500]}))
         os._exit(1)
 
 
-def _start(line: socket.socket, config: Config, parent: int, roles: dict[str, Role]) -> None:
+def _start(
+    line: socket.socket, config: Config, parent: int, roles: dict[str, Role], preload: Callable[[list[str]], None]
+) -> None:
     if IS_LINUX:
         kernel.die_with_parent(parent)
         try:
@@ -69,7 +77,7 @@ def _start(line: socket.socket, config: Config, parent: int, roles: dict[str, Ro
         if pid := os.fork():
             line.close()
             theirs.close()
-            watch.serve(ours, page, pid)
+            watch.serve(ours, page, pid, processes=config["processes"])
         if not config["namespaces"]:
             kernel.die_with_parent(watcher)
     ours.close()
@@ -79,6 +87,7 @@ def _start(line: socket.socket, config: Config, parent: int, roles: dict[str, Ro
     launcher = Launcher(roles, confinement, page, stub)
     zygote = Zygote(line, confinement, page, launcher, rewinds=config["rewinds"])
     confinement.build(kind, theirs)
+    preload(config["preload"])
     gc.collect()
     gc.freeze()
     broken = launcher.test_walls(config)
@@ -206,6 +215,9 @@ class Zygote:
         """Reap the child, clean the scratch, report."""
         self._poll.unregister(job.end_descriptor)
         end = job.reap()
+        if self._confinement.allows_processes:
+            kept = self._kept.process
+            end_others({os.getpid(), self._launcher.template_pid, kept.pid if kept is not None else 0})
         self._job = None
         if self._confinement.clean_scratch():
             # The one that is kept stands in the old folder.

@@ -64,7 +64,8 @@ class Template:
         self._line, line = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._track = track
         zygote = os.getpid()
-        if os.fork() == 0:
+        self.pid = os.fork()
+        if self.pid == 0:
             try:
                 kernel.die_with_parent(zygote)
                 close_private()

@@ -1,0 +1,131 @@
+"""Samples that may start processes: what works, what stays refused, and that nothing outlives its sample."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jailed import LIMITS, Jailed, census, find_isolation, need
+
+from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
+from passcurve.judging.verdict import reach_verdict
+from passcurve.sandbox import probe as isolation
+from passcurve.sandbox.forkserver_client import ForkServers
+from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.startup import Sandbox
+from passcurve.types import Problem, SampleKey, UnitTests, Verdict
+
+TESTS = "import unittest\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(f(), 1)\n"
+RIGHT = "def f():\n    return 1\n"
+_TAGS = itertools.count(1)
+
+
+class ProcessJail(Jailed):
+    """A jail whose samples may start processes, and that has imported a module for them."""
+
+    def _open_pool(self, toolchain: Any) -> None:
+        self.sandbox = Sandbox(
+            toolchain=toolchain,
+            fork_servers=ForkServers(toolchain, REFEREE_ROLE),
+            probe=isolation.allow_processes(self.probe),
+            limits=self.limits,
+            preload=("unittest.mock", "colorsys", "no.such.module"),
+        )
+        self.pool = Pool(1, self.sandbox)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ProcessJail]:
+    """Return a jail whose samples may start processes."""
+    need("full")
+    with ProcessJail("full") as jail:
+        yield jail
+
+
+def run(jail: Jailed, body: str) -> Verdict:
+    """Judge a program whose function must return 1."""
+    program = "import os, signal, subprocess, sys, time\ndef f():\n" + "".join(
+        f"    {line}\n" for line in body.split("\n")
+    )
+    problem = Problem(id="T", prompt="", entry_point="f", check=UnitTests(source=TESTS, processes=True))
+    job = make_job(problem, program, CheckPlan(mode="shared"), LIMITS, 0, next(_TAGS))
+    return reach_verdict(SampleKey(problem_id="T", sample_index=0), job, jail.run(job))
+
+
+WORKS = {
+    "a shell": "return int(subprocess.run('echo 1', shell=True, capture_output=True).stdout)",
+    "Python": "return int(subprocess.check_output([sys.executable, '-c', 'print(1)']))",
+    "fork": "pid = os.fork()\nif not pid:\n    os._exit(1)\nreturn os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])",
+    "ending a child": "child = subprocess.Popen(['sleep', '60'])\nchild.kill()\nreturn int(child.wait() == -9)",
+    "a pool of processes": "from concurrent.futures import ProcessPoolExecutor\nimport multiprocessing as m\n"
+    "p = m.get_context('fork').Process(target=int)\np.start()\np.join()\nreturn int(p.exitcode == 0)",
+    "what it reads about itself": "return int('[stack]' in open('/proc/self/maps').read())",
+    "a module that is loaded": "return int('colorsys' in sys.modules)",
+}
+
+
+def test_what_works(processes: ProcessJail):
+    """Programs and Python run, children are waited for and ended, and modules are there from the start."""
+    for name, body in WORKS.items():
+        verdict = run(processes, body)
+        assert verdict.passed, (name, verdict)
+        assert not verdict.suspicious, (name, verdict)
+
+
+REFUSED = {
+    "the zygote": "os.kill(1, 9)\nreturn 1",
+    "the template": "for pid in range(2, os.getpid()):\n    os.kill(pid, 9)\nreturn 1",
+    "a group": "os.killpg(os.getpgid(1) or 1, 9)\nreturn 1",
+    "all": "os.kill(-1, 9)\nreturn 1",
+    "a namespace": "return int(subprocess.run(['unshare', '-U', 'true']).returncode == 0)",
+    "a socket": "import socket\nsocket.socket()\nreturn 1",
+    "another's memory": "return len(open('/proc/1/mem', 'rb').read(0)) + 1",
+    "a program of its own": "open('p', 'w').write('#!/bin/sh\\necho 1')\nos.chmod('p', 0o755)\n"
+    "return int(subprocess.check_output(['./p']))",
+}
+
+
+def test_what_stays_refused(processes: ProcessJail):
+    """Processes of ours cannot be signalled or read, and all other walls stand."""
+    for name, body in REFUSED.items():
+        assert "failed" == run(processes, body).status, name
+    assert run(processes, "return 1").passed
+
+
+LEFT = {
+    "a daemon": "if os.fork() == 0:\n    os.setsid()\n    if os.fork():\n        os._exit(0)\n"
+    "    time.sleep(600)\nreturn 1",
+    "many": "for _ in range(200):\n    try:\n        if os.fork() == 0:\n            while True: os.fork()\n"
+    "    except OSError:\n        pass\nreturn 1",
+    "one that writes": "subprocess.Popen('while :; do echo x > /tmp/left; done', shell=True)\nreturn 1",
+    "one that has no parent": "if os.fork() == 0:\n    time.sleep(600)\nos._exit(0)",
+}
+
+
+def test_nothing_outlives_its_sample(processes: ProcessJail):
+    """Whatever a sample leaves behind has ended before the next one runs."""
+    before = {process.pid for process in census() if process.alive}
+    for name, body in LEFT.items():
+        run(processes, body)
+        verdict = run(processes, "return 1 + len(os.listdir('/tmp'))")
+        assert verdict.passed, (name, verdict)
+    after = {process.pid for process in census() if process.alive and "sleep" in _words(process.pid)}
+    assert after <= before
+
+
+def _words(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def test_no_processes_without_namespaces():
+    """Where no process namespace ends them, samples start no processes."""
+    need("restricted")
+    _, probe = find_isolation("restricted")
+    if not probe.walls.namespaces:
+        assert probe == isolation.allow_processes(probe)
