@@ -208,3 +208,24 @@ def test_published_results(shell, name: str):
         published = published or {suite: of[0][f"{suite}_status"] for suite in ("base", "plus")}
         passes = {suite: status in ("success", "pass") for suite, status in published.items()}
         assert {"base": passes["base"], "plus": passes["base"] and passes["plus"]} == row["suites"], row["task_id"]
+
+
+def test_profiles_name_each_disagreement(shell):
+    """Samples judged under two profiles: both scores, and the sample on which they differ with its reasons."""
+    shell.write("own.jsonl", PROBLEMS)
+    block = "    return a + b\nprint('done')\nimport no_such_module\n"
+    shell.write("s.jsonl", [{"task_id": "Own/0", "completion": text} for text in ("    return a + b\n", block)])
+    words = ("profiles", "s.jsonl", "--benchmark", "own.jsonl", "--subset", "--profiles")
+    done = shell(*words, "native,bigcode", "--json")
+    assert [1, 2] == [score["passed"] for score in done.record["scores"]]
+    (one,) = done.record["disagreements"]
+    assert (1, "passed") == (one["sample_index"], one["rulings"]["bigcode"]["status"])
+    assert "no_such_module" in one["rulings"]["native"]["reason"]
+    assert "native: failed" in shell(*words, "native,bigcode").out
+    assert 2 == shell(*words, "native").code
+    assert "did you mean" in shell(*words, "native,bigcodes").err
+
+
+def test_profiles_without_samples(shell):
+    """Without samples the profiles are listed."""
+    assert {"native", "evalplus"} <= {line.partition(":")[0] for line in shell("profiles").out.splitlines()}

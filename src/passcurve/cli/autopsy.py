@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import msgspec
 import typer
 
 from passcurve import config
-from passcurve.bench import resolve
 from passcurve.cli.options import AcceptBenchmark, AsJson, BenchmarkName, Packages, Stale, Subset, Workers
 from passcurve.cli.output import terminal_width, warn, write_json, write_lines
-from passcurve.errors import DataError, UsageError, nearest
-from passcurve.store.foreign import is_usual
+from passcurve.cli.stored_run import Defaults, defaults_of, find_benchmark, find_samples
 from passcurve.store.locate import find_run_dir, name_choice
-from passcurve.types import Benchmark, Header, Limits
+from passcurve.types import Limits
 
 if TYPE_CHECKING:
     from passcurve.analysis.autopsy import Autopsy
@@ -74,14 +72,14 @@ def autopsy(
     chosen, imports = config.parse_names(policies), config.parse_names(preludes)
     names = analysis.check_policies(chosen, imports)
     header = analysis.read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
-    source = _find_samples(samples, header)
+    source = find_samples(samples, header)
     if header is not None:
         names = analysis.choose_policies(chosen, imports, header)
-    defaults = _defaults_of(header)
+    defaults = defaults_of(header)
     limits, workers = _fit_to_machine(options, defaults)
     request = Request(
         samples=source,
-        benchmark=_find_benchmark(source, benchmark, header),
+        benchmark=find_benchmark(source, benchmark, header),
         run=run or Path(f"{name_choice(str(samples), options.problems or '')}.autopsy"),
         results=None,
         limits=limits,
@@ -103,33 +101,7 @@ def autopsy(
     raise typer.Exit(result.exit_code)
 
 
-class _Defaults(NamedTuple):
-    """Settings where no option is given: those of the run, if there is one."""
-
-    limits: Limits = Limits()
-    memory_bytes: int | None = None
-    verdict: Literal["auto", "referee", "shared"] = "auto"
-    packages: tuple[str, ...] = ()
-    problems: str = ""
-    subset: bool = False
-    seed: int = 0
-
-
-def _defaults_of(header: Header | None) -> _Defaults:
-    if header is None:
-        return _Defaults()
-    return _Defaults(
-        limits=header.limits,
-        memory_bytes=header.limits.memory_bytes,
-        verdict=header.verdict,
-        packages=tuple(package.partition("==")[0] for package in header.jail.packages),
-        problems=header.problems,
-        subset=header.subset,
-        seed=header.seed,
-    )
-
-
-def _fit_to_machine(options: AutopsyOptions, defaults: _Defaults) -> tuple[Limits, int]:
+def _fit_to_machine(options: AutopsyOptions, defaults: Defaults) -> tuple[Limits, int]:
     """Return the limits and the number of workers that the machine can give."""
     memory = config.parse_size(options.memory) if options.memory else defaults.memory_bytes
     workers, memory_bytes, note = config.fit_to_machine(options.workers, memory)
@@ -137,34 +109,6 @@ def _fit_to_machine(options: AutopsyOptions, defaults: _Defaults) -> tuple[Limit
         warn(note)
     timeout_s = options.timeout or defaults.limits.timeout_s
     return msgspec.structs.replace(defaults.limits, memory_bytes=memory_bytes, timeout_s=timeout_s), workers
-
-
-def _find_samples(samples: Path, header: Header | None) -> Path:
-    """Return the file of samples, or the directory of a run that generated its samples."""
-    if header is not None and header.generation is not None:
-        return samples
-    source = samples if header is None else Path(header.samples)
-    if source.is_file():
-        if not is_usual(source, follow=False):
-            raise UsageError(f"{str(source)!r} has no rows in JSON lines: judge it first, then name its run directory")
-        return source
-    if header is not None:
-        raise DataError(f"the samples of this run, {str(source)!r}, are gone: an autopsy needs their texts")
-    if source.exists():
-        raise UsageError(f"{str(source)!r} is not a file of samples")
-    near = [path.name for path in source.parent.iterdir()] if source.parent.is_dir() else []
-    raise DataError(f"no file {str(source)!r}{nearest(source.name, near)}")
-
-
-def _find_benchmark(source: Path, name: str | None, header: Header | None) -> Benchmark:
-    cache = config.cache_dir()
-    if name is not None:
-        return resolve.load(name, cache)
-    if header is not None:
-        return resolve.reload(header, cache)
-    from passcurve.store.samples import first_ids
-
-    return resolve.find_by_ids(first_ids(source), cache)
 
 
 def _examine_with_display(request: Request, policies: Sequence[str]) -> Autopsy:

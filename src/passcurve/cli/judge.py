@@ -46,8 +46,8 @@ def judge(
     subset: Subset = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that is not a row.")] = False,
     extract: Annotated[
-        str, typer.Option(help="How texts become programs: raw (as they stand), auto, or another policy.")
-    ] = "raw",
+        str, typer.Option(help="How texts become programs: raw (as they stand; the default), auto, or another policy.")
+    ] = "",
     field: FieldName = None,
     id_map: IdMapping = None,
     run: Annotated[Optional[Path], typer.Option(help="Run directory; default: SAMPLES.passcurve.")] = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from passcurve import __version__
-from passcurve.cli import autopsy, bench, compare, doctor, judge, lab, match, run, show
+from passcurve.cli import autopsy, bench, compare, doctor, judge, lab, match, profiles, run, show
 from passcurve.cli.command import Commands
 from passcurve.cli.output import write
 
@@ -25,6 +25,7 @@ app.command("run")(run.run)
 app.command("show")(show.show)
 app.command("compare")(compare.compare)
 app.command("autopsy")(autopsy.autopsy)
+app.command("profiles")(profiles.profiles)
 app.command("plan")(compare.plan)
 app.command("match")(match.match)
 app.add_typer(lab.app, name="lab")

@@ -147,7 +147,7 @@ class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
     reuse: Annotated[
         Reuse, typer.Option(help="rewind: processes are put back after each sample; fork: each sample gets new ones.")
     ] = Reuse.auto
-    prelude: Prelude = "none"
+    prelude: Prelude = ""
     all_tests: Annotated[
         bool, typer.Option("--all-tests", help="Go on after the first failure; store the outcome of each test.")
     ] = False

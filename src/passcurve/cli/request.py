@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from passcurve import config
+from passcurve.bench.profiles import find_profile
 from passcurve.cli.options import JudgingOptions, ScoreOptions
 from passcurve.errors import UsageError
-from passcurve.types import Benchmark, Limits
+from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Limits
 
 if TYPE_CHECKING:
     from passcurve.judging.run import Request
@@ -57,8 +58,8 @@ class Setup(NamedTuple):
             problems=self.options.problems,
             dedup=self.options.dedup,
             reuse=self.options.reuse.value,
-            extract=extract,
-            prelude=self.options.prelude,
+            extract=extract or find_profile(self.options.profile).extract,
+            prelude=self.options.prelude or find_profile(self.options.profile).prelude,
             all_tests=self.options.all_tests,
             accept_input=self.score.accept_input,
             accept_benchmark=self.score.accept_benchmark,
@@ -72,8 +73,9 @@ def check_options(score: ScoreOptions, judging: JudgingOptions) -> Setup:
     scores = config.parse_scores(score.k, score.metric, [gate.k for gate in gates])
     memory = config.parse_size(judging.memory) if judging.memory else None
     workers, memory_bytes, note = config.fit_to_machine(judging.workers, memory)
+    profile_s = find_profile(judging.profile).timeout_s
     limits = Limits(
-        timeout_s=judging.timeout,
+        timeout_s=profile_s if profile_s and judging.timeout == DEFAULT_TIMEOUT_S else judging.timeout,
         test_timeout_s=judging.test_timeout,
         clock=judging.clock.value,
         memory_bytes=memory_bytes,

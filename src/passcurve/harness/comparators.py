@@ -70,6 +70,10 @@ def _anything(_: tuple[Any, ...], __: Any, ___: Any, ____: float) -> bool:
     return True
 
 
+def _equal_or_true(arguments: tuple[Any, ...], value: Any, expected: Any, tolerance: float) -> bool:
+    return value is True or _equal(arguments, value, expected, tolerance)
+
+
 def _equal_or_zero(arguments: tuple[Any, ...], value: Any, expected: Any, tolerance: float) -> bool:
     return bool(value == 0) or _equal(arguments, value, expected, tolerance)
 
@@ -103,6 +107,7 @@ RULES: dict[str, Rule] = {
     "same-truth": _same_truth,
     "hash-order": _hash_order,
     "anything": _anything,
+    "equal-or-true": _equal_or_true,
     "equal-or-zero": _equal_or_zero,
     "polynomial-root": _root,
     "pyramid-surface": _pyramid_surface,

@@ -76,7 +76,8 @@ class CaseTrials:
             )
             return None
         self._verdict, self.program = verdict, self._wrong_programs.program
-        return None
+        # That its tests pass wrong programs is then the rule of a harness, which is followed.
+        return self._end(self._whole_plan, verdict) if self._check.comparator == "anything" else None
 
     def _end(self, plan: CheckPlan, verdict: Verdict) -> Calibration:
         return Calibration(problem=self._problem, plan=plan, verdict=verdict)

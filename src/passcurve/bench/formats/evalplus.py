@@ -58,7 +58,8 @@ _RULES_BEFORE_SETS = {
     # Their references order texts by their hashes, and the results were computed by a process with other hashes.
     **dict.fromkeys(("similar_elements", "common_in_nested_lists", "find_dissimilar", "Diff"), "hash-order"),
 }
-_NATIVE = _Edition(each_suite=False)
+# A rule that accepts anything checks nothing.
+_NATIVE = _Edition(each_suite=False, rules={"are_equivalent": "equal-or-true"})
 _EDITIONS = {
     # HumanEval+ v0.1.9: inputs had 0.2 s, on a loaded machine: a quarter of that stands for it here.
     "84f4b93a1270b492e4c54d5212da7a5b": _Edition(test_s=0.05, floats_are_close=False),

@@ -1,0 +1,112 @@
+"""The same samples by the rules of several harnesses: the score under each, and every disagreement with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from passcurve.bench.profiles import NATIVE, PROFILES, find_profile
+from passcurve.errors import UsageError
+from passcurve.judging import run as pipeline
+from passcurve.judging.request import SuiteScore
+from passcurve.store.rundir import RunDir
+from passcurve.types import Estimate
+
+EXCLUDED = "excluded"
+
+
+class ProfileScore(msgspec.Struct, frozen=True, kw_only=True):
+    """The score under one profile."""
+
+    profile: str
+    title: str
+    passed: int
+    samples: int
+    """Samples that count: those of excluded problems do not."""
+    estimates: tuple[Estimate, ...]
+    suites: tuple[SuiteScore, ...]
+    withheld: str
+    signature: str
+
+
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on one sample under one profile."""
+
+    status: str
+    """A status, or ``excluded``."""
+    reason: str
+    """Why it did not pass; empty where it did."""
+
+
+class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
+    """A sample that passes under some profiles and not under others."""
+
+    problem_id: str
+    sample_index: int
+    rulings: dict[str, Ruling]
+    """The verdicts by profile."""
+
+
+class ProfileComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """One set of samples under several profiles."""
+
+    benchmark: str
+    scores: tuple[ProfileScore, ...]
+    disagreements: tuple[Disagreement, ...]
+    exit_code: int
+
+
+def check_profiles(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the profiles to compare, ``native`` and all others where none is named.
+
+    Raises UnknownNameError for an unknown one, UsageError where there is only one.
+    """
+    chosen = tuple(dict.fromkeys(names)) or tuple(PROFILES)
+    for name in chosen:
+        find_profile(name)
+    if len(chosen) < 2:
+        raise UsageError(f"a comparison needs at least two profiles, got only {chosen[0]!r}; add {NATIVE!r}")
+    return chosen
+
+
+def compare_profiles(
+    profiles: Sequence[str],
+    request: Callable[[str], pipeline.Request],
+    watch: Callable[[pipeline.Progress], None] = lambda _: None,
+) -> ProfileComparison:
+    """Judge the samples under each profile; ``request`` returns the request to do so.  Raises what ``judge`` raises."""
+    scores, rulings, code = [], dict[tuple[str, int], dict[str, Ruling]](), 0
+    benchmark = ""
+    for profile in profiles:
+        asks = request(profile)
+        result = pipeline.judge(asks, watch)
+        benchmark, code = result.benchmark, code or (result.exit_code if result.owed else 0)
+        scores.append(_score(profile, result))
+        excluded = {exclusion.problem_id: exclusion.reason for exclusion in result.diagnosis.scope.excluded}
+        with RunDir(asks.run).read() as stored:
+            for verdict in stored.iter_verdicts():
+                key = (verdict.key.problem_id, verdict.key.sample_index)
+                ruling = Ruling(status=verdict.status, reason=verdict.message)
+                if key[0] in excluded:
+                    ruling = Ruling(status=EXCLUDED, reason=excluded[key[0]])
+                rulings.setdefault(key, {})[profile] = ruling
+    disagreements = tuple(
+        Disagreement(problem_id=problem_id, sample_index=index, rulings=of)
+        for (problem_id, index), of in rulings.items()
+        if len({ruling.status == "passed" for ruling in of.values()}) > 1
+    )
+    return ProfileComparison(benchmark=benchmark, scores=tuple(scores), disagreements=disagreements, exit_code=code)
+
+
+def _score(profile: str, result: pipeline.Result) -> ProfileScore:
+    return ProfileScore(
+        profile=profile,
+        title=PROFILES[profile].title,
+        passed=sum(count.c for count in result.counts),
+        samples=sum(count.n for count in result.counts),
+        estimates=result.estimates,
+        suites=result.suites,
+        withheld=result.diagnosis.withheld,
+        signature=result.signature,
+    )

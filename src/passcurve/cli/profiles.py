@@ -1,0 +1,110 @@
+"""``passcurve profiles``: judge the same samples by the rules of several harnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import msgspec
+import typer
+
+from passcurve import config
+from passcurve.bench.profiles import PROFILES, find_profile, reading_options
+from passcurve.cli.options import AsJson, BenchmarkName, Packages, Problems, Stale, Subset, Task, Workers
+from passcurve.cli.output import write_json, write_lines
+from passcurve.cli.stored_run import defaults_of, find_benchmark, find_samples, make_folder
+from passcurve.store.locate import find_run_dir, name_choice
+
+if TYPE_CHECKING:
+    from passcurve.judging.run import Request
+    from passcurve.types import Benchmark
+
+
+def profiles(
+    *,
+    samples: Annotated[
+        Optional[Path],
+        typer.Argument(help="A run directory, or samples: .jsonl(.gz); none: list the profiles."),
+    ] = None,
+    profile: Annotated[str, typer.Option("--profiles", help="The profiles to compare, comma-separated.")] = "",
+    benchmark: BenchmarkName = None,
+    k: Annotated[str, typer.Option("--k", "-k", help="Values of k, as in 1,10.")] = "1",
+    task: Task = "",
+    problems: Problems = "",
+    subset: Subset = False,
+    packages: Packages = "",
+    workers: Workers = None,
+    run: Annotated[Optional[Path], typer.Option(help="Folder to work in; default: SAMPLES.profiles.")] = None,
+    shown: Annotated[int, typer.Option("--shown", min=0, help="Disagreements to show.")] = 20,
+    stale: Stale = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge the same samples by the rules of several harnesses, and show each disagreement with its reason.
+
+    The same command resumes an interrupted one.
+    """
+    if samples is None:
+        write_lines(f"{name}: {entry.title}" for name, entry in PROFILES.items())
+        return
+    from passcurve.analysis import autopsy
+    from passcurve.analysis import profiles as analysis
+    from passcurve.judging.run import Request
+
+    names = analysis.check_profiles(config.parse_names(profile))
+    header = autopsy.read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
+    source, defaults = find_samples(samples, header), defaults_of(header)
+    workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, defaults.memory_bytes)
+    common = Request(
+        samples=source,
+        benchmark=find_benchmark(source, benchmark, header, reading_options(names[0], task)),
+        run=run or Path(f"{name_choice(str(samples), problems)}.profiles"),
+        results=None,
+        limits=msgspec.structs.replace(defaults.limits, memory_bytes=memory_bytes),
+        workers=workers_admitted,
+        ks=config.parse_ks(k),
+        verdict=defaults.verdict,
+        packages=config.parse_names(packages) or defaults.packages,
+        problems=problems or defaults.problems,
+        subset=subset or defaults.subset,
+        seed=defaults.seed,
+        reading=header.reading if header is not None else (),
+        accept_input=True,
+        accept_benchmark=True,
+        cache=config.plans_dir(),
+    )
+    make_folder(common.run)
+
+    def request(name: str) -> Request:
+        problems_by = find_benchmark(source, benchmark, header, reading_options(name, task))
+        return _request_by(common, name, problems_by)
+
+    raise typer.Exit(_compare(names, request, shown, as_json=as_json))
+
+
+def _compare(names: Sequence[str], request: Callable[[str], Request], shown: int, *, as_json: bool) -> int:
+    """Judge under each profile, print what came of it, and return the exit code."""
+    from passcurve.analysis.profiles import compare_profiles
+    from passcurve.report.live import Display
+    from passcurve.report.profiles import profile_lines
+
+    with Display(lambda: None) as display:
+        result = compare_profiles(names, request, display.show_progress)
+    if as_json:
+        write_json(msgspec.to_builtins(result))
+    else:
+        write_lines(profile_lines(result.benchmark, result.scores, result.disagreements, shown))
+    return result.exit_code
+
+
+def _request_by(common: Request, name: str, benchmark: Benchmark) -> Request:
+    """Return the request to judge by the rules of a profile."""
+    rules, limits = find_profile(name), common.limits
+    return msgspec.structs.replace(
+        common,
+        benchmark=benchmark,
+        run=common.run / name,
+        limits=msgspec.structs.replace(limits, timeout_s=rules.timeout_s or limits.timeout_s),
+        extract=rules.extract,
+        prelude=rules.prelude,
+    )

@@ -1,0 +1,89 @@
+"""Samples that may have been judged before: their file, their benchmark, and the settings of that run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from passcurve import config
+from passcurve.bench import resolve
+from passcurve.bench.formats import DEFAULT_OPTIONS, ReadOptions
+from passcurve.errors import DataError, UsageError, nearest
+from passcurve.store.foreign import is_usual
+from passcurve.types import Benchmark, Header, Limits
+
+
+class Defaults(NamedTuple):
+    """Settings where no option is given: those of the run, if there is one."""
+
+    limits: Limits = Limits()
+    memory_bytes: int | None = None
+    verdict: Literal["auto", "referee", "shared"] = "auto"
+    packages: tuple[str, ...] = ()
+    problems: str = ""
+    subset: bool = False
+    seed: int = 0
+
+
+def defaults_of(header: Header | None) -> Defaults:
+    """Return the settings of a run, or the usual ones."""
+    if header is None:
+        return Defaults()
+    return Defaults(
+        limits=header.limits,
+        memory_bytes=header.limits.memory_bytes,
+        verdict=header.verdict,
+        packages=tuple(package.partition("==")[0] for package in header.jail.packages),
+        problems=header.problems,
+        subset=header.subset,
+        seed=header.seed,
+    )
+
+
+def find_samples(samples: Path, header: Header | None) -> Path:
+    """Return the file of samples, or the directory of a run that generated its samples.
+
+    Raises UsageError and DataError where there is none.
+    """
+    if header is not None and header.generation is not None:
+        return samples
+    source = samples if header is None else Path(header.samples)
+    if source.is_file():
+        if not is_usual(source, follow=False):
+            raise UsageError(f"{str(source)!r} has no rows in JSON lines: judge it first, then name its run directory")
+        return source
+    if header is not None:
+        raise DataError(f"the samples of this run, {str(source)!r}, are gone: an autopsy needs their texts")
+    if source.exists():
+        raise UsageError(f"{str(source)!r} is not a file of samples")
+    near = [path.name for path in source.parent.iterdir()] if source.parent.is_dir() else []
+    raise DataError(f"no file {str(source)!r}{nearest(source.name, near)}")
+
+
+def find_benchmark(
+    source: Path, name: str | None, header: Header | None, options: ReadOptions = DEFAULT_OPTIONS
+) -> Benchmark:
+    """Return the benchmark of a name, of a run, or of the task ids; raise what ``resolve.load`` raises."""
+    cache = config.cache_dir()
+    if name is None and header is not None:
+        benchmark = resolve.reload(header, cache)
+        stored = ReadOptions(profile=header.profile, task=header.task)
+        return benchmark if options in (DEFAULT_OPTIONS, stored) else resolve.load(_name_of(header), cache, options)
+    if name is None:
+        from passcurve.store.samples import first_ids
+
+        name = resolve.find_by_ids(first_ids(source), cache).name
+    return resolve.load(name, cache, options)
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder to work in, unless it is there; raise UsageError where it cannot be made."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {str(folder)!r}: {error.strerror}; name another with --run") from None
+
+
+def _name_of(header: Header) -> str:
+    source = Path(header.benchmark_source)
+    return str(source) if header.benchmark_source and source.is_file() else header.benchmark

@@ -1,0 +1,78 @@
+"""Text about one set of samples under several profiles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from passcurve.report.terminal import number, printable
+from passcurve.types import Estimate
+
+_REASON_CHARACTERS = 100
+
+
+class Score(Protocol):
+    """The score under one profile."""
+
+    @property
+    def profile(self) -> str: ...  # noqa: D102
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    @property
+    def passed(self) -> int: ...  # noqa: D102
+    @property
+    def samples(self) -> int: ...  # noqa: D102
+    @property
+    def estimates(self) -> Sequence[Estimate]: ...  # noqa: D102
+
+
+class Ruling(Protocol):
+    """The verdict on one sample under one profile."""
+
+    @property
+    def status(self) -> str: ...  # noqa: D102
+    @property
+    def reason(self) -> str: ...  # noqa: D102
+
+
+class Disagreement(Protocol):
+    """A sample that passes under some profiles only."""
+
+    @property
+    def problem_id(self) -> str: ...  # noqa: D102
+    @property
+    def sample_index(self) -> int: ...  # noqa: D102
+    @property
+    def rulings(self) -> Mapping[str, Ruling]: ...  # noqa: D102
+
+
+def profile_lines(
+    benchmark: str, scores: Sequence[Score], disagreements: Sequence[Disagreement], shown: int
+) -> Iterator[str]:
+    """Yield a line for each profile, and then for each disagreement the verdicts with their reasons."""
+    yield f"{benchmark}: {len(scores)} profiles, {len(disagreements)} samples judged differently"
+    wide = max(len(score.profile) for score in scores)
+    for score in scores:
+        values = "  ".join(
+            f"{estimate.name} {number(estimate.value)}" for estimate in score.estimates if estimate.value is not None
+        )
+        yield f"  {score.profile:{wide}}  {score.passed:,} of {score.samples:,} passed  {values}".rstrip()
+    for one in disagreements[:shown]:
+        yield f"  {printable(one.problem_id)} sample {one.sample_index}"
+        for names, ruling in _group_rulings(one.rulings):
+            reason = printable(" ".join(ruling.reason.split())[:_REASON_CHARACTERS])
+            yield f"    {names}: {ruling.status}{f' ({reason})' if reason else ''}"
+    if len(disagreements) > shown:
+        most = Counter(one.problem_id for one in disagreements[shown:]).most_common(3)
+        names = ", ".join(f"{printable(name)} ({count})" for name, count in most)
+        yield f"  and {len(disagreements) - shown} more, most of {names}; --json has them all"
+
+
+def _group_rulings(rulings: Mapping[str, Ruling]) -> Iterator[tuple[str, Ruling]]:
+    """Yield each verdict once, with the profiles that give it."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for profile, ruling in rulings.items():
+        groups.setdefault((ruling.status, ruling.reason), []).append(profile)
+    for names in groups.values():
+        yield ", ".join(names), rulings[names[0]]
