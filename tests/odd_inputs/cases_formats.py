@@ -323,11 +323,11 @@ CASES = [
     ),
     Case(
         "an object of lists",
-        file("s.json", json.dumps({f"sample_{n}": [text] for n, text in enumerate(TEXTS)}, indent=1)),
+        file("s.json", json.dumps({f"text_{n}": [text] for n, text in enumerate(TEXTS)}, indent=1)),
         judge("s.json"),
         2,
         refused=True,
-        says=("sample_0", "task_id"),
+        says=("text_0", "task_id"),
     ),
     Case("space alone", file("s.jsonl", "\n \n"), JUDGE, 2, refused=True, says=("s.jsonl",)),
     Case("empty, without a benchmark", file("s.jsonl", ""), ("judge", "s.jsonl"), 2, refused=True, says=("s.jsonl",)),

@@ -26,7 +26,7 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
 
     source: str
     kind: str
-    """``run``, ``results`` or ``evalplus``."""
+    """``run``, ``results``, or the harness whose file it is, such as ``evalplus``."""
     counts: tuple[Counts, ...]
     estimates: tuple[Estimate, ...]
     curve: Curve | None

@@ -20,7 +20,7 @@ def compare(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            help="Two or more: runs, samples that were judged, files of results, or EvalPlus' eval_results.json."
+            help="Two or more: runs, samples that were judged, or files of results, of other harnesses too."
         ),
     ],
     k: Annotated[

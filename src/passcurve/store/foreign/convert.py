@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from passcurve.errors import DataError, UsageError
-from passcurve.store.foreign.detect import EXPECTED, Kind, detect, is_lm_eval, text_lines
+from passcurve.store.documents import EXPECTED, is_lm_eval, is_record_row, text_lines
+from passcurve.store.foreign.detect import Kind, detect
 from passcurve.store.foreign.document import read_array
 from passcurve.store.foreign.folder import find_parts, read_programs
 from passcurve.store.foreign.lm_eval import read_lm_eval
@@ -139,6 +140,8 @@ def _read(path: Path, options: ReadOptions, problems: FindProblems) -> Iterator[
             yield from read_lm_eval(str(path), text_lines(path), options, problems)
         case Kind.DOCUMENT:
             yield from _document(path, options, problems)
+        case Kind.RECORD:
+            yield from _record(path, options)
         case Kind.PARQUET:
             yield from read_parquet(path)
         case Kind.FOLDER:
@@ -157,10 +160,28 @@ def _document(path: Path, options: ReadOptions, problems: FindProblems) -> Itera
         yield from items
         return
     rows = chain([first], (item for item in items if isinstance(item, bytes)))
-    if is_lm_eval(parse_object(first)):
+    row = parse_object(first)
+    if is_record_row(row) and not options.field:
+        yield from _record(path, options)
+    elif is_lm_eval(row):
         yield from read_lm_eval(str(path), rows, options, problems)
     else:
         yield from rows
+
+
+def _record(path: Path, options: ReadOptions) -> Iterator[Sample]:
+    # Loaded here: most files are rows.
+    from passcurve.store.records import read_record
+
+    _refuse_field(path, options)
+    record = read_record(path)
+    samples = record.samples if record is not None else ()
+    if all(sample.text is None for sample in samples):
+        raise DataError(
+            f"{str(path)!r} holds verdicts without programs: `passcurve show` scores it; to judge, name the samples"
+        )
+    for sample in samples:
+        yield {"task_id": sample.task_id, sample.form: sample.text}
 
 
 def _refuse_field(path: Path, options: ReadOptions) -> None:

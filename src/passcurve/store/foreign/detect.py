@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,10 @@ from typing import Any
 import msgspec
 
 from passcurve.errors import DataError
-from passcurve.store.lines import open_unpacked, read_lines
+from passcurve.store.documents import BOM, EXPECTED, is_lm_eval, read_document, text_lines
+from passcurve.store.lines import open_unpacked
 
 HEAD_BYTES = 1 << 16
-WHOLE_BYTES = 2 << 30
-"""Largest file that must fit into memory as one JSON document, in bytes."""
-EXPECTED = "expected rows in JSON lines, with `task_id` and `completion` or `solution`"
-_BOM = b"\xef\xbb\xbf"
 _ARCHIVES = {
     b"PK\x03\x04": "a zip archive; unpack it and name the file",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it (zstd -d) and name the file",
@@ -27,7 +23,6 @@ _ARCHIVES = {
     b"\x80\x04": "a Python pickle; write its rows as JSON lines",
     b"\x80\x05": "a Python pickle; write its rows as JSON lines",
 }
-_TOO_LONG = b'"a line that is too long"'
 _CSV = "pandas.read_csv({name!r}, sep={sep!r}).to_json({out!r}, orient='records', lines=True)"
 
 
@@ -38,6 +33,7 @@ class Kind(enum.Enum):
     ROWS = "rows in JSON lines"
     LM_EVAL = "rows of lm-eval in JSON lines"
     DOCUMENT = "one JSON array"
+    RECORD = "a file of another harness with verdicts, or a log"
     PARQUET = "Parquet"
     FOLDER = "a folder"
 
@@ -58,6 +54,8 @@ def detect(path: Path) -> Kind:
     if not path.is_file():
         return Kind.ROWS
     head = _read_head(path)
+    if head.startswith(b"PK") and _is_log(path):
+        return Kind.RECORD
     for magic, what in _ARCHIVES.items():
         if head.startswith(magic):
             raise DataError(f"{str(path)!r} is {what}")
@@ -65,7 +63,7 @@ def detect(path: Path) -> Kind:
         return Kind.PARQUET
     if _is_utf_16(head):
         raise DataError(f"{str(path)!r} is UTF-16; convert it: iconv -f UTF-16 -t UTF-8 IN > OUT")
-    start = head.removeprefix(_BOM).lstrip()
+    start = head.removeprefix(BOM).lstrip()
     if start.startswith(b"["):
         return Kind.ROWS if _has_lists_in_lines(path) else Kind.DOCUMENT
     if start.startswith(b"{"):
@@ -74,31 +72,6 @@ def detect(path: Path) -> Kind:
         return Kind.EMPTY if _is_blank(path) else Kind.ROWS
     _refuse_table(path, start)
     return Kind.ROWS
-
-
-def text_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file that are not blank; for one that is too long, a text that is no row."""
-    for number, line in enumerate(read_lines(path)):
-        text = _TOO_LONG if line is None else line.removeprefix(_BOM) if number == 0 else line
-        if text.strip():
-            yield text
-
-
-def read_document(path: Path) -> bytes:
-    """Return a file that holds one JSON document; raises DataError where it is too large."""
-    with open_unpacked(path) as file:
-        content = file.read(WHOLE_BYTES + 1)
-    if len(content) > WHOLE_BYTES:
-        raise DataError(f"{str(path)!r} is one JSON document of more than {WHOLE_BYTES >> 30} GiB; {EXPECTED}")
-    return content.removeprefix(_BOM)
-
-
-def is_lm_eval(row: object) -> bool:
-    """Tell whether a row is one that lm-eval writes with ``--log_samples``."""
-    return isinstance(row, dict) and isinstance(row.get("doc"), dict) and not row.keys().isdisjoint(_RESPONSES)
-
-
-_RESPONSES = ("resps", "filtered_resps")
 
 
 def _read_head(path: Path) -> bytes:
@@ -146,8 +119,24 @@ def _kind_of_objects(path: Path) -> Kind:
     if is_lm_eval(row):
         return Kind.LM_EVAL
     if len(first) == 1 or row is None:
-        _refuse_object(path, row if isinstance(row, dict) else _whole_object(path))
+        whole = row if isinstance(row, dict) else _whole_object(path)
+        if _is_record(whole):
+            return Kind.RECORD
+        _refuse_object(path, whole)
     return Kind.ROWS
+
+
+def _is_log(path: Path) -> bool:
+    # Loaded here: most files are rows.
+    from passcurve.store.records.inspect_log import is_archive
+
+    return is_archive(path)
+
+
+def _is_record(whole: object) -> bool:
+    from passcurve.store.records import find_reader
+
+    return find_reader(whole) is not None
 
 
 def _whole_object(path: Path) -> dict[str, Any] | None:
@@ -159,10 +148,6 @@ def _whole_object(path: Path) -> dict[str, Any] | None:
 def _refuse_object(path: Path, whole: dict[str, Any] | None) -> None:
     if whole is None or "task_id" in whole:
         return
-    if isinstance(whole.get("eval"), dict):
-        raise DataError(
-            f"{str(path)!r} is a record of verdicts by EvalPlus: `passcurve show` scores it; to judge, name the samples"
-        )
     values = list(whole.values())
     if any(isinstance(value, dict | list) for value in values) and whole.keys().isdisjoint(("completion", "solution")):
         names = ", ".join(repr(name[:40]) for name in islice(whole, 3))

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from passcurve.errors import DataError
-from passcurve.store.foreign.detect import read_document
+from passcurve.store.documents import read_document
 from passcurve.types import Problem
 
 _EXPECTED = "expected rows, or lists of programs as bigcode-evaluation-harness writes them"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from passcurve.errors import DataError
-from passcurve.store.foreign.detect import is_lm_eval
+from passcurve.store.documents import is_lm_eval
 from passcurve.store.foreign.options import FindProblems, ReadOptions
 from passcurve.store.foreign.values import flatten, parse_object
 from passcurve.types import Problem

@@ -1,0 +1,239 @@
+"""Conversion of samples and verdicts between the files of harnesses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from passcurve.bench import resolve
+from passcurve.errors import DataError, UsageError, nearest
+from passcurve.extract import extract
+from passcurve.store.completions import stored_completions
+from passcurve.store.foreign import ReadOptions, convert, expand
+from passcurve.store.locate import find_run_dir
+from passcurve.store.parts import LOCK
+from passcurve.store.records import FORMATS, Record, ScoredSample, Writing, read_record, write_record
+from passcurve.store.records.rows import read_rows as read_result_rows
+from passcurve.store.records.sample import MalformedRecordError, suites_of
+from passcurve.store.records.write import continuation, describe_losses, whole_program
+from passcurve.store.run_counts import check_samples
+from passcurve.store.rundir import RunDir
+from passcurve.store.samples import read_rows
+from passcurve.types import Benchmark, Completion, Header, Problem, Verdict
+
+_KS = {"cruxeval-scored": (1, 5)}
+_DEFAULT_KS = (1, 10, 100)
+
+
+class Conversion(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversion: where it read, where it wrote, and how much."""
+
+    source: str
+    kind: str
+    """The format that was read: ``run``, or a name of a format."""
+    target: str
+    format: str
+    samples: int
+    problems: int
+    verdicts: int
+    """Verdicts that were written."""
+    notes: tuple[str, ...]
+    """What the format cannot hold, and what else a reader should know; a line each."""
+
+
+def convert_file(
+    source: Path, target: Path, name: str, benchmark_name: str | None, cache_dir: Path, *, stale: bool = False
+) -> Conversion:
+    """Write the samples of a run directory or of a file as a file of another format.
+
+    Raises UsageError for an unknown format or a place that cannot be written, DataError for a file that cannot be read
+    or that the format cannot hold.
+    """
+    if name not in FORMATS:
+        raise UsageError(f"--to {name!r} is no known format{nearest(name, FORMATS)} (known: {', '.join(FORMATS)})")
+    benchmark = resolve.load(benchmark_name, cache_dir) if benchmark_name is not None else None
+    notes: list[str] = []
+    run = _find_run(source, with_verdicts=FORMATS[name].verdicts != "no")
+    if run is not None:
+        header, record = _read_run(run, cache_dir, notes, stale=stale)
+        benchmark = benchmark or _reload(header, cache_dir)
+    else:
+        record = _read_file(source, benchmark)
+        notes += record.notes
+    if not record.samples:
+        raise DataError(f"{str(source)!r} has no samples to convert")
+    record = _shape(record, name, benchmark)
+    if losses := describe_losses(record, name):
+        notes.append(losses)
+    write_record(record, target, name, _writing(record, name, benchmark))
+    return Conversion(
+        source=str(source),
+        kind="run" if run is not None else record.kind,
+        target=str(target),
+        format=name,
+        samples=len(record.samples),
+        problems=len({sample.task_id for sample in record.samples}),
+        verdicts=sum(bool(sample.status) for sample in record.samples) if FORMATS[name].verdicts != "no" else 0,
+        notes=tuple(notes),
+    )
+
+
+def _find_run(source: Path, *, with_verdicts: bool) -> Path | None:
+    """Return the run directory that a path names; the one beside samples only where verdicts are to be written."""
+    if source.is_dir() and (source / LOCK).exists():
+        return source
+    if not source.exists():
+        raise DataError(f"no file or run {str(source)!r}")
+    run = find_run_dir(source)
+    return run if with_verdicts and run != source and run.is_dir() and _lacks_verdicts(source) else None
+
+
+def _lacks_verdicts(source: Path) -> bool:
+    if source.is_dir():
+        return True
+    record = read_record(source) or _read_rows(source, None)
+    return not record.has_verdicts
+
+
+def _read_file(source: Path, benchmark: Benchmark | None) -> Record:
+    record = read_record(source) if source.is_file() else None
+    return record if record is not None else _read_rows(source, benchmark)
+
+
+def _read_rows(source: Path, benchmark: Benchmark | None) -> Record:
+    """Return the record of samples in any form that ``judge`` reads."""
+
+    def problems() -> Sequence[Problem] | None:
+        return benchmark.problems if benchmark is not None else None
+
+    lines = convert(expand([source]), ReadOptions(), problems)
+    try:
+        return read_result_rows(lines)
+    except MalformedRecordError as error:
+        raise DataError(f"{str(source)!r}: {error}") from None
+
+
+def _read_run(run: Path, cache_dir: Path, notes: list[str], *, stale: bool) -> tuple[Header, Record]:
+    if not stale:
+        check_samples(run)
+    with RunDir(run).read() as stored:
+        header = stored.attempt.header
+        if not stored.attempt.finished:
+            raise DataError(f"the run {str(run)!r} is not finished: judge it to its end, then convert it")
+        footer = RunDir(run).footer(stored.attempt)
+        verdicts = {line.row: (line.digest, line.verdict) for line in stored.iter_lines()}
+    diagnosis = footer.diagnosis if footer is not None else None
+    excluded = diagnosis.scope.faulty if diagnosis is not None else frozenset()
+    if diagnosis is not None and diagnosis.withheld:
+        notes.append(f"the score of this run is withheld: {diagnosis.withheld}")
+    if excluded:
+        notes.append(f"{len(excluded)} excluded problems are left out, as in the score")
+    make = _sample_maker(header, cache_dir)
+    samples = []
+    rows = stored_completions(run) if header.generation is not None else _file_rows(run, header)
+    for row in rows:
+        if row.row not in verdicts or row.key.problem_id in excluded:
+            continue
+        digest, verdict = verdicts[row.row]
+        if digest != row.digest:
+            raise DataError(f"row {row.row} of {header.samples!r} has changed since it was judged: judge it again")
+        samples.append(make(row, verdict))
+    order = {task: index for index, task in enumerate(dict.fromkeys(sample.task_id for sample in samples))}
+    samples.sort(key=lambda sample: order[sample.task_id])
+    return header, Record(kind="run", samples=tuple(samples))
+
+
+def _file_rows(run: Path, header: Header) -> Iterator[Completion]:
+    samples = Path(header.samples)
+    samples = samples if samples.is_file() else run.with_name(run.name.removesuffix(".passcurve"))
+    with RunDir(run).read() as stored:
+        tasks = dict.fromkeys(line.verdict.key.problem_id for line in stored.iter_lines())
+    return (row for row in read_rows(samples, tasks) if isinstance(row, Completion))
+
+
+def _sample_maker(header: Header, cache_dir: Path) -> Callable[[Completion, Verdict], ScoredSample]:
+    """Return a function that makes a record of a row and its verdict, with the program that was judged."""
+    if header.extract == "raw":
+        return lambda row, verdict: _scored(verdict, row.form, row.text)
+    problems = {problem.id: problem for problem in resolve.reload(header, cache_dir).problems}
+
+    def make(row: Completion, verdict: Verdict) -> ScoredSample:
+        program = extract(problems[row.key.problem_id], row, header.extract)
+        return _scored(verdict, "solution", program.text or "")
+
+    return make
+
+
+def _scored(verdict: Verdict, form: str, text: str | None) -> ScoredSample:
+    return ScoredSample(
+        task_id=verdict.key.problem_id,
+        form="solution" if form == "solution" else "completion",
+        text=text or "",
+        status="" if verdict.status == "void" else verdict.status,
+        message=verdict.message,
+        suites=suites_of(verdict.suites, verdict.status),
+    )
+
+
+def _reload(header: Header, cache_dir: Path) -> Benchmark | None:
+    try:
+        return resolve.reload(header, cache_dir)
+    except DataError:
+        return None
+
+
+def _shape(record: Record, name: str, benchmark: Benchmark | None) -> Record:
+    """Return the record with texts in the form that the format holds."""
+    form = FORMATS[name]
+    if form.ordered and benchmark is None:
+        raise UsageError(f"{name} has no task ids, only the order of the benchmark: name it with --benchmark")
+    wanted = {"whole": "completion", "continuation": "solution"}.get(form.text)
+    if wanted is None or all(sample.form != wanted or sample.text is None for sample in record.samples):
+        return record
+    if benchmark is None:
+        held = "whole programs" if form.text == "whole" else "texts that continue a prompt"
+        raise UsageError(f"{name} holds {held}, which need the prompts: name the benchmark with --benchmark")
+    problems = {problem.id: problem for problem in benchmark.problems}
+    change = whole_program if form.text == "whole" else continuation
+    samples = []
+    for sample in record.samples:
+        problem = problems.get(sample.task_id)
+        if problem is None:
+            raise DataError(f"{benchmark.name!r} has no problem {sample.task_id!r}{nearest(sample.task_id, problems)}")
+        samples.append(change(sample, problem.prompt, problem.suffix))
+    return msgspec.structs.replace(record, samples=tuple(samples))
+
+
+def _writing(record: Record, name: str, benchmark: Benchmark | None) -> Writing:
+    return Writing(
+        date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        file_hash=benchmark.file_hash if benchmark is not None else "",
+        order=tuple(problem.id for problem in benchmark.problems) if benchmark is not None else (),
+        pass_at_k=_scores(record, _KS.get(name, _DEFAULT_KS)) if FORMATS[name].verdicts == "must" else {},
+    )
+
+
+def _scores(record: Record, ks: Sequence[int]) -> dict[str, dict[str, float]]:
+    """Return pass@k by suite, each with all suites before it, and of all tests under an empty name."""
+    from passcurve.stats import pass_at_k
+
+    n = Counter(sample.task_id for sample in record.samples)
+    passed: dict[str, Counter[str]] = {"": Counter()}
+    for sample in record.samples:
+        passed[""][sample.task_id] += sample.passed
+        holds = True
+        for suite in sample.suites:
+            holds = holds and suite.status == "passed"
+            passed.setdefault(suite.name, Counter())[sample.task_id] += holds
+    return {
+        name: {
+            f"pass@{k}": sum(float(pass_at_k(n[task], correct[task], k)) for task in n) / len(n)
+            for k in ks
+            if min(n.values()) >= k
+        }
+        for name, correct in passed.items()
+    }

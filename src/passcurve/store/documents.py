@@ -1,0 +1,45 @@
+"""Files of samples as text: the lines of one, a JSON document, and what tells the rows of two tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from passcurve.errors import DataError
+from passcurve.store.lines import open_unpacked, read_lines
+
+WHOLE_BYTES = 2 << 30
+"""Largest file that must fit into memory as one JSON document, in bytes."""
+EXPECTED = "expected rows in JSON lines, with `task_id` and `completion` or `solution`"
+BOM = b"\xef\xbb\xbf"
+_TOO_LONG = b'"a line that is too long"'
+_RESPONSES = ("resps", "filtered_resps")
+
+
+def text_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file that are not blank; for one that is too long, a text that is no row."""
+    for number, line in enumerate(read_lines(path)):
+        text = _TOO_LONG if line is None else line.removeprefix(BOM) if number == 0 else line
+        if text.strip():
+            yield text
+
+
+def read_document(path: Path) -> bytes:
+    """Return a file that holds one JSON document; raises DataError where it is too large."""
+    with open_unpacked(path) as file:
+        content = file.read(WHOLE_BYTES + 1)
+    if len(content) > WHOLE_BYTES:
+        raise DataError(f"{str(path)!r} is one JSON document of more than {WHOLE_BYTES >> 30} GiB; {EXPECTED}")
+    return content.removeprefix(BOM)
+
+
+def is_lm_eval(row: object) -> bool:
+    """Tell whether a row is one that lm-eval writes with ``--log_samples``."""
+    return isinstance(row, dict) and isinstance(row.get("doc"), dict) and not row.keys().isdisjoint(_RESPONSES)
+
+
+def is_record_row(row: object) -> bool:
+    """Tell whether a row holds several programs, as LiveCodeBench's and ClassEval's outputs do."""
+    if not isinstance(row, dict):
+        return False
+    return {"question_id", "code_list"} <= row.keys() or ("task_id" in row and isinstance(row.get("predict"), list))

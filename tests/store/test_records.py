@@ -1,0 +1,231 @@
+"""Files of other harnesses: written and read again they are equal, and published ones have their published counts."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from passcurve.errors import DataError, UsageError
+from passcurve.store.records import FORMATS, Record, ScoredSample, SuiteRecord, Writing, read_record, write_record
+from passcurve.store.records.rows import read_rows
+from passcurve.store.records.write import describe_losses
+from passcurve.store.run_counts import read_counts
+
+SCORED = Path(__file__).parents[3] / "shared" / "data" / "scored"
+needs_data = pytest.mark.skipif(not SCORED.is_dir(), reason="the published files are not beside the checkout")
+
+
+def suite(name: str, status: str, *outcomes: bool) -> SuiteRecord:
+    """Return the verdict of a suite."""
+    return SuiteRecord(name=name, status=status, outcomes=outcomes)
+
+
+SAMPLES = (
+    ScoredSample(
+        task_id="sample_0",
+        text="def f(): return 1\n",
+        status="passed",
+        suites=(suite("base", "passed", True), suite("plus", "passed", True, True)),
+    ),
+    ScoredSample(
+        task_id="sample_0",
+        text="é\u2028\n",
+        status="failed",
+        message="AssertionError",
+        suites=(suite("base", "passed", True), suite("plus", "failed", True, False)),
+    ),
+    ScoredSample(
+        task_id="sample_1",
+        text="while 1: pass",
+        status="timeout",
+        message="3 s",
+        suites=(suite("base", "timeout"), suite("plus", "failed")),
+    ),
+)
+RECORD = Record(kind="run", samples=SAMPLES)
+ORDER = ("sample_0", "sample_1")
+
+
+def read(path: Path, name: str) -> Record:
+    """Return the record in a file that was written in a format."""
+    if FORMATS[name].layout == "lines":
+        return read_rows(path.read_bytes().removesuffix(b"\n").split(b"\n"))
+    record = read_record(path)
+    assert record is not None
+    return record
+
+
+def fields(record: Record, *names: str) -> list[list[Any]]:
+    """Return these fields of each sample."""
+    return [[getattr(sample, name) for name in names] for sample in record.samples]
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"evalplus-folder", "bigcode", "inspect-scores"}))
+def test_round_trip(tmp_path: Path, name: str) -> None:
+    """What a format holds is the same after writing and reading, and its losses are named."""
+    form = FORMATS[name]
+    record = RECORD
+    if form.text == "continuation" or name.startswith("cruxeval"):
+        # These read a text as one that continues a prompt.
+        samples = tuple(msgspec.structs.replace(sample, form="completion") for sample in SAMPLES)
+        record = msgspec.structs.replace(RECORD, samples=samples)
+    path = tmp_path / "out.json"
+    write_record(record, path, name, Writing(pass_at_k={"": {"pass@1": 0.5}, "base": {}, "plus": {}}))
+    restored = read(path, name)
+    names = ["task_id", *(["text", "form"] if form.text else [])]
+    assert fields(record, *names) == fields(restored, *names)
+    if form.verdicts == "no":
+        assert not restored.has_verdicts
+        assert "verdicts" in describe_losses(record, name)
+    else:
+        assert fields(record, "passed") == fields(restored, "passed")
+    if form.outcomes:
+        assert fields(record, "suites") == fields(restored, "suites")
+    elif form.suites:
+        assert record.suite_counts() == restored.suite_counts()
+        assert "outcomes" in describe_losses(record, name)
+
+
+def test_formats_without_ids_in_their_rows(tmp_path: Path) -> None:
+    """Generations stand in the order of the benchmark, programs in folders, scores for inspect by epoch."""
+    write_record(RECORD, tmp_path / "g.json", "bigcode", Writing(order=("sample_1", "other", "sample_0")))
+    texts = [sample.text for sample in SAMPLES]
+    assert [[texts[2]], [], texts[:2]] == json.loads((tmp_path / "g.json").read_text())
+    with pytest.raises(DataError, match="sample_1"):
+        write_record(RECORD, tmp_path / "h.json", "bigcode", Writing(order=("sample_0",)))
+    write_record(RECORD, tmp_path / "folder", "evalplus-folder", Writing())
+    assert texts[1] == (tmp_path / "folder" / "sample_0" / "1.py").read_bytes().decode()
+    write_record(RECORD, tmp_path / "i.jsonl", "inspect-scores", Writing())
+    rows = [json.loads(line) for line in (tmp_path / "i.jsonl").read_text().splitlines()]
+    assert [("sample_0", 1, "C"), ("sample_0", 2, "I"), ("sample_1", 1, "I")] == [
+        (row["id"], row["epoch"], row["value"]) for row in rows
+    ]
+    assert {"base": True, "plus": False} == rows[1]["metadata"]["suites"]
+
+
+@pytest.mark.parametrize("task", ["../../up_1", "..", "a_", ".hidden_1"])
+def test_a_task_id_never_leaves_the_folder(tmp_path: Path, task: str) -> None:
+    """An id that cannot name a folder of its own is refused, or is a folder inside."""
+    record = Record(kind="run", samples=(ScoredSample(task_id=task, text="x"),))
+    with pytest.raises(DataError):
+        write_record(record, tmp_path / "in" / "folder", "evalplus-folder", Writing())
+    assert not list(tmp_path.rglob("*.py"))
+
+
+def test_refusals(tmp_path: Path) -> None:
+    """Verdicts or programs that are missing, and a place that is taken, are refused."""
+    bare = Record(kind="samples", samples=(ScoredSample(task_id="T/0", text="x"),))
+    with pytest.raises(DataError):
+        write_record(bare, tmp_path / "a.json", "evalplus", Writing())
+    without = Record(kind="evalplus-legacy", samples=(ScoredSample(task_id="T/0", status="passed"),))
+    with pytest.raises(DataError):
+        write_record(without, tmp_path / "a.json", "evalplus", Writing())
+    (tmp_path / "there.json").write_text("")
+    with pytest.raises(UsageError):
+        write_record(bare, tmp_path / "there.json", "jsonl", Writing())
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"eval": {"T/0": {"nfiles": 2, "base": [["success", []]], "plus": []}}},
+        {"eval": {"T/0": {"nfiles": 1, "base": [["so so", []]], "plus": []}}},
+        {"eval": {"T/0": {"nfiles": 1}}},
+        {"raw_generations": {"sample_0": ["x"]}, "raw_scored_generations": {"sample_0": [True, False]}},
+        {"raw_generations": {"sample_0": ["x"]}, "raw_scored_generations": {}},
+        [{"question_id": "q", "code_list": ["x"], "graded_list": [1]}],
+        {"version": 1, "eval": {}, "samples": []},
+        {"version": 2, "eval": {}, "samples": [{"id": "a", "scores": {"s": {"value": "so so"}}}]},
+    ],
+)
+def test_malformed(tmp_path: Path, document: Any) -> None:
+    """A file of a known kind with a part that cannot be is an error, never a score."""
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    with pytest.raises(DataError, match=r"x\.json"):
+        read_counts(tmp_path / "x.json")
+
+
+def test_older_legacy_files(tmp_path: Path) -> None:
+    """Files of EvalPlus with ``files`` in place of ``nfiles``, and without added tests, count by the base tests."""
+    entry = {"files": ["0.py", "1.py"], "base": [["success", [1]], ["timeout", []]], "plus": []}
+    (tmp_path / "x.json").write_text(json.dumps({"eval": {"T/0": entry}}))
+    run = read_counts(tmp_path / "x.json")
+    assert [(2, 1)] == [(count.n, count.c) for count in run.counts]
+    assert run.tests == "base"
+
+
+LOG: dict[str, Any] = {
+    "version": 2,
+    "status": "success",
+    "eval": {"task": "t", "model": "m", "dataset": {"sample_ids": ["b", "a"]}},
+    "results": {"scores": [{"name": "verify", "scorer": "verify"}]},
+}
+
+
+def log_sample(task: str, epoch: int, value: Any, **other: Any) -> dict[str, Any]:
+    """Return a sample of a log of inspect."""
+    scores = {"verify": {"value": value, "explanation": "why"}} if value is not None else {}
+    return {"id": task, "epoch": epoch, "output": {"completion": f"{task} {epoch}"}, "scores": scores, **other}
+
+
+def test_inspect_logs(tmp_path: Path) -> None:
+    """Logs are the same as JSON and as an archive; what has no score is missing, not wrong."""
+    samples = [log_sample("a", 1, "C"), log_sample("b", 2, 0), log_sample("b", 1, True), log_sample("a", 2, "P")]
+    (tmp_path / "log.json").write_text(json.dumps(LOG | {"samples": samples}, indent=1))
+    with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps(LOG))
+        for sample in samples:
+            archive.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
+    record = read_record(tmp_path / "log.json")
+    assert record is not None
+    assert record == read_record(tmp_path / "log.eval")
+    assert [["b", "b 1", True], ["b", "b 2", False], ["a", "a 1", True], ["a", "a 2", False]] == fields(
+        record, "task_id", "text", "passed"
+    )
+    assert not read_counts(tmp_path / "log.eval").withheld
+    missing = [*samples, log_sample("c", 1, None), log_sample("d", 1, "C", error={"message": "killed"})]
+    (tmp_path / "missing.json").write_text(json.dumps(LOG | {"samples": missing}))
+    run = read_counts(tmp_path / "missing.json")
+    assert run.withheld
+    assert 4 == sum(count.n for count in run.counts)
+
+
+def test_lm_eval_rows(tmp_path: Path) -> None:
+    """pass@1 of a row with one answer is its verdict; of several answers it does not say which passed."""
+    rows = [
+        {"doc_id": number, "doc": {"task_id": f"T/{number}"}, "resps": [["x"] * n], "pass@1": value, "filter": "f"}
+        for number, (n, value) in enumerate([(1, 1.0), (1, 0.0), (2, 1)])
+    ]
+    path = tmp_path / "samples_t.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [(1, 1), (1, 0), (2, 2)] == [(count.n, count.c) for count in read_counts(path).counts]
+    path.write_text(json.dumps(rows[0]) + "\n" + json.dumps(rows[2] | {"pass@1": 0.5}) + "\n")
+    assert read_counts(path).withheld
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("humaneval_plus_v0.1.9_chatgpt_cot_eval_results", {"base": 116, "plus": 106}),
+        ("mbpp_plus_v0.1.0_qwen1.5b_eval_results", {"base": 276, "plus": 234}),
+        ("bigcodebench_hard_qwen1.5b_eval_results", {"": 14}),
+        ("cruxeval_input_codellama7b_scored", {"": 2876}),
+    ],
+)
+def test_published_files(tmp_path: Path, name: str, counts: dict[str, int]) -> None:
+    """A published file has its published counts, and written in its own format it is the same file again."""
+    path = SCORED / f"{name}.json.gz"
+    record = read_record(path)
+    assert record is not None
+    assert counts == (record.suite_counts() or {"": sum(sample.passed for sample in record.samples)})
+    assert list(counts.values())[-1] == sum(count.c for count in read_counts(path).counts)
+    scores = {"": {"pass@1": record.head.get("pass_at_1", 0) / 100, "pass@5": record.head.get("pass_at_5", 0) / 100}}
+    write_record(record, tmp_path / "again.json", record.kind, Writing(pass_at_k=scores))
+    assert json.loads(gzip.decompress(path.read_bytes())) == json.loads((tmp_path / "again.json").read_bytes())
