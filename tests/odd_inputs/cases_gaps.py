@@ -98,7 +98,7 @@ FOUR = [right(n) for n in range(4)]
 STALE = [
     *(
         Case(
-            f"{name} of samples changed in place, {how.__name__}",
+            f"{' '.join((name, *words))} of samples changed in place, {how.__name__}",
             own(FOUR),
             (name, *words),
             2,
@@ -118,4 +118,33 @@ STALE = [
     Case("plan from a part", own(FOUR[:3]), ("plan", "s.jsonl"), 2, refused=True, says=("--subset",), before=(JUDGE,)),
 ]
 
-CASES = [*TESTS, *COPIES, *STALE]
+OTHER = ("judge", "s.jsonl", "--benchmark", "other.jsonl", "--k", "1")
+
+
+def copy_benchmark(folder: Path) -> None:
+    """Write the same problems under another name, with weaker tests."""
+    text = (folder / "b.jsonl").read_text("utf-8")
+    (folder / "other.jsonl").write_text(text.replace("assert candidate(5)", "assert candidate(1) or candidate(5)"))
+
+
+def mend_benchmark(folder: Path) -> None:
+    """Change the tests in their place."""
+    copy_benchmark(folder)
+    (folder / "other.jsonl").replace(folder / "b.jsonl")
+
+
+PLACES = [
+    Case(
+        "another benchmark into the same place",
+        own(FOUR),
+        OTHER,
+        2,
+        refused=True,
+        says=("s.jsonl.passcurve", "other.jsonl", "--run"),
+        before=(JUDGE,),
+        between=copy_benchmark,
+    ),
+    Case("a benchmark that was mended", own(FOUR), JUDGE, value=1.0, before=(JUDGE,), between=mend_benchmark),
+]
+
+CASES = [*TESTS, *COPIES, *STALE, *PLACES]

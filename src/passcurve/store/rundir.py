@@ -111,6 +111,12 @@ class RunDir:
             has_same_sources = (header.sources or (header.samples,)) == (was.sources or (was.samples,))
             if not (is_moved or is_equal or has_same_sources):
                 raise UsageError(f"{str(self.path)!r} has the verdicts on {was.samples!r}; {remedy}")
+        # A benchmark that was edited in its place is the same one.
+        if header.benchmark_digest != was.benchmark_digest and header.benchmark_source != was.benchmark_source:
+            raise UsageError(
+                f"{str(self.path)!r} has the verdicts by the tests of {was.benchmark_source!r}, not of "
+                f"{header.benchmark_source!r}; {remedy} and --results FILE"
+            )
         if header.problems and header.problems != was.problems:
             kept = f"--problems {was.problems!r}" if was.problems else "all problems"
             raise UsageError(
