@@ -140,9 +140,10 @@ def _suite_line(result: Result) -> str:
     """Return the number of samples that pass each suite, with their pass@1, the last of which is the score."""
     from passcurve.report.terminal import number
 
-    parts, names = [], list[str]()
+    parts: list[str] = []
+    names: list[str] = []
     for suite in result.suites:
-        names.append(suite.name)
+        names = [suite.name] if suite.alone else [*names, suite.name]
         value = next((estimate.value for estimate in suite.estimates if estimate.name == "pass@1"), None)
         score = f" (pass@1 {number(value)})" if value is not None else ""
         parts.append(f"{' and '.join(names)}: {suite.passed:,} passed{score}")

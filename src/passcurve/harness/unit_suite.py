@@ -65,6 +65,11 @@ class SuiteRun:
         letters = self.letters
         ran = len(letters) - letters.count(NOT_RUN)
         right = letters.count(RIGHT) + letters.count(SKIPPED)
+        if isinstance(self._error, ClassTimeoutError):
+            right = 0
+        elif not self.has_passed:
+            # What is done when all tests have ended may fail as well.
+            right = max(0, min(right, len(letters) - 1))
         first = next((place for place, letter in enumerate(letters) if letter in (FAILED, ERROR, TIMEOUT)), -1)
         return ran, right, first
 

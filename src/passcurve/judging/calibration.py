@@ -29,6 +29,7 @@ _PLANS: dict[RequestedMode, tuple[CheckPlan, ...]] = {
 """The plans to try, best first; the first plan under which the reference solution passes is used."""
 
 _NO_REFERENCE = "no reference solution to calibrate with"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'$")
 """The message for a top-level module; that of a submodule has a dot in its name, or says more."""
 
@@ -143,7 +144,7 @@ class _Trials:
 
 
 def _describe(verdict: Verdict) -> str:
-    return f"{verdict.status} ({verdict.message})"
+    return f"{verdict.status} ({' '.join(_COLOUR.sub('', verdict.message).split())})"
 
 
 def _describe_names(names: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from passcurve.diagnosis import Diagnosis, Exclusion, InputReport, Scope, diagnose, withhold
@@ -171,7 +171,20 @@ def _score_suites(run: FinishedRun, counted: Container[str], diagnosis: Diagnosi
             estimates = withhold(estimates, diagnosis.withheld)
         passed = sum(count.c for count in counts)
         scores.append(SuiteScore(name=suite, passed=passed, estimates=estimates))
-    return tuple(scores)
+    return (*scores, *_score_parts(run, counted, diagnosis))
+
+
+def _score_parts(run: FinishedRun, counted: Container[str], diagnosis: Diagnosis) -> Iterator[SuiteScore]:
+    """Yield the scores by suites that count alone."""
+    from passcurve.stats.estimate import estimate
+
+    tally = run.collector.tally
+    for name, counts in tally.part_counts(counted).items():
+        ks = [k for k in run.request.ks if k <= min(count.n for count in counts)]
+        estimates = tuple(estimate(counts, ks)) if ks and not tally.owed else ()
+        if diagnosis.withheld:
+            estimates = withhold(estimates, diagnosis.withheld)
+        yield SuiteScore(name=name, passed=sum(count.c for count in counts), estimates=estimates, alone=True)
 
 
 def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileState | None) -> None:

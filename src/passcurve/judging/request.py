@@ -136,6 +136,8 @@ class SuiteScore(msgspec.Struct, frozen=True, kw_only=True):
     passed: int
     """Number of samples that pass."""
     estimates: tuple[Estimate, ...]
+    alone: bool = False
+    """Whether it counts whatever the others do."""
 
 
 class Slowest(msgspec.Struct, frozen=True, kw_only=True):

@@ -107,6 +107,7 @@ def _suites(job: Job, report: _Report) -> tuple[SuiteOutcome, ...]:
                 ran=ran,
                 right=min(right, ran),
                 first_failed=first if 0 <= first < ran else -1,
+                alone=suite.alone,
                 outcomes=bits if len(bits) <= tests // 6 + 4 else "",
             )
         )

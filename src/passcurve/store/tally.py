@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import msgspec
 
 from passcurve.errors import StoreError
+from passcurve.store.part_tally import PartTally
 from passcurve.types import SCORED, STATUSES, Counts, Mode, Status, Verdict
 
 _MAX_SUSPICIONS = 200
@@ -31,6 +32,7 @@ class Tally:
         self._modes: dict[Mode, int] = {"referee": 0, "shared": 0, "none": 0}
         self._suites: dict[str, dict[str, int]] = {}
         """By suite, the number of samples of each problem that pass it and all before it."""
+        self._parts = PartTally()
         self._suspicious = 0
         self._suspicions: Counter[str] = Counter()
 
@@ -47,7 +49,11 @@ class Tally:
         self._judged[problem_id] = self._judged.get(problem_id, 0) + 1
         self._passed[problem_id] = self._passed.get(problem_id, 0) + verdict.passed
         self._modes[verdict.mode] += 1
+        self._parts.add(verdict)
+        alone = {suite.name for suite in verdict.suites if suite.alone}
         for suite, passed in verdict.suite_passes().items():
+            if suite in alone:
+                continue
             passes = self._suites.setdefault(suite, {})
             passes[problem_id] = passes.get(problem_id, 0) + passed
         self._suspicious += bool(verdict.suspicious)
@@ -102,6 +108,10 @@ class Tally:
             suite: tuple(msgspec.structs.replace(count, c=passes.get(count.problem_id, 0)) for count in self.counts())
             for suite, passes in self._suites.items()
         }
+
+    def part_counts(self, counted: Container[str]) -> dict[str, tuple[Counts, ...]]:
+        """Return n and c of the suites that count alone, and of problems by them, for the problems that count."""
+        return self._parts.counts(counted)
 
     def check(self) -> None:
         """Raise StoreError unless passed + failed of all kinds + owed = planned, in total and for each problem."""

@@ -66,6 +66,8 @@ class SuiteOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     outcomes: str = ""
     """The outcome of each test as a bit, the first in the highest of the first byte, in base64; empty unless all tests
     are wanted."""
+    alone: bool = False
+    """Whether it counts whatever the others do."""
 
     @property
     def passed(self) -> bool:
@@ -109,12 +111,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
         return self.status == "passed"
 
     def suite_passes(self) -> dict[str, bool]:
-        """Return for each suite whether it passed, and all before it."""
+        """Return for each suite whether it passed, and all before it unless it counts alone."""
         passes: dict[str, bool] = {}
         holds = True
         for suite in self.suites:
-            holds = holds and suite.passed
-            passes[suite.name] = holds
+            holds = holds and (suite.passed or suite.alone)
+            passes[suite.name] = suite.passed if suite.alone else holds
         return passes
 
 
