@@ -11,14 +11,9 @@ from pathlib import Path
 import msgspec
 
 from passcurve.bench import jinja
+from passcurve.bench.task_prompts import THINK, instruction, task_text, text_to_continue
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Message, Problem, Prompt
-
-INSTRUCTION = (
-    "Write the Python function below. Answer with one fenced code block that holds the whole function, "
-    "the lines that are given among them, and the imports that it needs.\n\n```python\n{{ prompt }}\n```\n"
-)
-"""The message of style ``chat``; the prompt has no white space at its end."""
 
 FIM = {
     "codellama": "<PRE> {{ prompt }} <SUF>{{ suffix }} <MID>",
@@ -29,6 +24,8 @@ FIM = {
     "starcoder": "<fim_prefix>{{ prompt }}<fim_suffix>{{ suffix }}<fim_middle>",
 }
 """Fill-in-the-middle templates of model families, from their model cards."""
+STYLES = ("base", "chat", "think")
+"""Styles of our own: to continue the code, to answer a message, and to answer it after thoughts in writing."""
 _FIM = "fim:"
 _JINJA = (".j2", ".jinja", ".jinja2")
 _FIELDS = ("prompt", "suffix", "entry_point", "task_id")
@@ -39,9 +36,10 @@ class PromptStyle(msgspec.Struct, frozen=True, kw_only=True):
     """The way to make prompts."""
 
     name: str
-    """``base``, ``chat``, ``fim:FAMILY``, or the file name of a template."""
+    """``base``, ``chat``, ``think``, ``fim:FAMILY``, or the file name of a template."""
     template: str
-    """Text with the fields ``{{ prompt }}``, ``{{ suffix }}``, ``{{ entry_point }}`` and ``{{ task_id }}``."""
+    """Text with the fields ``{{ prompt }}``, ``{{ suffix }}``, ``{{ entry_point }}`` and ``{{ task_id }}``; empty where
+    each kind of problem has its own."""
     jinja: bool = False
     """True for a Jinja template, False for one with plain fields."""
     chat: bool
@@ -55,18 +53,14 @@ def find_style(name: str, *, chat: bool | None = None, system: str = "") -> Prom
 
     Raises UsageError for options that exclude each other, DataError for a file that is not a template.
     """
-    if name in ("base", "chat"):
-        if chat is not None and chat != (name == "chat"):
+    if name in STYLES:
+        is_chat = name != "base"
+        if chat is not None and chat != is_chat:
             raise UsageError(
-                f"--prompt {name} goes with --endpoint {'chat' if name == 'chat' else 'completions'}; "
+                f"--prompt {name} goes with --endpoint {'chat' if is_chat else 'completions'}; "
                 "for another style use a template: --prompt FILE"
             )
-        style = PromptStyle(
-            name=name,
-            template="{{ prompt }}" if name == "base" else INSTRUCTION,
-            chat=name == "chat",
-            system=system,
-        )
+        style = PromptStyle(name=name, template="" if is_chat else "{{ prompt }}", chat=is_chat, system=system)
     elif name.startswith(_FIM):
         style = PromptStyle(name=name, template=_fim(name.removeprefix(_FIM)), chat=bool(chat), system=system)
         if style.chat:
@@ -86,8 +80,10 @@ def find_style(name: str, *, chat: bool | None = None, system: str = "") -> Prom
 
 def make_prompts(problems: Iterable[Problem], by: PromptStyle) -> tuple[Prompt, ...]:
     """Return the prompt of each problem.  Raises DataError when a template fails on one."""
-    fill = jinja.compile_template(by.template, by.name, _FIELDS) if by.jinja else partial(_fill, by.template)
-    return tuple(_make_prompt(problem, by, fill) for problem in problems)
+    template = jinja.compile_template(by.template, by.name, _FIELDS) if by.jinja else partial(_fill, by.template)
+    return tuple(
+        _make_prompt(problem, by, template if by.template else _own_template(problem, by)) for problem in problems
+    )
 
 
 def digest_prompts(made: Iterable[Prompt]) -> str:
@@ -104,9 +100,13 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
     return _BRACES.sub(lambda match: values[match[1]], template)
 
 
+def _own_template(problem: Problem, by: PromptStyle) -> Callable[[Mapping[str, str]], str]:
+    return partial(_fill, (THINK if by.name == "think" else "") + instruction(problem))
+
+
 def _make_prompt(problem: Problem, by: PromptStyle, fill: Callable[[Mapping[str, str]], str]) -> Prompt:
     # A model that continues a text needs the exact prompt; in a fence the template has its own line ends.
-    shown = problem.prompt.rstrip() if by.chat else problem.prompt
+    shown = task_text(problem) if by.chat else text_to_continue(problem)
     values = {
         "prompt": shown,
         "suffix": problem.suffix,
@@ -136,8 +136,8 @@ def _read(name: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DataError(
-            f"--prompt {name!r} is neither base, chat nor fim:FAMILY{nearest(name, ('base', 'chat'))}, "
-            f"nor a template: {reason}"
+            f"--prompt {name!r} is none of base, chat, think and fim:FAMILY{nearest(name, STYLES)}, "
+            f"and no template: {reason}"
         ) from None
     if Path(name).suffix in _JINJA:
         jinja.check_template(text, name, _FIELDS)

