@@ -1,4 +1,4 @@
-"""What a model is shown of a problem of each kind, where that is not its code to the letter."""
+"""Prompts for each kind of problem, where they are not its code to the letter."""
 
 from __future__ import annotations
 
