@@ -25,6 +25,11 @@ CLASS: dict[str, Any] = {
     "    def test_2(self):\n        A().two()\n",
 }
 MISSING = {**CLASS, "task_id": "ClassEval_1", "import_statement": ["import no_such_package"]}
+GUARDED = {
+    **CLASS,
+    "task_id": "ClassEval_3",
+    "import_statement": ["try:\n    import no_such_package as math\nexcept ImportError:\n    math = None"],
+}
 VACUOUS = {**CLASS, "test": CLASS["test"].replace("A().one()", "1").replace("A().two()", "2")}
 RIGHT = CLASS["solution_code"]
 HALF = RIGHT.replace("return 2", "return 3")
@@ -33,12 +38,13 @@ WRONG = RIGHT.replace("return 2", "raise KeyError")
 
 def test_classes_count_alone(shell):
     """Classes, their functions and their parts have scores; what cannot be judged is excluded with its kind."""
-    benchmark = shell.write("b.jsonl", [CLASS, MISSING])
+    benchmark = shell.write("b.jsonl", [CLASS, MISSING, GUARDED])
     rows = [{"task_id": "ClassEval_0", "solution": text} for text in (RIGHT, HALF, WRONG)]
-    samples = shell.write("s.jsonl", [*rows, {"task_id": "ClassEval_1", "solution": RIGHT}])
+    rows += [{"task_id": problem["task_id"], "solution": RIGHT} for problem in (MISSING, GUARDED)]
+    samples = shell.write("s.jsonl", rows)
     done = shell("judge", samples, "--benchmark", benchmark, "--json", "--accept-benchmark")
     result = json.loads(done.out)
-    assert ["package"] == [problem["kind"] for problem in result["excluded"]]
+    assert ["package", "package"] == [problem["kind"] for problem in result["excluded"]]
     assert pytest.approx(1 / 3) == result["pass@1"]["value"]
     assert {"function": 4, "function_partial": 5, "class_partial": 2} == {
         name: suite["passed"] for name, suite in result["suites"].items()

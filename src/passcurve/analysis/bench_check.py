@@ -59,7 +59,7 @@ def check_benchmark(
         Pool(workers, sandbox) as pool,
     ):
         scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
-        calibrations = Calibrations(wanted, limits, 0, scheduler)
+        calibrations = Calibrations(wanted, limits, 0, scheduler, modules=pool.modules)
         for problem in benchmark.problems:
             if calibration := calibrations.begin(problem):
                 calibrated[problem.id] = calibration

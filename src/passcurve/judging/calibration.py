@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import sys
+from collections.abc import Container
 from typing import Literal, Protocol
 
 import msgspec
@@ -46,11 +47,18 @@ class _Trials:
     """The trials of one problem, plan after plan."""
 
     def __init__(
-        self, problem: Problem, mode: RequestedMode, program: str | None, undefined_names: tuple[str, ...] = ()
+        self,
+        problem: Problem,
+        mode: RequestedMode,
+        program: str | None,
+        undefined_names: tuple[str, ...] = (),
+        missing_package: str = "",
     ) -> None:
+        """``missing_package``: one that the problem imports and that is not there, which a failure may be due to."""
         self.problem = problem
         self._mode = mode
         self._undefined_names = undefined_names
+        self._missing_package = missing_package
         # Without a reference solution nothing could decide between the plans.
         alone: RequestedMode = "shared" if mode == "shared" or undefined_names else "referee"
         self._plans = _PLANS[mode] if program is not None else _PLANS[alone][:1]
@@ -111,7 +119,7 @@ class _Trials:
             return self._faulty("tests", fault, first)
         if first.message.startswith(BENCHMARK):
             return self._faulty("tests", first.message.removeprefix(BENCHMARK), first)
-        if package := _missing_package(first):
+        if package := _missing_package(first) or self._missing_package:
             return self._faulty(
                 "package", f"it needs {package!r}, which cannot be imported here (--packages {package})", first
             )
@@ -164,8 +172,16 @@ class Calibrations:
     """The problems under calibration: put jobs into a queue, and take their outcomes."""
 
     def __init__(
-        self, mode: RequestedMode, limits: Limits, seed: int, queue: JobQueue, cache: PlanCache | None = None
+        self,
+        mode: RequestedMode,
+        limits: Limits,
+        seed: int,
+        queue: JobQueue,
+        cache: PlanCache | None = None,
+        modules: Container[str] | None = None,
     ) -> None:
+        """``modules``: those that samples may import besides Python's own, where that is known."""
+        self._modules = modules
         self._mode, self._limits, self._seed = mode, limits, seed
         self._queue = queue
         self._cache = cache
@@ -202,8 +218,15 @@ class Calibrations:
             fault = "its tests are a module of unittest: --verdict auto judges it in shared mode"
         if fault:
             return self._begin_with(problem, "tests", fault)
-        self._try_next(_Trials(problem, "shared", reference_program(problem)))
+        self._try_next(
+            _Trials(problem, "shared", reference_program(problem), missing_package=self._find_missing_package(problem))
+        )
         return None
+
+    def _find_missing_package(self, problem: Problem) -> str:
+        """Return a package that a problem imports and that is not there; empty where none is missing."""
+        tops = (name.partition(".")[0] for name in problem.packages)
+        return next((name for name in tops if self._modules is not None and name not in self._modules), "")
 
     def _begin_cases(self, problem: Problem, check: Cases, program: str | None) -> Calibration | None:
         if program is not None:

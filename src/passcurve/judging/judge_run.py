@@ -65,7 +65,9 @@ class JudgeRun:
         self._pool = pool
         self._watch = watch
         self._scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
-        self._calibrations = Calibrations(request.verdict, request.limits, request.seed, self._scheduler, cache)
+        self._calibrations = Calibrations(
+            request.verdict, request.limits, request.seed, self._scheduler, cache, pool.modules
+        )
         self._plans: dict[str, CheckPlan | None] = {}
         """None while a problem is under calibration."""
         self._pending = PendingPrograms()

@@ -39,6 +39,8 @@ class Pool:
         self._tick_at = 0.0
         cores: list[int | None] = [*sorted(os.sched_getaffinity(0))] if hasattr(os, "sched_getaffinity") else [None]
         self.cores = len(cores)
+        self.modules = sandbox.toolchain.modules
+        """Modules of the packages that samples may import."""
         cache = PoolCache()
         self._workers = [Worker(self._selector, sandbox, cache, cores[i % len(cores)]) for i in range(workers)]
         for worker in self._workers:
