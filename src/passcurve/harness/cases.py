@@ -11,6 +11,7 @@ from typing import Any
 
 from passcurve.harness.check_reports import describe_call, make_load_report, make_missing_report, make_report
 from passcurve.harness.comparators import Comparator
+from passcurve.harness.counts import count_tests, pack_bits
 from passcurve.harness.messages import bounded_repr, message_of, truncate
 from passcurve.harness.protocol import CaseData, RefereeJob, Report
 from passcurve.harness.recording import RecordedCalls
@@ -145,9 +146,9 @@ class CaseCheck:
         report: Report = {**make_report(self._proxy, status, message), **self._failure}
         report["message"] = message
         if self._outcomes:
-            report["suites"] = [_count(outcomes) for outcomes in self._outcomes]
+            report["suites"] = [count_tests(outcomes) for outcomes in self._outcomes]
             if self._goes_on:
-                report["outcomes"] = [_pack_bits(outcomes) for outcomes in self._outcomes]
+                report["outcomes"] = [pack_bits(outcomes) for outcomes in self._outcomes]
         return report
 
 
@@ -157,20 +158,6 @@ def pack_calls(inputs: list[tuple[Any, ...]]) -> tuple[bytes, bytes]:
     if all(calls.add(tuple(arguments), {}) for arguments in inputs):
         return calls.pack(len(inputs))
     return b"", b""
-
-
-def _count(outcomes: list[bool]) -> tuple[int, int, int]:
-    """Return how many tests ran and passed, and the number of the first that failed, or -1."""
-    return len(outcomes), sum(outcomes), outcomes.index(False) if False in outcomes else -1
-
-
-def _pack_bits(outcomes: list[bool]) -> str:
-    """Return the outcome of each test as a bit, the first in the highest of the first byte, in base64."""
-    data = bytearray((len(outcomes) + 7) // 8)
-    for number, is_right in enumerate(outcomes):
-        if is_right:
-            data[number >> 3] |= 0x80 >> (number & 7)
-    return base64.b64encode(data).decode()
 
 
 def _pack_value(value: Any) -> bytes:

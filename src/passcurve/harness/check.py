@@ -6,14 +6,13 @@ import random
 from typing import Any
 
 from passcurve.harness.check_reports import (
-    describe_error,
+    make_error_report,
     make_load_report,
     make_missing_report,
     make_report,
     make_stop_report,
 )
 from passcurve.harness.compiled_problem import CompiledProblem
-from passcurve.harness.messages import failing_line, message_of
 from passcurve.harness.protocol import Report
 from passcurve.harness.sample_connection import CheckStopped
 from passcurve.harness.sample_proxy import SampleProxy
@@ -54,24 +53,9 @@ class Check:
             check(candidate)
         except BaseException as error:
             if self._connection.stop_reason is None:
-                return self._report_exception(error)
+                return make_error_report(self._proxy, error, problem.test)
         if self._connection.stop_reason is not None:
             return make_stop_report(self._proxy)
         if not self._proxy.calls:
             return make_report(self._proxy, "benchmark", "the tests never call %s" % problem.entry_point)
         return make_report(self._proxy, "passed", "")
-
-    def _report_exception(self, error: BaseException) -> Report:
-        kind = type(error).__name__
-        message = message_of(error)
-        from_sample = error is self._proxy.last_exception
-        status = "failed"
-        if isinstance(error, MemoryError):
-            status = "memory" if from_sample else "output"
-            if not from_sample:
-                message = "the returned value needs more memory than the tests may use"
-        report = make_report(self._proxy, status, describe_error(kind, message))
-        report["exception"] = getattr(error, "passcurve_type", kind) if from_sample else kind
-        report["from_sample"] = from_sample
-        report["test_line"] = failing_line(error, self._problem.test)
-        return report

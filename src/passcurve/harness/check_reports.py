@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passcurve.harness.messages import TEXT_CHARACTERS, bounded_repr, truncate
+from passcurve.harness.messages import TEXT_CHARACTERS, bounded_repr, failing_line, message_of, truncate
 from passcurve.harness.protocol import Report
 from passcurve.harness.sample_proxy import CallRecord, SampleProxy
 
@@ -44,6 +44,23 @@ def make_load_report(proxy: SampleProxy, reply: dict[str, Any]) -> Report:
         status = "memory"
     report = make_report(proxy, status, describe_error(kind, record["message"][:TEXT_CHARACTERS]))
     report["exception"] = kind
+    return report
+
+
+def make_error_report(proxy: SampleProxy, error: BaseException, test: str) -> Report:
+    """Return the report on tests that raised an exception; ``test`` is their source."""
+    kind = type(error).__name__
+    message = message_of(error)
+    from_sample = error is proxy.last_exception
+    status = "failed"
+    if isinstance(error, MemoryError):
+        status = "memory" if from_sample else "output"
+        if not from_sample:
+            message = "the returned value needs more memory than the tests may use"
+    report = make_report(proxy, status, describe_error(kind, message))
+    report["exception"] = getattr(error, "passcurve_type", kind) if from_sample else kind
+    report["from_sample"] = from_sample
+    report["test_line"] = failing_line(error, test)
     return report
 
 

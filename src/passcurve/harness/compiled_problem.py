@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from passcurve.harness.messages import TEST_NAME
-from passcurve.harness.protocol import RefereeJob
+from passcurve.harness.protocol import RefereeJob, StatementData
 
 PROMPT_NAME = "<prompt>"
 
@@ -19,18 +19,35 @@ class CompiledProblem:
         self.entry_point = job["entry_point"]
         self.seed = job["seed"]
         self.test = job["test"].decode("utf-8", "surrogatepass")
+        self.statements: tuple[Any, ...] = ()
+        """The code of each test, where they are statements; then the code of the tests is that of their setup."""
         self.new_code = b""
         """The code for other processes to load; empty if the job brought it."""
         if job["code"]:
-            self.prompt_code, self.test_code, self.error = marshal.loads(job["code"])
+            self.prompt_code, self.test_code, self.statements, self.error = marshal.loads(job["code"])
             return
         self.prompt_code = compile_prompt(job["prompt"].decode("utf-8", "surrogatepass"))
         self.test_code, self.error = None, ""
         try:
-            self.test_code = compile(self.test, TEST_NAME, "exec", dont_inherit=True)
+            form = job["form"]
+            if form is not None and form["kind"] == "statements":
+                self.test_code, *statements = compile_statements(form)
+                self.statements = tuple(statements)
+            else:
+                self.test_code = compile(self.test, TEST_NAME, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             self.error = "the tests do not compile: %s" % error
-        self.new_code = marshal.dumps((self.prompt_code, self.test_code, self.error))
+        self.new_code = marshal.dumps((self.prompt_code, self.test_code, self.statements, self.error))
+
+
+def compile_statements(data: StatementData) -> Iterator[Any]:
+    """Yield the code of the setup and of each statement, with the lines that they have one after another."""
+    line = 0
+    for number, source in enumerate((data["setup"], *data["tests"])):
+        text = source.decode("utf-8", "surrogatepass")
+        yield compile("\n" * line + text, TEST_NAME, "exec", dont_inherit=True)
+        # Without a setup there is no line for it.
+        line += text.count("\n") + 1 if text or number else 0
 
 
 def complete_prompt(prompt: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from a sample: these types do not say what such a record really holds.
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 MARSHAL_VERSION = 2
 """Version of the format of ``marshal`` for these records: every Python 3 reads it, whichever runs the samples."""
@@ -68,6 +68,36 @@ class CaseData(TypedDict):
     """Go on with the next suite after a test that fails."""
 
 
+class StatementData(TypedDict):
+    """Tests that are statements."""
+
+    kind: Literal["statements"]
+    setup: bytes
+    tests: list[bytes]
+    suites: list[tuple[str, int]]
+    """Name and number of tests of each suite."""
+    all_tests: bool
+    """Go on after a test that fails."""
+
+
+class ExpressionData(TypedDict):
+    """A question about a function ``f``."""
+
+    kind: Literal["expression"]
+    asks: str
+    """``input``: arguments for the result; ``output``: the result."""
+    output: bytes
+    """Source of the result."""
+    timeout_s: float
+    """Time limit of the function, for the arguments of an answer."""
+
+
+class StatementJob(SharedJob):
+    """Job of the process that runs a sample and statements together."""
+
+    statements: StatementData
+
+
 class RefereeJob(TypedDict):
     """Job of the process that runs the tests of a problem."""
 
@@ -88,6 +118,9 @@ class RefereeJob(TypedDict):
     """Report which calls can be replayed to every sample of this problem."""
     cases: CaseData | None
     """Tests that are data, in place of ``test``."""
+    form: StatementData | ExpressionData | None
+    """Statements of which ``test`` is the whole source, or a question about the function that it defines; None for
+    tests that define ``check``."""
 
 
 class ExceptionRecord(TypedDict):

@@ -10,17 +10,30 @@ import marshal
 import os
 import socket
 import sys
+from collections.abc import Callable
 
 from passcurve.harness.cases import CaseCheck
 from passcurve.harness.check import Check
 from passcurve.harness.compiled_problem import CompiledProblem
 from passcurve.harness.exceptions import describe
+from passcurve.harness.expressions import ExpressionCheck
 from passcurve.harness.framing import ConnectionClosed, send_frame
 from passcurve.harness.messages import TEST_NAME, encode_report
-from passcurve.harness.protocol import NEXT_TEST, CompiledReport, LoadReply, RefereeJob, ReplayableCalls, Reply
-from passcurve.harness.recording import pack_arguments, record_calls
+from passcurve.harness.protocol import (
+    NEXT_TEST,
+    CompiledReport,
+    ExpressionData,
+    LoadReply,
+    RefereeJob,
+    ReplayableCalls,
+    Reply,
+    Report,
+    StatementData,
+)
+from passcurve.harness.recording import RecordedCalls, pack_arguments, record_calls
 from passcurve.harness.sample import read_job
 from passcurve.harness.sample_proxy import SampleProxy
+from passcurve.harness.statements import StatementCheck
 from passcurve.harness.wire import encode
 
 RECURSION_LIMIT = 10_000
@@ -59,6 +72,7 @@ def rehearse() -> None:
         "replayed": b"",
         "record": True,
         "cases": None,
+        "form": None,
     }
     code = CompiledProblem(job).new_code
     calls = marshal.dumps((pack_arguments((1,), {}), pack_arguments((2,), {})))
@@ -98,19 +112,36 @@ def run_job(control: int, connection: int, job: RefereeJob) -> None:
             send_frame(control, encode_report({"status": NEXT_TEST, "number": job["number"], "calls": tests}))
 
     try:
-        cases = job["cases"]
-        result = Check(problem, proxy).run() if cases is None else CaseCheck(job, cases, proxy, notify).run()
-        if job["record"] and result["status"] == "passed" and cases is None:
-            replayable = _find_replayable_calls(problem, proxy.orders)
+        result = _run_check(job, problem, proxy, notify)
+        if job["record"] and result["status"] == "passed" and job["cases"] is None:
+            replayable = _find_replayable_calls(problem, proxy.orders, form=job["form"])
     except BaseException as error:
         result = {"status": "protocol", "message": type(error).__name__}
     result["number"], result["read"] = job["number"], proxy.connection.bytes_read
     send_frame(control, encode_report({**result, **replayable}))
 
 
-def _find_replayable_calls(problem: CompiledProblem, orders: list[bytes | None]) -> ReplayableCalls:
+def _run_check(job: RefereeJob, problem: CompiledProblem, proxy: SampleProxy, notify: Callable[[int], None]) -> Report:
+    """Return the report of a check by the kind of the tests."""
+    if job["cases"] is not None:
+        return CaseCheck(job, job["cases"], proxy, notify).run()
+    form = job["form"]
+    if form is not None and form["kind"] == "statements":
+        return StatementCheck(problem, form, proxy, notify).run()
+    if form is not None and form["kind"] == "expression":
+        return ExpressionCheck(problem, form, proxy).run()
+    return Check(problem, proxy).run()
+
+
+def _find_replayable_calls(
+    problem: CompiledProblem, orders: list[bytes | None], *, form: StatementData | ExpressionData | None
+) -> ReplayableCalls:
     """Return the calls that the tests make whatever the results, as far as this check has made the same ones."""
-    calls = record_calls(problem.prompt_code, problem.test, TEST_NAME, problem.entry_point, problem.seed)
+    if form is not None and form["kind"] == "expression":
+        calls = RecordedCalls()
+        calls.add((), {})
+    else:
+        calls = record_calls(problem.prompt_code, problem.test, TEST_NAME, problem.entry_point, problem.seed)
     count = 0
     while count < min(len(calls), len(orders)) and calls.packed[count] == orders[count]:
         count += 1

@@ -59,7 +59,11 @@ def is_conclusive(outcome: Outcome) -> bool:
     of all calls may have been stopped by a call that the tests would never have made.
     """
     status = (outcome.report or {}).get("status")
-    return status in ("passed", "failed", "compile", "benchmark") and outcome.ended == "report" and not outcome.doubt
+    return (
+        status in ("passed", "failed", "timeout", "compile", "benchmark")
+        and outcome.ended == "report"
+        and not outcome.doubt
+    )
 
 
 def needs_retry(outcome: Outcome) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 
 from passcurve.judging.attempts import next_attempt
 from passcurve.judging.case_trials import Calibration, CaseTrials, plan_cases
-from passcurve.judging.plan import CheckPlan, Fault, make_job, reference_program
+from passcurve.judging.plan import CheckPlan, Fault, make_job, only_shared, reference_program
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls
 from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
@@ -136,6 +136,8 @@ class _Trials:
             note = f"the reference solution could not be judged: {self._failures[0].message}"
         elif self.is_unstable:
             note = f"the reference solution is unstable: {_describe(self._failures[0])}, and passed when judged again"
+        elif reason := only_shared(self.problem):
+            note = f"judged in shared mode: {reason}"
         elif self.plan.write_back:
             note = "what samples do to their arguments is handed back to the tests"
         elif len(self._failures) > 1:
@@ -203,12 +205,15 @@ class Calibrations:
         fault = find_fault(problem) if program is None else NO_TESTS if not problem.test.strip() else ""
         if program is None and not fault and self._mode != "shared" and never_calls(problem):
             fault = f"the tests never call {problem.entry_point}"
+        shared = only_shared(problem)
+        if shared and self._mode == "referee":
+            fault = f"{shared}: --verdict auto judges it in shared mode"
         names = () if fault or program is not None else find_undefined_names(problem)
         if names and self._mode == "referee":
             fault = f"{_describe_names(names)}: --verdict auto judges it in shared mode"
         if fault:
             return self._begin_with(problem, "tests", fault)
-        self._try_next(_Trials(problem, self._mode, program, names))
+        self._try_next(_Trials(problem, "shared" if shared else self._mode, program, names))
         return None
 
     def _begin_unit_tests(self, problem: Problem) -> Calibration | None:

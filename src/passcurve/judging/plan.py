@@ -8,14 +8,16 @@ from typing import Any, Literal
 
 import msgspec
 
-from passcurve.harness.protocol import CaseData
+from passcurve.harness.protocol import CaseData, ExpressionData, StatementData
+from passcurve.judging import answers
 from passcurve.sandbox.job import Job, Referee
-from passcurve.types import DEFAULT_TIMEOUT_S, Cases, Limits, Problem, UnitTests
+from passcurve.types import DEFAULT_TIMEOUT_S, Assertions, Cases, Expression, Limits, Problem, Suite, UnitTests
 
 REFEREE_ROLE = "passcurve.harness.referee"
 SAMPLE_ROLE = "passcurve.harness.sample"
 SHARED_ROLE = "passcurve.harness.shared"
 UNIT_TEST_ROLE = "passcurve.harness.unit_tests"
+STATEMENT_ROLE = "passcurve.harness.shared_statements"
 
 
 _REFERENCE_BYTES = 1 << 30
@@ -68,45 +70,57 @@ def make_job(
     after a failure.
     """
     problem_seed = _problem_seed(problem, seed)
+    if isinstance(problem.check, Expression):
+        program = answers.make_program(problem.check, program)
     limits = limits_of(problem, plan, limits, record=record)
     if isinstance(problem.check, UnitTests):
         return _make_unit_test_job(problem, problem.check, program, limits, problem_seed, tag, all_tests=all_tests)
     setup: dict[str, Any] = {
         "program": _encode(program),
-        "entry_point": problem.entry_point,
+        "entry_point": _entry_point(problem),
         "seed": problem_seed,
         "output_bytes": limits.output_bytes,
         "replayed": plan.replayed,
     }
     if plan.mode == "shared":
-        token = secrets.token_hex(16)
-        return Job(
-            tag=tag,
-            role=SHARED_ROLE,
-            setup={**setup, "test": _encode(problem.test), "token": token},
-            referee=None,
-            limits=limits,
-            slice_s=limits.timeout_s,
-            allow_kept=False,
-        )
-    cases = problem.check if isinstance(problem.check, Cases) else None
+        return _make_shared_job(problem, setup, limits, tag, all_tests=all_tests)
     return Job(
         tag=tag,
         role=SAMPLE_ROLE,
         setup=setup,
-        referee=_referee(problem, plan, problem_seed, all_tests=all_tests),
+        referee=_referee(problem, plan, limits, problem_seed, all_tests=all_tests),
         limits=limits,
         slice_s=limits.timeout_s,
         replayed=plan.calls,
         whole=plan.whole,
         record=record,
-        test_s=(limits.test_timeout_s or plan.test_s) if cases is not None and not record else None,
+        test_s=limits.test_timeout_s or plan.test_s if not record else None,
         slow_tests=plan.slow_tests if limits.test_timeout_s is None else {},
-        suites=cases.suites if cases is not None else (),
+        suites=suites_of(problem),
     )
 
 
-def _referee(problem: Problem, plan: CheckPlan, problem_seed: int, *, all_tests: bool) -> Referee:
+def _make_shared_job(problem: Problem, setup: dict[str, Any], limits: Limits, tag: int, *, all_tests: bool) -> Job:
+    statements = _statement_data(problem, all_tests=all_tests)
+    token = secrets.token_hex(16)
+    return Job(
+        tag=tag,
+        role=SHARED_ROLE if statements is None else STATEMENT_ROLE,
+        setup={
+            **setup,
+            "test": _encode("" if isinstance(problem.check, Expression) else problem.test),
+            "token": token,
+            **({"statements": statements} if statements is not None else {}),
+        },
+        referee=None,
+        limits=limits,
+        slice_s=limits.timeout_s,
+        allow_kept=False,
+        suites=suites_of(problem),
+    )
+
+
+def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: int, *, all_tests: bool) -> Referee:
     cases = problem.check if isinstance(problem.check, Cases) else None
     return Referee(
         # Reports are kept by it: trials of a reference may be checked by another rule than samples.
@@ -115,9 +129,10 @@ def _referee(problem: Problem, plan: CheckPlan, problem_seed: int, *, all_tests:
         setup={
             "prompt": _encode(_context(problem)),
             "test": _encode(problem.test),
-            "entry_point": problem.entry_point,
+            "entry_point": _entry_point(problem),
             "seed": problem_seed,
             "write_back": plan.write_back,
+            "form": _expression_data(problem, limits) or _statement_data(problem, all_tests=all_tests),
             "cases": _case_data(cases, plan, all_tests=all_tests) if cases is not None else None,
         },
         size=len(problem.test) + len(plan.expected) + (len(cases.inputs) if cases is not None else 0),
@@ -145,6 +160,54 @@ def _case_data(cases: Cases, plan: CheckPlan, *, all_tests: bool) -> CaseData:
         "all_tests": all_tests,
         "each_suite": cases.each_suite,
     }
+
+
+def suites_of(problem: Problem) -> tuple[Suite, ...]:
+    """Return the suites of the tests that count by themselves; none where only their end is known."""
+    match problem.check:
+        case Cases(suites=suites):
+            return suites
+        case Assertions(suites=suites, tests=tests):
+            return suites or (Suite(name="tests", count=len(tests)),)
+        case _:
+            return ()
+
+
+def only_shared(problem: Problem) -> str:
+    """Return why no referee can ask a program; the empty string where one can."""
+    check = problem.check
+    if isinstance(check, Expression) and check.in_process:
+        return "the profile compares in the process of the sample"
+    if isinstance(check, Assertions) and not problem.entry_point:
+        return "the tests use whatever the program defines"
+    return ""
+
+
+def _entry_point(problem: Problem) -> str:
+    return answers.ENTRY_POINT if isinstance(problem.check, Expression) else problem.entry_point
+
+
+def _statement_data(problem: Problem, *, all_tests: bool) -> StatementData | None:
+    check = problem.check
+    if isinstance(check, Expression) and check.in_process:
+        # The comparison stands in the program.
+        return {"kind": "statements", "setup": b"", "tests": [], "suites": [], "all_tests": False}
+    if not isinstance(check, Assertions):
+        return None
+    return {
+        "kind": "statements",
+        "setup": _encode(check.setup),
+        "tests": [_encode(test) for test in check.tests],
+        "suites": [(suite.name, suite.count) for suite in suites_of(problem)],
+        "all_tests": all_tests,
+    }
+
+
+def _expression_data(problem: Problem, limits: Limits) -> ExpressionData | None:
+    check = problem.check
+    if not isinstance(check, Expression):
+        return None
+    return {"kind": "expression", "asks": check.asks, "output": _encode(check.output), "timeout_s": limits.timeout_s}
 
 
 def _context(problem: Problem) -> str:

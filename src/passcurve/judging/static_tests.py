@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from passcurve.harness.compiled_problem import complete_prompt
-from passcurve.types import Problem, UnitTests
+from passcurve.types import Assertions, FunctionTests, Problem, UnitTests
 
 NO_TESTS = "it has no tests"
 NO_UNIT_TESTS = "the tests define no method whose name begins with test"
@@ -68,6 +68,8 @@ def find_fault(problem: Problem) -> str:
         return ""
     if isinstance(problem.check, UnitTests):
         return _find_unit_test_fault(problem.check, tests)
+    if not isinstance(problem.check, FunctionTests):
+        return ""
     prompt = _names_in_prompt(problem.prompt)
     if "check" not in tests.defined | prompt.defined and not (tests.has_star or prompt.has_star):
         return NO_CHECK
@@ -93,6 +95,8 @@ def never_calls(problem: Problem) -> bool:
         tests, prompt = _names_in(problem.test), _names_in_prompt(problem.prompt)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
+    if isinstance(problem.check, Assertions):
+        return not (tests.has_star or tests.referenced & {problem.entry_point, *_DYNAMIC})
     # Where the prompt defines `check`, or the tests make it by other means, its parameter is not known.
     parameters = _check_parameters(tests)
     ways = {problem.entry_point, "candidate", *parameters, *_DYNAMIC}

@@ -150,7 +150,7 @@ def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
         if job.referee is None and report.token != job.setup["token"]:
             return "crash", "a report without the job's token"
         return "passed", ""
-    if status == "timeout" and job.referee is None:
+    if status == "timeout":
         return "timeout", report.message
     if status in _FAILURES:
         return _FAILURES[status], report.message

@@ -37,6 +37,7 @@ SAMPLE_ROLES = (
     "passcurve.harness.sample",
     "passcurve.harness.shared",
     "passcurve.harness.unit_tests",
+    "passcurve.harness.shared_statements",
     TRIAL_ROLE,
 )
 

@@ -11,7 +11,7 @@ from passcurve.diagnosis import MAX_SHARE, Finding, InputReport
 from passcurve.store.hints import unknown_tasks_remedy
 from passcurve.store.repetition import multiplicity, repeated_part
 from passcurve.store.samples import CUT_OFF, NO_CODE_FIELD, MalformedLine
-from passcurve.types import Completion, Problem, Status
+from passcurve.types import Completion, Expression, Problem, Status
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _CHAT = re.compile(
@@ -112,6 +112,8 @@ class InputObserver:
             bits |= _FENCED
         elif _CHAT.search("\n" + text):
             bits |= _CHATTY
+        if isinstance(problem.check, Expression):
+            return bits
         if form == "solution" or not problem.prompt:
             return bits if problem.entry_point in text else bits | _CONTINUATION
         if bits & (_FENCED | _CHATTY):

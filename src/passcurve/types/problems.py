@@ -148,6 +148,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
                 return source
             case Assertions(tests=tests, setup=setup):
                 return "\n".join((*([setup] if setup else []), *tests))
+            case Expression(code=code):
+                return code
             case _:
                 return ""
 

@@ -1,0 +1,57 @@
+"""CanItEdit in the layout of SandboxFusion: a program to change, and statements that check what it became."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from passcurve.bench.formats.mbpp import read_task_id
+from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, shown
+from passcurve.types import Assertions, Problem
+
+_REQUIRED = ("id", "content", "canonical_solution", "labels", "test")
+_INSTRUCTIONS = ("instruction_descriptive", "instruction_lazy")
+
+
+def _matches(fields: Mapping[str, object]) -> bool:
+    return set(_REQUIRED) <= fields.keys() and "instruction_lazy" in str(fields["labels"])
+
+
+def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
+    return Parsed(tuple(_problem(msgspec.structs.replace(row, expected=_REQUIRED)) for row in rows))
+
+
+FORMAT = Format("can-it-edit", _matches, _parse)
+
+
+def _problem(row: Row) -> Problem:
+    labels, test = _object(row, "labels"), _object(row, "test")
+    instruction = next((str(labels[name]) for name in _INSTRUCTIONS if labels.get(name)), "")
+    code = test.get("code")
+    if not isinstance(code, str) or not code.strip():
+        raise row.fault("found no 'code' in 'test'", "the statements that check a program")
+    reference = row.text("canonical_solution")
+    return Problem(
+        id=read_task_id(row, "id"),
+        prompt="",
+        statement=f"{instruction}\n\n```python\n{row.text('content')}\n```\n",
+        # The statements use whatever the program defines: classes, mostly.
+        entry_point="",
+        check=Assertions(tests=(code,)),
+        reference=reference if reference.strip() else None,
+    )
+
+
+def _object(row: Row, field: str) -> dict[str, object]:
+    """Return a field that holds an object, or one as JSON text."""
+    value = row.fields.get(field)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise row.fault(f"found {shown(row.text(field))} in {field!r}", "an object as JSON") from None
+    if not isinstance(value, dict):
+        raise row.fault(f"found no object in {field!r}", "an object as JSON")
+    return value

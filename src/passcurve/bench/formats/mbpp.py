@@ -1,0 +1,78 @@
+"""MBPP: a task in words, and assertions that call the function; full, sanitized, and as EvalPlus extends it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from passcurve.bench.formats.entry_points import find_entry_point, needed_imports
+from passcurve.bench.formats.plus_tests import split_tests
+from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind
+from passcurve.bench.unread_tests import unused_tests
+from passcurve.types import Assertions, Problem, Suite
+
+_REQUIRED = ("task_id", "test_list")
+_BASE, _PLUS = "base", "plus"
+_PLUS_S = 60.0
+"""The limit of EvalPlus for all tests."""
+
+
+def _matches(fields: Mapping[str, object]) -> bool:
+    return "test_list" in fields and "entry_point" not in fields
+
+
+def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
+    rows = [msgspec.structs.replace(row, expected=_REQUIRED) for row in rows]
+    notes = []
+    if unused := sum(1 for row in rows if unused_tests(row.fields)):
+        notes.append(f"'challenge_test_list' of {unused} problems is not used, as in the score of MBPP itself")
+    return Parsed(tuple(_problem(row) for row in rows), tuple(notes))
+
+
+FORMAT = Format("mbpp", _matches, _parse)
+
+
+def read_task_id(row: Row, field: str = "task_id") -> str:
+    """Return the name of a problem, which may be a number in the file."""
+    value = row.fields.get(field)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    task_id = row.text(field)
+    if not task_id.strip():
+        raise row.fault(f"found an empty {field!r}", "a name for the problem")
+    return task_id
+
+
+def _problem(row: Row) -> Problem:
+    code, plus = row.optional_text("code"), row.optional_text("test")
+    tests = tuple(test for test in row.texts("test_list") if test.strip())
+    setup = "\n".join((*_imports(row), row.optional_text("test_setup_code"))).strip()
+    entry_point = find_entry_point(tests, setup, code)
+    statement = row.optional_text("prompt") or row.optional_text("text")
+    suites: tuple[Suite, ...] = ()
+    if plus.strip():
+        plus_setup, plus_tests = split_tests(plus)
+        suites = (Suite(name=_BASE, count=len(tests)), Suite(name=_PLUS, count=len(plus_tests)))
+        setup, tests = f"{setup}\n{plus_setup}".strip(), (*tests, *plus_tests)
+    setup = "\n".join((*needed_imports((setup, *tests), code), setup)).strip()
+    return Problem(
+        id=read_task_id(row),
+        prompt="",
+        statement=statement,
+        entry_point=entry_point,
+        check=Assertions(tests=tests, setup=setup, suites=suites),
+        reference=code if code.strip() else None,
+        timeout_s=_PLUS_S if suites else None,
+    )
+
+
+def _imports(row: Row) -> tuple[str, ...]:
+    value = row.fields.get("test_imports")
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list):
+        raise row.fault(f"found {kind(value)} in 'test_imports'", "an array of import statements")
+    return row.texts("test_imports")

@@ -1,0 +1,112 @@
+"""Expressions: an answer about a function ``f`` crosses as plain data, and is compared where the function is.
+
+A function among the arguments stays with the sample and is called there; what stays there is equal to nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import FrameType
+from typing import Any
+
+from passcurve.harness.check_reports import (
+    make_error_report,
+    make_load_report,
+    make_report,
+    make_stop_report,
+)
+from passcurve.harness.compiled_problem import CompiledProblem
+from passcurve.harness.messages import bounded_repr
+from passcurve.harness.protocol import ExpressionData, Report
+from passcurve.harness.sample_proxy import SampleProxy
+
+FUNCTION = "f"
+_STEPS = 64
+"""Number of lines and calls between two readings of the clock."""
+
+
+class ExpressionCheck:
+    """The answer of one sample to one question."""
+
+    def __init__(self, problem: CompiledProblem, data: ExpressionData, proxy: SampleProxy) -> None:
+        self._problem = problem
+        self._data = data
+        self._proxy = proxy
+
+    def run(self) -> Report:
+        """Get the answer, compare it, and return the report."""
+        if self._problem.error:
+            return {"status": "benchmark", "message": self._problem.error}
+        connection = self._proxy.connection
+        try:
+            load_reply = connection.receive()
+            if "raised" in load_reply:
+                return make_load_report(self._proxy, load_reply)
+            answer = self._proxy.make_function(0, self._problem.entry_point)()
+            return self._compare(answer)
+        except _TimeOverError:
+            message = "%s did not end on the arguments within %g s" % (FUNCTION, self._data["timeout_s"])
+            return make_report(self._proxy, "timeout", message)
+        except BaseException as error:
+            if connection.stop_reason is not None:
+                return make_stop_report(self._proxy)
+            return make_error_report(self._proxy, error, self._problem.test)
+
+    def _compare(self, answer: Any) -> Report:
+        names: dict[str, Any] = {"__name__": "tests"}
+        exec(self._problem.test_code, names)
+        expected = eval(self._data["output"].decode("utf-8", "surrogatepass"), names)
+        if self._data["asks"] == "input":
+            if not _are_arguments(answer):
+                return self._fail("TypeError: the answer is no call of %s" % FUNCTION)
+            with _TimeLimit(self._data["timeout_s"]):
+                answer = names[FUNCTION](*answer[0], **answer[1])
+        if expected == answer:
+            return make_report(self._proxy, "passed", "")
+        report = self._fail("AssertionError: %s is not what was expected" % bounded_repr(answer))
+        report["expected"] = bounded_repr(expected)
+        return report
+
+    def _fail(self, message: str) -> Report:
+        report = make_report(self._proxy, "failed", message)
+        report["exception"] = message.partition(":")[0]
+        return report
+
+
+class _TimeOverError(BaseException):
+    """The function has used up its time."""
+
+
+class _TimeLimit:
+    """Raises ``_TimeOverError`` in code that runs too long, by CPU time of this process.
+
+    No timer: this process may be rewound afterwards, and a rewind does not restore timers.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._steps = 0
+
+    def __enter__(self) -> None:
+        self._end_s = time.process_time() + self._limit_s
+        sys.settrace(self._trace)
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _trace(self, _frame: FrameType, _event: str, _argument: object) -> Any:
+        self._steps += 1
+        if self._steps % _STEPS == 0 and time.process_time() > self._end_s:
+            raise _TimeOverError
+        return self._trace
+
+
+def _are_arguments(answer: Any) -> bool:
+    return (
+        type(answer) is tuple
+        and len(answer) == 2
+        and type(answer[0]) is tuple
+        and type(answer[1]) is dict
+        and all(type(name) is str for name in answer[1])
+    )
