@@ -41,6 +41,7 @@ LARGE_CLASSES: dict[str, str] = {
     "generation/setup.py:ModelSettings": "one field for each option of a model",
     "judging/request.py:Request": "one field for each option of judging",
     "judging/request.py:Result": "everything that the report of a run shows",
+    "bench/catalog.py:Published": "one field for each key of an entry in catalog.toml",
     "cli/options.py:JudgingOptions": "one field for each option of judging",
     "harness/protocol.py:Report": "the type of a record: each field is a fact that a verdict uses",
     "sandbox/job.py:Job": "a plain record: everything that a run of one program needs",

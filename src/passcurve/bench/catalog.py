@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import tomllib
 from collections.abc import Mapping
 from importlib import resources
@@ -12,7 +13,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from passcurve.errors import UnknownNameError, nearest
+from passcurve.bench.formats import unpack
+from passcurve.errors import DataError, UnknownNameError, nearest
 
 
 class BuiltIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="built-in"):
@@ -45,23 +47,44 @@ class Published(
     title: str
     licence: str
     citation: str
-    url: str
     file: str
     """File name in the cache."""
     sha256: str
     """Checksum of the file as published."""
-    problems_digest: str
-    """Digest of the problems in it, from ``formats.digest_problems``."""
     problems: int
     id_prefix: str
-    """Prefix of its task ids; used in advice, never to decide."""
-    carrier: Carrier
+    """Prefix of its task ids; empty where they have none."""
+    url: str = ""
+    """Its public address; empty where none is known."""
+    mirrors: tuple[str, ...] = ()
+    """Other addresses, tried in their order."""
+    origin: str = ""
+    """The place that published it, in words."""
+    version: str = ""
+    md5: str = ""
+    """md5 of the unpacked file, by which EvalPlus names a version in its results."""
+    unpacked_sha256: str = ""
+    """Checksum of the unpacked file, by which other packings of it are recognised."""
+    problems_digest: str = ""
+    """Digest of the problems in it, from ``formats.digest_problems``; empty where the checksums tell enough."""
+    carrier: Carrier | None = None
     packages: tuple[str, ...] = ()
     """Distributions that its samples may import besides the standard library."""
 
     def cached(self, name: str, cache_dir: Path) -> Path:
         """Return the path of the fetched copy, which may not exist."""
         return cache_dir / name / self.file
+
+    def is_file(self, data: bytes) -> bool:
+        """Tell whether these are the bytes of its file, packed as published or in another way."""
+        if hashlib.sha256(data).hexdigest() == self.sha256:
+            return True
+        if not self.unpacked_sha256:
+            return False
+        try:
+            return hashlib.sha256(unpack(data, self.file)).hexdigest() == self.unpacked_sha256
+        except DataError:
+            return False
 
 
 Entry: TypeAlias = BuiltIn | Published
@@ -73,6 +96,30 @@ def load_catalog() -> Catalog:
     """Return the catalog of this package, by name."""
     table = tomllib.loads(resources.files(__package__).joinpath("catalog.toml").read_text(encoding="utf-8"))
     return MappingProxyType(msgspec.convert(table, dict[str, Entry]))
+
+
+def find_entry(name: str, catalog: Catalog) -> tuple[str, Entry] | None:
+    """Return the entry of a name, which may end with ``@version``, and its name in the catalog."""
+    if name in catalog:
+        return name, catalog[name]
+    bare, _, version = name.rpartition("@")
+    entry = catalog.get(bare)
+    if isinstance(entry, Published) and version and version.removeprefix("v") == entry.version:
+        return bare, entry
+    return (f"{bare}@{version[1:]}", catalog[f"{bare}@{version[1:]}"]) if f"{bare}@{version[1:]}" in catalog else None
+
+
+def recognise(data: bytes, catalog: Catalog) -> tuple[str, Published] | None:
+    """Return the name and the entry of the published file that has these bytes, packed or not; None for any other."""
+    packed = hashlib.sha256(data).hexdigest()
+    try:
+        unpacked = hashlib.sha256(unpack(data, "file")).hexdigest()
+    except DataError:
+        unpacked = packed
+    for name, entry in catalog.items():
+        if isinstance(entry, Published) and (entry.sha256 == packed or entry.unpacked_sha256 == unpacked):
+            return name, entry
+    return None
 
 
 def unknown_benchmark(name: str, catalog: Catalog) -> UnknownNameError:

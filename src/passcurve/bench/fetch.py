@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passcurve.bench.catalog import BuiltIn, Catalog, load_catalog, unknown_benchmark
+from passcurve.bench.catalog import (
+    BuiltIn,
+    Catalog,
+    Published,
+    find_entry,
+    load_catalog,
+    recognise,
+    unknown_benchmark,
+)
 from passcurve.errors import FetchError, UsageError
 
 if TYPE_CHECKING:
@@ -15,6 +24,9 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 64 << 20
 """Largest download, above every known benchmark; a wrong address may send without end."""
+MAX_FILES = 10_000
+"""Most files of a folder that are looked at."""
+_SUFFIXES = (".jsonl", ".json", ".gz")
 
 
 def fetch(
@@ -26,45 +38,120 @@ def fetch(
     Raises FetchError with what to do offline, UnknownNameError, and UsageError for a built-in benchmark.
     """
     entries = load_catalog() if catalog is None else catalog
-    entry = entries.get(name)
-    if entry is None:
-        raise unknown_benchmark(name, entries)
-    if isinstance(entry, BuiltIn):
-        raise UsageError(f"{name!r} is built in: there is nothing to fetch")
-    address, target = url or entry.url, entry.cached(name, cache_dir)
+    name, entry = _published(name, entries)
+    target = entry.cached(name, cache_dir)
+    addresses = (url,) if url else (*([entry.url] if entry.url else []), *entry.mirrors)
     try:
-        if _sha256(target) == entry.sha256:
+        if _is_right(target, entry):
             return target
+        if not addresses:
+            raise FetchError(
+                f"no public address of {name!r} is known: get {entry.file} from {entry.origin} (md5 {entry.md5} "
+                f"unpacked), then run `passcurve bench fetch {name} --from FILE`"
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
-        _download(address, target, entry.sha256, timeout_s)
-    except _DownloadError as error:
-        raise FetchError(
-            f"cannot fetch {name!r} from {address}: {error}; without a network, download that address elsewhere and "
-            f"put the file at {str(target)!r}, or pass it with --benchmark FILE"
-        ) from error
+        _download_first(name, addresses, target, entry, timeout_s)
     except OSError as error:
         raise FetchError(f"cannot write {str(target)!r}: {error.strerror or error}") from error
     return target
+
+
+def take(
+    source: Path, cache_dir: Path, name: str | None = None, *, catalog: Catalog | None = None
+) -> list[tuple[str, Path]]:
+    """Copy published benchmarks from a file or a folder into the cache; return their names and paths.
+
+    With ``name`` that one alone.  Raises FetchError where none is there, UnknownNameError, and UsageError for a
+    built-in benchmark.
+    """
+    entries = load_catalog() if catalog is None else catalog
+    if name is not None:
+        name = _published(name, entries)[0]
+    if not source.exists():
+        raise FetchError(f"no file or folder {str(source)!r}")
+    taken: dict[str, Path] = {}
+    for path, data in _contents(source):
+        match = recognise(data, entries)
+        if match is None or match[0] in taken or name not in (None, match[0]):
+            continue
+        target = match[1].cached(match[0], cache_dir)
+        try:
+            if path.resolve() != target.resolve():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                _write_whole(target, data)
+        except OSError as error:
+            raise FetchError(f"cannot write {str(target)!r}: {error.strerror or error}") from error
+        taken[match[0]] = target
+    if not taken:
+        wanted = f"is not {name!r} as published" if name is not None else "holds no published benchmark"
+        raise FetchError(f"{str(source)!r} {wanted}: no checksum of the catalog fits")
+    return list(taken.items())
+
+
+def _published(name: str, entries: Catalog) -> tuple[str, Published]:
+    match = find_entry(name, entries)
+    if match is None:
+        raise unknown_benchmark(name, entries)
+    if isinstance(match[1], BuiltIn):
+        raise UsageError(f"{name!r} is built in: there is nothing to fetch")
+    return match[0], match[1]
+
+
+def _contents(source: Path) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files of a folder that may be benchmarks, or the file itself."""
+    paths = sorted(source.rglob("*"))[:MAX_FILES] if source.is_dir() else [source]
+    for path in paths:
+        if source.is_dir() and not path.name.endswith(_SUFFIXES):
+            continue
+        try:
+            if path.is_file() and path.stat().st_size <= MAX_BYTES:
+                yield path, path.read_bytes()
+        except OSError:
+            continue
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """Write a file that appears whole or not at all."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _is_right(path: Path, entry: Published) -> bool:
+    try:
+        return entry.is_file(path.read_bytes())
+    except FileNotFoundError:
+        return False
+
+
+def _download_first(name: str, addresses: Sequence[str], target: Path, entry: Published, timeout_s: float) -> None:
+    """Download from the first address that has the file."""
+    reasons = []
+    for address in addresses:
+        try:
+            _download(address, target, entry, timeout_s)
+            return
+        except _DownloadError as error:
+            reasons.append(f"{address}: {error}")
+    raise FetchError(
+        f"cannot fetch {name!r} from {'; nor from '.join(reasons)}; without a network, download that address elsewhere "
+        f"and put the file at {str(target)!r}, or pass it with --benchmark FILE"
+    )
 
 
 class _DownloadError(Exception):
     """The reason why a download failed; it never leaves this file."""
 
 
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as handle:
-            return hashlib.file_digest(handle, "sha256").hexdigest()
-    except FileNotFoundError:
-        return ""
-
-
-def _download(url: str, target: Path, sha256: str, timeout_s: float) -> None:
+def _download(url: str, target: Path, entry: Published, timeout_s: float) -> None:
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         received = _stream(url, part, timeout_s)
-        if received != sha256:
-            raise _DownloadError(f"the file has sha256 {received[:12]}..., expected {sha256[:12]}...")
+        if received != entry.sha256 and not entry.is_file(part.read_bytes()):
+            raise _DownloadError(f"the file has sha256 {received[:12]}..., expected {entry.sha256[:12]}...")
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)

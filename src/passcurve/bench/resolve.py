@@ -10,14 +10,24 @@ from pathlib import Path
 
 import msgspec
 
-from passcurve.bench.catalog import BuiltIn, Carrier, Catalog, Entry, Published, load_catalog, unknown_benchmark
+from passcurve.bench.catalog import (
+    BuiltIn,
+    Carrier,
+    Catalog,
+    Entry,
+    Published,
+    find_entry,
+    load_catalog,
+    recognise,
+    unknown_benchmark,
+)
 from passcurve.bench.formats import (
     DEFAULT_OPTIONS,
     ReadOptions,
     digest_problems,
     parse_problems,
     read_file,
-    read_problems,
+    unpack,
 )
 from passcurve.errors import DataError, UnknownNameError, nearest
 from passcurve.types import Benchmark, Header, Problem
@@ -36,6 +46,17 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, kw_only=True):
     """``built-in``, the path of the copy, or ``not fetched``."""
     how: str
     """The way to use it, to get it, or to repair it."""
+
+
+class NamedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file, and the published benchmark that it is."""
+
+    path: str
+    name: str
+    """Empty where it is none that is known."""
+    version: str
+    md5: str
+    """md5 of the unpacked file, by which EvalPlus names a version."""
 
 
 class _Copy(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,14 +82,14 @@ def load(
     says how to get it), when a copy has a wrong checksum, or when a file has another format.
     """
     entries = load_catalog() if catalog is None else catalog
-    entry = entries.get(name)
-    if isinstance(entry, BuiltIn):
-        return _load_built_in(name, entry, options)
+    entry = find_entry(name, entries)
+    if entry is not None and isinstance(entry[1], BuiltIn):
+        return _load_built_in(entry[0], entry[1], options)
     if _is_file_name(name, entries):
         return _load_file(Path(name), entries, options)
-    if entry is None:
+    if entry is None or isinstance(entry[1], BuiltIn):
         raise unknown_benchmark(name, entries)
-    return _load_published(name, entry, cache_dir, options)
+    return _load_published(entry[0], entry[1], cache_dir, options)
 
 
 def reload(header: Header, cache_dir: Path) -> Benchmark:
@@ -90,6 +111,14 @@ def describe_benchmarks(cache_dir: Path, *, catalog: Catalog | None = None) -> t
     """Return the lines of ``bench list``; ``how`` describes a damaged copy."""
     entries = load_catalog() if catalog is None else catalog
     return tuple(_describe_entry(name, entry, cache_dir) for name, entry in entries.items())
+
+
+def identify_file(path: Path, *, catalog: Catalog | None = None) -> NamedFile:
+    """Return the published benchmark that a file is, by its checksum; raises DataError where it cannot be read."""
+    data = read_file(path)
+    match = recognise(data, load_catalog() if catalog is None else catalog)
+    name, version = (match[0], match[1].version) if match is not None else ("", "")
+    return NamedFile(path=str(path), name=name, version=version, md5=_md5(data, str(path)))
 
 
 def find_examples(name: str) -> Path | None:
@@ -119,6 +148,10 @@ def find_by_ids(task_ids: Iterable[str], cache_dir: Path, *, catalog: Catalog | 
     matching: list[Benchmark] = []
     for name, entry in entries.items():
         try:
+            if isinstance(entry, Published) and not any(task.startswith(entry.id_prefix) for task in ids):
+                # Its checksum says which ids it has: reading it would be in vain.
+                _require_copy(name, entry, cache_dir)
+                continue
             benchmark = _load_entry(name, entry, cache_dir)
         except DataError as error:
             unavailable[name] = error
@@ -146,24 +179,45 @@ def _load_built_in(name: str, entry: BuiltIn, options: ReadOptions = DEFAULT_OPT
 
 
 def _load_published(name: str, entry: Published, cache_dir: Path, options: ReadOptions = DEFAULT_OPTIONS) -> Benchmark:
+    copy = _require_copy(name, entry, cache_dir)
+    source, notes = str(copy.path), list[str]()
+    data = _read_verified(name, entry, copy)
+    problems = parse_problems(data, source, notes, options)
+    packages = tuple(sorted({*entry.packages, *_packages(problems)}))
+    return _with_hash(_benchmark(name, source, problems, options, packages, tuple(notes)), data)
+
+
+def _require_copy(name: str, entry: Published, cache_dir: Path) -> _Copy:
     copy = _find_copy(name, entry, cache_dir)
     if copy is None:
         raise DataError(f"benchmark {name!r} is not on this machine: {_how_to_get(name, entry)}")
-    source = str(copy.path)
-    problems = parse_problems(_read_verified(name, entry, copy), source, None, options)
-    return _benchmark(name, source, problems, options, entry.packages)
+    return copy
 
 
 def _load_file(path: Path, entries: Catalog, options: ReadOptions) -> Benchmark:
     notes: list[str] = []
-    problems = read_problems(path, notes, options)
-    digest = digest_problems(problems)
-    for name, entry in entries.items():
-        # Go by the content of the file, not by its name.
-        if isinstance(entry, Published) and entry.problems_digest == digest:
-            return _benchmark(name, str(path), problems, options, entry.packages)
+    data = read_file(path)
+    problems = parse_problems(data, str(path), notes, options)
     name = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
-    return _benchmark(name, str(path), problems, options, _packages(problems), tuple(notes))
+    packages = _packages(problems)
+    # Go by the content of the file, not by its name.
+    if entry := recognise(data, entries) or _find_digest(digest_problems(problems), entries):
+        name, packages = entry[0], tuple(sorted({*entry[1].packages, *packages}))
+    return _with_hash(_benchmark(name, str(path), problems, options, packages, tuple(notes)), data)
+
+
+def _find_digest(digest: str, entries: Catalog) -> tuple[str, Published] | None:
+    published = ((name, entry) for name, entry in entries.items() if isinstance(entry, Published))
+    return next(((name, entry) for name, entry in published if entry.problems_digest == digest), None)
+
+
+def _with_hash(benchmark: Benchmark, data: bytes) -> Benchmark:
+    return msgspec.structs.replace(benchmark, file_hash=_md5(data, benchmark.source))
+
+
+def _md5(data: bytes, source: str) -> str:
+    # EvalPlus names a version by it; no secret depends on it.
+    return hashlib.md5(unpack(data, source), usedforsecurity=False).hexdigest()
 
 
 def _benchmark(
@@ -192,12 +246,12 @@ def _packages(problems: Iterable[Problem]) -> tuple[str, ...]:
 
 
 def _is_file_name(name: str, entries: Catalog) -> bool:
-    path = Path(name)
-    if "/" in name or path.suffix:
+    path, is_entry = Path(name), find_entry(name, entries) is not None
+    if "/" in name or (path.suffix and not is_entry):
         return True
     try:
         # A folder with the name of a benchmark must not hide that benchmark.
-        return path.exists() if name not in entries else path.is_file()
+        return path.is_file() if is_entry else path.exists()
     except OSError:
         return False
 
@@ -206,8 +260,8 @@ def _find_copy(name: str, entry: Published, cache_dir: Path) -> _Copy | None:
     cached = entry.cached(name, cache_dir)
     if cached.is_file():
         return _Copy(path=cached, repair=f"remove that file and run `passcurve bench fetch {name}`")
-    for path in _package_paths(entry.carrier):
-        if path.is_file():
+    for path in _package_paths(entry.carrier) if entry.carrier is not None else ():
+        if path.is_file() and entry.carrier is not None:
             repair = (
                 f"install {entry.carrier.distribution} again, or take the file as it is with --benchmark {str(path)!r}"
             )
@@ -227,8 +281,8 @@ def _package_paths(carrier: Carrier) -> tuple[Path, ...]:
 
 def _read_verified(name: str, entry: Published, copy: _Copy) -> bytes:
     data = read_file(copy.path)
-    sha256 = hashlib.sha256(data).hexdigest()
-    if sha256 != entry.sha256:
+    if not entry.is_file(data):
+        sha256 = hashlib.sha256(data).hexdigest()
         raise DataError(
             f"{str(copy.path)!r} is not {name!r} as published: found sha256 {sha256[:12]}..., "
             f"expected {entry.sha256[:12]}...; {copy.repair}"
@@ -255,10 +309,10 @@ def _describe_entry(name: str, entry: Entry, cache_dir: Path) -> BenchmarkInfo:
 
 
 def _how_to_get(name: str, entry: Published) -> str:
-    return (
-        f"run `passcurve bench fetch {name}`, or name its file with --benchmark FILE, "
-        f"or run `pip install {entry.carrier.distribution}`"
-    )
+    if not entry.url:
+        return f"get {entry.file} from {entry.origin}, then run `passcurve bench fetch {name} --from FILE`"
+    carried = f", or run `pip install {entry.carrier.distribution}`" if entry.carrier is not None else ""
+    return f"run `passcurve bench fetch {name}`, or name its file with --benchmark FILE{carried}"
 
 
 def _ambiguous(
@@ -272,7 +326,11 @@ def _ambiguous(
         )
     for name, error in unavailable.items():
         entry = entries[name]
-        if isinstance(entry, Published) and any(task_id.startswith(entry.id_prefix) for task_id in ids):
+        if (
+            isinstance(entry, Published)
+            and entry.id_prefix
+            and any(task_id.startswith(entry.id_prefix) for task_id in ids)
+        ):
             return DataError(f"the samples' task ids ({shown}) look like those of {name!r}: {error}")
     listed = ", ".join(f"{name} (not available)" if name in unavailable else name for name in entries)
     return DataError(

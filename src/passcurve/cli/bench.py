@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import msgspec
@@ -12,10 +13,12 @@ import typer
 from passcurve import config
 from passcurve.bench import resolve
 from passcurve.bench.fetch import fetch as fetch_file
+from passcurve.bench.fetch import take
 from passcurve.bench.profiles import reading_options
 from passcurve.cli.command import Commands
 from passcurve.cli.options import AsJson, Packages, Profile, Task
 from passcurve.cli.output import write, write_json
+from passcurve.errors import UsageError
 from passcurve.types import DEFAULT_TIMEOUT_S, Limits
 
 if TYPE_CHECKING:
@@ -30,28 +33,62 @@ app = Commands(
 
 
 @app.command("list")
-def list_all(as_json: AsJson = False) -> None:
-    """List the benchmarks known by name, and where each is read from."""
+def list_all(
+    files: Annotated[
+        Optional[list[Path]], typer.Argument(metavar="[FILE...]", help="Name these files instead, by their hashes.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the benchmarks known by name, and where each is read from; or name files."""
+    if files:
+        _name_files(files, as_json=as_json)
+        return
     benchmarks = resolve.describe_benchmarks(config.cache_dir())
     if as_json:
         write_json({"benchmarks": msgspec.to_builtins(benchmarks)})
         return
+    width = max(12, *(len(benchmark.name) for benchmark in benchmarks))
     for benchmark in benchmarks:
-        write(f"{benchmark.name:<12} {benchmark.problems:>5} problems  {benchmark.licence:<12} {benchmark.where}")
-        write(f"{'':<12} {benchmark.title}; {benchmark.how}")
+        write(f"{benchmark.name:<{width}} {benchmark.problems:>5} problems  {benchmark.licence:<12} {benchmark.where}")
+        write(f"{'':<{width}} {benchmark.title}; {benchmark.how}")
+
+
+def _name_files(files: Sequence[Path], *, as_json: bool) -> None:
+    """Write the name of the published benchmark that each file is, with the hash by which EvalPlus names it."""
+    named = [resolve.identify_file(file) for file in files]
+    if as_json:
+        write_json({"files": msgspec.to_builtins(named)})
+        return
+    for file in named:
+        label = " ".join(filter(None, (file.name or "no known benchmark", file.version)))
+        write(f"{file.path}: {label} (md5 {file.md5})")
 
 
 @app.command()
 def fetch(
-    name: Annotated[str, typer.Argument(help="A name from `passcurve bench list`.")],
+    name: Annotated[
+        Optional[str],
+        typer.Argument(metavar="[NAME[@VERSION]]", help="A name from `passcurve bench list`; not needed with --from."),
+    ] = None,
+    source: Annotated[
+        Optional[str],
+        typer.Option("--from", metavar="SOURCE", help="Take it from this file, folder or address instead."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fetch a benchmark from its public address into the cache; its checksum must be right."""
-    path = fetch_file(name, config.cache_dir())
-    if as_json:
-        write_json({"name": name, "path": str(path)})
+    if source is not None and "://" not in source:
+        fetched = take(Path(source), config.cache_dir(), name)
+    elif name is None:
+        raise UsageError("name the benchmark to fetch, from `passcurve bench list`, or a file or folder with --from")
     else:
-        write(f"{name}: {path}")
+        fetched = [(name, fetch_file(name, config.cache_dir(), url=source))]
+    if as_json:
+        records = [{"name": label, "path": str(path)} for label, path in fetched]
+        write_json({**records[0], "fetched": records})
+        return
+    for label, path in fetched:
+        write(f"{label}: {path}")
 
 
 @app.command()
