@@ -1,4 +1,4 @@
-"""Tests of the formats that have a file of a few lines: HumanEval-X, HumanEvalPack, MapCoder's MBPP."""
+"""Tests of the formats that have a file of a few lines: HumanEval-X, HumanEvalPack, MBPP, CanItEdit, CRUXEval."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from passcurve.bench.formats import ReadOptions, read_problems
-from passcurve.errors import DataError
-from passcurve.types import FunctionTests, Problem
+from passcurve.errors import DataError, UsageError
+from passcurve.types import Assertions, Expression, FunctionTests, Problem
 
 TEST = "def check(one):\n    assert one() == 1\n"
 X_ROW = {
@@ -61,3 +61,115 @@ def test_mapcoder_row(tmp_path: Path) -> None:
     assert ("mbpp_1_one", FunctionTests(source=TEST)) == (problem.id, problem.check)
     with pytest.raises(DataError, match="rb"):
         read(tmp_path, row | {"language": "rb"})
+
+
+MBPP_ROW = {
+    "task_id": 11,
+    "text": "Write a function to double a number.",
+    "code": "import math\ndef halve(x):\n    return x / 2\ndef double(x):\n    return math.floor(2 * x)\n",
+    "test_list": ["assert double(1) == 2", "assert math.isclose(double(2), 4)"],
+    "test_setup_code": "",
+    "challenge_test_list": ["assert double(0) == 0"],
+}
+PLUS_TEST = """import numpy as np
+from math import inf
+
+def is_floats(x) -> bool:
+    return isinstance(x, np.ndarray)
+
+def assertion(out, exp, atol):
+    if out != exp and atol != 0:
+        assert np.allclose(out, exp, rtol=1e-07, atol=atol)
+    else:
+        assert out == exp
+
+inputs = [[1], [2], [3]]
+results = [2, 4, 6]
+for i, (inp, exp) in enumerate(zip(inputs, results)):
+    assertion(double(*inp), exp, 0)
+"""
+
+
+def test_mbpp(tmp_path: Path) -> None:
+    """A row of MBPP has the function that its assertions call, and the imports of its solution that they use."""
+    notes: list[str] = []
+    path = tmp_path / "problems.json"
+    path.write_text(json.dumps([MBPP_ROW]))
+    (problem,) = read_problems(path, notes)
+    assert ("11", "double", "", MBPP_ROW["text"]) == (
+        problem.id,
+        problem.entry_point,
+        problem.prompt,
+        problem.statement,
+    )
+    assert Assertions(tests=tuple(MBPP_ROW["test_list"]), setup="import math") == problem.check
+    assert "challenge_test_list" in notes[0]
+
+
+def test_mbpp_sanitized_without_a_solution(tmp_path: Path) -> None:
+    """Imports come first, and without a solution the function is the one that nothing else defines."""
+    row = {"task_id": 2, "prompt": "p", "test_imports": ["import math"], "test_list": ["assert set(g(1)) == {1}"]}
+    (problem,) = read(tmp_path, row)
+    assert ("g", Assertions(tests=("assert set(g(1)) == {1}",), setup="import math")) == (
+        problem.entry_point,
+        problem.check,
+    )
+
+
+def test_tests_of_evalplus_are_taken_apart(tmp_path: Path) -> None:
+    """Each input of the loop is a test of the suite `plus`, and numpy is not needed."""
+    (problem,) = read(tmp_path, MBPP_ROW | {"test": PLUS_TEST})
+    check = problem.check
+    assert isinstance(check, Assertions)
+    assert [("base", 2), ("plus", 3)] == [(suite.name, suite.count) for suite in check.suites]
+    assert "import numpy" not in check.setup
+    names: dict[str, Any] = {"double": lambda x: 2 * x}
+    exec(check.setup, names)
+    for test in check.tests:
+        exec(test, names)
+    names["double"] = lambda x: 7
+    with pytest.raises(AssertionError):
+        exec(check.tests[-1], names)
+
+
+def test_tests_of_another_form_are_one_test(tmp_path: Path) -> None:
+    """A module that ends otherwise is one test, as it stands."""
+    (problem,) = read(tmp_path, MBPP_ROW | {"test": "assert double(3) == 6\n"})
+    assert isinstance(problem.check, Assertions)
+    assert "assert double(3) == 6\n" == problem.check.tests[-1]
+
+
+def test_can_it_edit(tmp_path: Path) -> None:
+    """The labels and the tests of a row are JSON as text."""
+    row = {
+        "id": 3,
+        "content": "x = 1",
+        "canonical_solution": "x = 2",
+        "labels": json.dumps({"instruction_descriptive": "Make it two.", "instruction_lazy": "two"}),
+        "test": json.dumps({"asset": None, "code": "assert x == 2"}),
+    }
+    (problem,) = read(tmp_path, row)
+    assert ("3", "", Assertions(tests=("assert x == 2",))) == (problem.id, problem.entry_point, problem.check)
+    assert "Make it two." in problem.statement
+    with pytest.raises(DataError, match="'test'"):
+        read(tmp_path, row | {"test": "no JSON"})
+
+
+CRUX_ROW = {"code": "def f(x):\n    return [x]\n", "input": "1", "output": "[1]", "id": "sample_0"}
+
+
+@pytest.mark.parametrize(("task", "reference"), [("input", "f(1)"), ("output", "[1]")])
+def test_cruxeval(tmp_path: Path, task: str, reference: str) -> None:
+    """A task asks for the arguments or the result; its profile compares in the process of the sample."""
+    (problem,) = read(tmp_path, CRUX_ROW, options=ReadOptions(task=task))
+    assert isinstance(problem.check, Expression)
+    assert (task, False, reference) == (problem.check.asks, problem.check.in_process, problem.reference)
+    (native,) = read(tmp_path, CRUX_ROW, options=ReadOptions(task=task, profile="cruxeval"))
+    assert isinstance(native.check, Expression)
+    assert native.check.in_process
+
+
+def test_cruxeval_needs_a_task(tmp_path: Path) -> None:
+    """A file of CRUXEval without a task is refused by one line that names both."""
+    with pytest.raises(UsageError, match=r"--task input.*--task output"):
+        read(tmp_path, CRUX_ROW)

@@ -135,6 +135,8 @@ def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: in
             "form": _expression_data(problem, limits) or _statement_data(problem, all_tests=all_tests),
             "cases": _case_data(cases, plan, all_tests=all_tests) if cases is not None else None,
         },
+        # An answer decides how long the function of the question runs.
+        limit_s=limits.timeout_s + 1.0 if isinstance(problem.check, Expression) else None,
         size=len(problem.test) + len(plan.expected) + (len(cases.inputs) if cases is not None else 0),
     )
 

@@ -22,6 +22,8 @@ class Referee(msgspec.Struct, frozen=True, kw_only=True):
     """Everything except what belongs to a single job."""
     size: int = 0
     """Size of the tests, in bytes."""
+    limit_s: float | None = None
+    """Limit of the tests' own time; None for one that follows from that of the sample."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

@@ -280,4 +280,6 @@ class OneShotRunner:
 
 
 def _tests_limit_s(running: OneShotJob) -> float:
+    if running.job.referee is not None and running.job.referee.limit_s is not None:
+        return running.job.referee.limit_s
     return max(10.0, running.job.limits.timeout_s * REFEREE_FACTOR)
