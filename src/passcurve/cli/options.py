@@ -106,7 +106,10 @@ Prelude = Annotated[
 ]
 
 Profile = Annotated[str, typer.Option(help="The harness whose rules are followed, as in evalplus; native: ours.")]
-Task = Annotated[str, typer.Option(help="The task of a file that has two: input or output (CRUXEval).")]
+Task = Annotated[
+    str,
+    typer.Option(help="The task of a file that has two: input, output (CRUXEval), complete, instruct (BigCodeBench)."),
+]
 
 
 class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
