@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from passcurve.bench.formats import ReadOptions, read_problems
+from passcurve.bench.resolve import load
 from passcurve.errors import DataError, UsageError
 from passcurve.types import Assertions, Expression, FunctionTests, Problem
 
@@ -173,3 +174,15 @@ def test_cruxeval_needs_a_task(tmp_path: Path) -> None:
     """A file of CRUXEval without a task is refused by one line that names both."""
     with pytest.raises(UsageError, match=r"--task input.*--task output"):
         read(tmp_path, CRUX_ROW)
+
+
+def test_names_of_tasks(tmp_path: Path) -> None:
+    """A published benchmark with tasks has a name for each, which excludes another task."""
+    path = tmp_path / "cruxeval.jsonl"
+    path.write_text(json.dumps(CRUX_ROW) + "\n")
+    file = load(str(path), tmp_path, ReadOptions(task="output"))
+    assert ("cruxeval-output", "output") == (file.name, file.task)
+    with pytest.raises(UsageError):
+        load("cruxeval-input", tmp_path, ReadOptions(task="output"))
+    with pytest.raises(DataError, match="bench fetch cruxeval"):
+        load("cruxeval-input", tmp_path)

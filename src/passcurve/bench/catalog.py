@@ -70,6 +70,8 @@ class Published(
     carrier: Carrier | None = None
     packages: tuple[str, ...] = ()
     """Distributions that its samples may import besides the standard library."""
+    tasks: tuple[str, ...] = ()
+    """Its tasks, where there are several: with one of them its name is ``NAME-TASK``."""
 
     def cached(self, name: str, cache_dir: Path) -> Path:
         """Return the path of the fetched copy, which may not exist."""
@@ -107,6 +109,13 @@ def find_entry(name: str, catalog: Catalog) -> tuple[str, Entry] | None:
     if isinstance(entry, Published) and version and version.removeprefix("v") == entry.version:
         return bare, entry
     return (f"{bare}@{version[1:]}", catalog[f"{bare}@{version[1:]}"]) if f"{bare}@{version[1:]}" in catalog else None
+
+
+def split_task(name: str, catalog: Catalog) -> tuple[str, str]:
+    """Return a name without its task, and the task; an empty one where the name has none."""
+    bare, _, task = name.rpartition("-")
+    entry = catalog.get(bare)
+    return (bare, task) if isinstance(entry, Published) and task in entry.tasks else (name, "")
 
 
 def recognise(data: bytes, catalog: Catalog) -> tuple[str, Published] | None:

@@ -19,6 +19,7 @@ from passcurve.bench.catalog import (
     find_entry,
     load_catalog,
     recognise,
+    split_task,
     unknown_benchmark,
 )
 from passcurve.bench.formats import (
@@ -29,7 +30,7 @@ from passcurve.bench.formats import (
     read_file,
     unpack,
 )
-from passcurve.errors import DataError, UnknownNameError, nearest
+from passcurve.errors import DataError, UnknownNameError, UsageError, nearest
 from passcurve.types import Benchmark, Header, Problem
 
 _MAX_IDS = 3
@@ -82,6 +83,11 @@ def load(
     says how to get it), when a copy has a wrong checksum, or when a file has another format.
     """
     entries = load_catalog() if catalog is None else catalog
+    bare, task = split_task(name, entries)
+    if task:
+        if options.task not in ("", task):
+            raise UsageError(f"--benchmark {name} and --task {options.task} exclude each other")
+        name, options = bare, msgspec.structs.replace(options, task=task)
     entry = find_entry(name, entries)
     if entry is not None and isinstance(entry[1], BuiltIn):
         return _load_built_in(entry[0], entry[1], options)
@@ -229,7 +235,7 @@ def _benchmark(
     notes: tuple[str, ...] = (),
 ) -> Benchmark:
     return Benchmark(
-        name=name,
+        name=f"{name}-{options.task}" if options.task else name,
         source=source,
         digest=digest_problems(problems),
         problems=problems,

@@ -22,7 +22,8 @@ def _matches(fields: Mapping[str, object]) -> bool:
 def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
     if options.task not in ("input", "output"):
         raise UsageError(
-            "CRUXEval has two tasks: choose with --task input (arguments for a result) or --task output (the result)"
+            "CRUXEval has two tasks: choose with --task input (arguments for a result) or --task output (the result); "
+            "their names are cruxeval-input and cruxeval-output"
         )
     in_process = options.profile == "cruxeval"
     rows = [msgspec.structs.replace(row, expected=_REQUIRED) for row in rows]
