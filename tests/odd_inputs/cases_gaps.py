@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from case import JUDGE, Case, benchmark, own, right, wrong
+from case import JUDGE, Case, benchmark, own, problem, right, wrong
 
 FORTY = [right(number) for number in range(40)]
 SWALLOWS = "def check(candidate):\n    try:\n        assert candidate(1) == 3\n    except Exception:\n        pass\n"
@@ -147,4 +148,53 @@ PLACES = [
     Case("a benchmark that was mended", own(FOUR), JUDGE, value=1.0, before=(JUDGE,), between=mend_benchmark),
 ]
 
-CASES = [*TESTS, *COPIES, *STALE, *PLACES]
+NAMED = [problem(n, entry_point=f"f{n}", prompt=f"def f{n}(x):\n") for n in range(4)]
+
+
+def by(name: Callable[[int], object]) -> list[dict[str, Any]]:
+    """Return right samples whose tasks have these names."""
+    return [right(n, task_id=name(n)) for n in range(4)]
+
+
+IDS = [
+    Case(
+        "ids of functions",
+        own(by("f{}".format), NAMED),
+        JUDGE,
+        2,
+        refused=True,
+        says=("--id-map entry_point",),
+    ),
+    Case("ids of functions, mapped", own(by("f{}".format), NAMED), (*JUDGE, "--id-map", "entry_point"), value=1.0),
+    Case("ids with zeros", own(by("Own/{:03}".format)), JUDGE, 2, refused=True, says=("'Own/{}=Own/{+0}'",)),
+    Case(
+        "ids with zeros, mapped",
+        own(by("Own/{:03}".format)),
+        (*JUDGE, "--id-map", "Own/{}=Own/{+0}"),
+        value=1.0,
+    ),
+    Case(
+        "numbers from 1, mapped",
+        own(by(lambda n: n + 1)),
+        (*JUDGE, "--id-map", "{}=Own/{-1}"),
+        value=1.0,
+    ),
+    Case(
+        "ids of the same form that count from 1",
+        own(by(lambda n: f"Own/{n + 1}")),
+        JUDGE,
+        2,
+        findings=("unknown_tasks",),
+        says=("'Own/{}=Own/{-1}'",),
+    ),
+    Case(
+        "more tasks than the benchmark has",
+        own([right(n, task_id=f"P/{n}") for n in range(40)]),
+        JUDGE,
+        2,
+        refused=True,
+        says=("'P/{}=Own/{}'",),
+    ),
+]
+
+CASES = [*TESTS, *COPIES, *STALE, *PLACES, *IDS]

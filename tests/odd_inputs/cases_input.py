@@ -275,7 +275,7 @@ TASKS = [
         JUDGE,
         2,
         refused=True,
-        says=("--id-map FILE.json",),
+        says=("--id-map '{}=Own/{-1}'",),
     ),
     Case(
         "some task ids of another tool",

@@ -236,8 +236,11 @@ KNOWN = [f"HumanEval/{number}" for number in range(164)]
         (["Python/0", "Python/163"], "'Python/{}=HumanEval/{}'"),
         ([0, 1, 2], "'{}=HumanEval/{}'"),
         (["he_0_py", "he_9_py"], "'he_{}_py=HumanEval/{}'"),
-        ([*range(1, 165)], ""),
-        (["HumanEval/164"], ""),
+        ([*range(1, 165)], "'{}=HumanEval/{-1}'"),
+        (["HumanEval/164"], "'HumanEval/{}=HumanEval/{-1}'"),
+        (["HumanEval/165"], ""),
+        ([f"HumanEval/{number:03}" for number in range(100)], "'HumanEval/{}=HumanEval/{+0}'"),
+        ([f"Python/{number}" for number in range(400)], "'Python/{}=HumanEval/{}'"),
         (["HumanEval_0_a", "HumanEval_1_b", "HumanEval_2_c"], ""),
         (["sum"], ""),
         ([], ""),
@@ -245,7 +248,8 @@ KNOWN = [f"HumanEval/{number}" for number in range(164)]
 )
 def test_id_maps(unknown, option):
     """Ids are mapped by their numbers where each of them has one that the benchmark has."""
-    assert suggest_id_map(unknown, KNOWN) == (f"--id-map {option}" if option else "")
+    mapping = suggest_id_map(unknown, KNOWN)
+    assert (mapping.option if mapping else "") == (f"--id-map {option}" if option else "")
 
 
 def test_memory():

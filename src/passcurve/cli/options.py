@@ -74,7 +74,9 @@ FieldName = Annotated[
 IdMapping = Annotated[
     Optional[str],
     typer.Option(
-        "--id-map", metavar="MAP", help="Task ids of the benchmark: 'Python/{}=HumanEval/{}', or a JSON file."
+        "--id-map",
+        metavar="MAP",
+        help="Task ids of the benchmark: 'Python/{}=HumanEval/{}' ({-1}: counted from 1), entry_point, or a JSON file.",
     ),
 ]
 BenchmarkName = Annotated[

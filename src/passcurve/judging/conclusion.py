@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from passcurve.diagnosis import Diagnosis, Exclusion, InputReport, Scope, diagnose, withhold
 from passcurve.errors import DataError
 from passcurve.generation.sources import Source, explain_no_rows
@@ -109,8 +111,9 @@ def _diagnose(run: FinishedRun, attempted: int, header: Header) -> Diagnosis:
     )
 
 
-def _task_ids(request: Request) -> list[str]:
-    return [problem.id for problem in request.benchmark.problems]
+def _task_ids(request: Request) -> dict[str, str]:
+    """Return the function of each problem by its id."""
+    return {problem.id: problem.entry_point for problem in request.benchmark.problems}
 
 
 def _report_input(run: FinishedRun, header: Header) -> InputReport:
@@ -200,7 +203,7 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileStat
             only=run.problems.keys(),
             rows=source.raw_rows(store.task_of),
             line_of=store.bytes_at,
-            diagnosis=diagnosis,
+            diagnosis=_with_missing(run, diagnosis),
         )
     store.finish(
         planned=run.collector.tally.planned,
@@ -210,6 +213,16 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileStat
         samples=identify(request.samples, begun),
         sources=dict(request.sources),
     )
+
+
+def _with_missing(run: FinishedRun, diagnosis: Diagnosis) -> Diagnosis:
+    """Return the diagnosis for the results, which do not say which problems have no sample."""
+    scope = diagnosis.scope
+    missing = scope.missing(sum(count.problem_id not in scope.faulty for count in run.collector.tally.counts()))
+    if diagnosis.withheld or not missing:
+        return diagnosis
+    reason = f"{missing} of {scope.requested} problems {'has' if missing == 1 else 'have'} no sample"
+    return msgspec.structs.replace(diagnosis, withheld=reason)
 
 
 def _notes(run: FinishedRun) -> tuple[str, ...]:

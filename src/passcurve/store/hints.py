@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 _CODE_FIELDS = (
     "generation",
@@ -41,6 +42,8 @@ _MAX_NAME = 40
 _MAX_HEAD = 1 << 16
 """Characters of a text that are looked at."""
 _TOP_LEVEL = re.compile(r"^(?:def|class|import|from|async def) ", re.MULTILINE)
+_MAX_NUMBER = 18
+"""Digits of a number in an id."""
 _NUMBER = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
 
 
@@ -72,32 +75,57 @@ def _text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def suggest_id_map(unknown: Iterable[str | int], task_ids: Collection[str]) -> str:
-    """Return the option that maps unknown task ids to known ones by their numbers; empty where none does."""
+class IdMapping(NamedTuple):
+    """A suggestion of ``--id-map``."""
+
+    option: str
+    mapped: int
+    """Number of the unknown ids that it maps."""
+    other: str = ""
+    """The option that maps as many, where theirs may count from 1."""
+
+
+def suggest_id_map(unknown: Iterable[str | int], task_ids: Collection[str]) -> IdMapping | None:
+    """Return the option that maps most of the unknown task ids to known ones by their numbers; None where none does."""
     tasks = list(unknown)
     pieces = [match.groups() for task in tasks if (match := _NUMBER.fullmatch(str(task)))]
     templates = Counter((before, after) for before, _, after in pieces)
     targets = Counter(match.groups()[::2] for task in task_ids if (match := _NUMBER.fullmatch(task)))
     if not templates or not targets:
-        return ""
-    (before, after), rows = templates.most_common(1)[0]
-    (task_before, task_after), _ = targets.most_common(1)[0]
-    numbers = [number for start, number, end in pieces if (start, end) == (before, after)]
+        return None
+    theirs, rows = templates.most_common(1)[0]
+    ours, _ = targets.most_common(1)[0]
+    numbers = [int(number) for start, number, end in pieces if (start, end) == theirs and len(number) < _MAX_NUMBER]
+    texts = [number for start, number, end in pieces if (start, end) == theirs and len(number) < _MAX_NUMBER]
     ids = frozenset(task_ids)
-    if 2 * rows < len(tasks) or (before, after) == (task_before, task_after):
-        return ""
-    # Ids that count from 1 fit a benchmark that counts from 0, except for one: map nothing then.
-    if not all(f"{task_before}{number}{task_after}" in ids for number in numbers):
-        return ""
-    return f"--id-map {shlex.quote(f'{before}{{}}{after}={task_before}{{}}{task_after}')}"
+    hits = {"{}": sum(f"{ours[0]}{text}{ours[1]}" in ids for text in texts)}
+    for offset in (0, -1):
+        hits[f"{{{offset:+d}}}"] = sum(f"{ours[0]}{number + offset}{ours[1]}" in ids for number in numbers)
+    slot = max(hits, key=lambda slot: hits[slot])
+    # Ids of the same form are known unless they are counted otherwise; some of them fit by chance.
+    least = len(tasks) if theirs == ours else min((len(tasks) + 1) // 2, len(ids))
+    if 2 * rows < len(tasks) or hits[slot] < max(1, least):
+        return None
+    may_count_from_1 = slot != "{-1}" and hits["{-1}"] == hits[slot]
+    other = _id_map_option(theirs, ours, "{-1}") if may_count_from_1 else ""
+    return IdMapping(_id_map_option(theirs, ours, slot), hits[slot], other)
+
+
+def _id_map_option(theirs: Sequence[str], ours: Sequence[str], slot: str) -> str:
+    return f"--id-map {shlex.quote(f'{theirs[0]}{{}}{theirs[1]}={ours[0]}{slot}{ours[1]}')}"
 
 
 def unknown_tasks_remedy(unknown: Iterable[str | int], task_ids: Collection[str]) -> str:
     """Return what to do about unknown task ids."""
     tasks = list(unknown)
-    option = suggest_id_map(tasks, task_ids)
-    if option:
-        return f"if they are the same problems, use {option}"
+    # Many benchmarks call all functions the same.
+    names = Counter(task_ids.values()) if isinstance(task_ids, Mapping) else Counter()
+    if 2 * sum(names[str(task)] == 1 for task in tasks) > len(tasks):
+        return "they are names of functions: use --id-map entry_point with --benchmark"
+    if (mapping := suggest_id_map(tasks, task_ids)) is not None:
+        some = f" (it maps {mapping.mapped} of {len(tasks)})" if mapping.mapped < len(tasks) else ""
+        other = f", or {mapping.other} if theirs count from 1" if mapping.other else ""
+        return f"if they are the same problems, use {mapping.option}{some}{other}"
     example = next(iter(task_ids), "")
     return (
         f"the benchmark has ids like {example!r}: name another with --benchmark, "

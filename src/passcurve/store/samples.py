@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
@@ -78,6 +79,7 @@ class RowContent(NamedTuple):
     """``CUT_OFF``, or the field that seems to hold the code of a row without ``completion`` and what reads it."""
 
 
+_DIGITS = re.compile(r"\d+")
 _COMMON = msgspec.json.Decoder(_CommonRow)
 ALREADY_JUDGED = RowContent("", "completion", None, "")
 """Stands for the content of a row that was judged before with the same bytes: it is not read again."""
@@ -307,8 +309,14 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
         return task
     # A search for the nearest name takes a millisecond: bound them for a file full of unknown names.
     if task not in hints and len(hints) < MAX_HINTS:
-        hints[task] = nearest(task[:MAX_SHOWN], task_ids)
+        numbers = _numbers(task)
+        # An id with another number is another problem, however like it is.
+        hints[task] = nearest(task[:MAX_SHOWN], (known for known in task_ids if _numbers(known) == numbers))
     raise _MalformedError(f"unknown task {_shorten(task)}{hints.get(task, '')}", task)
+
+
+def _numbers(task: str) -> list[str]:
+    return [number.lstrip("0") for number in _DIGITS.findall(task[:MAX_SHOWN])]
 
 
 def _size_error(form: str, text: str) -> str:

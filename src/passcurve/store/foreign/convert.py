@@ -16,7 +16,7 @@ from passcurve.store.foreign.detect import Kind, detect
 from passcurve.store.foreign.document import read_array
 from passcurve.store.foreign.folder import find_parts, read_programs
 from passcurve.store.foreign.lm_eval import read_lm_eval
-from passcurve.store.foreign.options import FindProblems, ReadOptions
+from passcurve.store.foreign.options import FindProblems, ReadOptions, with_functions
 from passcurve.store.foreign.parquet import read_parquet
 from passcurve.store.foreign.values import flatten, parse_object
 
@@ -30,6 +30,7 @@ def convert(paths: Sequence[Path], options: ReadOptions, problems: FindProblems)
     Rows that are in it already stay as they were written.  Raises DataError for what holds no samples.
     """
     name = ", ".join(repr(str(path)) for path in paths)
+    options = with_functions(options, problems)
     mapping = _RowMapping(options, name)
     lines = (line for path in expand(paths) for line in mapping.lines(_read(path, options, problems)))
     first = next(lines, None)
@@ -42,7 +43,7 @@ def convert(paths: Sequence[Path], options: ReadOptions, problems: FindProblems)
 
 def convert_rows(rows: Iterable[Sample], options: ReadOptions) -> Iterator[Sample]:
     """Yield rows in memory in the usual form; raises DataError at the end where no row has the field."""
-    mapping = _RowMapping(options, "the samples")
+    mapping = _RowMapping(with_functions(options, lambda: None), "the samples")
     for row in rows:
         yield from mapping.rows(row)
     mapping.check()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -17,6 +18,9 @@ FindProblems = Callable[[], Sequence[Problem] | None]
 """Returns the problems of the benchmark that the user named, or None."""
 
 _EXAMPLE = "write it like 'Python/{}=HumanEval/{}', or name a JSON file with an object of ids"
+BY_FUNCTION = "entry_point"
+_SLOT = re.compile(r"\{([+-]\d{1,9})?\}")
+_DIGITS = re.compile(r"[0-9]{1,18}")
 _FORMS = ("completion", "solution")
 
 
@@ -30,6 +34,10 @@ class IdMap(msgspec.Struct, frozen=True, kw_only=True):
     before: str = ""
     after: str = ""
     """What stands around the group in the benchmark's id."""
+    offset: int | None = None
+    """What is added to the group, which then is a number without zeros before it."""
+    by_function: bool = False
+    """The table is that of the functions of the benchmark, which is yet to be read."""
     table: dict[str, str] = {}
 
     def find(self, task: str) -> str | None:
@@ -37,7 +45,10 @@ class IdMap(msgspec.Struct, frozen=True, kw_only=True):
         if not self.pattern:
             return self.table.get(task)
         match = re.fullmatch(self.pattern, task, re.DOTALL)
-        return f"{self.before}{match[1]}{self.after}" if match else None
+        if not match or self.offset is None:
+            return f"{self.before}{match[1]}{self.after}" if match else None
+        number = int(match[1]) + self.offset if _DIGITS.fullmatch(match[1]) else -1
+        return f"{self.before}{number}{self.after}" if number >= 0 else None
 
 
 class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,14 +84,35 @@ def parse_options(field: str | None, id_map: str | Path | Mapping[str, str] | No
     return ReadOptions(field=name, form="solution" if form == "solution" else "completion", id_map=mapping)
 
 
+def with_functions(options: ReadOptions, problems: FindProblems) -> ReadOptions:
+    """Return the options with the table of the benchmark's functions, where they ask for it."""
+    if options.id_map is None or not options.id_map.by_function:
+        return options
+    named = problems()
+    if named is None:
+        raise UsageError(f"--id-map {BY_FUNCTION} needs the benchmark: name it with --benchmark")
+    names = Counter(problem.entry_point for problem in named)
+    table = {problem.entry_point: problem.id for problem in named if names[problem.entry_point] == 1}
+    return msgspec.structs.replace(options, id_map=IdMap(text=BY_FUNCTION, table=table))
+
+
 def _parse_id_map(text: str) -> IdMap:
+    if text == BY_FUNCTION and not Path(text).is_file():
+        return IdMap(text=text, by_function=True)
     theirs, equals, ours = text.partition("=")
     if equals and not Path(text).is_file():
-        if theirs.count("{}") != 1 or ours.count("{}") != 1:
+        slots = list(_SLOT.finditer(ours))
+        if theirs.count("{}") != 1 or len(slots) != 1:
             raise UsageError(f"--id-map {text!r} needs one {{}} on each side of =; {_EXAMPLE}")
         head, _, tail = theirs.partition("{}")
-        before, _, after = ours.partition("{}")
-        return IdMap(text=text, pattern=f"{re.escape(head)}(.+){re.escape(tail)}", before=before, after=after)
+        slot = slots[0]
+        return IdMap(
+            text=text,
+            pattern=f"{re.escape(head)}(.+){re.escape(tail)}",
+            before=ours[: slot.start()],
+            after=ours[slot.end() :],
+            offset=int(slot[1]) if slot[1] else None,
+        )
     return _read_id_map(Path(text))
 
 
