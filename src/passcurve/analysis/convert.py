@@ -225,10 +225,8 @@ def _scores(record: Record, ks: Sequence[int]) -> dict[str, dict[str, float]]:
     passed: dict[str, Counter[str]] = {"": Counter()}
     for sample in record.samples:
         passed[""][sample.task_id] += sample.passed
-        holds = True
-        for suite in sample.suites:
-            holds = holds and suite.status == "passed"
-            passed.setdefault(suite.name, Counter())[sample.task_id] += holds
+        for suite, holds in sample.suite_passes().items():
+            passed.setdefault(suite, Counter())[sample.task_id] += holds
     return {
         name: {
             f"pass@{k}": sum(float(pass_at_k(n[task], correct[task], k)) for task in n) / len(n)

