@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 from typing import Any
 
@@ -24,11 +25,13 @@ WRONG = "def f(x):\n    return 1\n"
 _TAGS = itertools.count(1)
 
 
-def run(jail: Jailed, program: str, test: str = TESTS, **fields: Any) -> tuple[Verdict, dict[str, Any]]:
+def run(
+    jail: Jailed, program: str, test: str = TESTS, *, all_tests: bool = False, **fields: Any
+) -> tuple[Verdict, dict[str, Any]]:
     """Judge a program by unit tests; return the verdict and the report."""
     check = UnitTests(source=test, **fields)
     problem = Problem(id="T", prompt="", entry_point="f", check=check)
-    job = make_job(problem, program, CheckPlan(mode="shared"), LIMITS, 0, next(_TAGS))
+    job = make_job(problem, program, CheckPlan(mode="shared"), LIMITS, 0, next(_TAGS), all_tests=all_tests)
     outcome = jail.run(job)
     return reach_verdict(SampleKey(problem_id="T", sample_index=0), job, outcome), outcome.report or {}
 
@@ -74,6 +77,17 @@ def test_suites(jail: Jailed, is_alone: bool, suites: list[list[int]]):
     passed, report = run(jail, RIGHT, SUITES, suites=classes)
     assert passed.passed
     assert [[3, 3, -1], [1, 1, -1], [1, 1, -1]] == report["suites"]
+
+
+def test_all_tests(jail: Jailed):
+    """The tests go on after a failure, and the outcome of each is kept, of those that passed as well."""
+    classes = (Suite(name="A", count=3), Suite(name="B", count=1), Suite(name="C", count=1))
+    for program, bits in ((WRONG, (0b101, 0b1, 0b0)), (RIGHT, (0b111, 0b1, 0b1))):
+        verdict, _ = run(jail, program, SUITES, suites=classes, all_tests=True)
+        outcomes = [base64.b64decode(suite.outcomes)[0] for suite in verdict.suites]
+        shifts = (5, 7, 7)
+        assert [bit << shift for bit, shift in zip(bits, shifts, strict=True)] == outcomes
+        assert [3, 1, 1] == [suite.ran for suite in verdict.suites]
 
 
 ODD = (

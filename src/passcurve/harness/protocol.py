@@ -226,7 +226,3 @@ class SharedReport(Report, total=False):
     """The token of the job, in the report of a pass."""
     seen: list[str]
     """Findings about what the sample did in that process."""
-    suites: list[tuple[int, int, int]]
-    """For each suite: how many tests ran, how many were right, and the place of the first that failed, or -1."""
-    outcomes: list[str]
-    """For each suite, a letter for each test: right, failed, error, skipped, timeout or not run (``-``)."""

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from passcurve.harness.class_clock import ClassClock, ClassTimeoutError
+from passcurve.harness.counts import pack_bits
 from passcurve.harness.protocol import SharedReport
 from passcurve.harness.sample import SOURCE_NAME
 from passcurve.harness.shared import make_failure
@@ -51,6 +52,11 @@ class SuiteRun:
     def letters(self) -> list[str]:
         """A letter for each test, in order."""
         return list(self.outcomes.values())
+
+    @property
+    def bits(self) -> str:
+        """The outcome of each test, right or skipped or not, as bits in base64."""
+        return pack_bits([letter in (RIGHT, SKIPPED) for letter in self.letters])
 
     @property
     def has_passed(self) -> bool:

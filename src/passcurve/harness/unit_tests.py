@@ -25,13 +25,16 @@ MODULE_NAME = "__test__"
 _SUITE_BYTES = 40
 """Most bytes that a suite takes in the report of a pass."""
 
+_OUTCOMES_BYTES = 16384
+"""Room for the outcomes of all tests in the report of a pass."""
+
 
 def main(descriptors: list[int]) -> None:
     """Run program and tests, then send one report."""
     connection, *file = descriptors
     job = read_job(connection, file)
     leave = os._exit
-    size = FINDINGS_BYTES + _SUITE_BYTES * len(job["suites"])
+    size = FINDINGS_BYTES + _SUITE_BYTES * len(job["suites"]) + (_OUTCOMES_BYTES if job["all_tests"] else 0)
     # As in shared mode: the operand left of `_run` is evaluated first.
     os.write(connection, b"".join((begin_pass(job.pop("token"), size), _run(make_reporter(connection), job, size))))
     leave(0)
@@ -98,9 +101,11 @@ def _run(send_report: Callable[[SharedReport], None], job: UnitTestJob, size: in
         _complete(report, monitor, suites, job)
         send_report(report)
         raise RuntimeError
-    end = b', "seen": %s, "suites": %s}' % (
+    outcomes = [suite.bits for suite in suites] if job["suites"] and job["all_tests"] else []
+    end = b', "seen": %s, "suites": %s, "outcomes": %s}' % (
         json.dumps(monitor.find_changes()).encode(),
         json.dumps([suite.counts for suite in suites] if job["suites"] else []).encode(),
+        json.dumps(outcomes if sum(map(len, outcomes)) < _OUTCOMES_BYTES // 2 else []).encode(),
     )
     return end.ljust(size)
 
@@ -110,7 +115,7 @@ def _complete(report: SharedReport, monitor: Monitor, suites: list[SuiteRun], jo
     report["seen"] = monitor.find_changes()
     report["suites"] = [suite.counts for suite in suites]
     if job["all_tests"]:
-        report["outcomes"] = ["".join(suite.letters) for suite in suites]
+        report["outcomes"] = [suite.bits for suite in suites]
 
 
 def _test_names(code: CodeType, classes: list[str]) -> list[set[str]]:
