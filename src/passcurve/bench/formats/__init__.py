@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -49,7 +49,7 @@ def parse_problems(
     Raises DataError as ``read_problems`` does.
     """
     text = unpack(data, source)
-    rows = tuple(parse_rows(text, source))
+    rows = tuple(_parse_toml(text, source) if source.endswith(".toml") else parse_rows(text, source))
     if not rows:
         fault = "is empty" if not data else "has no rows"
         raise DataError(f"{source!r} {fault}; expected one JSON object per line with {listed(human_eval.REQUIRED)}")
@@ -71,6 +71,13 @@ def digest_problems(problems: Iterable[Problem]) -> str:
     """Return the sha256 of the problems' canonical JSON, which does not depend on compression."""
     rows = [_digest_row(problem) for problem in problems]
     return hashlib.sha256(json.dumps(rows, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
+def _parse_toml(text: bytes, source: str) -> Iterator[Row]:
+    # Loaded here: most files are JSON.
+    from passcurve.bench.formats.own import parse_toml
+
+    return parse_toml(text, source)
 
 
 def _find_format(rows: tuple[Row, ...]) -> Format:

@@ -12,10 +12,12 @@ from passcurve.bench.formats import (
     human_eval_x,
     mapcoder,
     mbpp,
+    own,
 )
 from passcurve.bench.formats.rows import Format
 
 FORMATS: tuple[Format, ...] = (
+    own.FORMAT,
     evalplus.FORMAT,
     mbpp.FORMAT,
     human_eval_x.FORMAT,

@@ -1,0 +1,197 @@
+"""The schema of passcurve's own, for new benchmarks: rows whose ``kind`` says what is checked, in JSON or in TOML."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind, listed, shown
+from passcurve.errors import DataError, nearest
+from passcurve.types import (
+    Assertions,
+    Cases,
+    Check,
+    Expression,
+    FunctionTests,
+    Problem,
+    Suite,
+    UnitTests,
+    pack_values,
+)
+
+COMPARATORS = "equal same-set same-truth anything equal-or-zero polynomial-root".split()
+"""Rules of ``harness/comparators.py`` for results of calls that an author can name."""
+
+_COMMON = "id kind prompt statement entry_point reference suffix date timeout_s".split()
+
+
+def parse_toml(text: bytes, source: str) -> Iterator[Row]:
+    """Yield the tables ``[[problem]]`` of a file in TOML; raise DataError for what is none."""
+    try:
+        table = tomllib.loads(text.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{source!r} is not TOML: {error}") from error
+    rows = table.get("problem")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"{source!r}: found no tables [[problem]]; expected one for each problem")
+    for number, fields in enumerate(rows, start=1):
+        yield Row(place=f"{source!r}, problem {number}", line=number, fields=fields)
+
+
+def _matches(fields: Mapping[str, object]) -> bool:
+    return {"id", "kind"} <= fields.keys()
+
+
+def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
+    return Parsed(tuple(_problem(msgspec.structs.replace(row, expected=("id", "kind"))) for row in rows))
+
+
+FORMAT = Format("passcurve", _matches, _parse)
+
+
+def _problem(row: Row) -> Problem:
+    name = row.text("kind")
+    if name not in _KINDS:
+        raise row.fault(f"found kind {shown(name)}{nearest(name, _KINDS)}", f"one of {listed(tuple(_KINDS))}")
+    make, needed, others = _KINDS[name]
+    _check_fields(msgspec.structs.replace(row, expected=needed), (*_COMMON, *needed, *others), needed)
+    reference = row.fields.get("reference")
+    return Problem(
+        id=row.text("id"),
+        check=make(row),
+        reference=row.text("reference") if reference is not None else None,
+        timeout_s=_number(row, "timeout_s"),
+        prompt=row.optional_text("prompt"),
+        statement=row.optional_text("statement"),
+        entry_point=row.optional_text("entry_point"),
+        suffix=row.optional_text("suffix"),
+        date=row.optional_text("date"),
+    )
+
+
+def _check_fields(row: Row, names: Sequence[str], needed: Sequence[str]) -> None:
+    for field in row.fields:
+        if field not in names:
+            raise row.fault(
+                f"found {field!r}{nearest(field, names)}", f"the fields of its kind: {listed(tuple(names))}"
+            )
+    for field in needed:
+        if field not in row.fields:
+            raise row.fault(f"found no {field!r}", f"{listed(tuple(needed))} in a problem of this kind")
+
+
+def _function(row: Row) -> Check:
+    return FunctionTests(source=row.text("test"))
+
+
+def _assertions(row: Row) -> Check:
+    tests = row.texts("tests")
+    return Assertions(tests=tests, setup=row.optional_text("setup"), suites=_suites(row, len(tests)))
+
+
+def _cases(row: Row) -> Check:
+    read = _read_literal if row.fields.get("values") == "python" else _read_json
+    inputs = [read(row, value) for value in row.array("inputs")]
+    if wrong := next((value for value in inputs if not isinstance(value, (list, tuple))), None):
+        raise row.fault(f"found {wrong!r:.40} in 'inputs'", "an array of arguments for each test")
+    results = [read(row, value) for value in row.array("expected")] if "expected" in row.fields else []
+    if results and len(results) != len(inputs):
+        raise row.fault(f"found {len(inputs)} inputs and {len(results)} expected results", "one for each input")
+    comparator = row.optional_text("comparator") or "equal"
+    if comparator not in COMPARATORS:
+        raise row.fault(
+            f"found comparator {shown(comparator)}{nearest(comparator, COMPARATORS)}", listed(tuple(COMPARATORS))
+        )
+    return Cases(
+        suites=_suites(row, len(inputs)) or (Suite(name="tests", count=len(inputs)),),
+        inputs=pack_values([tuple(value) for value in inputs]),
+        expected=pack_values(results) if results else b"",
+        comparator=comparator,
+        tolerance=_number(row, "tolerance") or 0.0,
+        timeout_s=_number(row, "test_timeout_s"),
+    )
+
+
+def _stdin(row: Row) -> Check:
+    inputs, outputs = row.texts("inputs"), row.texts("outputs")
+    if len(inputs) != len(outputs):
+        raise row.fault(f"found {len(inputs)} inputs and {len(outputs)} outputs", "one for each input")
+    return Cases(
+        suites=_suites(row, len(inputs)) or (Suite(name="tests", count=len(inputs)),),
+        inputs=pack_values([(text,) for text in inputs]),
+        expected=pack_values(list(outputs)),
+        comparator=row.optional_text("comparator") or "lines",
+        tolerance=_number(row, "tolerance") or 0.0,
+        via="stdin",
+        timeout_s=_number(row, "test_timeout_s"),
+    )
+
+
+def _unit_tests(row: Row) -> Check:
+    return UnitTests(source=row.text("test"), timeout_s=_number(row, "class_timeout_s"))
+
+
+def _expression(row: Row) -> Check:
+    asks = row.text("asks")
+    if asks not in ("input", "output"):
+        raise row.fault(f"found asks {shown(asks)}", "'input' or 'output'")
+    return Expression(
+        code=row.text("code"),
+        asks="input" if asks == "input" else "output",
+        input=row.text("input"),
+        output=row.text("output"),
+    )
+
+
+_KINDS: dict[str, tuple[Callable[[Row], Check], tuple[str, ...], tuple[str, ...]]] = {
+    "function": (_function, ("entry_point", "test"), ()),
+    "assertions": (_assertions, ("entry_point", "tests"), ("setup", "suites")),
+    "cases": (
+        _cases,
+        ("entry_point", "inputs"),
+        ("expected", "values", "comparator", "tolerance", "test_timeout_s", "suites"),
+    ),
+    "stdin": (_stdin, ("inputs", "outputs"), ("comparator", "tolerance", "test_timeout_s", "suites")),
+    "unittest": (_unit_tests, ("test",), ("class_timeout_s",)),
+    "expression": (_expression, ("code", "asks", "input", "output"), ()),
+}
+"""For each kind what reads it, the fields that it needs, and those that it may have."""
+
+
+def _suites(row: Row, count: int) -> tuple[Suite, ...]:
+    """Return the suites of a row, which are an object of names and numbers of tests."""
+    value = row.fields.get("suites")
+    if value is None:
+        return ()
+    if not isinstance(value, dict) or not all(type(size) is int and size > 0 for size in value.values()):
+        raise row.fault(f"found {value!r:.60} in 'suites'", "names with numbers of tests")
+    if sum(value.values()) != count:
+        raise row.fault(f"found suites of {sum(value.values())} tests", f"{count}, as there are tests")
+    return tuple(Suite(name=str(name), count=size) for name, size in value.items())
+
+
+def _number(row: Row, field: str) -> float | None:
+    value = row.fields.get(field)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+        raise row.fault(f"found {value!r:.40} in {field!r}", "a positive number")
+    return float(value)
+
+
+def _read_json(_: Row, value: Any) -> Any:
+    return value
+
+
+def _read_literal(row: Row, value: Any) -> Any:
+    """Return a value that is written as in Python, for what JSON has not."""
+    if not isinstance(value, str):
+        raise row.fault(f"found {kind(value)}", "values as Python text, for `values` is 'python'")
+    try:
+        return ast.literal_eval(value)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise row.fault(f"found {shown(value)}", "a value as in Python") from None

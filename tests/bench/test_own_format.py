@@ -1,0 +1,99 @@
+"""The schema for new benchmarks: each kind in JSON and TOML, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passcurve.bench.formats import digest_problems, read_problems
+from passcurve.bench.formats.own import COMPARATORS
+from passcurve.bench.resolve import find_examples, load
+from passcurve.errors import DataError
+from passcurve.harness.comparators import RULES
+from passcurve.types import Cases, Suite, unpack_values
+
+CASES = {"id": "a/0", "kind": "cases", "entry_point": "f", "inputs": [[1], [2]], "expected": [[1], [2]]}
+STDIN = {"id": "a/0", "kind": "stdin", "inputs": ["1\n"], "outputs": ["2\n"]}
+
+
+def read(folder: Path, row: dict[str, Any]) -> Any:
+    """Return the only problem of a file with this row."""
+    path = folder / "new.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    (problem,) = read_problems(path)
+    return problem
+
+
+def test_cases_in_suites(tmp_path: Path) -> None:
+    """Inputs and results are JSON, or Python where JSON has no such value; suites take them in their order."""
+    check = read(tmp_path, CASES | {"suites": {"base": 1, "plus": 1}, "tolerance": 0.5, "test_timeout_s": 2}).check
+    assert isinstance(check, Cases)
+    assert ([(1,), (2,)], [[1], [2]]) == (unpack_values(check.inputs), unpack_values(check.expected))
+    assert ((Suite(name="base", count=1), Suite(name="plus", count=1)), 0.5, 2.0) == (
+        check.suites,
+        check.tolerance,
+        check.timeout_s,
+    )
+    check = read(
+        tmp_path, CASES | {"values": "python", "inputs": ["((1, 2),)", "({3},)"], "expected": ["1", "{2}"]}
+    ).check
+    assert ([((1, 2),), ({3},)], [1, {2}]) == (unpack_values(check.inputs), unpack_values(check.expected))
+
+
+def test_stdin(tmp_path: Path) -> None:
+    """Each input of a whole program is a text, with the text to write."""
+    check = read(tmp_path, STDIN).check
+    assert ("stdin", [("1\n",)], ["2\n"]) == (check.via, unpack_values(check.inputs), unpack_values(check.expected))
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (CASES | {"kind": "case"}, "did you mean 'cases'"),
+        (CASES | {"input": [1]}, "did you mean 'inputs'"),
+        (CASES | {"expected": [1]}, "one for each input"),
+        (CASES | {"comparator": "equals"}, "did you mean 'equal'"),
+        (CASES | {"inputs": [1, 2]}, "array of arguments"),
+        (CASES | {"suites": {"base": 1}}, "2, as there are tests"),
+        (CASES | {"timeout_s": 0}, "positive number"),
+        (CASES | {"values": "python", "inputs": ["f(1)", "(2,)"]}, "as in Python"),
+        (STDIN | {"outputs": []}, "one for each input"),
+        ({"id": "a/0", "kind": "function", "entry_point": "f"}, "'test'"),
+        ({"id": "a/0", "kind": "expression", "asks": "code", "code": "", "input": "", "output": ""}, "'input' or"),
+    ],
+)
+def test_refused(tmp_path: Path, row: dict[str, Any], words: str) -> None:
+    """What a kind does not have is refused by its place, with the nearest name."""
+    with pytest.raises(DataError, match="line 1") as caught:
+        read(tmp_path, row)
+    assert words in str(caught.value)
+
+
+def test_names_of_comparators() -> None:
+    """Each comparator that an author can name is one."""
+    assert set(COMPARATORS) <= set(RULES)
+
+
+def test_toml_is_read_as_json_is(tmp_path: Path) -> None:
+    """The same problem in TOML and in JSON has the same digest; other TOML is refused."""
+    path = tmp_path / "new.toml"
+    path.write_text('[[problem]]\nid = "a/0"\nkind = "stdin"\ninputs = ["1\\n"]\noutputs = ["2\\n"]\n')
+    assert digest_problems([read(tmp_path, STDIN)]) == digest_problems(read_problems(path))
+    for text in ("problem = 3\n", "[[problem]\n"):
+        path.write_text(text)
+        with pytest.raises(DataError, match=r"TOML|problem"):
+            read_problems(path)
+
+
+def test_problems_of_each_kind(tmp_path: Path, shell: Any) -> None:
+    """The built-in problems of each kind are judged: each reference passes, each wrong program fails."""
+    assert {"function", "assertions", "cases", "unittest", "expression"} == {
+        type(problem.check).__struct_config__.tag for problem in load("starter-kinds", tmp_path).problems
+    }
+    assert find_examples("starter-kinds:examples") is not None
+    done = shell("judge", "starter-kinds:examples", "--k", "1", "--json")
+    assert (6, 6) == (done.record["statuses"]["passed"], done.record["statuses"]["failed"]), done.err
+    assert 0.5 == done.record["pass@1"]["value"]
