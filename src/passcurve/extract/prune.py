@@ -153,7 +153,8 @@ class _Statement(msgspec.Struct, frozen=True, kw_only=True):
 def prune(task: Task, text: str) -> Change | None:
     """Drop every statement that the entry point does not need, as demonstrations, tests and a main guard."""
     tree = task.parser.read(text).tree
-    if tree is None or not has_entry_point(tree, task.problem.entry_point):
+    # Of a script nothing can be dropped.
+    if tree is None or not task.problem.entry_point or not has_entry_point(tree, task.problem.entry_point):
         return None
     looked_up = global_lookups(text, tree)
     statements = [_describe_statement(node, looked_up) for node in tree.body]
@@ -173,7 +174,7 @@ def _find_needed(statements: Sequence[_Statement], entry_point: str) -> set[int]
         for name in statement.changed | (set() if superseded else statement.bound):
             providers.setdefault(name, []).append(at)
     kept = {at for at, statement in enumerate(statements) if statement.is_always_kept}
-    names, seen = [entry_point, *(name for at in kept for name in statements[at].used)], set[str]()
+    names, seen = [*entry_point.split("."), *(name for at in kept for name in statements[at].used)], set[str]()
     while names:
         name = names.pop()
         if name in seen:

@@ -137,10 +137,16 @@ def used_names(node: ast.AST) -> set[str]:
 
 
 def has_entry_point(tree: ast.Module | None, entry_point: str) -> bool:
-    """Tell whether a program defines the entry point with a body, and compiles."""
+    """Tell whether a program defines the entry point with a body, and compiles.
+
+    That of ``Class.method`` is the class, or the function alone; a script has none, and any statement will do.
+    """
     if tree is None:
         return False
-    last = next((node for node in reversed(tree.body) if entry_point in bound_names(node)), None)
+    if not entry_point:
+        return bool(tree.body) and not _has_stray_return(tree)
+    names = set(entry_point.split("."))
+    last = next((node for node in reversed(tree.body) if names & bound_names(node)), None)
     return last is not None and not _is_stub(last, entry_point) and not _has_stray_return(tree)
 
 

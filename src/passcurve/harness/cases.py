@@ -160,6 +160,11 @@ def pack_calls(inputs: list[tuple[Any, ...]]) -> tuple[bytes, bytes]:
     return b"", b""
 
 
+def pack_results(values: list[Any]) -> bytes:
+    """Return expected results as ``CaseCheck`` takes them."""
+    return marshal.dumps([_pack_value(value) for value in values], PACK_VERSION)
+
+
 def _pack_value(value: Any) -> bytes:
     try:
         data = marshal.dumps(value, PACK_VERSION)

@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from passcurve.harness.output_comparators import OUTPUT_RULES
+
 RELATIVE = 1e-7
 """Relative tolerance of numbers that need not be equal, as numpy's ``assert_allclose`` has it."""
 
@@ -112,6 +114,7 @@ RULES: dict[str, Rule] = {
     "polynomial-root": _root,
     "pyramid-surface": _pyramid_surface,
     "digit-distance": _digit_distance,
+    **OUTPUT_RULES,
 }
 """Rules by name; ``docs/benchmarks.md`` says what each accepts."""
 

@@ -16,7 +16,16 @@ NEXT_TEST = "next test"
 """Status of the report that says that a test begins."""
 
 
-class SampleJob(TypedDict):
+class SampleForm(TypedDict, total=False):
+    """The part of a sample's job that most jobs do without."""
+
+    form: str
+    """How its program runs, where it is a script that reads a text; see ``script``."""
+    kept: bool
+    """The process is to be rewound: it can open no file."""
+
+
+class SampleJob(SampleForm):
     """Job of the process that runs a sample."""
 
     program: bytes

@@ -21,6 +21,7 @@ from typing import Any
 from passcurve.harness.exceptions import describe, rebuild
 from passcurve.harness.framing import ConnectionClosed, make_frame, receive_frame, send_frame, write_all
 from passcurve.harness.protocol import Callback, Order, Reply, SampleJob
+from passcurve.harness.script import ScriptRunner
 from passcurve.harness.wire import MAX_FRAME, Decoder, Encoder, Handle, WireError
 
 RECURSION_LIMIT = 1000
@@ -96,6 +97,25 @@ def make_module(job: SampleJob, name: str = "sample") -> tuple[ModuleType, str]:
     return module, text
 
 
+def find_entry_point(module: ModuleType, name: str) -> tuple[Any, ...]:
+    """Return the entry point in a 1-tuple, or nothing where a program has none.
+
+    ``Class.method`` makes an instance for each call; where there is no such class, it is the function of that name.
+    """
+    owner, _, attribute = name.rpartition(".")
+    names = module.__dict__
+    if not owner:
+        return (names[name],) if name in names else ()
+    if owner not in names:
+        return (names[attribute],) if attribute in names else ()
+    kind = names[owner]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(kind(), attribute)(*args, **kwargs)
+
+    return (call,) if hasattr(kind, attribute) else ()
+
+
 def limit_recursion() -> None:
     """Let the sample nest its calls as deep as in a new interpreter, whatever the depth of the stack is now."""
     depth = 0
@@ -131,14 +151,23 @@ class SampleServer:
         except BaseException as error:
             self._send_load_error("compile", error)
             return
+        if form := self._job.get("form", ""):
+            self._objects.append(ScriptRunner(code, self._make_main, form, is_kept=self._job.get("kept", False)))
+            self._send({"loaded": True, "has_entry_point": True})
+            return
         try:
             exec(code, module.__dict__)
         except BaseException as error:
             self._send_load_error("load", error)
             return
-        name = self._job["entry_point"]
-        self._objects.append(module.__dict__.get(name))
-        self._send({"loaded": True, "has_entry_point": name in module.__dict__})
+        function = find_entry_point(module, self._job["entry_point"])
+        self._objects.append(function[0] if function else None)
+        self._send({"loaded": True, "has_entry_point": bool(function)})
+
+    def _make_main(self) -> ModuleType:
+        """Return an empty ``__main__``, for one run of a script."""
+        limit_recursion()
+        return make_module(self._job, "__main__")[0]
 
     def _send_end(self) -> None:
         """Send the pending frames; an empty frame marks the end of the replies to replayed calls."""

@@ -6,7 +6,7 @@ import base64
 
 import msgspec
 
-from passcurve.harness.cases import pack_calls
+from passcurve.harness.cases import pack_calls, pack_results
 from passcurve.judging.plan import CheckPlan, Fault
 from passcurve.judging.verdict import VACUOUS
 from passcurve.judging.wrong_programs import WrongPrograms
@@ -92,7 +92,15 @@ class CaseTrials:
 def plan_cases(check: Cases) -> CheckPlan:
     """Return the plan of tests that are data, as far as no trial is needed: their calls depend on no result."""
     calls, replayed = pack_calls(unpack_values(check.inputs))
-    return CheckPlan(calls=calls, replayed=replayed, whole=bool(calls), expected=check.expected, test_s=check.timeout_s)
+    values = unpack_values(check.expected) if check.expected else []
+    return CheckPlan(
+        calls=calls,
+        replayed=replayed,
+        whole=bool(calls),
+        expected=pack_results(values) if values else b"",
+        answer_bytes=sum(len(value) for value in values if isinstance(value, str)),
+        test_s=check.timeout_s,
+    )
 
 
 def _slow_tests(check: Cases, slow: object) -> dict[int, float]:

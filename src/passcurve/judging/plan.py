@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import zlib
 from typing import Any, Literal
@@ -19,6 +20,9 @@ SHARED_ROLE = "passcurve.harness.shared"
 UNIT_TEST_ROLE = "passcurve.harness.unit_tests"
 STATEMENT_ROLE = "passcurve.harness.shared_statements"
 
+
+_NEW_PROCESS = re.compile(r"\b(?:threading|_thread|asyncio|concurrent|FileIO|ctypes|signal|posix|fileno|tempfile)\b")
+"""Words of scripts that need a new process."""
 
 _REFERENCE_BYTES = 1 << 30
 """Encoded size of everything that a reference solution may return."""
@@ -84,6 +88,10 @@ def make_job(
     }
     if plan.mode == "shared":
         return _make_shared_job(problem, setup, limits, tag, all_tests=all_tests)
+    cases = problem.check if isinstance(problem.check, Cases) else None
+    is_script = cases is not None and cases.via == "stdin"
+    if cases is not None and is_script:
+        setup["form"] = cases.form
     return Job(
         tag=tag,
         role=SAMPLE_ROLE,
@@ -97,6 +105,7 @@ def make_job(
         test_s=limits.test_timeout_s or plan.test_s if not record else None,
         slow_tests=plan.slow_tests if limits.test_timeout_s is None else {},
         suites=suites_of(problem),
+        allow_kept=not (is_script and _NEW_PROCESS.search(program)),
     )
 
 

@@ -27,6 +27,9 @@ def is_interactive(job: Job) -> bool:
 class RunningJob:
     """The common part of both ways to run a job: the setup of its processes, its report, its times."""
 
+    is_kept = False
+    """Whether its processes are to be rewound."""
+
     def __init__(self, job: Job, tag: int) -> None:
         self.job = job
         self.tag = tag
@@ -48,7 +51,8 @@ class RunningJob:
     def sample_setup(self) -> bytes:
         """Return the job as a frame for the sample's process."""
         setup = self.job.setup
-        return _make_frame({**setup, "replayed": b"" if self.is_interactive else setup["replayed"]})
+        form = {"kept": True} if self.is_kept and setup.get("form") else {}
+        return _make_frame({**setup, **form, "replayed": b"" if self.is_interactive else setup["replayed"]})
 
     def referee_setup(self, compiled_tests: CompiledTests) -> bytes:
         """Return the job as a frame for the tests' process, with what is compiled already."""
@@ -105,6 +109,8 @@ class RunningJob:
 
 class KeptJob(RunningJob):
     """A job in two kept processes: the answer of its sample, and whether it can be judged there."""
+
+    is_kept = True
 
     def __init__(self, job: Job, tag: int) -> None:
         super().__init__(job, tag)

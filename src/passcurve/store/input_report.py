@@ -115,7 +115,7 @@ class InputObserver:
         if isinstance(problem.check, Expression):
             return bits
         if form == "solution" or not problem.prompt:
-            return bits if problem.entry_point in text else bits | _CONTINUATION
+            return bits if problem.entry_point.rpartition(".")[2] in text else bits | _CONTINUATION
         if bits & (_FENCED | _CHATTY):
             return bits
         if _holds_prompt(problem, text):

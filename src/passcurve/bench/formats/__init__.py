@@ -57,14 +57,14 @@ def parse_problems(
     parsed = _find_format(rows).parse(rows, msgspec.structs.replace(options, file_hash=file_hash))
     if notes is not None:
         notes += parsed.notes
-    lines: dict[str, int] = {}
+    seen: dict[str, tuple[int, Problem]] = {}
     for row, problem in zip(rows, parsed.problems, strict=True):
-        if problem.id in lines:
-            raise DataError(
-                f"{row.place}: task_id {problem.id!r} is already on line {lines[problem.id]}; expected once"
-            )
-        lines[problem.id] = row.line
-    return parsed.problems
+        line, other = seen.setdefault(problem.id, (row.line, problem))
+        if other is not problem and not (parsed.may_repeat and other == problem):
+            raise DataError(f"{row.place}: task_id {problem.id!r} is already on line {line}; expected once")
+    if notes is not None and len(seen) < len(rows):
+        notes.append(f"{len(rows) - len(seen)} of {len(rows)} rows are there twice, and are read once")
+    return tuple(problem for _, problem in seen.values())
 
 
 def digest_problems(problems: Iterable[Problem]) -> str:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from passcurve.bench.formats import (
+    apps,
     bigcodebench,
     can_it_edit,
     classeval,
+    code_contests,
     crux_eval,
     ds1000,
     evalplus,
     human_eval_x,
+    livecodebench,
     mapcoder,
     mbpp,
     own,
+    sandbox_fusion,
 )
 from passcurve.bench.formats.rows import Format
 
 FORMATS: tuple[Format, ...] = (
     own.FORMAT,
     evalplus.FORMAT,
+    apps.FORMAT,
     mbpp.FORMAT,
     human_eval_x.FORMAT,
     mapcoder.FORMAT,
@@ -27,4 +32,7 @@ FORMATS: tuple[Format, ...] = (
     ds1000.FORMAT,
     can_it_edit.FORMAT,
     crux_eval.FORMAT,
+    livecodebench.FORMAT,
+    code_contests.FORMAT,
+    sandbox_fusion.FORMAT,
 )

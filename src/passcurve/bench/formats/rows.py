@@ -103,6 +103,8 @@ class Parsed(NamedTuple):
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...] = ()
+    may_repeat: bool = False
+    """Whether a problem may stand in the file again, equal in everything: it is then read once."""
 
 
 class Format(NamedTuple):

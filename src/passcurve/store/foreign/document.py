@@ -68,7 +68,9 @@ def _check_order(path: Path, lists: list[list[object]], problems: Sequence[Probl
     strangers = [
         problem
         for problem, programs in pairs
-        if not any(re.search(rf"\b{re.escape(problem.entry_point)}\b", str(program)) for program in programs)
+        if not any(
+            re.search(rf"\b{re.escape(problem.entry_point.rpartition('.')[2])}\b", str(program)) for program in programs
+        )
     ]
     if len(strangers) * 2 > len(pairs):
         raise DataError(

@@ -1,0 +1,133 @@
+"""APPS: contest problems, judged by scripts or by a function; also in the layout of MapCoder."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from passcurve.bench.formats.contest_cases import as_text, call_cases, find_function, read_json, script_cases
+from passcurve.bench.formats.livecodebench import with_starter
+from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind
+from passcurve.types import Cases, Problem
+
+REQUIRED = ("question", "input_output")
+MAPCODER = ("description", "test_list")
+TEST_S = 4.0
+"""Time limit of its own harness for one test."""
+
+
+def _matches(fields: Mapping[str, object]) -> bool:
+    return set(REQUIRED) <= fields.keys() or set(MAPCODER) <= fields.keys()
+
+
+def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
+    return Parsed(tuple(_problem(row, options) for row in rows), may_repeat=True)
+
+
+FORMAT = Format("apps", _matches, _parse)
+
+
+def _problem(row: Row, options: ReadOptions) -> Problem:
+    is_original = "input_output" in row.fields
+    row = msgspec.structs.replace(row, expected=REQUIRED if is_original else MAPCODER)
+    starter = row.optional_text("starter_code")
+    if is_original:
+        entry_point, check = _original_check(row, options.profile)
+    else:
+        entry_point, check = _mapcoder_check(row, starter, options.profile)
+    name = next(
+        (row.fields[field] for field in ("problem_id", "id", "name") if row.fields.get(field) is not None), None
+    )
+    if not isinstance(name, int | str) or isinstance(name, bool):
+        name = row.line - 1
+    return Problem(
+        id=str(name),
+        prompt="",
+        entry_point=entry_point,
+        check=check,
+        reference=_solution(row.fields.get("solutions")),
+        statement=with_starter(row.text("question" if is_original else "description"), starter),
+        timeout_s=(TEST_S + 1) * sum(suite.count for suite in check.suites) + 5,
+    )
+
+
+def _original_check(row: Row, profile: str) -> tuple[str, Cases]:
+    value = row.fields["input_output"]
+    if isinstance(value, str):
+        value = read_json(row, "input_output", row.text("input_output")) if value.strip() else {}
+    inputs, outputs = (value.get(name) for name in ("inputs", "outputs")) if isinstance(value, dict) else (None, None)
+    if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs) or not inputs:
+        raise row.fault("found no 'inputs' with as many 'outputs' in 'input_output'", "both, with a test at least")
+    name = value.get("fn_name") if isinstance(value, dict) else None
+    if isinstance(name, str) and name:
+        if not all(isinstance(arguments, list) for arguments in inputs):
+            raise row.fault("found arguments that are no list in 'input_output'", "a list of arguments for each test")
+        return f"Solution.{name}", call_cases(inputs, outputs, "listed-or-equal", timeout_s=TEST_S)
+    texts, results = ([as_text(row, "input_output", item) for item in values] for values in (inputs, outputs))
+    return "", script_cases(texts, results, _comparator(profile), timeout_s=TEST_S)
+
+
+def _comparator(profile: str) -> str:
+    return "apps" if profile == "apps" else "close-tokens"
+
+
+def _mapcoder_check(row: Row, starter: str, profile: str) -> tuple[str, Cases]:
+    tests = row.array("test_list")
+    pairs: list[tuple[str, object]] = []
+    for test in tests:
+        if not isinstance(test, dict) or "output" not in test:
+            raise row.fault(f"found {kind(test)} in 'test_list'", "tests with input and output")
+        pairs.append((as_text(row, "test_list", test.get("input")), test["output"]))
+    if not pairs:
+        raise row.fault("found no test", "at least one")
+    entry_point, parameters = find_function(starter) if starter.strip() else ("", 0)
+    if not entry_point:
+        results = [as_text(row, "test_list", output) for _, output in pairs]
+        return "", script_cases([text for text, _ in pairs], results, _comparator(profile), timeout_s=TEST_S)
+    arguments = _read_arguments([text for text, _ in pairs], parameters)
+    wanted = [output for _, output in pairs]
+    return entry_point, call_cases(arguments, wanted, "listed-or-equal", timeout_s=TEST_S)
+
+
+def _read_arguments(texts: list[str], parameters: int) -> list[list[object]]:
+    """Return the arguments of each test, which are written one a line, texts without quotes.
+
+    An argument is a text in all tests if it is no literal in one of them; the first takes the lines too many.
+    """
+    rows = [_split(text, parameters) for text in texts]
+    width = max(len(row) for row in rows)
+    is_text = [any(len(row) > place and _literal(row[place]) is None for row in rows) for place in range(width)]
+    return [
+        [value if is_text[place] else (_literal(value) or (None,))[0] for place, value in enumerate(row)]
+        for row in rows
+    ]
+
+
+def _split(text: str, parameters: int) -> list[str]:
+    lines = text.split("\n")
+    extra = max(0, len(lines) - max(1, parameters))
+    return ["\n".join(lines[: extra + 1]), *lines[extra + 1 :]]
+
+
+def _literal(text: str) -> tuple[object] | None:
+    """Return the value of a text in Python or JSON in a 1-tuple; None where it is none."""
+    for read in (ast.literal_eval, json.loads):
+        try:
+            return (read(text.strip()),)
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            continue
+    return None
+
+
+def _solution(solutions: object) -> str | None:
+    """Return the first solution: a list, or a text with a list in JSON."""
+    if isinstance(solutions, str):
+        try:
+            solutions = json.loads(solutions) if solutions.strip() else []
+        except (ValueError, RecursionError):
+            return None
+    texts = [text for text in solutions if isinstance(text, str)] if isinstance(solutions, list) else []
+    return texts[0] if texts else None

@@ -1,0 +1,153 @@
+"""Formats of contest problems: APPS, CodeContests and LiveCodeBench, as published and in other layouts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+import zlib
+from typing import Any
+
+import pytest
+
+from passcurve.bench.formats import ReadOptions, parse_problems
+from passcurve.errors import DataError
+from passcurve.harness.comparators import Comparator
+from passcurve.types import Cases, Problem, unpack_values
+
+
+def read(*rows: dict[str, Any], **options: Any) -> tuple[Problem, ...]:
+    """Return the problems of some rows."""
+    return parse_problems("\n".join(map(json.dumps, rows)).encode(), "b.jsonl", options=ReadOptions(**options))
+
+
+def cases_of(problem: Problem) -> tuple[str, str, list[Any], list[Any]]:
+    """Return how the tests of a problem reach a program, their rule, inputs and expected results."""
+    check = problem.check
+    assert isinstance(check, Cases)
+    return check.via, check.comparator, unpack_values(check.inputs), unpack_values(check.expected)
+
+
+def pack(value: object) -> str:
+    """Return a value as LiveCodeBench packs it."""
+    return base64.b64encode(zlib.compress(pickle.dumps(value))).decode()
+
+
+STDIN = [{"input": "1\n", "output": "2\n", "testtype": "stdin"}]
+CALL = [{"input": "[1, 2]\n3", "output": "[4]", "testtype": "functional"}]
+LCB: dict[str, Any] = {
+    "question_content": "Add one.",
+    "question_id": "1873_A",
+    "contest_date": "2023-08-21T00:00:00",
+    "starter_code": "",
+    "public_test_cases": json.dumps(STDIN),
+    "private_test_cases": pack(json.dumps(STDIN * 2)),
+    "metadata": "{}",
+}
+
+
+def test_livecodebench():
+    """Private tests are unpacked; a function gets one JSON value a line; dates are kept."""
+    (script,) = read(LCB)
+    assert ("stdin", "livecodebench", [("1\n",)] * 3, ["2\n"] * 3) == cases_of(script)
+    assert ("2023-08-21", "", 26.0) == (script.date, script.entry_point, script.timeout_s)
+    functional = {**LCB, "public_test_cases": json.dumps(CALL), "private_test_cases": "[]"}
+    (call,) = read({**functional, "metadata": '{"func_name": "f"}'})
+    assert ("call", "equal-json", [([1, 2], 3)], [[4]]) == cases_of(call)
+    assert call.entry_point == "Solution.f"
+
+
+class Evil:
+    """An object whose pickle would run something."""
+
+    def __reduce__(self) -> Any:
+        return (print, ("evil",))
+
+
+@pytest.mark.parametrize("value", [Evil(), ["[]"], 3, {"a": 1}])
+def test_no_pickle_is_loaded(value: object, capsys: pytest.CaptureFixture[str]):
+    """A pickle that holds anything but texts is refused, and nothing of it runs."""
+    with pytest.raises(DataError, match="line 1"):
+        read({**LCB, "private_test_cases": pack(value)})
+    assert not capsys.readouterr().out
+
+
+def test_sandbox_fusion():
+    """Tests of a script are texts; packed ones may be those of a function; a reference that only leaves is none."""
+    tests = json.dumps([{"input": {"stdin": "1"}, "output": {"stdout": "2"}}])
+    (script,) = read({"id": 3, "content": "Add one.", "labels": "{}", "test": tests})
+    assert ("stdin", "any-case-lines", [("1",)], ["2"]) == cases_of(script)
+    packed = pack({"input_output": json.dumps({"inputs": ["[1]"], "outputs": ["2"]})})
+    content = "Do.\n```python\nclass Solution:\n    def f(self, x: List[str]) -> int:\n        \n```\n"
+    row = {"id": 4, "content": content, "labels": "{}", "test": packed, "canonical_solution": "import sys; sys.exit(0)"}
+    (call,) = read(row)
+    assert ("call", "equal-json", [([1],)], [2]) == cases_of(call)
+    assert ("Solution.f", None) == (call.entry_point, call.reference)
+
+
+def test_code_contests():
+    """All three kinds of tests count, as lists of pairs or pairs of lists; a time limit for Python is three times."""
+    pairs = {"public_tests": [{"input": "1", "output": "2"}], "private_tests": {"input": ["3"], "output": ["4"]}}
+    row = {"name": "1_A", "description": "Add.", **pairs, "generated_tests": [], "time_limit": {"seconds": 2}}
+    solutions = [{"language": 2, "solution": "no"}, {"language": 3, "solution": "yes"}]
+    (problem,) = read({**row, "solutions": solutions})
+    assert ("stdin", "float-tokens", [("1",), ("3",)], ["2", "4"]) == cases_of(problem)
+    assert isinstance(problem.check, Cases)
+    assert (6.0, "yes") == (problem.check.timeout_s, problem.reference)
+
+
+def test_apps():
+    """Inputs are texts of a script, or arguments of a function; the first solution is the reference."""
+    row: dict[str, Any] = {"problem_id": 7, "question": "Add.", "starter_code": "", "solutions": '["print(1)", "x"]'}
+    (script,) = read({**row, "input_output": json.dumps({"inputs": ["1\n", ["2", "3"]], "outputs": ["2", ["4"]]})})
+    assert ("stdin", "close-tokens", [("1\n",), ("2\n3",)], ["2", "4"]) == cases_of(script)
+    assert ("7", "print(1)") == (script.id, script.reference)
+    (call,) = read({**row, "input_output": json.dumps({"fn_name": "f", "inputs": [[1, "a"]], "outputs": [[2]]})})
+    assert ("call", "listed-or-equal", [(1, "a")], [[2]]) == cases_of(call)
+
+
+def test_apps_of_mapcoder():
+    """Arguments stand one a line, texts without quotes; an argument is a text if one test says so; equal rows merge."""
+    tests = [{"input": "12\n[1]", "output": [2]}, {"input": "ab\n[2]", "output": [3]}]
+    row = {"name": "9", "description": "Add.", "starter_code": "\ndef f(s, x):\n\t", "test_list": tests}
+    (call,) = read(row, row)
+    assert ("call", "listed-or-equal", [("12", [1]), ("ab", [2])], [[2], [3]]) == cases_of(call)
+    assert ("9", "f") == (call.id, call.entry_point)
+    with pytest.raises(DataError, match="already on line 1"):
+        read(row, {**row, "description": "Other."})
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("lines", ["1 2\n3\n", "1 2  \n3", "1 2\n3\n\n"], ["1 2\n4", "1  2\n3", "1 2", "1 2\n3\n4"]),
+        ("tokens", ["1 2 3", "1\n2\n3\n"], ["1 2", "1 2 4", "12 3"]),
+        ("livecodebench", ["1 2\n3", " 1 2 \n3\n", "1.0 2\n3.00"], ["1 2 3", "1 2\n3.0001", "a"]),
+        ("close-tokens", ["1 2\n3", "1 2 3"], ["1 2 3.0", "1 2 4", "1 2"]),
+        ("any-case-lines", ["1 2\n3", "1 2\n3 "], ["1 2 3", "1 2\n4"]),
+    ],
+)
+def test_rules(name: str, right: list[str], wrong: list[str]):
+    """Each rule accepts what it says, and nothing else."""
+    comparator = Comparator(name, 0.0, floats_are_close=False)
+    assert all(comparator.accepts((), value, "1 2\n3\n") for value in right)
+    assert not any(comparator.accepts((), value, "1 2\n3\n") for value in wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "right", "wrong"),
+    [
+        ("close-tokens", "0.5 Yes", ["0.500001 Yes", "5e-1 Yes"], ["0.5001 Yes", "0.5 yes", "nan Yes"]),
+        ("float-tokens", "0.5 Yes", ["0.500001 yes"], ["0.5001 Yes"]),
+        ("float-tokens", "100000001", ["100000001"], ["100000002", "1.00000001e8"]),
+        ("any-case-lines", "YES\n0.25", ["yes\n0.2500001"], ["no\n0.25", "yes\n0.26"]),
+        ("apps", "1 2", ["2 1", "1 2 2"], ["1 3", "1"]),
+        ("listed-or-equal", [[1, 2]], [[1, 2], (1, 2), [[1, 2]]], [[1], 1, None]),
+        ("equal-json", [0.5], [[0.5], (0.5,)], [[0.5000001], 0.5]),
+    ],
+)
+def test_rules_of_numbers_and_values(name: str, expected: Any, right: list[Any], wrong: list[Any]):
+    """Numbers with a point may be close, whole ones may not; a list stands for a tuple."""
+    comparator = Comparator(name, 0.0, floats_are_close=False)
+    assert all(comparator.accepts((), value, expected) for value in right)
+    assert not any(comparator.accepts((), value, expected) for value in wrong)

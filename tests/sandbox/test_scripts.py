@@ -1,0 +1,120 @@
+"""Programs that read standard input, behind real walls: each way to read, to write and to end is judged right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from jailed import Jailed, jail_at
+
+from passcurve.judging.case_trials import plan_cases
+from passcurve.judging.plan import make_job
+from passcurve.judging.verdict import reach_verdict
+from passcurve.types import Cases, Limits, Problem, SampleKey, Suite, Verdict, pack_values
+
+INPUTS = ("3\n1 2 3\n", "2\n10 -4\n")
+OUTPUTS = ("6\n", "6\n")
+
+RIGHT = {
+    "input": "n = int(input())\nprint(sum(map(int, input().split())))",
+    "input until EOF": "total = -int(input())\nn = -total\nwhile True:\n    try:\n        line = input()\n"
+    "    except EOFError:\n        break\n    total += sum(map(int, line.split()))\nprint(total + n)",
+    "stdin.buffer": "import sys\nprint(sum(map(int, sys.stdin.buffer.read().split()[1:])))",
+    "buffer.readline": "import sys\nread = sys.stdin.buffer.readline\nread()\nprint(sum(map(int, read().split())))",
+    "lines": "import sys\nlines = list(sys.stdin)\nsys.stdout.write(str(sum(map(int, lines[1].split()))))",
+    "open(0)": "print(sum(map(int, open(0).read().split()[1:])))",
+    "/dev/stdin": "print(sum(map(int, open('/dev/stdin').read().split()[1:])))",
+    "os.read": "import os\nos.write(1, b'%d\\n' % sum(map(int, os.read(0, 1 << 20).split()[1:])))",
+    "fileno": "import os, sys, io\nd = os.read(sys.stdin.fileno(), os.fstat(0).st_size or 1 << 16)\n"
+    "out = io.BytesIO()\nout.write(b'%d' % sum(map(int, d.split()[1:])))\n"
+    "os.write(sys.stdout.fileno(), out.getvalue())",
+    "open(1)": "input()\nopen(1, 'w').write(str(sum(map(int, input().split()))))",
+    "a buffer left open": "input()\nimport io\nout = io.TextIOWrapper(io.FileIO(1, 'w', closefd=False))\n"
+    "print(sum(map(int, input().split())), file=out)",
+    "detached": "import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.detach())\ninput()\n"
+    "print(sum(map(int, input().split())))",
+    "exit": "input()\nprint(sum(map(int, input().split())))\nexit()",
+    "sys.exit in main": "import sys\ndef main():\n    input()\n    print(sum(map(int, input().split())))\n"
+    "    sys.exit(0)\n"
+    "if __name__ == '__main__':\n    main()",
+    "os._exit": "import os\ninput()\nprint(sum(map(int, input().split())), flush=True)\nprint(7)\nos._exit(0)",
+    "threads": "import sys, threading\nsys.setrecursionlimit(10 ** 6)\nthreading.stack_size(1 << 26)\n"
+    "def depth(n):\n    return 0 if n == 0 else 1 + depth(n - 1)\n"
+    "def main():\n    input()\n    depth(20000)\n    print(sum(map(int, input().split())))\n"
+    "threading.Thread(target=main).start()",
+    "recursion": "import sys\nsys.setrecursionlimit(10 ** 5)\ndef f(n):\n    return 0 if n == 0 else 1 + f(n - 1)\n"
+    "input()\nassert f(20000) == 20000\nprint(sum(map(int, input().split())))",
+    "atexit": "import atexit\ninput()\ntotal = sum(map(int, input().split()))\natexit.register(lambda: print(total))",
+    "standard error": "import sys\ninput()\nprint(sum(map(int, input().split())))\nprint('x' * 99999, file=sys.stderr)",
+    "an error in a thread": "import threading\nt = threading.Thread(target=lambda: 1 / 0)\nt.start()\nt.join()\n"
+    "input()\nprint(sum(map(int, input().split())))",
+    "no state": "import builtins, decimal, os, random\nassert 'X' not in os.environ and not hasattr(builtins, 'mark')\n"
+    "assert 'total' not in globals() and decimal.getcontext().prec == 28\ndecimal.getcontext().prec = 50\n"
+    "os.environ['X'] = '1'\nbuiltins.mark = 1\ninput()\ntotal = sum(map(int, input().split()))\nprint(total)\n"
+    "builtins.input = builtins.print = None",
+    "main in sys.modules": "import sys\ninput()\nvalue = sum(map(int, input().split()))\n"
+    "print(sys.modules['__main__'].value)",
+}
+WRONG = {
+    "one token": "input()\nprint(sum(map(int, input().split())) + 1)",
+    "exit code": "import sys\ninput()\nprint(sum(map(int, input().split())))\nsys.exit(1)",
+    "exit text": "input()\nprint(sum(map(int, input().split())))\nraise SystemExit('done')",
+    "exit code of the system": "import os\ninput()\nprint(sum(map(int, input().split())), flush=True)\nos._exit(3)",
+    "not flushed": "import os\ninput()\nprint(sum(map(int, input().split())))\nos._exit(0)",
+    "an exception at the end": "input()\nprint(sum(map(int, input().split())))\n1 / 0",
+    "nothing": "pass",
+    "early exit": "import sys; sys.exit(0)",
+    "an exit before output": "import os; os._exit(0)",
+    "the standard error": "import sys\ninput()\nprint(sum(map(int, input().split())), file=sys.stderr)",
+    "endless recursion": "def f():\n    f()\nf()",
+    "the first input only": "input()\nprint(6 if input() == '1 2 3' else 7)",
+}
+
+
+LIMITS = Limits(timeout_s=20.0, memory_bytes=1 << 30)
+
+
+@pytest.fixture(scope="module", params=["rewind", pytest.param("fork", marks=pytest.mark.ci)])
+def jail(request: pytest.FixtureRequest) -> Iterator[Jailed]:
+    """Return a jail whose processes are rewound, or new ones for each job."""
+    with jail_at("full", reuse=request.param, limits=LIMITS) as jail:
+        yield jail
+
+
+def judge(jail: Jailed, program: str, inputs: tuple[str, ...] = INPUTS, outputs: tuple[str, ...] = OUTPUTS) -> Verdict:
+    """Return the verdict on a script."""
+    check = Cases(
+        suites=(Suite(name="tests", count=len(inputs)),),
+        inputs=pack_values([(text,) for text in inputs]),
+        expected=pack_values(list(outputs)),
+        comparator="lines",
+        via="stdin",
+    )
+    problem = Problem(id=f"P{hash((inputs, outputs))}", prompt="", entry_point="", check=check)
+    job = make_job(problem, program, plan_cases(check), jail.limits, 0, next(jail._tags))
+    return reach_verdict(SampleKey(problem_id=problem.id, sample_index=0), job, jail.run(job))
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right(jail: Jailed, name: str):
+    """A right program passes, however it reads, writes and ends."""
+    verdict = judge(jail, RIGHT[name])
+    assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong(jail: Jailed, name: str):
+    """A wrong program fails."""
+    assert judge(jail, WRONG[name]).status == "failed"
+
+
+def test_compile(jail: Jailed):
+    """What does not compile is told apart."""
+    assert judge(jail, "print(").status == "compile"
+
+
+def test_large_output(jail: Jailed):
+    """A program may write 10 MB."""
+    program, text = "for _ in range(int(input())):\n    print('y' * 99)", ("y" * 99 + "\n") * 100_000
+    assert judge(jail, program, ("100000\n",), (text,)).passed
+    assert judge(jail, program, ("100001\n",), (text,)).status == "failed"
