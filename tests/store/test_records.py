@@ -141,6 +141,11 @@ def test_refusals(tmp_path: Path) -> None:
         {"raw_generations": {"sample_0": ["x"]}, "raw_scored_generations": {}},
         [{"question_id": "q", "code_list": ["x"], "graded_list": [1]}],
         {"version": 1, "eval": {}, "samples": []},
+        {"version": 2, "eval": {}, "samples": [{"id": "a", "scores": [1]}]},
+        {"version": 2, "eval": {}, "samples": [{"id": "a", "epoch": "x"}, {"id": "a", "epoch": 1}]},
+        {"version": 2, "eval": {}, "samples": [5]},
+        {"eval": {"T/0": 5}},
+        {"eval": {"T/0": [{"base_status": ["pass"]}]}},
         {"version": 2, "eval": {}, "samples": [{"id": "a", "scores": {"s": {"value": "so so"}}}]},
     ],
 )

@@ -58,7 +58,7 @@ def _record(header: dict[str, Any], entries: Iterable[Any]) -> Record:
         raise MalformedRecordError(f"expected a log of version 2, got {shorten(header.get('version'))}")
     order = {str(name): index for index, name in enumerate(_ids(header))}
     rows = [expect(entry, dict, "a sample") for entry in entries]
-    rows.sort(key=lambda row: (order.get(str(row.get("id")), len(order)), row.get("epoch") or 1))
+    rows.sort(key=lambda row: (order.get(str(row.get("id")), len(order)), _epoch(row)))
     scorer = _choose_scorer(header, rows)
     samples = tuple(_sample(row, scorer) for row in rows)
     about = {name: header["eval"].get(name) for name in ("task", "model", "created") if header["eval"].get(name)}
@@ -67,7 +67,7 @@ def _record(header: dict[str, Any], entries: Iterable[Any]) -> Record:
         notes.append(f"{lacking} of {len(samples)} samples of the log have no score")
     if partial := sum(sample.details == "partial" for sample in samples):
         notes.append(f"{partial} samples with a partial score count as failed")
-    names = {name for row in rows for name in row.get("scores") or {}}
+    names = {name for row in rows for name in _scores(row)}
     if len(names) > 1:
         notes.append(f"the scores are those of {scorer!r}, the first of {len(names)} scorers")
     return Record(kind="inspect", samples=samples, head=about, notes=tuple(notes))
@@ -81,7 +81,7 @@ def _ids(header: dict[str, Any]) -> list[Any]:
 
 def _choose_scorer(header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> str:
     """Return the name of the scorer that the results name first, or that the first score has."""
-    present = list(dict.fromkeys(name for row in rows for name in row.get("scores") or {}))
+    present = list(dict.fromkeys(name for row in rows for name in _scores(row)))
     return next((name for name in _scorers(header) if name in present), present[0] if present else "")
 
 
@@ -93,13 +93,23 @@ def _scorers(header: dict[str, Any]) -> Iterator[str]:
             yield str(score.get("scorer"))
 
 
+def _epoch(row: dict[str, Any]) -> int:
+    epoch: int = expect(row.get("epoch", 1), int, "`epoch` of a sample")
+    return epoch
+
+
+def _scores(row: dict[str, Any]) -> dict[str, Any]:
+    scores: dict[str, Any] = expect(row.get("scores") or {}, dict, "`scores` of a sample")
+    return scores
+
+
 def _sample(row: dict[str, Any], scorer: str) -> ScoredSample:
     task = row.get("id")
     if not isinstance(task, str | int):
         raise MalformedRecordError(f"the `id` of a sample must be a text or a number, got {shorten(task)}")
     output = row.get("output")
     text = output.get("completion") if isinstance(output, dict) else None
-    score = (row.get("scores") or {}).get(scorer)
+    score = _scores(row).get(scorer)
     value = _number(score.get("value"), str(task)) if isinstance(score, dict) and not row.get("error") else None
     status = "" if value is None else "passed" if value == 1 else "failed"
     return ScoredSample(
