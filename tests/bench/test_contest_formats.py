@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from passcurve.bench.choose import choose_problems, join_dates
 from passcurve.bench.formats import ReadOptions, parse_problems
-from passcurve.errors import DataError
+from passcurve.errors import DataError, UsageError
 from passcurve.harness.comparators import Comparator
-from passcurve.types import Cases, Problem, unpack_values
+from passcurve.types import Benchmark, Cases, Problem, unpack_values
 
 
 def read(*rows: dict[str, Any], **options: Any) -> tuple[Problem, ...]:
@@ -151,3 +152,23 @@ def test_rules_of_numbers_and_values(name: str, expected: Any, right: list[Any],
     comparator = Comparator(name, 0.0, floats_are_close=False)
     assert all(comparator.accepts((), value, expected) for value in right)
     assert not any(comparator.accepts((), value, expected) for value in wrong)
+
+
+def test_dates():
+    """Days choose problems, with other patterns or alone; problems without a date are left out."""
+    rows = [{**LCB, "question_id": f"q{month}", "contest_date": f"2024-0{month}-01"} for month in range(1, 6)]
+    rows.append({**LCB, "question_id": "q6", "contest_date": ""})
+    benchmark = Benchmark(name="b", source="", digest="", problems=read(*rows))
+
+    def chosen(pattern: str) -> str:
+        return " ".join(problem.id for problem in choose_problems(benchmark, pattern))
+
+    assert chosen(join_dates("2024-02-01", "2024-04-01")) == "q2 q3 q4"
+    assert chosen(join_dates("", "2024-02-15")) == "q1 q2"
+    assert chosen("q2,q5," + join_dates("2024-03-01", "")) == "q5"
+    for pattern in ("..2023-01-01", "q6,2024-01-01.."):
+        with pytest.raises(UsageError):
+            chosen(pattern)
+    for first, last in (("2024-1-1", ""), ("", "soon"), ("2024-03-01", "2024-02-01")):
+        with pytest.raises(UsageError):
+            join_dates(first, last)

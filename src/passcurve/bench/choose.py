@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import fnmatch
 import re
 
@@ -11,24 +12,59 @@ from passcurve.types import Benchmark, Problem
 _RANGE = re.compile(r"(.*/)?([0-9]{1,9})-([0-9]{1,9})")
 
 
+_DATES = re.compile(r"(\d{4}-\d\d-\d\d)?\.\.(\d{4}-\d\d-\d\d)?")
+
+
+def join_dates(first: str, last: str) -> str:
+    """Return the part of a pattern that chooses the problems of some days; the ends are included.
+
+    Raises UsageError for what is no date.
+    """
+    for option, text in (("--from", first), ("--to", last)):
+        try:
+            if text and dt.date.fromisoformat(text).isoformat() != text:
+                raise ValueError
+        except ValueError:
+            raise UsageError(f"{option} {text!r} is no date; write it like 2024-05-31") from None
+    if first and last and first > last:
+        raise UsageError(f"--from {first} is after --to {last}")
+    return f"{first}..{last}"
+
+
 def choose_problems(benchmark: Benchmark, pattern: str) -> tuple[Problem, ...]:
     """Return the problems that match a comma-separated list of ids, wildcards and ranges, as in ``1-5,1?``.
+
+    Of these only the ones of some days, where a part is like ``2024-01-01..2024-06-30``.
 
     A part that is no whole id is compared with the last parts of the ids, behind the slash.
     Raises UsageError for a part of the list that matches none.
     """
     if not pattern:
         return benchmark.problems
-    chosen: set[str] = set()
+    parts = [part.strip() for part in pattern.split(",") if part.strip()]
+    dates = [match for part in parts if (match := _DATES.fullmatch(part))]
+    parts = [part for part in parts if not _DATES.fullmatch(part)]
+    chosen: set[str] = set() if parts else {problem.id for problem in benchmark.problems}
     ids = [problem.id for problem in benchmark.problems]
-    for part in filter(None, (part.strip() for part in pattern.split(","))):
+    for part in parts:
         matching = {name for name in ids if name == part or fnmatch.fnmatchcase(name, part)}
         matching = matching or {name for name in ids if fnmatch.fnmatchcase(name.rpartition("/")[2], part)}
         matching = matching or _in_range(part, ids)
         if not matching:
             raise UsageError(f"--problems {part!r} matches no problem of {benchmark.name}{nearest(part, ids)}")
         chosen |= matching
-    return tuple(problem for problem in benchmark.problems if problem.id in chosen)
+    problems = [problem for problem in benchmark.problems if problem.id in chosen]
+    for match in dates:
+        problems = [problem for problem in problems if _is_between(problem.date, match[1], match[2])]
+        if not problems:
+            dated = sorted(problem.date for problem in benchmark.problems if problem.date)
+            what = f"its problems are of {dated[0]} to {dated[-1]}" if dated else "its problems have no dates"
+            raise UsageError(f"{benchmark.name} has no problem of {match[0]}; {what}")
+    return tuple(problems)
+
+
+def _is_between(date: str, first: str | None, last: str | None) -> bool:
+    return bool(date) and (first or date) <= date <= (last or date)
 
 
 def _in_range(part: str, ids: list[str]) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Annotated, Optional
 import msgspec
 import typer
 
+from passcurve.bench.choose import join_dates
 from passcurve.types import DEFAULT_TIMEOUT_S
 
 
@@ -139,6 +140,12 @@ class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
     workers: Workers = None
     memory: Annotated[Optional[str], typer.Option(help="Memory of each sample, as in 4GiB (the default).")] = None
     problems: Problems = ""
+    from_date: Annotated[
+        str, typer.Option("--from", metavar="DATE", help="Only problems published on that day or later.")
+    ] = ""
+    to_date: Annotated[
+        str, typer.Option("--to", metavar="DATE", help="Only problems published on that day or before.")
+    ] = ""
     verdict: Annotated[
         VerdictMode,
         typer.Option(help="Where tests run: in a process of their own (referee), or beside the sample (shared)."),
@@ -161,3 +168,10 @@ class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     profile: Profile = "native"
     task: Task = ""
+
+    def __post_init__(self) -> None:
+        """Make dates a part of the pattern of problems, by which a filtered run is named."""
+        if self.from_date or self.to_date:
+            dates = join_dates(self.from_date, self.to_date)
+            parts = [part for part in self.problems.split(",") if part.strip() and part.strip() != dates]
+            msgspec.structs.force_setattr(self, "problems", ",".join([*parts, dates]))
