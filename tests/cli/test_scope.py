@@ -88,6 +88,8 @@ def test_results_alone(shell, starter):
     part = shell("judge", "s.jsonl", "--subset", "--problems", TASKS[0], "--json").record["results"]
     for path, covered in ((results, "2 of 47 problems"), (part, "1 of 47 problems")):
         assert covered in " ".join(shell("show", path, "--json").record["notes"])
+        shown = shell("show", path)
+        assert (True, False) == (covered in shown.err, "note: " in shown.out)
     mapped = [{"task_id": task.replace("starter", "Own"), "gen": "    return 1\n"} for task in TASKS]
     shell.write("m.jsonl", mapped)
     words = ("--subset", "--benchmark", "starter", "--field", "gen", "--id-map", "Own/{}=starter/{}")

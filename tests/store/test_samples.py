@@ -194,6 +194,7 @@ class TestLinesThatDoNot:
         ("text", "reason"),
         [
             (b"{", "not JSON: Expecting property name enclosed in double quotes at column 2, before ''"),
+            (b'{"a": "x', "not JSON: Unterminated string starting at column 7, before '\"x'"),
             (b'{"a": 1} x', "not JSON: Extra data at column 10, before 'x'"),
             (b'{"a": "\xff"}', "not UTF-8: byte 0xff at column 8"),
             (b"[1]", "a row must be a JSON object, got a list"),
@@ -242,7 +243,7 @@ class TestLinesThatDoNot:
 
     def test_hints_are_bounded(self, path):
         """In a file full of unknown names, only 100 lines have a hint."""
-        text = b"".join(row(task_id=f"T/{number}") for number in range(100, 5100))
+        text = b"".join(row(task_id=f"{chr(97 + number // 100)}{chr(200 + number % 100)}T/1") for number in range(5000))
         assert 100 == sum("did you mean" in item.reason for item in read(path, text))
 
 

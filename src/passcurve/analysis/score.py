@@ -140,7 +140,8 @@ def _without_sample(run: RunCounts, counts: Sequence[Counts]) -> str:
     if run.diagnosis is None:
         return ""
     missing = run.diagnosis.scope.missing(len(counts))
-    return f"{missing} of {run.diagnosis.scope.requested} problems have no sample" if missing else ""
+    has = "has" if missing == 1 else "have"
+    return f"{missing} of {run.diagnosis.scope.requested} problems {has} no sample" if missing else ""
 
 
 def read_curve(path: Path, cache_dir: Path, level: float = 0.95, *, stale: bool = False) -> tuple[ScoredRun, Curve]:

@@ -62,8 +62,9 @@ def write_warnings(result: Result, samples: str) -> None:
     for line in diagnosis.diagnosis_lines(result.diagnosis):
         warn(line)
     if missing := _count_missing(result):
+        has = "has" if missing == 1 else "have"
         warn(
-            f"{missing} of {result.problems} problems have no sample, so there is no score"
+            f"{missing} of {result.problems} problems {has} no sample, so there is no score"
             # Rows of tasks that the benchmark lacks may be theirs.
             + ("" if result.malformed_lines else ": --subset scores the others, --problems chooses some")
         )

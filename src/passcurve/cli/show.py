@@ -11,7 +11,7 @@ import typer
 
 from passcurve import config
 from passcurve.cli.options import AsJson, Level, Metrics, Plots, PlotTheme, Stale, Theme, Verbose
-from passcurve.cli.output import terminal_width, write, write_json, write_lines
+from passcurve.cli.output import terminal_width, warn, write, write_json, write_lines
 from passcurve.cli.pictures import check_plots, draw_curves, read_curves
 from passcurve.cli.result import headline, signature_line
 from passcurve.errors import DataError, UsageError
@@ -148,12 +148,13 @@ def _show_scores(
             }
         )
         return code
+    for note in scored.notes:
+        warn(terminal.printable(f"note: {note}"))
     lines = [
         *(diagnosis_lines(diagnosis) if diagnosis is not None else []),
         headline(benchmark or scored.source, scored.counts, scope),
         *scores.score_lines(scored.estimates, scored.curve, terminal_width(), verbose=verbose),
         *([_suite_line(scored)] if scored.suites else []),
-        *(f"  note: {note}" for note in scored.notes),
         *([f"  for a paper: {paragraph}"] if paragraph and verbose else []),
         *([signature_line(scored.signature, verbose=verbose)] if scored.signature else []),
     ]

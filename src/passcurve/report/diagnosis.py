@@ -18,7 +18,8 @@ _KINDS = {
 
 def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
     """Return a line for each finding and for the first excluded problems; nothing where all is well."""
-    lines = [f"input: {finding.text}" for finding in diagnosis.input.findings]
+    # What withholds the score is said once, in that line.
+    lines = [f"input: {finding.text}" for finding in diagnosis.input.findings if finding.text not in diagnosis.withheld]
     excluded = diagnosis.scope.excluded
     if excluded:
         kinds = Counter(exclusion.kind for exclusion in excluded)

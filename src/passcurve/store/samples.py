@@ -255,7 +255,8 @@ def _read_fields(text: bytes) -> dict[str, object]:
         value = _parse(source)
     except json.JSONDecodeError as error:
         rest = _shorten(source[error.pos : error.pos + MAX_SHOWN])
-        raise _MalformedError(f"not JSON: {error.msg} at column {error.pos + 1}, before {rest}") from error
+        reason = error.msg.removesuffix(" at")
+        raise _MalformedError(f"not JSON: {reason} at column {error.pos + 1}, before {rest}") from error
     except RecursionError as error:
         raise _MalformedError(_TOO_DEEP) from error
     if not isinstance(value, dict):
@@ -311,7 +312,8 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
     if task not in hints and len(hints) < MAX_HINTS:
         numbers = _numbers(task)
         # An id with another number is another problem, however like it is.
-        hints[task] = nearest(task[:MAX_SHOWN], (known for known in task_ids if _numbers(known) == numbers))
+        others = (other for other in task_ids if not numbers or _numbers(other) == numbers)
+        hints[task] = nearest(task[:MAX_SHOWN], others)
     raise _MalformedError(f"unknown task {_shorten(task)}{hints.get(task, '')}", task)
 
 
