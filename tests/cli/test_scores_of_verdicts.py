@@ -254,7 +254,7 @@ def test_a_reader_that_goes_away(shell):
     name = results(shell, "r.jsonl", ORDINARY)
     with shell.start("show", name) as started:
         started.stdout.close()
-            assert all(line.startswith(b"passcurve: note: ") for line in started.stderr.read().splitlines())
+        assert all(line.startswith(b"passcurve: note: ") for line in started.stderr.read().splitlines())
         assert 0 == started.wait(60)
 
 
