@@ -16,7 +16,7 @@ def rows(shell_in, tmp_path_factory) -> list[tuple[Any, Any]]:
     samples = []
     for kind, _, text in STATEMENT_ATTACKS:
         problem = PROBLEMS_OF_KINDS[kind]
-        samples += [{"task_id": problem["id"], "completion": each} for each in (text, problem["reference"])]
+        samples += [{"task_id": problem["id"], "completion": answer} for answer in (text, problem["reference"])]
     shell.write("s.jsonl", samples)
     words = ("--no-dedup", "--accept-input", "--json", "--timeout", "1", "--workers", "1", "--verdict", "referee")
     done = shell("judge", "s.jsonl", "--benchmark", "b.jsonl", *words)
