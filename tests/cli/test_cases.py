@@ -45,6 +45,15 @@ PROBLEMS = [
         "contract": "",
     },
 ]
+MANY = {
+    "task_id": "Own/3",
+    "prompt": "def many(first):\n",
+    "entry_point": "many",
+    "canonical_solution": "    return [first] * 1600000\n",
+    "base_input": [[1]],
+    "plus_input": [[2]],
+    "atol": 0,
+}
 FORGED = """
 class Equal(int):
     def __eq__(self, other): return True
@@ -154,6 +163,16 @@ def test_first_failure_ends_the_tests(whole):
         row["tests"]["plus"]["passed"],
         row["suites"],
     )
+
+
+def test_results_of_very_many_items(shell):
+    """A result that is too large to leave its process is compared by a digest, which that of another result is not."""
+    shell.write("own.jsonl", [MANY])
+    same = "def many(first):\n    return [first for _ in range(1600000)]\n"
+    programs = [same, same.replace("[first", "[3 - first"), same.replace("1600000", "1600001"), f"{same}    #"]
+    shell.write("s.jsonl", ({"task_id": "Own/3", "solution": text} for text in programs))
+    shell("judge", "s.jsonl", "--benchmark", "own.jsonl")
+    assert [True, False, False, True] == [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 from passcurve.harness.check_reports import describe_call, make_load_report, make_missing_report, make_report
 from passcurve.harness.comparators import Comparator
 from passcurve.harness.counts import count_tests, pack_bits
+from passcurve.harness.large_results import LargeResult, read_record
 from passcurve.harness.messages import bounded_repr, message_of, truncate
 from passcurve.harness.protocol import CaseData, RefereeJob, Report
 from passcurve.harness.recording import RecordedCalls
@@ -20,7 +21,7 @@ from passcurve.harness.sample_proxy import SampleProxy
 from passcurve.harness.wire import Decoder, Encoder, WireError
 
 PACK_VERSION = 2
-_MARSHAL, _LARGE, _WIRE = b"m", b"z", b"w"
+_MARSHAL, _LARGE, _WIRE, _DIGEST = b"m", b"z", b"w", b"d"
 """First byte of a packed result: ``marshal`` is faster, and knows fewer types; large results are compressed."""
 _LARGE_BYTES = 1 << 10
 _SLOW_S = 0.01
@@ -166,6 +167,8 @@ def pack_results(values: list[Any]) -> bytes:
 
 
 def _pack_value(value: Any) -> bytes:
+    if type(value) is LargeResult:
+        return _DIGEST + marshal.dumps(value.record(), PACK_VERSION)
     try:
         data = marshal.dumps(value, PACK_VERSION)
     except ValueError:
@@ -175,6 +178,8 @@ def _pack_value(value: Any) -> bytes:
 
 def _unpack_value(data: bytes) -> Any:
     kind, rest = data[:1], data[1:]
+    if kind == _DIGEST:
+        return read_record(marshal.loads(rest))
     if kind == _WIRE:
         return Decoder().decode(rest)
     return marshal.loads(rest if kind == _MARSHAL else zlib.decompress(rest))

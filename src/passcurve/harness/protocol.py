@@ -35,6 +35,8 @@ class SampleJob(SampleForm):
     """Largest text or bytes that one reply may hold."""
     replayed: bytes
     """Encoded list of the arguments of the calls to make without an order; empty for none."""
+    digests: bool
+    """Send a digest in place of a result of very many items."""
 
 
 class SharedJob(SampleJob):
@@ -167,6 +169,8 @@ class Reply(TypedDict, total=False):
     """The arguments after the call, if the order asks for them."""
     flattened: tuple[str, ...]
     """Names of the types that were reduced to plain data."""
+    large: tuple[str, int, bytes]
+    """Kind, number of items and digest of a result, in place of ``value``."""
     raised: ExceptionRecord
     unsendable: ExceptionRecord
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from passcurve.harness.exceptions import describe, rebuild
 from passcurve.harness.framing import ConnectionClosed, make_frame, receive_frame, send_frame, write_all
+from passcurve.harness.large_results import is_large, make_record
 from passcurve.harness.protocol import Callback, Order, Reply, SampleJob
 from passcurve.harness.script import ScriptRunner
 from passcurve.harness.wire import MAX_FRAME, Decoder, Encoder, Handle, WireError
@@ -63,7 +64,14 @@ def rehearse() -> None:
     limit = sys.getrecursionlimit()
     text = b"def f(x):\n    return [y for y in x if y]\n"
     calls = Encoder().encode([(([1, -2, 3],), {}), ((0.5, "a", None), {}), ((), {})])
-    job: SampleJob = {"program": text, "entry_point": "f", "seed": 0, "output_bytes": 1 << 20, "replayed": b""}
+    job: SampleJob = {
+        "program": text,
+        "entry_point": "f",
+        "seed": 0,
+        "output_bytes": 1 << 20,
+        "replayed": b"",
+        "digests": False,
+    }
     for number in range(2 * _REHEARSALS):
         job["replayed"] = calls if number % 2 else b""
         ours, theirs = socket.socketpair()
@@ -230,6 +238,9 @@ class SampleServer:
         except BaseException as error:
             self._send({"raised": describe(error)})
             return
+        if self._job["digests"] and is_large(value):
+            self._send_large(value)
+            return
         reply: Reply = {"value": value}
         if order.get("back"):
             reply["args"] = order["args"]
@@ -245,6 +256,15 @@ class SampleServer:
             raise
         except MemoryError as error:
             data = Encoder().encode({"raised": describe(error)})
+        except BaseException as error:
+            data = Encoder().encode({"unsendable": describe(error)})
+        self._send_frame(data)
+
+    def _send_large(self, value: Any) -> None:
+        try:
+            data = Encoder().encode({"large": make_record(value)})
+        except ConnectionClosed:
+            raise
         except BaseException as error:
             data = Encoder().encode({"unsendable": describe(error)})
         self._send_frame(data)

@@ -10,6 +10,7 @@ from typing import Any
 
 from passcurve.harness import recording
 from passcurve.harness.exceptions import describe, rebuild
+from passcurve.harness.large_results import read_record
 from passcurve.harness.protocol import ExceptionRecord, Order, RefereeJob, Reply
 from passcurve.harness.sample import flatten
 from passcurve.harness.sample_connection import CheckStopped, SampleConnection
@@ -71,6 +72,7 @@ class SampleProxy:
             resolve=self._resolve,
         )
         self._write_back = job["write_back"]
+        self._takes_digests = job["cases"] is not None
         self._replayed = recording.unpack_calls(job["replayed"])
         self._replayed_count = 0
         self._is_recording = job["record"]
@@ -145,6 +147,11 @@ class SampleProxy:
                 if call is not None:
                     call.outcome = ("returned", reply["value"])
                 return reply
+            if "large" in reply and self._takes_digests:
+                large = read_record(reply["large"])
+                if large is not None and call is not None:
+                    call.outcome = ("returned", large)
+                    return {"value": large}
             if "raised" in reply:
                 raise self._rebuild_exception(reply["raised"], call)
             if "unsendable" in reply:

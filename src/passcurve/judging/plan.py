@@ -85,6 +85,7 @@ def make_job(
         "seed": problem_seed,
         "output_bytes": limits.output_bytes,
         "replayed": plan.replayed,
+        "digests": isinstance(problem.check, Cases),
     }
     if plan.mode == "shared":
         return _make_shared_job(problem, setup, limits, tag, all_tests=all_tests)
@@ -247,6 +248,7 @@ def _make_unit_test_job(
             "seed": seed,
             "output_bytes": limits.output_bytes,
             "replayed": b"",
+            "digests": False,
             "test": _encode(check.source),
             "token": secrets.token_hex(16),
             "classes": list(check.classes),
