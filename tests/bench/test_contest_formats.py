@@ -77,7 +77,7 @@ def test_sandbox_fusion():
     """Tests of a script are texts; packed ones may be those of a function; a reference that only leaves is none."""
     tests = json.dumps([{"input": {"stdin": "1"}, "output": {"stdout": "2"}}])
     (script,) = read({"id": 3, "content": "Add one.", "labels": "{}", "test": tests})
-    assert ("stdin", "any-case-lines", [("1",)], ["2"]) == cases_of(script)
+    assert ("stdin", "float-tokens", [("1",)], ["2"]) == cases_of(script)
     packed = pack({"input_output": json.dumps({"inputs": ["[1]"], "outputs": ["2"]})})
     content = "Do.\n```python\nclass Solution:\n    def f(self, x: List[str]) -> int:\n        \n```\n"
     row = {"id": 4, "content": content, "labels": "{}", "test": packed, "canonical_solution": "import sys; sys.exit(0)"}

@@ -53,7 +53,7 @@ def _problem(row: Row, options: ReadOptions) -> Problem:
         if not pairs:
             raise row.fault("found no test", "at least one")
         inputs, outputs = zip(*pairs, strict=True)
-        check = script_cases(inputs, outputs, "any-case-lines", timeout_s=TEST_S)
+        check = script_cases(inputs, outputs, "float-tokens", timeout_s=TEST_S)
         entry_point = ""
     else:
         values = _unpack(row, test)
