@@ -51,10 +51,10 @@ def one_excluded(name: str, *says: str, **fields: Any) -> Case:
 
 
 UNREAD = [
-    refused("plus_input beside test", with_all(plus_input=[[1], [2]], base_input=[[1]]), "plus_input", "OriginFmt"),
+    refused("plus_input beside test", with_all(plus_input=[[1], [2]]), "plus_input", "OriginFmt"),
     refused(
         "plus_input without test",
-        without("test", *with_all(plus_input=[[1]], base_input=[[1]], contract="")),
+        without("test", *with_all(plus_input=[[1]], contract="")),
         "plus_input",
         "OriginFmt",
     ),

@@ -37,9 +37,9 @@ def explain(field: str) -> str:
     """Return what is wrong with a field that holds tests, and what to do."""
     if field in _EVALPLUS:
         return (
-            f"the tests in {field!r} would not be run, and a score without them is not EvalPlus's; use the file that "
-            "EvalPlus publishes in the original format (OriginFmt), with all tests in 'test', or for the base tests "
-            "alone the original benchmark (--benchmark humaneval)"
+            f"the tests in {field!r} would not be run, and a score without them is not EvalPlus's; use a file as "
+            "EvalPlus publishes it, with 'base_input' and 'plus_input' in each row, or in the original format "
+            "(OriginFmt), with all tests in 'test'; for the base tests alone --benchmark humaneval"
         )
     return (
         f"the tests in {field!r} would not be run; write them into 'test' as check(candidate), "
