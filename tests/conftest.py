@@ -31,6 +31,48 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name in ("PA
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+PASSES = "passcurve/passes"
+"""Key of pytest's cache, under which a run leaves the names of the tests that passed."""
+
+
+class PassKeeper:
+    """A plugin that leaves the names of the tests that pass, for a run that is to have the others only."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._passes: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the report on one phase of a test."""
+        if report.when == "call" and report.passed:
+            self._passes.append(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the names."""
+        if self._config.cache is not None:
+            self._config.cache.set(PASSES, sorted(self._passes))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of a run that goes on where another has ended."""
+    parser.addoption("--except-passes", metavar="FILE", help="leave out the tests that FILE names")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the names of passes, in the process that collects the reports of all."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(PassKeeper(config))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that another run has passed."""
+    if name := config.getoption("--except-passes"):
+        passes = set(json.loads(Path(name).read_text("utf-8")))
+        left_out = [item for item in items if item.nodeid in passes]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.nodeid not in passes]
+
+
 class Completed(NamedTuple):
     """Exit code and output of a command that has ended."""
 
