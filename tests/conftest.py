@@ -49,8 +49,8 @@ class PassKeeper:
 
     def pytest_sessionfinish(self) -> None:
         """Write the names."""
-        if self._config.cache is not None:
-            self._config.cache.set(PASSES, sorted(self._passes))
+        if cache := getattr(self._config, "cache", None):
+            cache.set(PASSES, sorted(self._passes))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

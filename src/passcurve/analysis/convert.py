@@ -208,9 +208,13 @@ def _shape(record: Record, name: str, benchmark: Benchmark | None) -> Record:
     return msgspec.structs.replace(record, samples=tuple(samples))
 
 
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+
+
 def _writing(record: Record, name: str, benchmark: Benchmark | None) -> Writing:
     return Writing(
-        date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        date=_now(),
         file_hash=benchmark.file_hash if benchmark is not None else "",
         order=tuple(problem.id for problem in benchmark.problems) if benchmark is not None else (),
         pass_at_k=_scores(record, _KS.get(name, _DEFAULT_KS)) if FORMATS[name].verdicts == "must" else {},

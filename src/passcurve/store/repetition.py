@@ -14,6 +14,8 @@ _MIN_SHARE = 0.1
 _MIN_ROWS = 20
 """Rows from which on equal numbers of copies are no chance."""
 _ROWS_COUNTED = 64
+_COMPARISONS_PER_ROW = 8
+"""Comparisons after which a part is looked for no more: a file of one text has equal rows at any distance."""
 
 
 class RepeatedPart(NamedTuple):
@@ -28,6 +30,7 @@ def repeated_part(digests: array[int], problems: array[int]) -> RepeatedPart | N
     """Return the largest part of several problems that stands twice, by digest and problem of each row."""
     best: RepeatedPart | None = None
     count = len(digests)
+    compared = 0
     for anchor in sorted({0, count // 4, count // 2, 3 * count // 4}) if count else ():
         if best is not None and best.start <= anchor < best.start + best.rows:
             continue
@@ -37,7 +40,8 @@ def repeated_part(digests: array[int], problems: array[int]) -> RepeatedPart | N
             part = RepeatedPart(second - before, first - before, before + after)
             if (best is None or part.rows > best.rows) and _spans_problems(problems, part):
                 best = part
-            if part.rows * 2 >= count:
+            compared += part.rows
+            if part.rows * 2 >= count or compared > _COMPARISONS_PER_ROW * count:
                 break
     return best if best is not None and best.rows >= _MIN_SHARE * count else None
 
