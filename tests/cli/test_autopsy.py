@@ -206,6 +206,58 @@ def test_what_is_explained_fits_eighty_columns(shell, lines_on_terminal):
     )
 
 
+EQUIVALENT = {
+    "task_id": "Mbpp/164",
+    "prompt": '"""Tell whether the sums of divisors are equal."""\n',
+    "entry_point": "are_equivalent",
+    "canonical_solution": "def are_equivalent(a, b):\n    return a == b\n",
+    "base_input": [[1, 2], [3, 3]],
+    "plus_input": [[5, 5]],
+    "atol": 0,
+    "contract": "",
+}
+
+
+def test_a_profile_is_a_third_dimension(shell):
+    """What a harness' rules let pass is a pattern of its own, and profiles with equal rules are judged once."""
+    shell.write("p.jsonl", [EQUIVALENT])
+    wrong = {"task_id": "Mbpp/164", "completion": "def are_equivalent(a, b):\n    return 7\n"}
+    tail = {
+        "task_id": "Mbpp/164",
+        "completion": f"{EQUIVALENT['canonical_solution']}\nprint('done')\nimport no_module\n",
+    }
+    shell.write("s.jsonl", [wrong, wrong, tail])
+    words = ("autopsy", "s.jsonl", "--benchmark", "p.jsonl")
+    record = shell(*words, "--profiles", "native,evalplus,bigcode,lcb", "--json").record
+    rulings = {ruling["profile"]: ruling for ruling in record["rulings"]}
+    assert {"native": 0, "evalplus": 2, "bigcode": 1, "lcb": 0} == {
+        name: ruling["passed"] for name, ruling in rulings.items()
+    }
+    assert ("stop-words:bigcode", "livecodebench") == (rulings["bigcode"]["extract"], rulings["lcb"]["prelude"])
+    # Two as they stand, which evalplus judges again, the one that is cut, and two behind the lines of lcb.
+    assert 7 == record["programs"]
+    patterns = [(pattern["failure"], pattern["samples"], pattern["policies"]) for pattern in record["patterns"]]
+    assert [
+        ("wrong result", 2, {"raw@evalplus": 2}),
+        ("ModuleNotFoundError", 1, {"stop-words:bigcode@bigcode": 1}),
+    ] == patterns
+    (flip,) = record["flips"]
+    assert ("raw@native", "raw@evalplus") == (flip["wrong"]["policy"], flip["right"]["policy"])
+    assert "|profile:native+evalplus+bigcode+lcb" in record["signature"]
+    product = (*words, "--policies", "raw,stop-words:bigcode", "--profiles", "native,evalplus", "--run", "r")
+    split = "(+1 by extraction stop-words:bigcode, +2 by the rules of evalplus)"
+    assert split in " ".join(shell(*product).out.split())
+
+
+def test_all_profiles_that_fit(shell):
+    """A run under a profile comes first, before all others whose harness has checks of its kind."""
+    shell.write("s.jsonl", rows(BODY))
+    shell("judge", "s.jsonl", "--subset", "--profile", "lm-eval")
+    record = shell("autopsy", "s.jsonl.passcurve", "--profiles", "all", "--json").record
+    assert ["lm-eval", "native", "human-eval", "bigcode"] == [ruling["profile"] for ruling in record["rulings"]]
+    assert "did you mean" in shell("autopsy", "s.jsonl", "--profiles", "native,evalplu").err
+
+
 def test_a_missing_import_is_told(shell):
     """Without a prelude, samples that fail for want of an import name the prelude to try; with one they pass."""
     shell.write("s.jsonl", rows(CHAT, CEIL, BODY, "    return undefined_name\n"))

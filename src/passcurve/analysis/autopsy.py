@@ -1,19 +1,14 @@
-"""The autopsy of a score: the same texts judged under several extraction policies.
+"""The autopsy of a score: the same texts judged in several variants.
 
-Every policy makes a program of every text, with each import prelude that is asked for.  Each distinct program of a
-problem is judged once, as a whole program, as ``judge`` would.  So two policies can differ only in the programs that
-they extract.
+A variant is an extraction policy with an import prelude, and the rules of a profile.  Each distinct program of a
+problem is judged once by each distinct set of rules, as a whole program, as ``judge`` would.  So two variants with the
+same rules can differ only in the programs that they extract.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
-import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -28,49 +23,38 @@ from passcurve.analysis.flips import (
     SampleTable,
     find_missing_imports,
 )
+from passcurve.analysis.judged_programs import RulesRun, group_rules, read_samples, write_programs
+from passcurve.analysis.variants import Variant
 from passcurve.bench.choose import choose_problems
 from passcurve.diagnosis import Diagnosis, InputReport, Scope, diagnose, withhold
-from passcurve.errors import DataError, UsageError, place_error
-from passcurve.extract import (
-    DEFAULT,
-    NO_PRELUDE,
-    extract,
-    find_policy,
-    fit_to_packages,
-    policy_names,
-    split_policy,
-    with_prelude,
-)
+from passcurve.extract import NO_PRELUDE, split_policy
 from passcurve.judging import run as pipeline
 from passcurve.sandbox.toolchain import OPTIONAL, find_toolchain
 from passcurve.signature import signature
-from passcurve.store.completions import stored_completions
 from passcurve.store.run_counts import check_samples
 from passcurve.store.rundir import RunDir
-from passcurve.store.samples import MalformedLine, read_rows
-from passcurve.store.verdicts import StoredVerdicts
-from passcurve.types import Completion, Counts, Estimate, Header, Problem
-
-_PROGRAMS = "programs.jsonl"
-_JUDGED = "judged"
+from passcurve.types import Counts, Estimate, Header, Problem
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
-    """The score under one policy."""
+    """The score of one variant."""
 
     policy: str
+    """The name of the variant: the policy, with the profile where several are compared."""
     estimates: tuple[Estimate, ...]
     passed: int
     no_code: int
     """Samples without a program."""
     rescued: int
-    """Samples that pass here but not under the first policy."""
+    """Samples that pass here but not in the first variant."""
     spoiled: int
-    """Samples that pass under the first policy but not here."""
+    """Samples that pass in the first variant but not here."""
     extract: str
     """The policy without its prelude."""
     prelude: str
     """The import prelude, or ``none``."""
+    profile: str
+    """The harness whose rules judged its programs."""
 
 
 class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,66 +88,33 @@ class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int
 
 
-def check_policies(policies: Sequence[str], preludes: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return each policy with each prelude, without repetitions; all policies when none is named.
-
-    Raises UnknownNameError for an unknown policy or prelude, UsageError when there is only one.
-    """
-    named = [
-        with_prelude(policy, prelude) for prelude in preludes or (NO_PRELUDE,) for policy in policies or policy_names()
-    ]
-    chosen = tuple(dict.fromkeys(named))
-    for policy in chosen:
-        find_policy(policy)
-    if len(chosen) < 2:
-        raise UsageError(f"an autopsy needs at least two policies, got only {chosen[0]!r}")
-    return chosen
-
-
-def choose_policies(policies: Sequence[str], preludes: Sequence[str], header: Header) -> tuple[str, ...]:
-    """Return the policies to compare with those of a judged run, by default its own first and then all others."""
-    own, prelude = split_policy(header.extract)
-    return check_policies(policies or tuple(dict.fromkeys((own, *policy_names()))), preludes or (prelude,))
-
-
 def run_autopsy(
-    request: pipeline.Request,
-    policies: Sequence[str] = (),
+    requests: Mapping[str, pipeline.Request],
+    variants: Sequence[Variant],
     watch: Callable[[pipeline.Progress], None] = lambda _: None,
 ) -> Autopsy:
-    """Judge the samples of a request under several policies, and compare the others with the first.
+    """Judge the same samples in several variants, and compare the others with the first.
 
-    A policy may have a prelude; it leaves out packages that samples may not import, and its name then says so.
-    ``request.samples`` may be the directory of a run that generated them; ``request.run`` is the folder to work in.
+    ``requests`` are by profile and differ in problems and limits alone; those that are equal are judged once.
+    A prelude leaves out packages that samples may not import, and the name of the policy then says so.
+    ``samples`` may be the directory of a run that generated them; ``run`` is the folder to work in.
     Verdicts of an interrupted autopsy in that folder are used again.
-    Raises what ``pipeline.judge`` and ``check_policies`` raise.
+    Raises what ``pipeline.judge`` raises.
     """
+    request = next(iter(requests.values()))
     optional = (*OPTIONAL, *request.benchmark.packages)
     packages = find_toolchain(request.python, request.packages, optional).packages
-    policies = tuple(fit_to_packages(policy, packages) for policy in check_policies(policies))
+    variants = tuple(variant.fit_to_packages(packages) for variant in variants)
     problems = choose_problems(request.benchmark, request.problems)
-    folder = request.run
-    table = _write_programs(request, problems, policies, folder)
-    result = None
-    if table.distinct:
-        inner = msgspec.structs.replace(
-            request,
-            samples=folder / _PROGRAMS,
-            run=folder / _JUDGED,
-            results=None,
-            ks=(1,),
-            ks_requested=False,
-            subset=True,
-            strict=False,
-            extract=DEFAULT,
-        )
-        result = pipeline.judge(inner, watch)
-    stored = RunDir(folder / _JUDGED).read() if result is not None else None
+    rules = group_rules(requests)
+    table = write_programs(problems, variants, rules)
     try:
-        return _summarize(request, problems, policies, table, stored, result)
+        for group in rules:
+            group.judge(watch)
+        return _summarize(request, problems, variants, table, rules)
     finally:
-        if stored is not None:
-            stored.close()
+        for group in rules:
+            group.close()
 
 
 def read_header(run: Path, *, stale: bool = False) -> Header:
@@ -178,87 +129,23 @@ def read_header(run: Path, *, stale: bool = False) -> Header:
         return stored.attempt.header
 
 
-def _read_samples(request: pipeline.Request, problems: Sequence[Problem]) -> Iterator[Completion | None]:
-    """Yield the samples of these problems, and None for each malformed line."""
-    chosen = {problem.id for problem in problems}
-    source = request.samples
-    rows: Iterable[Completion | MalformedLine] = (
-        stored_completions(source)
-        if source.is_dir()
-        else read_rows(source, [problem.id for problem in request.benchmark.problems])
-    )
-    for row in rows:
-        if not isinstance(row, Completion):
-            if request.strict:
-                raise DataError(f"{str(request.samples)!r}, line {row.line}: {row.reason}")
-            yield None
-        elif row.key.problem_id in chosen:
-            yield row
-
-
-def _write_programs(
-    request: pipeline.Request, problems: Sequence[Problem], policies: Sequence[str], folder: Path
-) -> SampleTable:
-    """Write each distinct program of each problem as a row, and return the table of the samples."""
-    by_id = {problem.id: (at, problem) for at, problem in enumerate(problems)}
-    table = SampleTable(problem=array("q"), index=array("q"), program=array("q"))
-    rows: dict[bytes, int] = {}
-    draft = folder / f".{_PROGRAMS}.tmp"
-    try:
-        folder.mkdir(exist_ok=True)
-        with draft.open("w", encoding="ascii") as file:
-            for sample in _read_samples(request, problems):
-                if sample is None:
-                    table.malformed += 1
-                    continue
-                at, problem = by_id[sample.key.problem_id]
-                table.problem.append(at)
-                table.index.append(sample.key.sample_index)
-                for policy in policies:
-                    text = extract(problem, sample, policy).text
-                    if text is None:
-                        table.program.append(NO_PROGRAM)
-                        continue
-                    digest = _digest(problem, text)
-                    if digest not in rows:
-                        rows[digest] = len(rows)
-                        file.write(json.dumps({"task_id": problem.id, "solution": text}) + "\n")
-                    table.program.append(rows[digest])
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(folder / _PROGRAMS)
-    except OSError as error:
-        message = f"cannot work in {str(folder)!r}: {error.strerror or error}; choose another place with --run DIR"
-        raise place_error(message, error) from error
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-    if not table.problem:
-        raise DataError(f"{str(request.samples)!r} has no rows to judge")
-    table.distinct = len(rows)
-    return table
-
-
-def _digest(problem: Problem, text: str) -> bytes:
-    return hashlib.blake2b(f"{problem.id}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
 def _summarize(
     request: pipeline.Request,
     problems: Sequence[Problem],
-    policies: Sequence[str],
+    variants: Sequence[Variant],
     table: SampleTable,
-    stored: StoredVerdicts | None,
-    result: pipeline.Result | None,
+    rules: Sequence[RulesRun],
 ) -> Autopsy:
     # Loaded here: numpy takes longer to load than a wrong command line should have to wait.
     from passcurve.stats.estimate import estimate
     from passcurve.stats.metrics import lacks_requested_value
 
-    width, rows = len(policies), len(table.problem)
-    passes = bytearray(_has_passed(stored, program) for program in table.program)
+    width, rows = len(variants), len(table.problem)
+    columns = [next(group for group in rules if variant.profile in group.profiles) for variant in variants]
+    passes = bytearray(columns[cell % width].has_passed(program) for cell, program in enumerate(table.program))
     anywhere = bytearray(any(passes[row * width : (row + 1) * width]) for row in range(rows))
-    owed = sum(map(partial(_is_owed, stored), set(table.program)))
+    owed = sum(group.count_owed() for group in rules)
+    diagnosis = _diagnose(request, rules, {problems[at].id for at in table.problem})
 
     def score(passed: Sequence[int]) -> tuple[Estimate, ...]:
         counts = _count_by_problem(problems, table, passed, subset=request.subset)
@@ -266,10 +153,9 @@ def _summarize(
         estimates = estimate(counts, request.ks, owed=owed)
         return withhold(estimates, diagnosis.withheld) if diagnosis.withheld else estimates
 
-    diagnosis = _diagnose(request, result)
-
-    rulings = _rule(policies, table, passes, score)
-    judged = Judged(policies=tuple(policies), table=table, passes=passes, stored=stored)
+    rulings = _rule(variants, table, passes, score)
+    stored = tuple(group.stored for group in columns)
+    judged = Judged(variants=tuple(variants), table=table, passes=passes, stored=stored)
     flips = Flips(judged, len(problems))
     without_prelude = all(ruling.prelude == NO_PRELUDE for ruling in rulings)
     attempted = len(set(table.problem))
@@ -282,79 +168,82 @@ def _summarize(
         samples=rows,
         malformed=table.malformed,
         rulings=tuple(rulings),
-        flips=flips.examples(problems, filter(None, _read_samples(request, problems))),
+        flips=flips.examples(problems, filter(None, read_samples(request, problems))),
         patterns=flips.patterns,
         missing_imports=find_missing_imports(judged) if without_prelude else None,
         passed_anywhere=sum(anywhere),
         up_to_formatting=score(anywhere),
         owed=owed,
-        programs=table.distinct,
+        programs=sum(len(group.rows) for group in rules),
         diagnosis=diagnosis,
-        signature=_signature(request, policies, result),
+        signature=_signature(request, variants, rules, diagnosis.scope),
         folder=str(request.run),
         exit_code=1 if owed else 2 if diagnosis.withheld or table.malformed or missing or unmet else 0,
     )
 
 
 def _rule(
-    policies: Sequence[str],
+    variants: Sequence[Variant],
     table: SampleTable,
     passes: bytearray,
     score: Callable[[Sequence[int]], tuple[Estimate, ...]],
 ) -> list[Ruling]:
-    """Return the part of each policy; ``passes`` are by sample, then by policy."""
-    width = len(policies)
+    """Return the part of each variant; ``passes`` are by sample, then by variant."""
+    width = len(variants)
     first = passes[::width]
     rulings = []
-    for at, policy in enumerate(policies):
+    for at, variant in enumerate(variants):
         own = passes[at::width]
         rulings.append(
             Ruling(
-                policy=policy,
+                policy=variant.name,
                 estimates=score(own),
                 passed=sum(own),
                 no_code=sum(program == NO_PROGRAM for program in table.program[at::width]),
                 rescued=sum(b > a for a, b in zip(first, own, strict=True)),
                 spoiled=sum(a > b for a, b in zip(first, own, strict=True)),
-                extract=split_policy(policy)[0],
-                prelude=split_policy(policy)[1],
+                extract=split_policy(variant.policy)[0],
+                prelude=split_policy(variant.policy)[1],
+                profile=variant.profile,
             )
         )
     return rulings
 
 
-def _diagnose(request: pipeline.Request, result: pipeline.Result | None) -> Diagnosis:
-    """Return the diagnosis of the benchmark; that of the samples is what the policies are compared for."""
-    if result is None:
+def _diagnose(request: pipeline.Request, rules: Sequence[RulesRun], attempted: set[str]) -> Diagnosis:
+    """Return the diagnosis of the benchmark; that of the samples is what the variants are compared for.
+
+    A problem that one profile excludes counts under none, so that all scores cover the same problems.
+    """
+    scopes = [group.result.diagnosis.scope for group in rules if group.result is not None]
+    if not scopes:
         return Diagnosis(scope=Scope(total=len(request.benchmark.problems), requested=0, pattern=request.problems))
-    scope = result.diagnosis.scope
-    scope = msgspec.structs.replace(scope, sampled=scope.sampled if request.subset else None)
+    by_id = {exclusion.problem_id: exclusion for scope in scopes for exclusion in reversed(scope.excluded)}
+    excluded = tuple(by_id[problem.id] for problem in request.benchmark.problems if problem.id in by_id)
+    sampled = len(attempted - by_id.keys()) if request.subset else None
+    scope = msgspec.structs.replace(scopes[0], excluded=excluded, sampled=sampled)
     return diagnose(scope, InputReport(), accept_input=True, accept_benchmark=request.accept_benchmark)
 
 
-def _signature(request: pipeline.Request, policies: Sequence[str], result: pipeline.Result | None) -> str:
+def _signature(request: pipeline.Request, variants: Sequence[Variant], rules: Sequence[RulesRun], scope: Scope) -> str:
+    result = next((group.result for group in rules if group.result is not None), None)
     if result is None:
         return ""
-    # The judging itself saw whole programs; the reader needs to know the generation and the policies.
-    generation = read_header(request.samples).generation if request.samples.is_dir() else None
-    return signature(
-        msgspec.structs.replace(result.header, extract=_joined(policies), subset=request.subset, generation=generation),
-        _diagnose(request, result).scope,
+    # The judging itself saw whole programs; the reader needs to know the generation and the variants.
+    header = msgspec.structs.replace(
+        result.header,
+        extract=_joined([variant.policy for variant in variants]),
+        profile="+".join(dict.fromkeys(variant.profile for variant in variants)),
+        subset=request.subset,
+        generation=read_header(request.samples).generation if request.samples.is_dir() else None,
     )
+    return signature(header, scope)
 
 
 def _joined(policies: Sequence[str]) -> str:
     names, preludes = zip(*map(split_policy, policies), strict=True)
     joined = "+".join(dict.fromkeys(names))
     return joined if set(preludes) == {NO_PRELUDE} else f"{joined}+prelude:{'+'.join(dict.fromkeys(preludes))}"
-
-
-def _has_passed(stored: StoredVerdicts | None, program: int) -> bool:
-    return program != NO_PROGRAM and stored is not None and stored.status_at(program) == "passed"
-
-
-def _is_owed(stored: StoredVerdicts | None, program: int) -> bool:
-    return program != NO_PROGRAM and (stored is None or stored.status_at(program) in (None, "void"))
 
 
 def _count_by_problem(

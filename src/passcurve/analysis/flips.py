@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from passcurve.analysis.variants import Variant
 from passcurve.extract import NO_PRELUDE, extract, prelude_names
 from passcurve.extract.preludes import prelude_bindings
 from passcurve.store.verdicts import StoredVerdicts
@@ -20,14 +21,18 @@ NO_PROGRAM = -1
 _NAMED_FAULT = re.compile(r"(NameError: name|ModuleNotFoundError: No module named) '([^']{1,60})'")
 
 
+_WRONG_RESULT = "wrong result"
+"""How the message ends where the result of a test is not the expected one."""
+
+
 class SampleTable(msgspec.Struct, kw_only=True):
-    """The problem and the index of each sample, and the row of its program under each policy."""
+    """The problem and the index of each sample, and the row of its program under each variant."""
 
     problem: array[int]
     index: array[int]
     program: array[int]
+    """Rows in the file of programs of each variant's rules."""
     malformed: int = 0
-    distinct: int = 0
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,25 +96,37 @@ class Failure(NamedTuple):
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """The samples under each policy, and the verdicts on their programs."""
 
-    policies: tuple[str, ...]
+    variants: tuple[Variant, ...]
     table: SampleTable
     passes: bytearray
-    """For each sample, whether it passes under each policy."""
-    stored: StoredVerdicts | None
+    """For each sample, whether it passes under each variant."""
+    stored: tuple[StoredVerdicts | None, ...]
+    """The verdicts by the rules of each variant."""
 
-    def verdict(self, program: int) -> Verdict | None:
-        """Return the verdict on a program; None where there is none."""
-        return self.stored.verdict_at(program) if self.stored is not None and program != NO_PROGRAM else None
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variants."""
+        return tuple(variant.name for variant in self.variants)
 
-    def failure(self, program: int) -> Failure:
-        """Return how a program fails."""
-        if program == NO_PROGRAM:
+    def key(self, cell: int) -> tuple[int, int]:
+        """Return a key that cells with the same verdict share."""
+        return self.stored.index(self.stored[cell % len(self.variants)]), self.table.program[cell]
+
+    def verdict(self, cell: int) -> Verdict | None:
+        """Return the verdict on the program in a cell of the table; None where there is none."""
+        program, stored = self.table.program[cell], self.stored[cell % len(self.variants)]
+        return stored.verdict_at(program) if stored is not None and program != NO_PROGRAM else None
+
+    def failure(self, cell: int) -> Failure:
+        """Return how the program in a cell fails."""
+        if self.table.program[cell] == NO_PROGRAM:
             return Failure("no program")
-        verdict = self.verdict(program)
+        verdict = self.verdict(cell)
         if verdict is None or verdict.status == "void":
             return Failure("no verdict")
         named = _NAMED_FAULT.match(verdict.message)
-        return Failure(verdict.exception or verdict.status, named[2] if named else "")
+        unnamed = _WRONG_RESULT if verdict.message.endswith(_WRONG_RESULT) else verdict.status
+        return Failure(verdict.exception or unnamed, named[2] if named else "")
 
 
 class _Case(msgspec.Struct, kw_only=True):
@@ -135,11 +152,11 @@ class Flips:
     """The problems that flip, and the patterns of their samples, gathered sample by sample."""
 
     def __init__(self, judged: Judged, problems: int) -> None:
-        width = len(judged.policies)
+        width = len(judged.variants)
         self._judged = judged
         self._cases = [_Case(passed=[0] * width) for _ in range(problems)]
         self._groups: dict[tuple[bool, str], _Group] = {}
-        self._failures: dict[int, Failure] = {}
+        self._failures: dict[tuple[int, int], Failure] = {}
         for row, at in enumerate(judged.table.problem):
             own = judged.passes[row * width : (row + 1) * width]
             case = self._cases[at]
@@ -154,22 +171,23 @@ class Flips:
     def _add(self, row: int, case: _Case, own: bytearray) -> None:
         judged = self._judged
         wrong, gained = own.index(0), not own[0]
-        failure = self._failure(judged.table.program[row * len(own) + wrong])
+        failure = self._failure(row * len(own) + wrong)
         empty = _Group(problems=set(), names=Counter(), policies=Counter())
         group = self._groups.setdefault((gained, failure.kind), empty)
         group.samples += 1
         group.names[failure.name] += 1
         group.problems.add(judged.table.problem[row])
-        for policy, passed in zip(judged.policies, own, strict=True):
+        for policy, passed in zip(judged.names, own, strict=True):
             group.policies[policy] += bool(passed) == gained
         # Prefer a sample that fails under the first policy.
         if case.row < 0 or (case.wrong != 0 and gained):
             case.row, case.wrong, case.right = row, wrong, own.index(1)
 
-    def _failure(self, program: int) -> Failure:
-        if program not in self._failures:
-            self._failures[program] = self._judged.failure(program)
-        return self._failures[program]
+    def _failure(self, cell: int) -> Failure:
+        key = self._judged.key(cell)
+        if key not in self._failures:
+            self._failures[key] = self._judged.failure(cell)
+        return self._failures[key]
 
     def _pattern(self, key: tuple[bool, str]) -> Pattern:
         group = self._groups[key]
@@ -179,7 +197,7 @@ class Flips:
             problems=len(group.problems),
             samples=group.samples,
             names={name: count for name, count in group.names.most_common() if name},
-            policies={name: group.policies[name] for name in self._judged.policies if group.policies[name]},
+            policies={name: group.policies[name] for name in self._judged.names if group.policies[name]},
         )
 
     def examples(self, problems: Sequence[Problem], samples: Iterable[Completion]) -> tuple[Flip, ...]:
@@ -194,29 +212,26 @@ class Flips:
 
     def _flip(self, problem: Problem, case: _Case, completion: Completion) -> Flip:
         judged = self._judged
-        first = case.row * len(judged.policies)
-        sides = [
-            self._side(judged.policies[at], problem, completion, judged.table.program[first + at])
-            for at in (case.wrong, case.right)
-        ]
-        failure = self._failure(judged.table.program[first + case.wrong])
+        first = case.row * len(judged.variants)
+        sides = [self._side(judged.variants[at], problem, completion, first + at) for at in (case.wrong, case.right)]
+        failure = self._failure(first + case.wrong)
         return Flip(
             problem_id=problem.id,
             n=case.n,
-            passed=dict(zip(judged.policies, case.passed, strict=True)),
+            passed=dict(zip(judged.names, case.passed, strict=True)),
             sample_index=judged.table.index[case.row],
             wrong=sides[0],
             right=sides[1],
             pattern=self._rank[case.wrong == 0, failure.kind],
         )
 
-    def _side(self, policy: str, problem: Problem, completion: Completion, row: int) -> Side:
-        program: Program = extract(problem, completion, policy)
-        verdict = self._judged.verdict(row)
+    def _side(self, variant: Variant, problem: Problem, completion: Completion, cell: int) -> Side:
+        program: Program = extract(problem, completion, variant.policy)
+        verdict, lacks_program = self._judged.verdict(cell), self._judged.table.program[cell] == NO_PROGRAM
         return Side(
-            policy=policy,
-            status="no_code" if row == NO_PROGRAM else verdict.status if verdict is not None else "void",
-            message=program.steps[-1] if row == NO_PROGRAM else verdict.message if verdict is not None else "",
+            policy=variant.name,
+            status="no_code" if lacks_program else verdict.status if verdict is not None else "void",
+            message=program.steps[-1] if lacks_program else verdict.message if verdict is not None else "",
             steps=program.steps,
             program=program.text,
         )
@@ -230,24 +245,26 @@ def find_missing_imports(judged: Judged) -> MissingImports | None:
     bindings = {name: prelude_bindings(name) for name in prelude_names() if name != NO_PRELUDE}
     importable = frozenset().union(*bindings.values())
     passed: Counter[int] = Counter()
-    names: dict[int, Counter[str]] = {at: Counter() for at in range(len(judged.policies))}
-    missing: dict[int, str] = {}
+    width = len(judged.variants)
+    names: dict[int, Counter[str]] = {at: Counter() for at in range(width)}
+    missing: dict[tuple[int, int], str] = {}
     for cell, program in enumerate(judged.table.program):
-        at = cell % len(judged.policies)
+        at = cell % width
         passed[at] += judged.passes[cell]
         if judged.passes[cell] or program == NO_PROGRAM:
             continue
-        if program not in missing:
-            failure = judged.failure(program)
-            missing[program] = failure.name if failure.kind == "NameError" and failure.name in importable else ""
-        if missing[program]:
-            names[at][missing[program]] += 1
+        key = judged.key(cell)
+        if key not in missing:
+            failure = judged.failure(cell)
+            missing[key] = failure.name if failure.kind == "NameError" and failure.name in importable else ""
+        if missing[key]:
+            names[at][missing[key]] += 1
     best = max(names, key=lambda at: (passed[at] + names[at].total(), names[at].total()))
     if not names[best]:
         return None
     covered = Counter({prelude: sum(names[best][name] for name in bound) for prelude, bound in bindings.items()})
     return MissingImports(
-        policy=judged.policies[best],
+        policy=judged.names[best],
         samples=names[best].total(),
         names=dict(names[best].most_common()),
         preludes={prelude: samples for prelude, samples in covered.most_common() if samples},

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from passcurve.bench.formats.rows import ReadOptions
 from passcurve.errors import UnknownNameError, UsageError, nearest
+from passcurve.types import Cases, Check, Problem
 
 NATIVE = "native"
 TASKS = ("input", "output", "complete", "instruct")
@@ -21,18 +24,24 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """The imports in front of each program, where the user names none."""
     timeout_s: float | None = None
     """Time limit, where neither the user nor the benchmark sets one."""
+    kinds: frozenset[str] = frozenset()
+    """The kinds of checks that its harness has, as ``_kind_of`` names them; empty for all."""
 
+
+_FUNCTIONS = frozenset({"function", "assertions", "call"})
 
 PROFILES: dict[str, Profile] = {
     NATIVE: Profile(title="each benchmark's own rule, where that is sound"),
-    "human-eval": Profile(title="openai/human-eval", timeout_s=3.0),
-    "evalplus": Profile(title="EvalPlus, as it was at the time of the data"),
-    "bigcode": Profile(title="bigcode-evaluation-harness", extract="stop-words:bigcode", timeout_s=3.0),
-    "lm-eval": Profile(title="lm-evaluation-harness", extract="stop-words:lm-eval", timeout_s=3.0),
-    "lcb": Profile(title="LiveCodeBench", prelude="livecodebench"),
-    "bigcodebench": Profile(title="BigCodeBench"),
-    "cruxeval": Profile(title="CRUXEval", timeout_s=3.0),
-    "classeval": Profile(title="ClassEval"),
+    "human-eval": Profile(title="openai/human-eval", timeout_s=3.0, kinds=frozenset({"function"})),
+    "evalplus": Profile(title="EvalPlus, as it was at the time of the data", kinds=frozenset({"call"})),
+    "bigcode": Profile(
+        title="bigcode-evaluation-harness", extract="stop-words:bigcode", timeout_s=3.0, kinds=_FUNCTIONS
+    ),
+    "lm-eval": Profile(title="lm-evaluation-harness", extract="stop-words:lm-eval", timeout_s=3.0, kinds=_FUNCTIONS),
+    "lcb": Profile(title="LiveCodeBench", prelude="livecodebench", kinds=frozenset({"stdin", "call"})),
+    "bigcodebench": Profile(title="BigCodeBench", kinds=frozenset({"unittest"})),
+    "cruxeval": Profile(title="CRUXEval", timeout_s=3.0, kinds=frozenset({"expression"})),
+    "classeval": Profile(title="ClassEval", kinds=frozenset({"unittest"})),
 }
 
 
@@ -41,6 +50,17 @@ def find_profile(name: str) -> Profile:
     if name not in PROFILES:
         raise UnknownNameError(f"unknown profile {name!r}{nearest(name, PROFILES)} (known: {', '.join(PROFILES)})")
     return PROFILES[name]
+
+
+def fitting_profiles(problems: Iterable[Problem]) -> tuple[str, ...]:
+    """Return the profiles whose harnesses have the kinds of checks of these problems."""
+    kinds = {_kind_of(problem.check) for problem in problems}
+    return tuple(name for name, profile in PROFILES.items() if not profile.kinds or kinds & profile.kinds)
+
+
+def _kind_of(check: Check) -> str:
+    """Return the kind of a check; cases are named by how they reach a program."""
+    return check.via if isinstance(check, Cases) else str(check.__struct_config__.tag)
 
 
 def reading_options(profile: str = NATIVE, task: str = "") -> ReadOptions:

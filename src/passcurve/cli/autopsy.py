@@ -1,8 +1,8 @@
-"""``passcurve autopsy``: judge the same texts under several extraction policies."""
+"""``passcurve autopsy``: judge the same texts under several extraction policies, preludes and profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -10,14 +10,16 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AcceptBenchmark, AsJson, BenchmarkName, Packages, Stale, Subset, Workers
+from passcurve.bench.profiles import NATIVE, reading_options
+from passcurve.cli.options import AcceptBenchmark, AsJson, BenchmarkName, Packages, Stale, Subset, Task, Workers
 from passcurve.cli.output import terminal_width, warn, write_json, write_lines
-from passcurve.cli.stored_run import Defaults, defaults_of, find_benchmark, find_samples
+from passcurve.cli.stored_run import Defaults, defaults_of, find_benchmark, find_samples, request_by
 from passcurve.store.locate import find_run_dir, name_choice
-from passcurve.types import Limits
+from passcurve.types import Benchmark, Header, Limits
 
 if TYPE_CHECKING:
     from passcurve.analysis.autopsy import Autopsy
+    from passcurve.analysis.variants import Variant
     from passcurve.judging.run import Request
 
 _WIDTH = 120
@@ -46,13 +48,16 @@ class AutopsyOptions(msgspec.Struct, frozen=True, kw_only=True):
 def autopsy(
     *,
     samples: Annotated[Path, typer.Argument(help="A run directory, or samples: .jsonl or .jsonl.gz.")],
-    policies: Annotated[
-        str, typer.Option(help="The policies to compare, comma-separated; the first is the base.")
-    ] = "",
+    policies: Annotated[str, typer.Option(help="Extraction policies, comma-separated; the first is the base.")] = "",
     preludes: Annotated[
         str, typer.Option(help="Imports that harnesses put in front, as in none,humaneval-x; default: the run's.")
     ] = "",
+    profiles: Annotated[
+        str,
+        typer.Option(help="Profiles whose rules judge, as in native,evalplus, or all that fit; default: the run's."),
+    ] = "",
     benchmark: BenchmarkName = None,
+    task: Task = "",
     k: Annotated[str, typer.Option("--k", "-k", help="Values of k, as in 1,10.")] = "1",
     options: AutopsyOptions,
     run: Annotated[Optional[Path], typer.Option(help="Folder to work in; default: SAMPLES.autopsy.")] = None,
@@ -62,29 +67,53 @@ def autopsy(
     stale: Stale = False,
     as_json: AsJson = False,
 ) -> None:
-    """Judge the same texts under several extraction policies, and show what flips.
+    """Judge the same texts under several extraction policies, preludes and profiles, and show what flips.
 
     The same command resumes an interrupted autopsy.
     """
-    from passcurve.analysis import autopsy as analysis
+    from passcurve.analysis import variants
+    from passcurve.analysis.autopsy import read_header
+
+    extractions, imports, chosen = (config.parse_names(names) for names in (policies, preludes, profiles))
+    variants.check_names(extractions, imports, chosen)
+    if not chosen:
+        variants.choose_variants(extractions, imports, [NATIVE])
+    header = read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
+    source = find_samples(samples, header)
+    limits, workers = _fit_to_machine(options, defaults_of(header))
+    task, own = (task or header.task, header.profile) if header is not None else (task, NATIVE)
+    base = find_benchmark(source, benchmark, header, reading_options(own, task))
+    harnesses = variants.choose_profiles(chosen, header, base)
+    common = _base_request(samples, source, base, header, options)
+    common = msgspec.structs.replace(
+        common, limits=limits, workers=workers, ks=config.parse_ks(k), run=run or common.run
+    )
+
+    def request(name: str) -> Request:
+        problems = base if name == own else find_benchmark(source, benchmark, header, reading_options(name, task))
+        return request_by(common, name, problems, name if options.timeout else own)
+
+    requests = {name: request(name) for name in harnesses}
+    result = _examine_with_display(requests, variants.choose_variants(extractions, imports, harnesses, header))
+    _write_autopsy(result, flips, as_json)
+    raise typer.Exit(result.exit_code)
+
+
+def _base_request(
+    samples: Path, source: Path, benchmark: Benchmark, header: Header | None, options: AutopsyOptions
+) -> Request:
+    """Return the request to judge by the rules of the run, with one worker and usual limits."""
     from passcurve.judging.run import Request
 
-    chosen, imports = config.parse_names(policies), config.parse_names(preludes)
-    names = analysis.check_policies(chosen, imports)
-    header = analysis.read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
-    source = find_samples(samples, header)
-    if header is not None:
-        names = analysis.choose_policies(chosen, imports, header)
     defaults = defaults_of(header)
-    limits, workers = _fit_to_machine(options, defaults)
-    request = Request(
+    return Request(
         samples=source,
-        benchmark=find_benchmark(source, benchmark, header),
-        run=run or Path(f"{name_choice(str(samples), options.problems or '')}.autopsy"),
+        benchmark=benchmark,
+        run=Path(f"{name_choice(str(samples), options.problems or '')}.autopsy"),
         results=None,
-        limits=limits,
-        workers=workers,
-        ks=config.parse_ks(k),
+        limits=defaults.limits,
+        workers=1,
+        ks=(1,),
         ks_requested=True,
         verdict=defaults.verdict,
         packages=config.parse_names(options.packages) or defaults.packages,
@@ -96,9 +125,6 @@ def autopsy(
         accept_benchmark=options.accept_benchmark,
         cache=config.plans_dir(),
     )
-    result = _examine_with_display(request, names)
-    _write_autopsy(result, flips, as_json)
-    raise typer.Exit(result.exit_code)
 
 
 def _fit_to_machine(options: AutopsyOptions, defaults: Defaults) -> tuple[Limits, int]:
@@ -111,12 +137,12 @@ def _fit_to_machine(options: AutopsyOptions, defaults: Defaults) -> tuple[Limits
     return msgspec.structs.replace(defaults.limits, memory_bytes=memory_bytes, timeout_s=timeout_s), workers
 
 
-def _examine_with_display(request: Request, policies: Sequence[str]) -> Autopsy:
+def _examine_with_display(requests: Mapping[str, Request], variants: Sequence[Variant]) -> Autopsy:
     from passcurve.analysis.autopsy import run_autopsy
     from passcurve.report.live import Display
 
     with Display(lambda: None) as display:
-        return run_autopsy(request, policies, display.show_progress)
+        return run_autopsy(requests, variants, display.show_progress)
 
 
 def _write_autopsy(result: Autopsy, flips: int, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from passcurve import config
 from passcurve.bench.profiles import PROFILES, find_profile, reading_options
 from passcurve.cli.options import AsJson, BenchmarkName, Packages, Problems, Stale, Subset, Task, Workers
 from passcurve.cli.output import write_json, write_lines
-from passcurve.cli.stored_run import defaults_of, find_benchmark, find_samples, make_folder
+from passcurve.cli.stored_run import defaults_of, find_benchmark, find_samples, make_folder, request_by
 from passcurve.store.locate import find_run_dir, name_choice
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def profiles(
 
     names = analysis.check_profiles(config.parse_names(profile))
     header = autopsy.read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
+    task = task or (header.task if header is not None else "")
     source, defaults = find_samples(samples, header), defaults_of(header)
     workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, defaults.memory_bytes)
     common = Request(
@@ -99,12 +100,7 @@ def _compare(names: Sequence[str], request: Callable[[str], Request], shown: int
 
 def _request_by(common: Request, name: str, benchmark: Benchmark) -> Request:
     """Return the request to judge by the rules of a profile."""
-    rules, limits = find_profile(name), common.limits
+    rules = find_profile(name)
     return msgspec.structs.replace(
-        common,
-        benchmark=benchmark,
-        run=common.run / name,
-        limits=msgspec.structs.replace(limits, timeout_s=rules.timeout_s or limits.timeout_s),
-        extract=rules.extract,
-        prelude=rules.prelude,
+        request_by(common, name, benchmark), run=common.run / name, extract=rules.extract, prelude=rules.prelude
     )

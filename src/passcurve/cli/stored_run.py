@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
 
 from passcurve import config
 from passcurve.bench import resolve
 from passcurve.bench.formats import DEFAULT_OPTIONS, ReadOptions
+from passcurve.bench.profiles import find_profile
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.store.foreign import is_usual
 from passcurve.types import Benchmark, Header, Limits
+
+if TYPE_CHECKING:
+    from passcurve.judging.run import Request
 
 
 class Defaults(NamedTuple):
@@ -74,6 +80,13 @@ def find_benchmark(
 
         name = resolve.find_by_ids(first_ids(source), cache).name
     return resolve.load(name, cache, options)
+
+
+def request_by(common: Request, profile: str, benchmark: Benchmark, own: str = "") -> Request:
+    """Return the request to judge problems by the rules of a profile, whose time limit the profile ``own`` has not."""
+    timeout_s = (None if profile == own else find_profile(profile).timeout_s) or common.limits.timeout_s
+    limits = msgspec.structs.replace(common.limits, timeout_s=timeout_s)
+    return msgspec.structs.replace(common, benchmark=benchmark, limits=limits)
 
 
 def make_folder(folder: Path) -> None:

@@ -32,8 +32,9 @@ def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[st
     best = autopsy.up_to_formatting[0]
     first = autopsy.rulings[0]
     share = autopsy.passed_anywhere / autopsy.samples
+    heading = "right up to formatting" if len({ruling.profile for ruling in autopsy.rulings}) == 1 else "right anywhere"
     yield (
-        f"  right up to formatting: {autopsy.passed_anywhere:,} of {autopsy.samples:,} samples ({number(share)}) pass "
+        f"  {heading}: {autopsy.passed_anywhere:,} of {autopsy.samples:,} samples ({number(share)}) pass "
         f"under some policy"
         + (f", pass@{best.k} {number(best.value)}" if best.value is not None else "")
         + f"; {first.policy} loses {autopsy.passed_anywhere - first.passed:,} of them"
@@ -93,13 +94,22 @@ def _explanation(autopsy: Autopsy) -> Iterator[str]:
 
 
 def _split(rulings: Sequence[Ruling], first: Ruling, best: Ruling) -> str:
-    """Return which part of a gain is due to the policy and which to the prelude, where both differ."""
-    between = [ruling for ruling in rulings if (ruling.extract, ruling.prelude) == (best.extract, first.prelude)]
-    if best.prelude == first.prelude or best.extract == first.extract or not between:
-        return ""
-    by_policy = between[0].passed - first.passed
-    by_prelude = best.passed - between[0].passed
-    return f" ({by_policy:+,} by extraction {best.extract}, {by_prelude:+,} by prelude {best.prelude})"
+    """Return which part of a gain is due to which dimension, where several differ and the steps between are there."""
+    steps = (
+        ("extraction", best.extract, (best.extract, first.prelude, first.profile)),
+        ("prelude", best.prelude, (best.extract, best.prelude, first.profile)),
+        ("the rules of", best.profile, (best.extract, best.prelude, best.profile)),
+    )
+    by_place = {(ruling.extract, ruling.prelude, ruling.profile): ruling.passed for ruling in rulings}
+    last, parts = (first.extract, first.prelude, first.profile), []
+    for dimension, name, place in steps:
+        if place == last:
+            continue
+        if place not in by_place:
+            return ""
+        parts.append(f"{by_place[place] - by_place[last]:+,} by {dimension} {name}")
+        last = place
+    return f" ({', '.join(parts)})" if len(parts) > 1 else ""
 
 
 def _cause(patterns: Sequence[Pattern], policy: str, *, gained: bool) -> tuple[Pattern, int] | None:
@@ -139,7 +149,7 @@ def _named(some: Sequence[Ruling], rulings: Sequence[Ruling]) -> tuple[str, bool
     """Return the names of some policies, short where they are all that have certain preludes, and if they are one."""
     policies = list(dict.fromkeys(ruling.extract for ruling in some))
     preludes = list(dict.fromkeys(ruling.prelude for ruling in some))
-    is_product = len(some) == len(policies) * len(preludes)
+    is_product = len(some) == len(policies) * len(preludes) and len({ruling.profile for ruling in rulings}) == 1
     if len(some) == 1 or not is_product or len({ruling.prelude for ruling in rulings}) == 1:
         names = [ruling.policy for ruling in some]
         return (", ".join(names) if len(names) <= _NAMED else f"{len(names)} others"), len(names) == 1
