@@ -6,6 +6,7 @@ import marshal
 from collections.abc import Iterator
 from typing import Any
 
+from passcurve.harness.function_tests import FunctionTest, compile_all_tests, find_tests
 from passcurve.harness.messages import TEST_NAME
 from passcurve.harness.protocol import RefereeJob, StatementData
 
@@ -21,10 +22,14 @@ class CompiledProblem:
         self.test = job["test"].decode("utf-8", "surrogatepass")
         self.statements: tuple[Any, ...] = ()
         """The code of each test, where they are statements; then the code of the tests is that of their setup."""
+        self.function_tests: list[FunctionTest] = []
+        """The tests in ``check``."""
         self.new_code = b""
         """The code for other processes to load; empty if the job brought it."""
         if job["code"]:
-            self.prompt_code, self.test_code, self.statements, self.error = marshal.loads(job["code"])
+            self.prompt_code, self.test_code, self.statements, self.function_tests, self.error = marshal.loads(
+                job["code"]
+            )
             return
         self.prompt_code = compile_prompt(job["prompt"].decode("utf-8", "surrogatepass"))
         self.test_code, self.error = None, ""
@@ -33,11 +38,17 @@ class CompiledProblem:
             if form is not None and form["kind"] == "statements":
                 self.test_code, *statements = compile_statements(form)
                 self.statements = tuple(statements)
+            elif form is not None and form["kind"] == "function":
+                self.function_tests = find_tests(self.test)
+                self.test_code = compile_all_tests(self.test)
             else:
+                self.function_tests = find_tests(self.test) if form is None else []
                 self.test_code = compile(self.test, TEST_NAME, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             self.error = "the tests do not compile: %s" % error
-        self.new_code = marshal.dumps((self.prompt_code, self.test_code, self.statements, self.error))
+        self.new_code = marshal.dumps(
+            (self.prompt_code, self.test_code, self.statements, self.function_tests, self.error)
+        )
 
 
 def compile_statements(data: StatementData) -> Iterator[Any]:

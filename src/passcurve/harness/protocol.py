@@ -103,6 +103,16 @@ class ExpressionData(TypedDict):
     """Time limit of the function, for the arguments of an answer."""
 
 
+class FunctionData(TypedDict):
+    """Tests that define ``check``, each statement of which is to run whatever became of those before it."""
+
+    kind: Literal["function"]
+
+
+TestForm = StatementData | ExpressionData | FunctionData
+"""Tests that are no data, where they are not a function ``check`` that ends at its first failure."""
+
+
 class StatementJob(SharedJob):
     """Job of the process that runs a sample and statements together."""
 
@@ -129,9 +139,9 @@ class RefereeJob(TypedDict):
     """Report which calls can be replayed to every sample of this problem."""
     cases: CaseData | None
     """Tests that are data, in place of ``test``."""
-    form: StatementData | ExpressionData | None
+    form: TestForm | None
     """Statements of which ``test`` is the whole source, or a question about the function that it defines; None for
-    tests that define ``check``."""
+    tests that define ``check``, which ends at its first failure."""
 
 
 class ExceptionRecord(TypedDict):

@@ -22,13 +22,12 @@ from passcurve.harness.messages import TEST_NAME, encode_report
 from passcurve.harness.protocol import (
     NEXT_TEST,
     CompiledReport,
-    ExpressionData,
     LoadReply,
     RefereeJob,
     ReplayableCalls,
     Reply,
     Report,
-    StatementData,
+    TestForm,
 )
 from passcurve.harness.recording import RecordedCalls, pack_arguments, record_calls
 from passcurve.harness.sample import read_job
@@ -130,11 +129,11 @@ def _run_check(job: RefereeJob, problem: CompiledProblem, proxy: SampleProxy, no
         return StatementCheck(problem, form, proxy, notify).run()
     if form is not None and form["kind"] == "expression":
         return ExpressionCheck(problem, form, proxy).run()
-    return Check(problem, proxy).run()
+    return Check(problem, proxy, all_tests=form is not None).run()
 
 
 def _find_replayable_calls(
-    problem: CompiledProblem, orders: list[bytes | None], *, form: StatementData | ExpressionData | None
+    problem: CompiledProblem, orders: list[bytes | None], *, form: TestForm | None
 ) -> ReplayableCalls:
     """Return the calls that the tests make whatever the results, as far as this check has made the same ones."""
     if form is not None and form["kind"] == "expression":

@@ -20,6 +20,7 @@ from typing import Any
 
 from passcurve.harness.exceptions import describe
 from passcurve.harness.framing import send_frame
+from passcurve.harness.function_tests import count_until, find_tests
 from passcurve.harness.messages import TEST_NAME, TEXT_CHARACTERS, encode_report, failing_line
 from passcurve.harness.protocol import SharedJob, SharedReport
 from passcurve.harness.sample import SOURCE_NAME, limit_recursion, make_module, read_job
@@ -94,7 +95,8 @@ def _run(send_report: Callable[[SharedReport], None], job: SharedJob) -> bytes:
     except BaseException as error:
         sys.setrecursionlimit(10_000)
         findings = monitor.find_changes()
-        send_report(make_failure("memory" if isinstance(error, MemoryError) else "failed", error, test, findings))
+        report = make_failure("memory" if isinstance(error, MemoryError) else "failed", error, test, findings)
+        send_report({**report, **count_until(find_tests(test), error)})
         raise
     return (b', "seen": %s}' % json.dumps(monitor.find_changes()).encode()).ljust(FINDINGS_BYTES)
 

@@ -5,14 +5,26 @@ from __future__ import annotations
 import re
 import secrets
 import zlib
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
 
-from passcurve.harness.protocol import CaseData, ExpressionData, StatementData
+from passcurve.harness.function_tests import SUITE, find_tests
+from passcurve.harness.protocol import CaseData, ExpressionData, StatementData, TestForm
 from passcurve.judging import answers
 from passcurve.sandbox.job import Job, Referee
-from passcurve.types import DEFAULT_TIMEOUT_S, Assertions, Cases, Expression, Limits, Problem, Suite, UnitTests
+from passcurve.types import (
+    DEFAULT_TIMEOUT_S,
+    Assertions,
+    Cases,
+    Expression,
+    FunctionTests,
+    Limits,
+    Problem,
+    Suite,
+    UnitTests,
+)
 
 REFEREE_ROLE = "passcurve.harness.referee"
 SAMPLE_ROLE = "passcurve.harness.sample"
@@ -132,9 +144,11 @@ def _make_shared_job(problem: Problem, setup: dict[str, Any], limits: Limits, ta
 
 def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: int, *, all_tests: bool) -> Referee:
     cases = problem.check if isinstance(problem.check, Cases) else None
+    form = _test_form(problem, limits, all_tests=all_tests)
+    # Reports and compiled tests are kept by it: trials of a reference may be checked by another rule than samples.
+    rule = cases.comparator if cases is not None else form["kind"] if form is not None else ""
     return Referee(
-        # Reports are kept by it: trials of a reference may be checked by another rule than samples.
-        key=f"{problem.id} {plan.write_back} {bool(plan.expected)} {cases.comparator if cases is not None else ''}",
+        key=f"{problem.id} {plan.write_back} {bool(plan.expected)} {rule}",
         role=REFEREE_ROLE,
         setup={
             "prompt": _encode(_context(problem)),
@@ -142,13 +156,19 @@ def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: in
             "entry_point": _entry_point(problem),
             "seed": problem_seed,
             "write_back": plan.write_back,
-            "form": _expression_data(problem, limits) or _statement_data(problem, all_tests=all_tests),
+            "form": form,
             "cases": _case_data(cases, plan, all_tests=all_tests) if cases is not None else None,
         },
         # An answer decides how long the function of the question runs.
         limit_s=limits.timeout_s + 1.0 if isinstance(problem.check, Expression) else None,
         size=len(problem.test) + len(plan.expected) + (len(cases.inputs) if cases is not None else 0),
     )
+
+
+def _test_form(problem: Problem, limits: Limits, *, all_tests: bool) -> TestForm | None:
+    if all_tests and isinstance(problem.check, FunctionTests):
+        return {"kind": "function"}
+    return _expression_data(problem, limits) or _statement_data(problem, all_tests=all_tests)
 
 
 def limits_of(problem: Problem, plan: CheckPlan, limits: Limits, *, record: bool = False) -> Limits:
@@ -181,8 +201,16 @@ def suites_of(problem: Problem) -> tuple[Suite, ...]:
             return suites
         case Assertions(suites=suites, tests=tests):
             return suites or (Suite(name="tests", count=len(tests)),)
+        case FunctionTests(source=source):
+            return _suites_of_function(source)
         case _:
             return ()
+
+
+@lru_cache(maxsize=1024)
+def _suites_of_function(source: str) -> tuple[Suite, ...]:
+    count = len(find_tests(source))
+    return (Suite(name=SUITE, count=count, scored=False),) if count else ()
 
 
 def only_shared(problem: Problem) -> str:

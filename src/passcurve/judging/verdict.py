@@ -82,7 +82,7 @@ def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
         call=call,
         test_line=_bounded(report.test_line),
         calls=report.calls,
-        suites=_suites(job, report) if status != "void" else (),
+        suites=_suites(job, report, status) if status != "void" else (),
         own_s=round(outcome.own_s, 6),
         wall_s=round(outcome.wall_s, 6),
         cpu_s=round(outcome.cpu_s, 6),
@@ -92,14 +92,18 @@ def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
     )
 
 
-def _suites(job: Job, report: _Report) -> tuple[SuiteOutcome, ...]:
+def _suites(job: Job, report: _Report, status: Status) -> tuple[SuiteOutcome, ...]:
     """Return the outcome of each suite of the job; one that was not begun has no test that ran."""
     outcomes = []
     for number, suite in enumerate(job.suites):
         ran, right, first = report.suites[number] if number < len(report.suites) else (0, 0, -1)
+        if status == "passed" and not suite.scored:
+            # In shared mode a pass shows only that all tests of a function have held.
+            ran, right, first = suite.count, suite.count, -1
         bits = report.outcomes[number] if number < len(report.outcomes) else ""
         # A module of tests may not show how many it has: one that has not begun has one at least.
-        tests = max(suite.count, ran, 1) if job.referee is None else suite.count
+        tests = max(suite.count, ran, 1) if job.referee is None and suite.scored else suite.count
+        ran = min(ran, tests)
         outcomes.append(
             SuiteOutcome(
                 name=suite.name,
@@ -108,6 +112,7 @@ def _suites(job: Job, report: _Report) -> tuple[SuiteOutcome, ...]:
                 right=min(right, ran),
                 first_failed=first if 0 <= first < ran else -1,
                 alone=suite.alone,
+                scored=suite.scored,
                 outcomes=bits if len(bits) <= tests // 6 + 4 else "",
             )
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from passcurve.types import Jail, Limits, Problem, Program, SampleKey, Status, Verdict
+from passcurve.types import Jail, Limits, Problem, Program, SampleKey, Status, SuiteOutcome, Verdict
 
 _MALFORMED_SHOWN = 10
 _NOTES_SHOWN = 5
@@ -106,7 +106,7 @@ def verdict_text(
         f"{verdict.own_s:.3f} s of {limits.timeout_s:g} s {limits.clock} time",
     ]
     facts.append(f"{verdict.memory_bytes / (1 << 20):.0f} MiB of {limits.memory_bytes / (1 << 20):.0f}")
-    parts += ["  " + ", ".join(facts), "  " + jail_line(jail), ""]
+    parts += ["  " + ", ".join(facts), *map(_suite_line, verdict.suites), "  " + jail_line(jail), ""]
     parts += [_section("prompt", problem.prompt)]
     if program is None:
         parts.append(f"program: {missing}\n")
@@ -115,7 +115,8 @@ def verdict_text(
         steps = "; ".join(program.steps)
         parts.append(_section(f"program ({steps})", program.text if program.text is not None else "(none)"))
     if verdict.call is not None:
-        parts.append(_section("last call", f"{verdict.call.arguments}\n-> {verdict.call.outcome}"))
+        expected = f"\nexpected {verdict.call.expected}" if verdict.call.expected else ""
+        parts.append(_section("last call", f"{verdict.call.arguments}\n-> {verdict.call.outcome}{expected}"))
     if verdict.test_line:
         parts.append(_section("at this line of the tests", verdict.test_line))
     if verdict.exception:
@@ -125,6 +126,11 @@ def verdict_text(
     if verdict.flattened:
         parts.append(f"reduced to plain data on the way: {', '.join(verdict.flattened)}\n")
     return printable("\n".join(parts))
+
+
+def _suite_line(suite: SuiteOutcome) -> str:
+    first = f", the first that failed is {suite.first_failed} (from 0)" if suite.first_failed >= 0 else ""
+    return f"  {suite.name}: {suite.right:,} of {suite.tests:,} passed, {suite.ran:,} ran{first}"
 
 
 def _section(title: str, text: str) -> str:

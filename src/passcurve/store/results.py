@@ -213,7 +213,9 @@ def _members_of(verdict: Verdict, isolation: Isolation) -> str:
             f"{f', {_EXPECTED}: {_quoted(call.expected)}' if call.expected else ''}}}"
         )
     if verdict.suites:
-        members += f', "suites": {json.dumps(verdict.suite_passes())}, "tests": {json.dumps(_tests_of(verdict))}'
+        if passes := verdict.suite_passes():
+            members += f', "suites": {json.dumps(passes)}'
+        members += f', "tests": {json.dumps(_tests_of(verdict))}'
     if verdict.suspicious:
         members += f', "suspicious": {json.dumps(verdict.suspicious)}'
     if verdict.extraction:

@@ -40,6 +40,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     """Number of its tests."""
     alone: bool = False
     """Whether it counts whatever the others do."""
+    scored: bool = True
+    """Whether it has a score of its own; the tests of a function have that of the sample."""
 
 
 class Assertions(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="assertions"):

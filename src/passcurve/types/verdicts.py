@@ -68,6 +68,8 @@ class SuiteOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     are wanted."""
     alone: bool = False
     """Whether it counts whatever the others do."""
+    scored: bool = True
+    """Whether it has a score of its own."""
 
     @property
     def passed(self) -> bool:
@@ -114,7 +116,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
         """Return for each suite whether it passed, and all before it unless it counts alone."""
         passes: dict[str, bool] = {}
         holds = True
-        for suite in self.suites:
+        for suite in (suite for suite in self.suites if suite.scored):
             holds = holds and (suite.passed or suite.alone)
             passes[suite.name] = suite.passed if suite.alone else holds
         return passes

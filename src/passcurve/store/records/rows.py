@@ -81,14 +81,17 @@ def _message(row: dict[str, Any]) -> str:
 
 
 def _suites(row: dict[str, Any]) -> Iterator[SuiteRecord]:
+    suites = row.get("suites")
     try:
         tests = msgspec.convert(row.get("tests"), dict[str, _Tests])
     except msgspec.ValidationError:
         pass
     else:
-        yield from suites_of([entry.outcome(name) for name, entry in tests.items()], str(row.get("status")))
+        # Tests that no suite names are counted and have no verdict of their own.
+        named = suites if isinstance(suites, dict) else {}
+        outcomes = [entry.outcome(name) for name, entry in tests.items() if name in named]
+        yield from suites_of(outcomes, str(row.get("status")))
         return
-    suites = row.get("suites")
     for name, passed in suites.items() if isinstance(suites, dict) else ():
         yield SuiteRecord(name=name, status="passed" if passed is True else "failed")
 

@@ -97,7 +97,7 @@ def suites_of(outcomes: Sequence[SuiteOutcome], status: str) -> tuple[SuiteRecor
     """Return the verdicts of the suites of one sample whose own status is ``status``."""
     records = []
     failed = False
-    for suite in (suite for suite in outcomes if not suite.alone):
+    for suite in (suite for suite in outcomes if suite.scored and not suite.alone):
         word = "passed" if suite.passed else "" if not suite.ran and failed else "failed"
         if word == "failed" and not failed and status == "timeout":
             word = "timeout"
