@@ -41,6 +41,8 @@ SAMPLE_ROLES = (
     TRIAL_ROLE,
 )
 
+COMMAND_ROLE = "passcurve.harness.command"
+
 PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 BOOT_SCRIPT = str(Path(__file__).parent / "zygote" / "forkserver_boot.py")
 _ENVIRONMENT = {
@@ -198,9 +200,11 @@ class ForkServerClient:
 class ForkServers:
     """Both fork servers, started at once.  ``close`` leaves no process behind."""
 
-    def __init__(self, toolchain: Toolchain, referee_role: str) -> None:
+    def __init__(self, toolchain: Toolchain, referee_role: str, *, commands: bool = False) -> None:
+        """``commands``: that of the samples forks what runs commands, too."""
         self.referee_role = referee_role
-        self.samples = ForkServerClient(toolchain.executable, SAMPLE_ROLES)
+        roles = (*SAMPLE_ROLES, COMMAND_ROLE) if commands else SAMPLE_ROLES
+        self.samples = ForkServerClient(toolchain.executable, roles)
         self.tests = ForkServerClient(toolchain.executable, (referee_role,))
         for fork_server in (self.samples, self.tests):
             # Whoever needs it gets the error.

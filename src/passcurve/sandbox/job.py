@@ -26,6 +26,33 @@ class Referee(msgspec.Struct, frozen=True, kw_only=True):
     """Limit of the tests' own time; None for one that follows from that of the sample."""
 
 
+class CommandJail(msgspec.Struct, frozen=True, kw_only=True):
+    """A jail for commands: what its root holds, and its limits."""
+
+    key: str
+    """The same for equal jails."""
+    programs: tuple[str, ...]
+    """Programs, by path; what they load is found out."""
+    folders: tuple[str, ...] = ()
+    """Other files and folders, by path; a name may have wildcards."""
+    hidden: tuple[str, ...] = ()
+    """Folders to hide."""
+    scratch_bytes: int = 512 << 20
+    scratch_files: int = 1 << 16
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One command of a job."""
+
+    name: Literal["compile", "run"]
+    jail: CommandJail
+    setup: dict[str, Any]
+    """The order for ``harness/command.py``."""
+    timeout_s: float
+    makes: str = ""
+    """Identifies what it makes, which is kept for equal steps; empty where nothing is."""
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One program to run.  ``tag`` is the caller's and comes back with the outcome."""
 
@@ -54,6 +81,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Time limits of tests that have longer ones, by number."""
     suites: tuple[Suite, ...] = ()
     """The suites that its report counts, in their order."""
+    attempts: tuple[tuple[Step, ...], ...] = ()
+    """Commands to run instead of a role: each attempt is a row of steps, and the next is made where one fails."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,3 +109,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it was ended because it filled its scratch, where no mount bounds that."""
     refused: tuple[str, ...] = ()
     """Names of the system calls that the program tried, among those that no honest program needs."""
+    steps: tuple[Outcome, ...] = ()
+    """The outcomes of its commands, of the last attempt."""
+    step: str = ""
+    """Name of the step that it is the outcome of."""

@@ -20,7 +20,7 @@ from passcurve.sandbox.referee_reports import REPORT_BYTES, read_report
 from passcurve.sandbox.running_job import OneShotJob
 from passcurve.sandbox.work_queue import WorkQueue
 from passcurve.sandbox.zygote_client import ANSWER_S, Side, ZygoteLostError
-from passcurve.sandbox.zygote_pair import ZygotePair
+from passcurve.sandbox.zygote_pair import Zygotes
 
 LATE_S = 0.5
 """A check that comes so much later than it was due means that the supervisor itself was stopped."""
@@ -44,7 +44,7 @@ class OneShotRunner:
     Methods raise ZygoteLostError when a zygote is gone; then ``abandon`` is to be called.
     """
 
-    def __init__(self, zygotes: ZygotePair, connect: Connect, cache: PoolCache, queue: WorkQueue) -> None:
+    def __init__(self, zygotes: Zygotes, connect: Connect, cache: PoolCache, queue: WorkQueue) -> None:
         self._zygotes, self._cache, self._queue = zygotes, cache, queue
         self._connection = connect(self._receive)
         """To the referee, or to the sample itself in shared mode."""
@@ -80,7 +80,7 @@ class OneShotRunner:
         job = running.job
         cpu_s = int(job.limits.timeout_s * WALL_FACTOR) + 60
         order = {"do": "run", "role": job.role, "tag": running.tag, "cpu": cpu_s}
-        self._zygotes["jail"].run(order, ours, [theirs], running.sample_setup())
+        self._zygotes["jail"].run(order, ours, [theirs, *running.files], running.sample_setup())
 
     def _receive(self, _: int) -> None:
         """Read what has come from the referee or the sample."""

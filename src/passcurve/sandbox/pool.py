@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from passcurve.sandbox.artifacts import Artifacts
+from passcurve.sandbox.command_worker import CommandWorker
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool_cache import PoolCache
 from passcurve.sandbox.startup import Sandbox
@@ -42,7 +44,13 @@ class Pool:
         self.modules = sandbox.toolchain.modules
         """Modules of the packages that samples may import."""
         cache = PoolCache()
-        self._workers = [Worker(self._selector, sandbox, cache, cores[i % len(cores)]) for i in range(workers)]
+        self._artifacts = Artifacts()
+        self._workers: list[Worker | CommandWorker] = [
+            CommandWorker(self._selector, sandbox, self._artifacts, None)
+            if sandbox.commands
+            else Worker(self._selector, sandbox, cache, cores[i % len(cores)])
+            for i in range(workers)
+        ]
         for worker in self._workers:
             worker.start_zygotes()
 
@@ -128,5 +136,6 @@ class Pool:
         """End every process of the pool."""
         for worker in self._workers:
             worker.close()
+        self._artifacts.close()
         self._selector.close()
         self.wakeup.close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import marshal
 import os
 import signal
+from collections.abc import Sequence
+from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -141,8 +143,10 @@ class KeptJob(RunningJob):
 class OneShotJob(RunningJob):
     """A job in two new processes: what has come of it, and what is still open."""
 
-    def __init__(self, job: Job, tag: int) -> None:
+    def __init__(self, job: Job, tag: int, files: Sequence[BufferedIOBase] = ()) -> None:
+        """``files``: they go to the sample's process besides its connection."""
         super().__init__(job, tag)
+        self.files = files
         self.is_reported = False
         """True if a report has come, or none will."""
         self.fault = ""

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 
 import msgspec
 
+from passcurve.errors import IsolationError
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.forkserver_client import ForkServers
@@ -25,6 +26,8 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     preload: tuple[str, ...] = ()
     """Modules that the zygotes of samples import once."""
+    commands: bool = False
+    """Whether its jobs are commands instead of Python programs."""
 
     @property
     def zygote_settings(self) -> ZygoteSettings:
@@ -50,18 +53,31 @@ def start_sandbox(
     reuse: str = "auto",
     preload: tuple[str, ...] = (),
     processes: bool = False,
+    commands: bool = False,
 ) -> Iterator[Sandbox]:
     """Start a sandbox, which ends with the context.
 
     ``packages`` must be installed beside ``python``; those of ``optional`` are taken if they are.
     ``preload``: modules that are imported once for all samples; ``processes``: samples may start processes, where
-    nothing that they start can outlive them.
+    nothing that they start can outlive them; ``commands``: its jobs are commands, which needs namespaces.
     ``level``, ``reuse``: as for ``probe.find_isolation``.
     Raises UsageError for a missing interpreter or package, IsolationError for a missing level.
     """
     toolchain = tools.find_toolchain(python, packages, (*tools.OPTIONAL, *optional))
-    with closing(ForkServers(toolchain, referee_role)) as fork_servers:
+    with closing(ForkServers(toolchain, referee_role, commands=commands)) as fork_servers:
         probe = isolation.find_isolation(level, toolchain, limits, fork_servers.samples, reuse)
-        if processes:
+        if commands and not (probe.walls.namespaces and probe.walls.seccomp):
+            raise IsolationError(
+                "programs in other languages than Python need namespaces and seccomp, which are missing here "
+                f"({'; '.join(probe.jail.missing)}); `passcurve doctor` explains"
+            )
+        if processes or commands:
             probe = isolation.allow_processes(probe)
-        yield Sandbox(toolchain=toolchain, fork_servers=fork_servers, probe=probe, limits=limits, preload=preload)
+        yield Sandbox(
+            toolchain=toolchain,
+            fork_servers=fork_servers,
+            probe=probe,
+            limits=limits,
+            preload=preload,
+            commands=commands,
+        )

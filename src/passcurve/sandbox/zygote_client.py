@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -22,8 +22,10 @@ from passcurve.harness import framing, wire
 from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox import toolchain as tools
+from passcurve.sandbox.command_layout import command_layout
 from passcurve.sandbox.connection import RECEIVE_BYTES
 from passcurve.sandbox.forkserver_client import ForkServerClient, KilledError
+from passcurve.sandbox.job import CommandJail
 from passcurve.sandbox.layers import namespaces
 from passcurve.sandbox.layers.scratch import empty
 from passcurve.sandbox.toolchain import Toolchain
@@ -52,6 +54,14 @@ ANSWER_S = 60.0
 _FRAME_BYTES = 64 << 20
 
 
+class HasFileno(Protocol):
+    """A socket or a file."""
+
+    def fileno(self) -> int:
+        """Return its descriptor."""
+        ...
+
+
 class Walls(msgspec.Struct, frozen=True, kw_only=True):
     """The layers that a zygote is told to apply."""
 
@@ -72,6 +82,8 @@ class ZygoteSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether kept processes are rewound after each job; otherwise they are replaced."""
     preload: tuple[str, ...] = ()
     """Modules that the zygote of samples imports once."""
+    commands: CommandJail | None = None
+    """The jail of commands that it is for, instead of samples."""
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,13 +156,15 @@ class ZygoteClient:
             self.connection.sendall(framing.make_frame(config))
 
     def _config(self, settings: ZygoteSettings) -> dict[str, Any]:
-        walls, toolchain, limits = settings.walls, settings.toolchain, settings.limits
-        processes = walls.processes and self.side == "jail"
-        layout = tools.root_layout(toolchain, programs=processes)
+        walls, toolchain, limits, commands = settings.walls, settings.toolchain, settings.limits, settings.commands
+        processes = (walls.processes and self.side == "jail") or commands is not None
+        layout = command_layout(commands) if commands else tools.root_layout(toolchain, programs=processes)
+        scratch_bytes = commands.scratch_bytes if commands else limits.scratch_bytes
+        scratch_files = commands.scratch_files if commands else limits.scratch_files
         # One per zygote: threads are counted per id.
         host_id = namespaces.choose_host_id(FIRST_UID + self.pid)
         config = {
-            "packages_path": tools.PACKAGES if toolchain.package_paths else "",
+            "packages_path": tools.PACKAGES if toolchain.package_paths and commands is None else "",
             "namespaces": walls.namespaces,
             "landlock": walls.landlock,
             "seccomp": walls.seccomp,
@@ -167,11 +181,12 @@ class ZygoteClient:
             # Packages lie in it, and an import lists it.
             "listable": [tools.PACKAGES],
             "canary": __file__,
-            "scratch": f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=0700",
+            "scratch": f"size={scratch_bytes},nr_inodes={scratch_files},mode=0700",
             "scratch_dir": "",
-            "scratch_limits": (limits.scratch_bytes, limits.scratch_files),
-            "file_bytes": limits.scratch_bytes,
+            "scratch_limits": (scratch_bytes, scratch_files),
+            "file_bytes": scratch_bytes,
             "memory": limits.memory_bytes,
+            "commands": commands is not None,
         }
         if not walls.namespaces:
             config.update(self._host_folders(settings, [source for source, _ in layout.binds], host_id))
@@ -243,12 +258,12 @@ class ZygoteClient:
             python=answer["python"],
         )
 
-    def run(self, order: dict[str, Any], ours: socket.socket, theirs: list[socket.socket], setup: bytes) -> None:
-        """Have a process forked that gets some sockets; raises ZygoteLostError when the zygote is gone.
+    def run(self, order: dict[str, Any], ours: socket.socket, theirs: Sequence[HasFileno], setup: bytes) -> None:
+        """Have a process forked that gets some sockets and files; raises ZygoteLostError when the zygote is gone.
 
         The process finds its setup on the first socket, whose other end is ``ours``, or in a file if it is large.
         """
-        descriptors = [sock.fileno() for sock in theirs]
+        descriptors = [item.fileno() for item in theirs]
         if len(setup) <= SETUP_BYTES:
             ours.sendall(setup)
             self.send(order, descriptors)

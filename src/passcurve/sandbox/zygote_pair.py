@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import selectors
 from collections.abc import Callable
+from typing import Protocol
 
 from passcurve.sandbox.connection import unwatch
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, ForkServers, KilledError
 from passcurve.sandbox.zygote_client import SIDES, Side, ZygoteClient, ZygoteLostError, ZygoteSettings
+
+
+class Zygotes(Protocol):
+    """The zygotes of a worker, by side."""
+
+    def __getitem__(self, side: Side) -> ZygoteClient:
+        """Return the client of a zygote; raises ZygoteLostError when there is none."""
+        ...
 
 
 class ZygotePair:

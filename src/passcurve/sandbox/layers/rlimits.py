@@ -9,12 +9,18 @@ OPEN_FILES = 64
 PROCESSES = 64
 """Most threads of a sample, which can start no process.  The kernel counts them per user."""
 
+COMMAND_FILES, COMMAND_PROCESSES = 512, 256
+"""The same for commands: a build starts a compiler of many threads for each core."""
 
-def apply_to_zygote(file_bytes: int, memory_bytes: int) -> None:
-    """Set the limits that are the same for every child; inheriting them costs the children nothing."""
-    _set(resource.RLIMIT_AS, memory_bytes)
+
+def apply_to_zygote(file_bytes: int, memory_bytes: int, *, commands: bool = False) -> None:
+    """Set the limits that are the same for every child; inheriting them costs the children nothing.
+
+    ``commands``: they run compilers and other runtimes, which reserve more addresses than they use.
+    """
+    _set(resource.RLIMIT_DATA if commands else resource.RLIMIT_AS, memory_bytes)
     _set(resource.RLIMIT_CORE, 0)
-    _set(resource.RLIMIT_NOFILE, OPEN_FILES)
+    _set(resource.RLIMIT_NOFILE, COMMAND_FILES if commands else OPEN_FILES)
     _set(resource.RLIMIT_MEMLOCK, 0)
     _set(resource.RLIMIT_FSIZE, file_bytes)
     if hasattr(resource, "RLIMIT_MSGQUEUE"):
@@ -29,9 +35,9 @@ def limit_cpu(pid: int, cpu_s: int) -> None:
         pass  # the supervisor's clock and the death of its parent end a child as well
 
 
-def limit_processes(others: int) -> None:
+def limit_processes(others: int, *, commands: bool = False) -> None:
     """Bound the threads of one child; ``others``: threads of the same user, which the kernel counts too."""
-    _set(resource.RLIMIT_NPROC, PROCESSES + others)
+    _set(resource.RLIMIT_NPROC, (COMMAND_PROCESSES if commands else PROCESSES) + others)
 
 
 def processes_of_user() -> int:

@@ -1,0 +1,215 @@
+"""Runs one command of a toolchain or one program beside itself, and reports how it ended.
+
+The command is a child of this process, which runs nothing but this code.  It inherits the walls and three descriptors:
+its standard streams.  It can neither read this process's memory nor signal it: the walls forbid both.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import time
+from typing import Any
+
+from passcurve.harness.framing import send_frame
+from passcurve.harness.sample import read_job
+
+HEAD_BYTES, TAIL_BYTES = 48 << 10, 16 << 10
+"""The parts of an output stream that are reported: how a compiler begins, and how a program ends."""
+
+_READ_BYTES = 1 << 16
+_SIZES = struct.Struct("<II")
+
+
+class Stream:
+    """One output stream of the command: its first bytes, its last, and how many there were."""
+
+    def __init__(self) -> None:
+        self.reading, self.writing = os.pipe()
+        os.set_blocking(self.reading, False)
+        self._head, self._tail = bytearray(), bytearray()
+        self.size = 0
+        self.is_open = True
+
+    def read(self) -> None:
+        """Take what has come."""
+        while self.is_open:
+            try:
+                data = os.read(self.reading, _READ_BYTES)
+            except BlockingIOError:
+                return
+            if not data:
+                self.is_open = False
+                return
+            self.size += len(data)
+            room = HEAD_BYTES - len(self._head)
+            self._head += data[:room] if room > 0 else b""
+            self._tail = (self._tail + data[max(room, 0) :])[-TAIL_BYTES:]
+            if len(data) < _READ_BYTES:
+                return
+
+    def text(self) -> str:
+        """Return what is reported of it."""
+        left_out = self.size - len(self._head) - len(self._tail)
+        gap = b"\n... %d bytes ...\n" % left_out if left_out else b""
+        return (bytes(self._head) + gap + bytes(self._tail)).decode("utf-8", "replace")
+
+
+def main(descriptors: list[int]) -> None:
+    """Run the command of a job, then send one report."""
+    connection, artifact, *file = descriptors
+    job = read_job(connection, file)
+    for descriptor in (connection, artifact):
+        os.set_inheritable(descriptor, False)
+    try:
+        report = run(job, artifact)
+    except OSError as error:
+        report = {"status": "command", "error": "%s: %s" % (job["argv"][0], error.strerror or error)}
+    send_frame(connection, json.dumps(report).encode())
+    os._exit(0)
+
+
+def run(job: dict[str, Any], artifact: int) -> dict[str, Any]:
+    """Run the command; return its end, its output and its time.
+
+    ``artifact``: a file that holds what a compiler made, for the program's own run, and takes it otherwise.
+    """
+    if job["unpack"]:
+        unpack_files(artifact)
+    for name, data in job["files"].items():
+        write_file(name, data)
+    out, err = Stream(), Stream()
+    wake_reading, wake_writing = os.pipe()
+    os.set_blocking(wake_writing, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake_writing)
+    program = "/proc/self/fd/%d" % artifact if job["is_binary"] else job["argv"][0]
+    started = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        _become(program, job, out.writing, err.writing)
+    os.close(out.writing)
+    os.close(err.writing)
+    status = _wait(pid, out, err, wake_reading)
+    seconds = time.monotonic() - started
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    report = {
+        "status": "ended",
+        "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+        "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+        "out": out.text(),
+        "err": err.text(),
+        "out_bytes": out.size,
+        "err_bytes": err.size,
+        "wall_s": seconds,
+        "cpu_s": usage.ru_utime + usage.ru_stime,
+        "memory_bytes": usage.ru_maxrss * 1024,
+    }
+    if job["keep"] and report["exit"] == 0:
+        report["kept"] = keep_files(job["keep"], artifact, is_binary=job["makes_binary"])
+    return report
+
+
+def _become(program: str, job: dict[str, Any], out: int, err: int) -> None:
+    """Replace this child by the command; it never returns."""
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        stdin = os.open("/dev/null", os.O_RDONLY)
+        if job["stdin"]:
+            write_file(".stdin", job["stdin"])
+            stdin = os.open(".stdin", os.O_RDONLY)
+            os.unlink(".stdin")
+        os.dup2(stdin, 0)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        os.execve(program, job["argv"], job["env"])
+    except OSError as error:
+        os.write(2, ("%s: %s\n" % (program, error.strerror or error)).encode())
+    finally:
+        os._exit(127)
+
+
+def _wait(pid: int, out: Stream, err: Stream, wake: int) -> int:
+    """Read both streams until the command has ended; return its wait status.
+
+    What it has left running may hold its streams open; nobody waits for that.
+    """
+    poll = select.poll()
+    for descriptor in (out.reading, err.reading, wake):
+        poll.register(descriptor, select.POLLIN)
+    streams = {out.reading: out, err.reading: err}
+    while True:
+        for descriptor, _ in poll.poll():
+            stream = streams.get(descriptor)
+            if stream is None:
+                os.read(wake, 64)
+            else:
+                stream.read()
+                if not stream.is_open:
+                    poll.unregister(descriptor)
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            out.read()
+            err.read()
+            return status
+
+
+def write_file(name: str, data: bytes) -> None:
+    """Write a file below the working folder."""
+    folder = os.path.dirname(name)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    with open(name, "wb") as file:
+        file.write(data)
+
+
+def keep_files(patterns: list[str], artifact: int, *, is_binary: bool) -> int:
+    """Write the files that a compiler has made into the artifact; return their number.
+
+    ``is_binary``: there is one, and the artifact is to be that file itself.
+    """
+    names = [name for name in _walk("") if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+    os.ftruncate(artifact, 0)
+    os.lseek(artifact, 0, os.SEEK_SET)
+    for name in names[: 1 if is_binary else None]:
+        with open(name, "rb") as file:
+            data = file.read()
+        if not is_binary:
+            encoded = os.fsencode(name)
+            _write(artifact, _SIZES.pack(len(encoded), len(data)) + encoded)
+        _write(artifact, data)
+    return len(names)
+
+
+def unpack_files(artifact: int) -> None:
+    """Write the files of an artifact below the working folder."""
+    place, size = 0, os.fstat(artifact).st_size
+    while place < size:
+        name_bytes, data_bytes = _SIZES.unpack(os.pread(artifact, _SIZES.size, place))
+        place += _SIZES.size
+        name = os.fsdecode(os.pread(artifact, name_bytes, place))
+        write_file(name, os.pread(artifact, data_bytes, place + name_bytes))
+        place += name_bytes + data_bytes
+
+
+def _walk(folder: str) -> list[str]:
+    names = []
+    for entry in sorted(os.scandir(folder or "."), key=lambda entry: entry.name):
+        name = folder + entry.name
+        if entry.is_dir(follow_symlinks=False):
+            names += _walk(name + "/")
+        elif entry.is_file(follow_symlinks=False):
+            names.append(name)
+    return names
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
