@@ -51,6 +51,7 @@ LARGE_CLASSES: dict[str, str] = {
     "store/completions.py:CompletionLine": "a line of completions-*.jsonl, whose format is fixed",
     "types/generation.py:Reply": "one field for each fact that a back end can report",
     "types/generation.py:GenerationProgress": "an object that `run --json` prints",
+    "types/languages.py:Language": "one field for each key of a row in table.toml",
     "types/verdicts.py:Verdict": "a stored line of verdicts",
     "types/verdicts.py:Header": "stored with each attempt: every setting that could change a score",
 }

@@ -48,10 +48,10 @@ def test_tests_of_humaneval_x_do_not_call_themselves(tmp_path: Path) -> None:
     assert FunctionTests(source=TEST) == problem.check
 
 
-def test_other_languages_are_refused(tmp_path: Path) -> None:
-    """A row in another language than Python is refused by its name."""
-    with pytest.raises(DataError, match="CPP/0"):
-        read(tmp_path, X_ROW | {"task_id": "CPP/0"})
+def test_a_language_without_a_row_is_refused(tmp_path: Path) -> None:
+    """A row in a language that nothing can run is refused by its name."""
+    with pytest.raises(DataError, match="COBOL/0"):
+        read(tmp_path, X_ROW | {"task_id": "COBOL/0"})
 
 
 def test_mapcoder_row(tmp_path: Path) -> None:

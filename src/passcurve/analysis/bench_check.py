@@ -11,6 +11,7 @@ from passcurve.judging.case_trials import Calibration
 from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.plan import REFEREE_ROLE, Fault
 from passcurve.judging.scheduler import Scheduler
+from passcurve.judging.scripts import needs_commands
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
@@ -55,6 +56,7 @@ def check_benchmark(
             level=level,
             preload=preload_modules(benchmark.problems),
             processes=needs_processes(benchmark.problems),
+            commands=needs_commands(benchmark.problems),
         ) as sandbox,
         Pool(workers, sandbox) as pool,
     ):

@@ -42,6 +42,10 @@ PROFILES: dict[str, Profile] = {
     "bigcodebench": Profile(title="BigCodeBench", kinds=frozenset({"unittest"})),
     "cruxeval": Profile(title="CRUXEval", timeout_s=3.0, kinds=frozenset({"expression"})),
     "classeval": Profile(title="ClassEval", kinds=frozenset({"unittest"})),
+    "multipl-e": Profile(
+        title="MultiPL-E, as the published verdicts of Qwen's models were reached", kinds=frozenset({"script"})
+    ),
+    "multipl-e-upstream": Profile(title="MultiPL-E", kinds=frozenset({"script"})),
 }
 
 

@@ -30,7 +30,9 @@ class Retry(NamedTuple):
 
 
 def first_attempt(job: Job) -> Job:
-    """Return the job with a slice of its time, which most programs never use up."""
+    """Return the job with a slice of its time, which most programs never use up; commands have none."""
+    if job.attempts:
+        return job
     timeout_s = job.limits.timeout_s
     return msgspec.structs.replace(job, slice_s=min(max(SLICE_S, timeout_s / _SLICES), timeout_s))
 

@@ -14,11 +14,12 @@ from passcurve.judging.attempts import next_attempt
 from passcurve.judging.case_trials import Calibration, CaseTrials, plan_cases
 from passcurve.judging.plan import CheckPlan, Fault, make_job, only_shared, reference_program
 from passcurve.judging.plan_cache import PlanCache
+from passcurve.judging.script_trials import ScriptTrials
 from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls
 from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Cases, Limits, Problem, SampleKey, UnitTests, Verdict
+from passcurve.types import Cases, Limits, Problem, SampleKey, Script, UnitTests, Verdict
 
 RequestedMode = Literal["auto", "referee", "shared"]
 
@@ -187,7 +188,7 @@ class Calibrations:
         self._mode, self._limits, self._seed = mode, limits, seed
         self._queue = queue
         self._cache = cache
-        self._running: dict[int, tuple[_Trials | CaseTrials, Job]] = {}
+        self._running: dict[int, tuple[_Trials | CaseTrials | ScriptTrials, Job]] = {}
         self._last_tag = 0
 
     def begin(self, problem: Problem) -> Calibration | None:
@@ -199,6 +200,8 @@ class Calibrations:
             return Calibration(problem=problem, plan=plan, verdict=None)
         if isinstance(problem.check, UnitTests):
             return self._begin_unit_tests(problem)
+        if isinstance(problem.check, Script):
+            return self._begin_script(problem)
         program = reference_program(problem)
         if isinstance(problem.check, Cases):
             return self._begin_cases(problem, problem.check, program)
@@ -226,6 +229,18 @@ class Calibrations:
         self._try_next(
             _Trials(problem, "shared", reference_program(problem), missing_package=self._find_missing_package(problem))
         )
+        return None
+
+    def _begin_script(self, problem: Problem) -> Calibration | None:
+        """Start on a problem whose tests are in the language of the program, and one source with it."""
+        if self._mode == "referee":
+            return self._begin_with(
+                problem, "tests", "its tests are one program with the sample: --verdict auto judges it in shared mode"
+            )
+        program = reference_program(problem)
+        if program is None:
+            return Calibration(problem=problem, plan=ScriptTrials.plan, verdict=None)
+        self._try_next(ScriptTrials(problem, program))
         return None
 
     def _find_missing_package(self, problem: Problem) -> str:
@@ -268,7 +283,7 @@ class Calibrations:
             self._cache.add(calibration.problem, calibration.plan)
         return calibration
 
-    def _try_next(self, trials: _Trials | CaseTrials) -> None:
+    def _try_next(self, trials: _Trials | CaseTrials | ScriptTrials) -> None:
         self._last_tag -= 1
         job = make_job(
             trials.problem,

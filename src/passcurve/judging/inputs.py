@@ -19,7 +19,16 @@ from passcurve.bench.formats import DEFAULT_OPTIONS as NATIVE
 from passcurve.bench.formats import ReadOptions as BenchmarkOptions
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.generation.sources import Spool
-from passcurve.store.foreign import ReadOptions, convert, convert_rows, expand, is_usual, write_lines
+from passcurve.store.foreign import (
+    ReadOptions,
+    convert,
+    convert_rows,
+    expand,
+    first_fields,
+    is_usual,
+    parse_options,
+    write_lines,
+)
 from passcurve.store.locate import default_run_dir, name_choice
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import first_ids
@@ -145,6 +154,8 @@ def from_files(
     """
     sources = [from_file(name, run, results, pattern=pattern) for name in samples]
     first = sources[0]
+    if not options.field and not follow:
+        options = _with_answer_field(options, first.samples, benchmark)
     if len(sources) == 1 and not options and is_usual(first.samples, follow=follow):
         return first
     if follow:
@@ -174,6 +185,19 @@ def from_files(
     return msgspec.structs.replace(
         first, samples=path, named=samples[0], reading=options.describe(), sources=judged_files
     )
+
+
+def _with_answer_field(options: ReadOptions, samples: Path, benchmark: Callable[[], Benchmark | None]) -> ReadOptions:
+    """Return the options with the field that the format of the benchmark defines, where rows have no other text."""
+    fields = first_fields(samples)
+    if not fields or fields & {"completion", "solution"}:
+        return options
+    named = benchmark()
+    field = named.problems[0].answer_field if named is not None and named.problems else ""
+    wanted = parse_options(field or None, None)
+    if not field or wanted.field not in fields:
+        return options
+    return msgspec.structs.replace(options, field=wanted.field, form=wanted.form)
 
 
 def _joint_name(names: Sequence[str]) -> str:

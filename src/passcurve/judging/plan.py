@@ -13,6 +13,7 @@ import msgspec
 from passcurve.harness.function_tests import SUITE, find_tests
 from passcurve.harness.protocol import CaseData, ExpressionData, StatementData, TestForm
 from passcurve.judging import answers
+from passcurve.judging.scripts import make_script_job
 from passcurve.sandbox.job import Job, Referee
 from passcurve.types import (
     DEFAULT_TIMEOUT_S,
@@ -22,6 +23,7 @@ from passcurve.types import (
     FunctionTests,
     Limits,
     Problem,
+    Script,
     Suite,
     UnitTests,
 )
@@ -89,6 +91,8 @@ def make_job(
     if isinstance(problem.check, Expression):
         program = answers.make_program(problem.check, program)
     limits = limits_of(problem, plan, limits, record=record)
+    if isinstance(problem.check, Script):
+        return make_script_job(problem.check, program, limits, tag)
     if isinstance(problem.check, UnitTests):
         return _make_unit_test_job(problem, problem.check, program, limits, problem_seed, tag, all_tests=all_tests)
     setup: dict[str, Any] = {

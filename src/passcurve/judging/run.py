@@ -19,6 +19,7 @@ from passcurve.judging.judge_run import JudgeRun
 from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.request import Progress, Request, Result
+from passcurve.judging.scripts import needs_commands
 from passcurve.models.backend import Backend
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox.pool import Pool
@@ -87,6 +88,7 @@ def _judge(
         reuse=request.reuse,
         preload=preload_modules(problems),
         processes=needs_processes(problems),
+        commands=needs_commands(problems),
     ) as sandbox:
         policy = fit_to_packages(policy, sandbox.probe.jail.packages)
         request = msgspec.structs.replace(request, extract=policy, prelude=NO_PRELUDE)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 
+from passcurve.judging.script_verdict import reach_script_status
 from passcurve.judging.suspicion import list_suspicious_acts
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Call, SampleKey, Status, SuiteOutcome, Verdict
@@ -63,7 +64,7 @@ def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
     job's token.
     """
     report = _read(outcome)
-    status, message = _status(job, outcome, report)
+    status, message = reach_script_status(job, outcome) if job.attempts else _status(job, outcome, report)
     call = None
     if report.call is not None and status not in ("passed", "void"):
         arguments, ended = report.call

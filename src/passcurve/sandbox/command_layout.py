@@ -1,4 +1,4 @@
-"""What the root of a jail of commands holds: programs, the libraries that they load, and named folders."""
+"""The content of the root of a jail of commands: programs, the libraries that they load, and named folders."""
 
 from __future__ import annotations
 

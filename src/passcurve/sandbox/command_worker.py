@@ -134,7 +134,7 @@ class CommandWorker:
         self._outcomes: list[Outcome] = []
         """Of the steps of the attempt at hand."""
         self._artifact: BufferedIOBase | None = None
-        """What the last step has made."""
+        """The file that the last step has made."""
         self._finished: list[Outcome] = []
         self._tag = 0
 

@@ -14,6 +14,7 @@ from passcurve.types.generation import (
     Prompt,
     Reply,
 )
+from passcurve.types.languages import Build, Language, Tools
 from passcurve.types.problems import (
     Assertions,
     Benchmark,
@@ -22,6 +23,7 @@ from passcurve.types.problems import (
     Expression,
     FunctionTests,
     Problem,
+    Script,
     Suite,
     UnitTests,
     pack_values,
@@ -62,6 +64,7 @@ __all__ = [
     "STATUSES",
     "Assertions",
     "Benchmark",
+    "Build",
     "Call",
     "Cases",
     "Check",
@@ -79,6 +82,7 @@ __all__ = [
     "Interval",
     "Isolation",
     "Jail",
+    "Language",
     "Limits",
     "Message",
     "Metric",
@@ -90,9 +94,11 @@ __all__ = [
     "Reply",
     "Reuse",
     "SampleKey",
+    "Script",
     "Status",
     "Suite",
     "SuiteOutcome",
+    "Tools",
     "UnitTests",
     "Verdict",
     "pack_values",

@@ -114,7 +114,29 @@ class Expression(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     """Compare in the process of the sample, as CRUXEval does, so that a text can be anything Python can run."""
 
 
-Check: TypeAlias = FunctionTests | Assertions | Cases | UnitTests | Expression
+class Script(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="script"):
+    """Tests in the language of the program: both are one source, whose end shows the verdict."""
+
+    language: str
+    """Its name in ``languages/table.toml``."""
+    tests: str
+    """Source that follows the program."""
+    before: str = ""
+    """Source in front of the program."""
+    after: str = ""
+    """Source behind the tests."""
+    accepts: Literal["token", "exit", "silence", "no-fail"] = "token"
+    """Sign that all tests have passed: the job's token as the last line and exit status 0; exit status 0 alone;
+    no output at all; no ``Fail`` among the errors."""
+    line: str = ""
+    """Pattern of the line that stands for the token, where the tests write one of their own."""
+    builds: tuple[str, ...] = ("",)
+    """Ways to compile and run, by name; the next one counts where one does not end with exit status 0."""
+    compile_s: float = 30.0
+    """Time limit of the compiler."""
+
+
+Check: TypeAlias = FunctionTests | Assertions | Cases | UnitTests | Expression | Script
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +158,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """The day on which the problem was published, as ISO 8601; empty where that is not known."""
     timeout_s: float | None = None
     """Time limit that the benchmark itself sets; None for that of the run."""
+    answer_field: str = ""
+    """The field of samples that holds their text in its format, where that is not ``completion``; as ``--field``."""
     packages: tuple[str, ...] = ()
     """Modules that its reference solution or its tests import besides Python's own, with their full names."""
 
@@ -154,6 +178,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
                 return "\n".join((*([setup] if setup else []), *tests))
             case Expression(code=code):
                 return code
+            case Script(tests=tests):
+                return tests
             case _:
                 return ""
 

@@ -15,6 +15,7 @@ from passcurve.bench.formats import (
     livecodebench,
     mapcoder,
     mbpp,
+    multipl_e,
     own,
     sandbox_fusion,
 )
@@ -22,6 +23,7 @@ from passcurve.bench.formats.rows import Format
 
 FORMATS: tuple[Format, ...] = (
     own.FORMAT,
+    multipl_e.FORMAT,
     evalplus.FORMAT,
     apps.FORMAT,
     mbpp.FORMAT,

@@ -1,4 +1,4 @@
-"""HumanEval-X and HumanEvalPack: HumanEval in several languages, of which Python is read; tests that run themselves."""
+"""HumanEval-X and HumanEvalPack: HumanEval in six languages; tests that run themselves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from passcurve.bench.formats.human_eval import read_entry_point
-from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, shown
+from passcurve.bench.formats.human_eval_scripts import LANGUAGES, make_check, make_prompt
+from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, listed, shown
 from passcurve.types import FunctionTests, Problem
 
 _REQUIRED = ("task_id", "prompt", "declaration", "canonical_solution", "test")
@@ -17,6 +18,9 @@ _LAST_CALL = re.compile(r"\s*^check\((\w+)\)\s*\Z", re.MULTILINE)
 """The tests call themselves at their end, which names the function and would run each of them twice."""
 
 _LAST_FUNCTION = re.compile(r"^def\s+(\w+)", re.MULTILINE)
+
+_ANSWER_FIELD = "generation"
+"""The field in which published samples have their text."""
 
 
 def _matches(fields: Mapping[str, object]) -> bool:
@@ -35,16 +39,30 @@ FORMAT = Format("humaneval-x", _matches, _parse)
 
 def _problem(row: Row) -> Problem:
     task_id, test = row.text("task_id"), row.text("test")
-    if not task_id.startswith(_PYTHON):
-        raise row.fault(f"found task_id {shown(task_id)}", f"{_PYTHON}...: other languages are not judged yet")
     reference = row.text("canonical_solution")
+    statement = row.optional_text("instruction")
+    if task_id.startswith(_PYTHON):
+        return Problem(
+            id=task_id,
+            prompt=row.text("prompt"),
+            entry_point=_entry_point(row, test),
+            check=FunctionTests(source=_LAST_CALL.sub("\n", test)),
+            reference=reference if reference.strip() else None,
+            statement=statement,
+            answer_field=_ANSWER_FIELD,
+        )
+    language = LANGUAGES.get(task_id.partition("/")[0])
+    if language is None:
+        raise row.fault(f"found task_id {shown(task_id)}", f"one of {listed((_PYTHON[:-1], *LANGUAGES))} and a number")
     return Problem(
         id=task_id,
-        prompt=row.text("prompt"),
-        entry_point=_entry_point(row, test),
-        check=FunctionTests(source=_LAST_CALL.sub("\n", test)),
+        prompt=make_prompt(row, language),
+        entry_point="",
+        check=make_check(row, language),
         reference=reference if reference.strip() else None,
-        statement=row.optional_text("instruction"),
+        statement=statement,
+        answer_field=_ANSWER_FIELD,
+        timeout_s=10.0,
     )
 
 

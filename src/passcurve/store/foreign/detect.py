@@ -14,6 +14,7 @@ from passcurve.store.documents import BOM, EXPECTED, is_lm_eval, read_document, 
 from passcurve.store.lines import open_unpacked
 
 HEAD_BYTES = 1 << 16
+FIRST_ROW_BYTES = 1 << 22
 _ARCHIVES = {
     b"PK\x03\x04": "a zip archive; unpack it and name the file",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it (zstd -d) and name the file",
@@ -42,6 +43,19 @@ def is_usual(path: Path, *, follow: bool) -> bool:
     """Tell whether a path is a file in the usual form, or may become one; raises what ``detect`` raises."""
     kind = detect(path)
     return kind is Kind.ROWS or (follow and kind is Kind.EMPTY)
+
+
+def first_fields(path: Path) -> frozenset[str]:
+    """Return the names of the fields of the first row of a file of JSON lines; none for any other file."""
+    if not path.is_file():
+        return frozenset()
+    try:
+        with open_unpacked(path) as file:
+            line = file.readline(FIRST_ROW_BYTES)
+        row = msgspec.json.decode(line.removeprefix(BOM))
+    except (OSError, EOFError, DataError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return frozenset()
+    return frozenset(row) if isinstance(row, dict) else frozenset()
 
 
 def detect(path: Path) -> Kind:

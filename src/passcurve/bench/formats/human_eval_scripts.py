@@ -1,0 +1,42 @@
+"""HumanEval-X and HumanEvalPack in languages other than Python: what stands around a program."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from passcurve.bench.formats.rows import Row
+from passcurve.bench.languages import find_language, with_confirmation
+from passcurve.types import Script
+
+LANGUAGES = {"CPP": "cpp", "Java": "java", "JavaScript": "js", "Go": "go", "Rust": "rs"}
+"""Our name of each language by that in task ids."""
+
+_THROWING_ASSERT = (
+    "Object.defineProperty(console, 'assert', { value: (isTrue, ...rest) => "
+    "{ if (!isTrue) throw new Error('Assertion failed' + rest.map(String).join(' ')); } });\n"
+)
+"""JavaScript's tests use ``console.assert``, which only writes a line."""
+
+
+def make_prompt(row: Row, language: str) -> str:
+    """Return what a completion continues; in Rust and Go it lacks what the tests need."""
+    prompt, declaration = row.text("prompt"), row.text("declaration")
+    # HumanEval-X has the imports of Rust in the declaration alone.
+    if language == "rs" and "fn " not in prompt:
+        return prompt + declaration
+    return prompt
+
+
+def make_check(row: Row, language: str) -> Script:
+    """Return the check of a row."""
+    test = row.text("test")
+    confirmed = with_confirmation(find_language(language), test)
+    tests = test if confirmed is None else confirmed
+    accepts: Literal["token", "exit"] = "exit" if confirmed is None else "token"
+    if language == "cpp":
+        return Script(language="cpp", tests=tests, accepts=accepts, builds=("crypto",), compile_s=60.0)
+    if language == "java":
+        return Script(language="java", tests=tests, accepts=accepts, builds=("main",), compile_s=60.0)
+    if language == "js":
+        return Script(language="js", tests=tests, before=_THROWING_ASSERT, accepts=accepts)
+    return Script(language=language, tests=tests, accepts=accepts, compile_s=300.0 if language == "rs" else 60.0)

@@ -1,0 +1,110 @@
+"""The verdict on a program that ran with tests in its own language: what its compiler and its end show."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import Any
+
+import msgspec
+
+from passcurve.bench.languages import find_language
+from passcurve.sandbox.job import Job, Outcome
+from passcurve.types import Language, Script, Status
+
+
+class _Report(msgspec.Struct, frozen=True, kw_only=True):
+    """Report of ``harness/command.py`` on one command."""
+
+    status: str
+    error: str = ""
+    exit: int | None = None
+    signal: int | None = None
+    out: str = ""
+    err: str = ""
+    out_bytes: int = 0
+    err_bytes: int = 0
+    memory_bytes: int = 0
+
+
+_WHERE = re.compile(r"(?:/tmp/)+")
+_MEMORY_SHARE = 0.95
+
+
+def reach_script_status(job: Job, outcome: Outcome) -> tuple[Status, str]:
+    """Return the status of a program, and the line of its output that says most."""
+    check: Script = job.setup["check"]
+    language = find_language(check.language)
+    report = read_report(outcome.report)
+    if outcome.ended == "fault":
+        return "void", outcome.fault
+    if report.status == "command":
+        return "void", f"{language.title}: {report.error}"
+    step = job.attempts[0][-1] if outcome.step != "compile" else job.attempts[0][0]
+    if outcome.ended == "wall":
+        return "void", f"the machine let it run for {outcome.own_s:.1f} s in {outcome.wall_s:.0f} s"
+    if outcome.step == "compile":
+        if outcome.ended == "timeout":
+            return "compile", f"the compiler takes over {step.timeout_s:g} s"
+        return "compile", _describe(report, language) or f"the compiler ended with exit status {report.exit}"
+    if outcome.ended == "timeout":
+        return "timeout", f"over {step.timeout_s:g} s of {job.limits.clock} time"
+    if report.status != "ended":
+        return "crash", "the process that starts it has ended"
+    return _run_status(check, job, language, report)
+
+
+def read_report(report: dict[str, Any] | None) -> _Report:
+    """Return a report; one that is none says so."""
+    try:
+        return msgspec.convert(report or {"status": ""}, _Report)
+    except (msgspec.ValidationError, UnicodeError):
+        return _Report(status="malformed")
+
+
+def _run_status(check: Script, job: Job, language: Language, report: _Report) -> tuple[Status, str]:
+    if _is_accepted(check, job, report):
+        return "passed", ""
+    line_of_output = _describe(report, language)
+    if language.memory and re.search(language.memory, report.err + report.out):
+        return "memory", line_of_output or "out of memory"
+    if report.signal is not None:
+        name = (
+            signal.Signals(report.signal).name if report.signal in list(signal.Signals) else f"signal {report.signal}"
+        )
+        if report.signal == signal.SIGKILL and report.memory_bytes >= _MEMORY_SHARE * job.limits.memory_bytes:
+            return "memory", "killed at the limit of memory"
+        if report.signal == signal.SIGXCPU:
+            return "timeout", "over the backstop of CPU time"
+        if report.signal == signal.SIGABRT and line_of_output:
+            return "failed", line_of_output
+        return "crash", f"the program died of {name}"
+    if report.exit == 0 and check.accepts == "token":
+        return "failed", line_of_output or "it ended with exit status 0 before the tests did"
+    return "failed", line_of_output or f"exit status {report.exit}"
+
+
+def _is_accepted(check: Script, job: Job, report: _Report) -> bool:
+    match check.accepts:
+        case "silence":
+            return not report.out_bytes and not report.err_bytes
+        case "no-fail":
+            return "Fail" not in report.err
+        case "exit":
+            return report.exit == 0
+    if report.exit != 0:
+        return False
+    lines = report.out.split()
+    if check.line:
+        return re.search(check.line, report.out, re.MULTILINE) is not None
+    return bool(lines) and lines[-1] == job.setup["token"]
+
+
+def _describe(report: _Report, language: Language) -> str:
+    """Return the line of the output that says what is wrong; the empty string where there is none."""
+    lines = [line.strip() for text in (report.err, report.out) for line in text.splitlines() if line.strip()]
+    for pattern in language.errors:
+        for line in lines:
+            if re.search(pattern, line):
+                return _WHERE.sub("", line)
+    return _WHERE.sub("", lines[0]) if lines else ""

@@ -1,0 +1,142 @@
+"""The jobs that check a program together with tests in its own language: a source, a compiler, a run."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+from functools import cache
+
+from passcurve.bench.languages import find_language
+from passcurve.errors import UsageError
+from passcurve.sandbox.command_layout import expand_path, find_program
+from passcurve.sandbox.job import CommandJail, Job, Step
+from passcurve.sandbox.layers import mounts
+from passcurve.types import Language, Limits, Problem, Script, Tools
+
+TOKEN = "PASSCURVE_TOKEN"
+"""The variable of the environment that holds the job's token."""
+
+_ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": mounts.SCRATCH,
+    "TMPDIR": mounts.SCRATCH,
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+}
+
+
+def make_script_job(check: Script, program: str, limits: Limits, tag: int) -> Job:
+    """Return the job that compiles and runs ``program`` with its tests."""
+    language = find_language(check.language)
+    source = make_source(check, language, program).encode("utf-8", "surrogatepass")
+    token = secrets.token_hex(16)
+    attempts = tuple(_steps(check, language, build, source, limits, token) for build in check.builds)
+    return Job(
+        tag=tag,
+        role="",
+        setup={"token": token, "check": check},
+        referee=None,
+        limits=limits,
+        slice_s=limits.timeout_s,
+        allow_kept=False,
+        attempts=attempts,
+    )
+
+
+def make_source(check: Script, language: Language, program: str) -> str:
+    """Return the source that is compiled or run: the program between what the benchmark puts around it."""
+    opening = language.opening if language.opening and language.opening.strip() not in program else ""
+    return f"{opening}{check.before}{program}\n{check.tests}{check.after}"
+
+
+def _steps(
+    check: Script, language: Language, build_name: str, source: bytes, limits: Limits, token: str
+) -> tuple[Step, ...]:
+    build = language.find_build(build_name)
+    sources = {build.file: source, **{name: text.encode() for name, text in language.files.items()}}
+    environment = {**_ENVIRONMENT, **language.environment}
+    steps = []
+    if build.compile:
+        setup = {
+            "argv": _command(build.compile),
+            "files": sources,
+            "env": environment,
+            "stdin": b"",
+            "keep": list(language.makes),
+            "makes_binary": language.makes_binary,
+            "is_binary": False,
+            "unpack": False,
+        }
+        digest = hashlib.blake2b(repr((build.compile, sorted(sources.items()))).encode(), digest_size=16).hexdigest()
+        jail = _jail(f"{language.name} compiler", language.compiler)
+        steps.append(Step(name="compile", jail=jail, setup=setup, timeout_s=check.compile_s, makes=digest))
+    is_binary = bool(build.compile) and language.makes_binary
+    setup = {
+        "argv": list(build.run) if is_binary else _command(build.run),
+        "files": {} if build.compile else sources,
+        "env": {**environment, TOKEN: token},
+        "stdin": b"",
+        "keep": [],
+        "makes_binary": False,
+        "is_binary": is_binary,
+        "unpack": bool(build.compile) and not language.makes_binary,
+    }
+    jail = _jail(f"{language.name} runtime", language.runtime)
+    steps.append(Step(name="run", jail=jail, setup=setup, timeout_s=limits.timeout_s))
+    return tuple(steps)
+
+
+def needs_commands(problems: Iterable[Problem]) -> bool:
+    """Return whether the programs are in other languages than Python.
+
+    Raises UsageError where some are and some are not, and where a toolchain is missing.
+    """
+    scripts: dict[str, int] = {}
+    others = 0
+    for problem in problems:
+        if isinstance(problem.check, Script):
+            scripts[problem.check.language] = scripts.get(problem.check.language, 0) + 1
+        else:
+            others += 1
+    if scripts and others:
+        raise UsageError(
+            f"{others} problems are in Python and {sum(scripts.values())} in other languages; judge them in two runs "
+            "(--problems)"
+        )
+    for name in scripts:
+        require_tools(find_language(name))
+    return bool(scripts)
+
+
+def require_tools(language: Language) -> None:
+    """Raise UsageError, with the packages to install, where the toolchain of a language is not there."""
+    if missing := missing_tools(language):
+        raise UsageError(
+            f"{language.title} needs {' and '.join(missing)}, not installed here: "
+            f"apt install {' '.join(language.packages)}; nothing was judged"
+        )
+
+
+def missing_tools(language: Language) -> tuple[str, ...]:
+    """Return what is not there of the toolchain of a language."""
+    return tuple(name for name in language.needs if not _find(name))
+
+
+def _command(argv: tuple[str, ...]) -> list[str]:
+    return [find_program(argv[0]) or argv[0], *argv[1:]]
+
+
+@cache
+def _jail(key: str, tools: Tools) -> CommandJail:
+    programs = [path for name in tools.programs for path in _find(name)]
+    return CommandJail(key=key, programs=tuple(programs), folders=tools.folders)
+
+
+def _find(name: str) -> list[str]:
+    """Return the paths of a program or file of the system; none where it is not there."""
+    if "/" in name:
+        return expand_path(name)
+    path = find_program(name)
+    return [path] if path is not None else []

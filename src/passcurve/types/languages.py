@@ -1,0 +1,78 @@
+"""Languages: how a program is compiled and run, as a row of ``languages/table.toml`` says."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One way to compile and run a program."""
+
+    file: str = ""
+    """Name of the source file, where it is not the usual one."""
+    compile: tuple[str, ...] = ()
+    """The compiler and its arguments; empty where nothing is compiled."""
+    run: tuple[str, ...] = ()
+    """The program and its arguments."""
+
+
+class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of a jail, by path; a path may have wildcards."""
+
+    programs: tuple[str, ...] = ()
+    """Programs and libraries, which come with the libraries that they load; a name without a folder is looked up."""
+    folders: tuple[str, ...] = ()
+    """Other files and folders."""
+
+
+class Language(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One language, with its toolchain of Debian 12."""
+
+    name: str = ""
+    """Its key in the table."""
+    title: str
+    file: str
+    """Name of the source file."""
+    needs: tuple[str, ...]
+    """Files of the toolchain that must be there: programs by name, other files by path."""
+    packages: tuple[str, ...]
+    """Packages of Debian that hold them."""
+    libraries: tuple[str, ...] = ()
+    """Packages of Debian with libraries that published tests import; where one is missing, its problems say so."""
+    version: tuple[str, ...]
+    """The command that tells the version."""
+    build: Build
+    builds: dict[str, Build] = {}
+    """Other ways, by name; what they leave out is as in ``build``."""
+    compiler: Tools = Tools()
+    runtime: Tools = Tools()
+    makes: tuple[str, ...] = ()
+    """The files that the compiler makes: names of files, with wildcards."""
+    makes_binary: bool = False
+    """Whether that is one program, which runs by itself."""
+    files: dict[str, str] = {}
+    """Other source files that every program is compiled with, by name."""
+    environment: dict[str, str] = {}
+    opening: str = ""
+    """The beginning of every source, added where it is missing."""
+    confirm: str = ""
+    """A statement that writes the job's token; it stands after the last test."""
+    confirm_inside: int = 0
+    """Number of closing braces at the end of the tests that the statement stands before."""
+    errors: tuple[str, ...] = ()
+    """Patterns of the line of a compiler's or a program's output that says what is wrong, best first."""
+    missing: str = ""
+    """A pattern of a compiler's or a program's message that a library is not there; its group names that."""
+    memory: str = ""
+    """A pattern of what a program writes that has run out of memory."""
+    is_tested: bool = True
+    """Whether its toolchain could be installed and tried."""
+
+    def find_build(self, name: str) -> Build:
+        """Return a way to compile and run by its name; the usual one for the empty name."""
+        other = self.builds.get(name)
+        if other is None:
+            other = self.build
+        return Build(
+            file=other.file or self.file, compile=other.compile or self.build.compile, run=other.run or self.build.run
+        )
