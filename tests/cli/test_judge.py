@@ -326,6 +326,13 @@ class TestPlaces:
         assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
         assert [True, False] == [row["passed"] for row in shell.rows("out.jsonl")]
 
+    def test_stdin_in_another_form(self, shell, starter):
+        """One JSON array from stdin, its texts in another field, is judged like a file."""
+        rows = [{"task_id": row["task_id"], "code": row["completion"]} for row in (starter.right(), starter.bad())]
+        words = ("--run", "R", "--field", "code", "--subset", "--json")
+        done = shell("judge", "-", *words, stdin=json.dumps(rows).encode())
+        assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
+
     def test_gzip(self, shell, starter):
         """A .jsonl.gz file is judged like a .jsonl file, and results named .gz are compressed."""
         lines = b"".join(json.dumps(row).encode() + b"\n" for row in (starter.right(), starter.bad()))

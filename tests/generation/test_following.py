@@ -135,3 +135,24 @@ def test_compressed_rows_on_standard_input(shell):
     done = shell("judge", "-", "--follow", "--run", "r", "--benchmark", "starter", stdin=gzip.compress(b"{}\n"))
     assert (2, "", 1) == (done.code, done.out, len(done.err.splitlines()))
     assert "is compressed" in done.err
+
+
+def test_rows_in_another_form_are_converted_as_they_come(shell, starter):
+    """A field and a mapping of ids apply to each row of a file, or of a pipe, that grows; a later change is seen."""
+    rows = [{"task_id": "P/0", "generation": starter.right()["completion"]}, {"task_id": "P/0", "generation": "x"}]
+    path = shell.write("s.jsonl", rows)
+    words = ("--follow", "--idle", "0.2", "--field", "generation", "--id-map", "P/{}=starter/{}", "--subset", "-k", "1")
+    for source, place in (("s.jsonl", "s"), ("-", "r")):
+        done = shell("judge", source, *words, "--run", place, "--json", stdin=path.read_bytes().rstrip())
+        assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
+    path.write_bytes(path.read_bytes() + b"{}\n")
+    assert 2 == shell("show", "s", "--json").code
+    assert 0 == shell("show", "r", "--json").code
+
+
+def test_a_field_that_no_followed_row_has(shell, starter):
+    """An option without effect on any row is an error, when the file has rested."""
+    shell.write("s.jsonl", [starter.right()])
+    done = shell("judge", "s.jsonl", "--follow", "--idle", "0.2", "--field", "code", "--subset", "--json")
+    assert 2 == done.code
+    assert "`code`" in done.record["error"]

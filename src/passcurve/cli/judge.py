@@ -26,7 +26,6 @@ from passcurve.cli.options import (
 from passcurve.cli.output import warn, write_json, write_lines
 from passcurve.cli.request import check_options
 from passcurve.cli.result import exit_code, result_lines, result_record, write_warnings
-from passcurve.errors import UsageError
 
 if TYPE_CHECKING:
     from passcurve.bench.formats import ReadOptions
@@ -122,9 +121,9 @@ def _open_source(
     options = parse_options(*reading)
     run, results, pattern = places
     if samples == ["-"]:
-        if options:
-            raise UsageError("--field and --id-map read files, not stdin; write the rows to a file first")
-        source = inputs.from_stream(sys.stdin.buffer, run, results)
+        source = inputs.from_stream(
+            sys.stdin.buffer, run, results, options=options, benchmark=benchmark, follow=idle is not None
+        )
     else:
         source = inputs.from_files(
             samples,
@@ -132,7 +131,7 @@ def _open_source(
             results,
             options=options,
             benchmark=benchmark,
-            follow=idle is not None,
+            idle_s=idle,
             pattern=pattern,
         )
         if len(source.sources) > len(samples):
@@ -142,9 +141,6 @@ def _open_source(
             warn(f"{len(names)} files are one set of samples: {', '.join(names[:_NAMED_PARTS])}{more}")
     if idle is not None:
         source.wait_for_row(idle)
-    elif source.spool is not None:
-        source.spool.wait()
-        source.check()
     return source
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -211,7 +212,7 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileStat
         rows=source.rows_read,
         diagnosis=diagnosis,
         samples=identify(request.samples, begun),
-        sources=dict(request.sources),
+        sources={name: file for name, was in request.sources.items() if (file := was or identify(Path(name)))},
     )
 
 

@@ -20,11 +20,14 @@ from passcurve.bench.formats import ReadOptions as BenchmarkOptions
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.generation.sources import Spool
 from passcurve.store.foreign import (
+    FindProblems,
     ReadOptions,
     convert,
+    convert_lines,
     convert_rows,
     expand,
     first_fields,
+    growing_lines,
     is_usual,
     parse_options,
     write_lines,
@@ -69,8 +72,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
     """The samples as the user named them; empty for rows in memory."""
     reading: tuple[str, ...] = ()
     """The options by which the rows were read, for the record of the run."""
-    sources: Mapping[str, SamplesFile] = {}
-    """The files that were turned into rows, as they were."""
+    sources: Mapping[str, SamplesFile | None] = {}
+    """The files that were turned into rows, as they were; None for one that grows."""
     spool: Spool | None = None
     """The thread that still writes the file."""
     folder: TemporaryFolder | None = None
@@ -144,22 +147,26 @@ def from_files(
     *,
     options: ReadOptions,
     benchmark: Callable[[], Benchmark | None],
-    follow: bool = False,
+    idle_s: float | None = None,
     pattern: str = "",
 ) -> Input:
     """Return samples of one file or several, or of a folder; other forms than rows are converted beside the run.
 
     ``benchmark`` returns the one that the user named; only files without task ids need it.
+    With ``idle_s`` the file grows, and its rows are converted as they come, until it rests so many seconds.
     Raises DataError for a file that does not exist or holds no samples, UsageError where one cannot be followed.
     """
     sources = [from_file(name, run, results, pattern=pattern) for name in samples]
     first = sources[0]
+    follow = idle_s is not None
     if not options.field and not follow:
         options = _with_answer_field(options, first.samples, benchmark)
     if len(sources) == 1 and not options and is_usual(first.samples, follow=follow):
         return first
-    if follow:
-        raise UsageError("--follow reads one .jsonl file in the usual form, without --field and --id-map")
+    if idle_s is not None:
+        if len(sources) > 1 or not is_usual(first.samples, follow=True):
+            raise UsageError("--follow reads one .jsonl file with a row in each line")
+        return _followed(first, options, lambda: _problems_of(benchmark), idle_s)
     paths = [source.samples for source in sources]
     places = [path.resolve() for path in paths]
     for place, name in zip(places, samples, strict=True):
@@ -171,20 +178,33 @@ def from_files(
         first = msgspec.structs.replace(
             first, run=run or default_run_dir(base), results=results or Path(f"{base}_results.jsonl")
         )
-    path = first.run.with_name(first.run.name + ".samples.jsonl")
-
-    def problems() -> Sequence[Problem] | None:
-        named = benchmark()
-        return named.problems if named is not None else None
-
+    path = _rows_path(first.run)
     files = expand(paths)
     # Before they are read: who changes them from then on changes what was judged.
     judged_files = {str(file.resolve()): judged for file in files if (judged := identify(file)) is not None}
     RunDir(first.run).check_sources(judged_files)
-    write_lines(path, convert(files, options, problems))
+    write_lines(path, convert(files, options, lambda: _problems_of(benchmark)))
     return msgspec.structs.replace(
         first, samples=path, named=samples[0], reading=options.describe(), sources=judged_files
     )
+
+
+def _followed(first: Input, options: ReadOptions, problems: FindProblems, idle_s: float) -> Input:
+    """Return a file that grows, whose rows are converted as they come."""
+    name = str(first.samples.resolve())
+    RunDir(first.run).check_sources((name,))
+    lines = convert_lines(growing_lines(first.samples, idle_s), options, problems, repr(str(first.samples)))
+    made = _spooled(lines, first.run, first.results)
+    return msgspec.structs.replace(made, named=first.named, reading=options.describe(), sources={name: None})
+
+
+def _problems_of(benchmark: Callable[[], Benchmark | None]) -> Sequence[Problem] | None:
+    named = benchmark()
+    return named.problems if named is not None else None
+
+
+def _rows_path(run: Path) -> Path:
+    return run.with_name(run.name + ".samples.jsonl")
 
 
 def _with_answer_field(options: ReadOptions, samples: Path, benchmark: Callable[[], Benchmark | None]) -> ReadOptions:
@@ -217,14 +237,32 @@ def file_names(samples: str | Path | Iterable[Any]) -> list[str] | None:
     return None
 
 
-def from_stream(stream: BinaryIO, run: Path | None, results: Path | None = None) -> Input:
-    """Return a stream of lines, kept beside the run directory while they are judged.
+def from_stream(
+    stream: BinaryIO,
+    run: Path | None,
+    results: Path | None = None,
+    *,
+    options: ReadOptions = NO_OPTIONS,
+    benchmark: Callable[[], Benchmark | None] = lambda: None,
+    follow: bool = False,
+) -> Input:
+    """Return samples from a stream, kept beside the run directory; with ``follow`` they are judged as they come.
 
-    Raises UsageError without a run directory, DataError where the lines cannot be kept.
+    Raises UsageError without a run directory, DataError where they cannot be kept or are no samples.
     """
     if run is None:
         raise UsageError("samples from stdin need --run DIR, so that an interrupted run can go on")
-    return _spooled(_pieces(stream), run, results)
+    if follow and options:
+        lines = convert_lines(stream, options, lambda: _problems_of(benchmark), "stdin")
+        return msgspec.structs.replace(_spooled(lines, run, results), reading=options.describe())
+    made = _spooled(_pieces(stream), run, results)
+    if follow or made.spool is None:
+        return made
+    made.spool.wait()
+    made.check()
+    if options or not is_usual(made.samples, follow=False):
+        write_lines(made.samples, convert([made.samples], options, lambda: _problems_of(benchmark)))
+    return msgspec.structs.replace(made, spool=None, reading=options.describe())
 
 
 def from_rows(
@@ -248,7 +286,7 @@ def from_rows(
 
 
 def _spooled(pieces: Iterable[bytes], run: Path, results: Path | None) -> Input:
-    path = run.with_name(run.name + ".samples.jsonl")
+    path = _rows_path(run)
     return Input(
         samples=path,
         run=run,

@@ -66,8 +66,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The import prelude that is put in front of each program; the header has it behind ``extract``."""
     reading: tuple[str, ...] = ()
     """Options by which rows were read, as ``field:NAME`` and ``id-map:MAP``."""
-    sources: Mapping[str, SamplesFile] = {}
-    """The files that were turned into ``samples``, as they were then."""
+    sources: Mapping[str, SamplesFile | None] = {}
+    """The files that are turned into ``samples``, as they were then; None for one that grows."""
     accept_input: bool = False
     """Report a score whatever was found in the samples."""
     accept_benchmark: bool = False

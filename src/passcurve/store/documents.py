@@ -12,14 +12,14 @@ WHOLE_BYTES = 2 << 30
 """Largest file that must fit into memory as one JSON document, in bytes."""
 EXPECTED = "expected rows in JSON lines, with `task_id` and `completion` or `solution`"
 BOM = b"\xef\xbb\xbf"
-_TOO_LONG = b'"a line that is too long"'
+TOO_LONG = b'"a line that is too long"'
 _RESPONSES = ("resps", "filtered_resps")
 
 
 def text_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file that are not blank; for one that is too long, a text that is no row."""
     for number, line in enumerate(read_lines(path)):
-        text = _TOO_LONG if line is None else line.removeprefix(BOM) if number == 0 else line
+        text = TOO_LONG if line is None else line.removeprefix(BOM) if number == 0 else line
         if text.strip():
             yield text
 

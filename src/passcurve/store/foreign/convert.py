@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from passcurve.errors import DataError, UsageError
-from passcurve.store.documents import EXPECTED, is_lm_eval, is_record_row, text_lines
+from passcurve.store.documents import BOM, EXPECTED, TOO_LONG, is_lm_eval, is_record_row, text_lines
 from passcurve.store.foreign.detect import Kind, detect
 from passcurve.store.foreign.document import read_array
 from passcurve.store.foreign.folder import find_parts, read_programs
@@ -19,9 +20,12 @@ from passcurve.store.foreign.lm_eval import read_lm_eval
 from passcurve.store.foreign.options import FindProblems, ReadOptions, with_functions
 from passcurve.store.foreign.parquet import read_parquet
 from passcurve.store.foreign.values import flatten, parse_object
+from passcurve.store.lines import PENDING, Pending, follow_lines
 
 Sample = dict[str, Any]
 """A row; where a format yields it and not bytes, it is in the usual form already."""
+_PAUSE_S = 0.02
+"""Between two looks at a file that grows."""
 
 
 def convert(paths: Sequence[Path], options: ReadOptions, problems: FindProblems) -> Iterator[bytes]:
@@ -47,6 +51,23 @@ def convert_rows(rows: Iterable[Sample], options: ReadOptions) -> Iterator[Sampl
     for row in rows:
         yield from mapping.rows(row)
     mapping.check()
+
+
+def convert_lines(lines: Iterable[bytes], options: ReadOptions, problems: FindProblems, name: str) -> Iterator[bytes]:
+    """Return rows that come one by one in the usual form; raises DataError at the end where an option fits none."""
+    return _RowMapping(with_functions(options, problems), name).checked_lines(lines)
+
+
+def growing_lines(path: Path, idle_s: float) -> Iterator[bytes]:
+    """Yield the lines of a file as they come, until it has not grown for so many seconds."""
+    for number, line in enumerate(line for line in follow_lines(path, idle_s) if not _is_pending(line)):
+        yield TOO_LONG if not isinstance(line, bytes) else line if number else line.removeprefix(BOM)
+
+
+def _is_pending(line: bytes | Pending | None) -> bool:
+    if line is PENDING:
+        time.sleep(_PAUSE_S)
+    return line is PENDING
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> None:
@@ -85,6 +106,12 @@ class _RowMapping:
                 yield item + b"\n"
             else:
                 yield from map(_encode, self.rows(row))
+
+    def checked_lines(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield rows that come one by one, and check at their end that each option had an effect."""
+        for line in lines:
+            yield from self.lines([line.removesuffix(b"\n").removesuffix(b"\r")])
+        self.check()
 
     def rows(self, row: Sample) -> Iterator[Sample]:
         """Yield the samples of a row: several where its field is a list."""
