@@ -232,7 +232,9 @@ def _notes(run: FinishedRun) -> tuple[str, ...]:
         f"{problem_id}: {plan.note}" for problem_id, plan in run.plans.items() if plan.note and plan.fault is None
     ]
     if run.store.abandoned:
-        changes = "; ".join(f"{change.field} was {change.was}, is {change.now}" for change in run.store.abandoned)
+        changes = "; ".join(
+            f"{change.field} was {change.was or 'empty'}, is {change.now or 'empty'}" for change in run.store.abandoned
+        )
         folder = str(run.request.run)
         notes.insert(
             0, f"judged all samples again: the settings of the interrupted run in {folder!r} differ: {changes}"

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from passcurve.errors import DataError, UsageError
-from passcurve.store.documents import BOM, EXPECTED, TOO_LONG, is_lm_eval, is_record_row, text_lines
+from passcurve.store.documents import BOM, EXPECTED, TOO_LONG, is_lm_eval, is_record_row, read_document, text_lines
+from passcurve.store.foreign.by_task import read_by_task
 from passcurve.store.foreign.detect import Kind, detect
 from passcurve.store.foreign.document import read_array
 from passcurve.store.foreign.folder import find_parts, read_programs
@@ -170,6 +171,12 @@ def _read(path: Path, options: ReadOptions, problems: FindProblems) -> Iterator[
             yield from _document(path, options, problems)
         case Kind.RECORD:
             yield from _record(path, options)
+        case Kind.BY_TASK:
+            _refuse_field(path, options)
+            document = json.loads(read_document(path))
+            mapping = options.id_map
+            ids = {task: ours for task in document if mapping and (ours := mapping.find(task)) is not None}
+            yield from read_by_task(document, ids, problems())
         case Kind.PARQUET:
             yield from read_parquet(path)
         case Kind.FOLDER:

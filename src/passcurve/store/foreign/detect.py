@@ -11,6 +11,7 @@ import msgspec
 
 from passcurve.errors import DataError
 from passcurve.store.documents import BOM, EXPECTED, is_lm_eval, read_document, text_lines
+from passcurve.store.foreign.by_task import is_by_task
 from passcurve.store.lines import open_unpacked
 
 HEAD_BYTES = 1 << 16
@@ -35,6 +36,7 @@ class Kind(enum.Enum):
     LM_EVAL = "rows of lm-eval in JSON lines"
     DOCUMENT = "one JSON array"
     RECORD = "a file of another harness with verdicts, or a log"
+    BY_TASK = "one JSON object with the texts of each task"
     PARQUET = "Parquet"
     FOLDER = "a folder"
 
@@ -136,6 +138,8 @@ def _kind_of_objects(path: Path) -> Kind:
         whole = row if isinstance(row, dict) else _whole_object(path)
         if _is_record(whole):
             return Kind.RECORD
+        if is_by_task(whole):
+            return Kind.BY_TASK
         _refuse_object(path, whole)
     return Kind.ROWS
 
