@@ -52,6 +52,51 @@ RIGHT = {
     "assert 'total' not in globals() and decimal.getcontext().prec == 28\ndecimal.getcontext().prec = 50\n"
     "os.environ['X'] = '1'\nbuiltins.mark = 1\ninput()\ntotal = sum(map(int, input().split()))\nprint(total)\n"
     "builtins.input = builtins.print = None",
+    "fast streams": "import os, sys\nfrom io import BytesIO, IOBase\nclass Fast(IOBase):\n"
+    "    def __init__(self, file):\n        self._fd, self.buffer = file.fileno(), BytesIO()\n"
+    "        self.write = self.buffer.write if 'x' in file.mode or 'r' not in file.mode else None\n"
+    "    def readline(self):\n        if not self.buffer.getvalue():\n"
+    "            self.buffer = BytesIO(os.read(self._fd, max(os.fstat(self._fd).st_size, 8192)))\n"
+    "        return self.buffer.readline()\n    def flush(self):\n"
+    "        if self.write:\n            os.write(self._fd, self.buffer.getvalue())\n"
+    "            self.buffer = BytesIO()\nsys.stdin, sys.stdout = Fast(sys.stdin), Fast(sys.stdout)\n"
+    "sys.stdin.readline()\nsys.stdout.write(b'%d' % sum(map(int, sys.stdin.readline().split())))",
+    "modes of the streams": "import sys\ninput()\n"
+    "print(sum(map(int, input().split())) if (sys.stdin.mode, sys.stdout.mode) == ('r', 'w') else 0)",
+    "a path": "from pathlib import Path\nprint(sum(map(int, Path('/dev/stdin').read_text().split()[1:])))",
+    "os.open": "import os\nfd = os.open('/dev/stdin', os.O_RDONLY)\n"
+    "print(sum(map(int, os.read(fd, 1 << 16).split()[1:])))",
+    "the size of the input": "import os, sys\nread = sys.stdin.buffer.read\n"
+    "print(sum(map(int, read(os.fstat(0).st_size).split()[1:])))",
+    "twice": "import sys\nsys.stdin.read()\nsys.stdin.seek(0)\ninput()\nprint(sum(map(int, input().split())))",
+    "fileinput": "import fileinput\nlines = fileinput.input()\nlines.readline()\n"
+    "print(sum(map(int, lines.readline().split())))",
+    "logging": "import logging, sys\nlogging.basicConfig(stream=sys.stdout, format='%(message)s', level=20)\ninput()\n"
+    "logging.info(sum(map(int, input().split())))",
+    "a function of a module in another": "import heapq\n"
+    "def push(heap, item, push=heapq.heappush):\n    push(heap, -item)\n"
+    "heapq.heappush = push\nheap = []\ninput()\nfor item in input().split():\n    heapq.heappush(heap, int(item))\n"
+    "print(-sum(heap))",
+    "a method of a class in another": "import fractions\nclass_ = fractions.Fraction\nold = class_.__str__\n"
+    "class_.__str__ = lambda self: '+' + old(self)\ninput()\n"
+    "print(str(class_(sum(map(int, input().split())))).replace('+', '', 1))",
+    "a marked module": "import string, sys\nassert not hasattr(string, 'mark') and not hasattr(sys, 'mark')\n"
+    "string.mark = sys.mark = 1\nsys.set_int_max_str_digits(sys.get_int_max_str_digits() + 1)\n"
+    "assert sys.get_int_max_str_digits() == 4301\ninput()\nprint(sum(map(int, input().split())))",
+    "__builtins__": "__builtins__.mark = 1\ninput()\n__builtins__.print(sum(map(int, input().split())))",
+    "finalize": "import weakref\nclass A:\n    pass\na = A()\ninput()\n"
+    "weakref.finalize(a, print, sum(map(int, input().split())))",
+    "a pool that is left": "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(4)\ninput()\n"
+    "print(sum(pool.map(int, input().split())))",
+    "an alarm that is left": "import signal, sys, time\nsignal.signal(signal.SIGALRM, lambda *_: sys.exit(3))\n"
+    "n = int(input())\nif n == 3:\n    signal.setitimer(signal.ITIMER_REAL, 0.1)\n"
+    "print(sum(map(int, input().split())))\nif n == 2:\n    time.sleep(0.2)",
+    "a thread that is left": "import threading, time\nn = int(input())\ndef late(print=print, sleep=time.sleep):\n"
+    "    sleep(0.1)\n    print(7)\nif n == 3:\n    threading.Thread(target=late, daemon=True).start()\n"
+    "print(sum(map(int, input().split())))\nif n == 2:\n    time.sleep(0.2)",
+    "a limit of the stack": "import resource as r\n"
+    "r.setrlimit(r.RLIMIT_STACK, (1 << 26, r.getrlimit(r.RLIMIT_STACK)[1]))\n"
+    "input()\nprint(sum(map(int, input().split())))",
     "main in sys.modules": "import sys\ninput()\nvalue = sum(map(int, input().split()))\n"
     "print(sys.modules['__main__'].value)",
 }
@@ -90,7 +135,8 @@ def judge(jail: Jailed, program: str, inputs: tuple[str, ...] = INPUTS, outputs:
         comparator="lines",
         via="stdin",
     )
-    problem = Problem(id=f"P{hash((inputs, outputs))}", prompt="", entry_point="", check=check)
+    # A problem of its own: of one whose programs need new processes, the others are not tried in kept ones.
+    problem = Problem(id=f"P{hash((inputs, outputs, program))}", prompt="", entry_point="", check=check)
     job = make_job(problem, program, plan_cases(check), jail.limits, 0, next(jail._tags))
     return reach_verdict(SampleKey(problem_id=problem.id, sample_index=0), job, jail.run(job))
 

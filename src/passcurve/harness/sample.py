@@ -40,12 +40,13 @@ SOURCE_NAME = "sample.py"
 def main(descriptors: list[int]) -> None:
     """Read a job, load its program, and answer calls until the connection is closed."""
     connection, *file = descriptors
+    leave = os._exit
     try:
         sample = SampleServer(connection, read_job(connection, file))
         sample.load()
         sample.serve()
     except ConnectionClosed:
-        os._exit(0)
+        leave(0)
 
 
 def read_job(connection: int, file: list[int]) -> Any:

@@ -18,10 +18,15 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
+from passcurve.harness.script_state import InterpreterState, join_threads
+
 _CHUNK = 1 << 16
 _STANDARD = (0, 1, 2)
-_STATE = ("path", "argv", "excepthook", "displayhook", "stdin", "stdout", "stderr", "__stdin__", "__stdout__")
-"""What a program may have put into ``sys``."""
+
+_STREAM_NUMBERS = {
+    **{"/dev/std" + name: number for number, name in enumerate(("in", "out", "err"))},
+    **{folder + str(number): number for folder in ("/dev/fd/", "/proc/self/fd/") for number in _STANDARD},
+}
 
 QUIRKS = "livecodebench-script"
 """Form of a job whose program runs as LiveCodeBench runs it."""
@@ -53,6 +58,14 @@ class _Input(io.RawIOBase):
 
     def isatty(self) -> bool:
         return False
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = (0, self._place, len(self._data))[whence]
+        self._place = max(0, start + offset)
+        return self._place
 
     def readinto(self, buffer: Any) -> int:
         piece = self._data[self._place : self._place + len(buffer)]
@@ -90,42 +103,6 @@ class _Output(io.RawIOBase):
         return len(piece)
 
 
-class _InterpreterState:
-    """The state that programs change most: names of modules, the environment, settings of the interpreter."""
-
-    def __init__(self) -> None:
-        self._in_sys = {name: getattr(sys, name) for name in _STATE}
-        self._modules = [(module, dict(module.__dict__)) for module in (builtins, os, io)]
-        # As a name in a module, to be put back: nothing is configured by it here.
-        self._environment = os.__dict__["environ"]
-        self._variables = dict(self._environment)
-        self._folder = os.getcwd()
-        self._stack_bytes = threading.stack_size()
-
-    def restore(self) -> None:
-        """Put everything back, so that the next test begins as the first did."""
-        for module, names in self._modules:
-            module.__dict__.clear()
-            module.__dict__.update(names)
-        for name, value in self._in_sys.items():
-            setattr(sys, name, value)
-        sys.settrace(None)
-        sys.setprofile(None)
-        atexit._clear()
-        if self._environment != self._variables:
-            self._environment.clear()
-            self._environment.update(self._variables)
-        if os.getcwd() != self._folder:
-            os.chdir(self._folder)
-        if threading.stack_size() != self._stack_bytes:
-            threading.stack_size(self._stack_bytes)
-        if "decimal" in sys.modules:
-            decimal = sys.modules["decimal"]
-            decimal.setcontext(decimal.Context())
-        if not gc.isenabled():
-            gc.enable()
-
-
 class ScriptRunner:
     """One program, compiled, which runs from its beginning for each test."""
 
@@ -137,7 +114,10 @@ class ScriptRunner:
         self._thread_codes: list[int] = []
         """The code of an ``os._exit`` in a thread."""
         builtins.__dict__.update(exit=_exit, quit=_exit)
-        self._state = _InterpreterState()
+        os._exit = self._leave  # type: ignore[assignment]
+        if is_kept:
+            _guard_descriptors()
+        self._state = InterpreterState(code)
         atexit._clear()
         if not is_kept:
             gc.freeze()
@@ -164,6 +144,7 @@ class ScriptRunner:
             os.dup2(files[0], 0)
             os.dup2(files[1], 1)
             builtins.open = io.open = _make_open(io.open)
+            os.open = _make_os_open(os.open)
             self._run(_open_reader(io.FileIO(0, "rb", closefd=False)), io.FileIO(1, "wb", closefd=False))
             gc.collect()  # what still holds unwritten output
             os.lseek(files[1], 0, os.SEEK_SET)
@@ -176,8 +157,6 @@ class ScriptRunner:
                 os.close(descriptor)
 
     def _run_in_memory(self, data: bytes) -> bytes:
-        if self._is_kept:
-            _guard_descriptors()
         output = _Output(1)
         self._run(_open_reader(_Input(data)), output)
         return b"".join(output.pieces)
@@ -185,12 +164,15 @@ class ScriptRunner:
     def _run(self, stdin: io.TextIOWrapper, raw: Any) -> None:
         stdout = io.TextIOWrapper(io.BufferedWriter(raw, _CHUNK), "utf-8", "surrogateescape", newline="\n")
         stderr = io.TextIOWrapper(io.BufferedWriter(_Output(2)), "utf-8", "backslashreplace", newline="\n")
+        # As those of an interpreter have it, which `open` makes.
+        stdin.mode, stdout.mode, stderr.mode = "r", "w", "w"  # type: ignore[misc]
         sys.stdin = sys.__stdin__ = stdin  # type: ignore[misc]
         sys.stdout = sys.__stdout__ = stdout  # type: ignore[misc]
         sys.stderr = stderr
         sys.argv = ["sample.py"]
-        os._exit = self._leave  # type: ignore[assignment]
         module = self._make_module()
+        # In a main module it is the module; `exec` would put its names there.
+        module.__dict__["__builtins__"] = builtins
         self._thread_codes.clear()
         if self._has_quirks:
             _add_quirks(stdin)
@@ -200,7 +182,7 @@ class ScriptRunner:
             except SystemExit as error:
                 self._take_exit(error)
             finally:
-                _join_threads()
+                join_threads()
                 if atexit._ncallbacks():
                     atexit._run_exitfuncs()
         except _ExitError as error:
@@ -240,26 +222,38 @@ def _exit(code: object = None) -> None:
 
 def _make_open(function: Any) -> Any:
     """Return ``open``, which finds the standard streams by name too: there may be no such file."""
-    numbers = {"/dev/std" + name: number for number, name in enumerate(("in", "out", "err"))}
-    numbers |= {folder + str(number): number for folder in ("/dev/fd/", "/proc/self/fd/") for number in _STANDARD}
 
     def find(file: Any, *args: Any, **kwargs: Any) -> Any:
-        number = numbers.get(file, file) if type(file) is str else file
-        if number is not file:
-            kwargs["closefd"] = False
-        return function(number, *args, **kwargs)
+        number = _find_stream(file)
+        if number is None:
+            return function(file, *args, **kwargs)
+        return function(number, *args, **{**kwargs, "closefd": False})
 
     return find
 
 
+def _make_os_open(function: Any) -> Any:
+    """Return ``os.open``, which finds the standard streams by name too."""
+
+    def find(path: Any, *args: Any, **kwargs: Any) -> int:
+        number = _find_stream(path)
+        return function(path, *args, **kwargs) if number is None else os.dup(number)
+
+    return find
+
+
+def _find_stream(file: Any) -> int | None:
+    """Return the number of the standard stream that a path names, or None."""
+    if type(file) is int:
+        return None
+    try:
+        return _STREAM_NUMBERS.get(os.fsdecode(file))
+    except TypeError:
+        return None
+
+
 def _open_reader(raw: Any) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BufferedReader(raw, _CHUNK), "utf-8", "surrogateescape")
-
-
-def _join_threads() -> None:
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
 
 
 def _flush(stream: Any) -> None:
@@ -275,15 +269,14 @@ def _guard_descriptors() -> None:
 
     def guard(function: Any) -> Any:
         def guarded(file: Any, *args: Any, **kwargs: Any) -> Any:
-            is_text = type(file) in (str, bytes) and file[:5] in ("/dev/", "/proc", b"/dev/", b"/proc")
-            if is_text or (type(file) is int and file in _STANDARD):
-                os.dup(file if type(file) is int else 0)
+            if file in _STANDARD if type(file) is int else _find_stream(file) is not None:
+                os.dup(0)
             return function(file, *args, **kwargs)
 
         return guarded
 
     builtins.open = io.open = guard(io.open)
-    for name in ("open", "fdopen", "read", "write", "readv", "writev", "sendfile", "pread"):
+    for name in ("open", "fdopen", "read", "write", "readv", "writev", "sendfile", "pread", "fstat", "lseek"):
         setattr(os, name, guard(getattr(os, name)))
 
 

@@ -88,8 +88,8 @@ def _grow_stack() -> None:
     os.close(fd)
     if end:
         ctypes.memset(end - size + _STACK_MARGIN, 0, 1)
-        small = 1 << 20
-        hard = small if hard == resource.RLIM_INFINITY else min(small, hard)
+        # Only the limit that counts: programs in new processes may set a larger one, and some fail where they cannot.
+        small = 1 << 20 if hard == resource.RLIM_INFINITY else min(1 << 20, hard)
         resource.setrlimit(resource.RLIMIT_STACK, (small, hard))
 
 
