@@ -139,6 +139,9 @@ def test_rules(name: str, right: list[str], wrong: list[str]):
     ("name", "expected", "right", "wrong"),
     [
         ("close-tokens", "0.5 Yes", ["0.500001 Yes", "5e-1 Yes"], ["0.5001 Yes", "0.5 yes", "nan Yes"]),
+        ("close-tokens", "10.5 inf", ["10.5 inf"], ["1_0.5 inf", "１0.5 inf", "10.5 1e999", "10.5 Infinity"]),
+        ("close-tokens", "1e999", ["1e999"], ["inf", "1e998", "2"]),
+        ("listed-or-equal", float("inf"), [float("inf")], [1.0, -float("inf"), 10**400, float("nan")]),
         ("float-tokens", "0.5 Yes", ["0.500001 yes"], ["0.5001 Yes"]),
         ("float-tokens", "100000001", ["100000001"], ["100000002", "1.00000001e8"]),
         ("any-case-lines", "YES\n0.25", ["yes\n0.2500001"], ["no\n0.25", "yes\n0.26"]),

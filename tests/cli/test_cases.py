@@ -54,6 +54,14 @@ MANY = {
     "plus_input": [[2]],
     "atol": 0,
 }
+SETS = {
+    "id": "Own/4",
+    "kind": "cases",
+    "entry_point": "items",
+    "inputs": [[1]],
+    "expected": [[1]],
+    "comparator": "same-set",
+}
 FORGED = """
 class Equal(int):
     def __eq__(self, other): return True
@@ -140,6 +148,16 @@ def test_limit_of_one_test(whole):
     assert (2, 1, 0) == (row["tests"]["base"]["passed"], row["tests"]["plus"]["ran"], row["tests"]["plus"]["passed"])
 
 
+def test_limit_of_one_test_in_new_processes(shell):
+    """The limit of a test holds for a program that no kept process can run, however long that of all tests is."""
+    problem = {"id": "a", "kind": "stdin", "inputs": ["1"], "outputs": ["1"], "test_timeout_s": 0.2, "timeout_s": 60}
+    shell.write("own.jsonl", [problem])
+    busy = "import threading, time\nend = time.time() + %s\nwhile time.time() < end:\n    pass\nprint(input())"
+    shell.write("s.jsonl", ({"task_id": "a", "solution": busy % text} for text in ("0", "0.5")))
+    shell("judge", "s.jsonl", "--benchmark", "own.jsonl")
+    assert ["passed", "timeout"] == [row["status"] for row in shell.rows("s.jsonl_results.jsonl")]
+
+
 def test_scores_of_suites(whole):
     """The record has the number of samples that pass each suite, and their pass@1."""
     done, rows, _ = whole
@@ -173,6 +191,18 @@ def test_results_of_very_many_items(shell):
     shell.write("s.jsonl", ({"task_id": "Own/3", "solution": text} for text in programs))
     shell("judge", "s.jsonl", "--benchmark", "own.jsonl")
     assert [True, False, False, True] == [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]
+
+
+def test_results_that_only_look_like_items(shell):
+    """A result that is compared as a set is right or wrong, and breaks nothing, also where it cannot be taken whole."""
+    shell.write("own.jsonl", [SETS])
+    results = ("range(10**12)", "range(1, 2)", "(n for n in (1,))", "(1 // (1 - n) for n in (0, 1))", "{1: {}[2]}")
+    texts = [f"def items(_):\n    return {result}\n" for result in results]
+    texts.append("def items(_):\n    yield 1\n    raise KeyError\n")
+    shell.write("s.jsonl", ({"task_id": "Own/4", "solution": text} for text in texts))
+    shell("judge", "s.jsonl", "--benchmark", "own.jsonl", "--accept-input")
+    statuses = [row["status"] for row in shell.rows("s.jsonl_results.jsonl")]
+    assert ["failed", "passed", "passed", "failed", "failed", "failed"] == statuses
 
 
 @pytest.mark.parametrize(

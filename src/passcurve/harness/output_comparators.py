@@ -37,6 +37,9 @@ def _close_words(word: str, expected: str, tolerance: float) -> bool:
     if not any(mark in expected for mark in ".eE"):
         # A whole number is exact, however large it is.
         return False
+    if "_" in word or not word.isascii():
+        # Only Python reads that as a number.
+        return False
     try:
         number, wanted = float(word), float(expected)
     except ValueError:
@@ -123,7 +126,9 @@ def _close(value: Any, expected: Any) -> bool:
     if type(expected) is list and type(value) is list:
         return len(value) == len(expected) and all(_close(one, other) for one, other in zip(value, expected))
     if type(expected) is float and type(value) in (int, float):
-        return bool(value == expected) or abs(value - expected) <= CLOSE * max(1.0, abs(expected))
+        # To an infinity nothing else is close.
+        is_near = math.isfinite(expected) and abs(value - expected) <= CLOSE * max(1.0, abs(expected))
+        return bool(value == expected) or is_near
     return bool(value == expected)
 
 

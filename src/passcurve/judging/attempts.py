@@ -30,11 +30,17 @@ class Retry(NamedTuple):
 
 
 def first_attempt(job: Job) -> Job:
-    """Return the job with a slice of its time, which most programs never use up; commands have none."""
+    """Return the job with a slice of its time, which most programs never use up; commands have none.
+
+    It is no longer than the limit of one test: calls that are replayed are not timed one by one.
+    """
     if job.attempts:
         return job
     timeout_s = job.limits.timeout_s
-    return msgspec.structs.replace(job, slice_s=min(max(SLICE_S, timeout_s / _SLICES), timeout_s))
+    slice_s = max(SLICE_S, timeout_s / _SLICES)
+    if job.test_s is not None:
+        slice_s = min(slice_s, job.test_s)
+    return msgspec.structs.replace(job, slice_s=min(slice_s, timeout_s))
 
 
 def next_attempt(job: Job, outcome: Outcome) -> Retry | None:
