@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from passcurve.bench.formats import digest_problems, read_problems
-from passcurve.bench.formats.own import COMPARATORS
+from passcurve.bench.formats.own import COMPARATORS, TEXT_COMPARATORS
 from passcurve.bench.resolve import find_examples, load
 from passcurve.errors import DataError
 from passcurve.harness.comparators import RULES
@@ -61,6 +61,8 @@ def test_stdin(tmp_path: Path) -> None:
         (CASES | {"timeout_s": 0}, "positive number"),
         (CASES | {"values": "python", "inputs": ["f(1)", "(2,)"]}, "as in Python"),
         (STDIN | {"outputs": []}, "one for each input"),
+        (STDIN | {"comparator": "line"}, "did you mean 'lines'"),
+        (STDIN | {"comparator": "equal"}, "one of lines, tokens"),
         ({"id": "a/0", "kind": "function", "entry_point": "f"}, "'test'"),
         ({"id": "a/0", "kind": "expression", "asks": "code", "code": "", "input": "", "output": ""}, "'input' or"),
     ],
@@ -74,7 +76,7 @@ def test_refused(tmp_path: Path, row: dict[str, Any], words: str) -> None:
 
 def test_names_of_comparators() -> None:
     """Each comparator that an author can name is one."""
-    assert set(COMPARATORS) <= set(RULES)
+    assert set(COMPARATORS) | set(TEXT_COMPARATORS) <= set(RULES)
 
 
 def test_toml_is_read_as_json_is(tmp_path: Path) -> None:
@@ -95,5 +97,5 @@ def test_problems_of_each_kind(tmp_path: Path, shell: Any) -> None:
     }
     assert find_examples("starter-kinds:examples") is not None
     done = shell("judge", "starter-kinds:examples", "--k", "1", "--json")
-    assert (6, 6) == (done.record["statuses"]["passed"], done.record["statuses"]["failed"]), done.err
+    assert (7, 7) == (done.record["statuses"]["passed"], done.record["statuses"]["failed"]), done.err
     assert 0.5 == done.record["pass@1"]["value"]

@@ -26,6 +26,9 @@ from passcurve.types import (
 COMPARATORS = "equal same-set same-truth anything equal-or-zero polynomial-root".split()
 """Rules of ``harness/comparators.py`` for results of calls that an author can name."""
 
+TEXT_COMPARATORS = "lines tokens close-tokens float-tokens any-case-lines livecodebench apps".split()
+"""Rules of ``harness/output_comparators.py`` for what a program writes, that an author can name."""
+
 _COMMON = "id kind prompt statement entry_point reference suffix date timeout_s".split()
 
 
@@ -101,16 +104,11 @@ def _cases(row: Row) -> Check:
     results = [read(row, value) for value in row.array("expected")] if "expected" in row.fields else []
     if results and len(results) != len(inputs):
         raise row.fault(f"found {len(inputs)} inputs and {len(results)} expected results", "one for each input")
-    comparator = row.optional_text("comparator") or "equal"
-    if comparator not in COMPARATORS:
-        raise row.fault(
-            f"found comparator {shown(comparator)}{nearest(comparator, COMPARATORS)}", listed(tuple(COMPARATORS))
-        )
     return Cases(
         suites=_suites(row, len(inputs)) or (Suite(name="tests", count=len(inputs)),),
         inputs=pack_values([tuple(value) for value in inputs]),
         expected=pack_values(results) if results else b"",
-        comparator=comparator,
+        comparator=_comparator(row, COMPARATORS),
         tolerance=_number(row, "tolerance") or 0.0,
         timeout_s=_number(row, "test_timeout_s"),
     )
@@ -124,7 +122,7 @@ def _stdin(row: Row) -> Check:
         suites=_suites(row, len(inputs)) or (Suite(name="tests", count=len(inputs)),),
         inputs=pack_values([(text,) for text in inputs]),
         expected=pack_values(list(outputs)),
-        comparator=row.optional_text("comparator") or "lines",
+        comparator=_comparator(row, TEXT_COMPARATORS),
         tolerance=_number(row, "tolerance") or 0.0,
         via="stdin",
         timeout_s=_number(row, "test_timeout_s"),
@@ -172,6 +170,14 @@ def _suites(row: Row, count: int) -> tuple[Suite, ...]:
     if sum(value.values()) != count:
         raise row.fault(f"found suites of {sum(value.values())} tests", f"{count}, as there are tests")
     return tuple(Suite(name=str(name), count=size) for name, size in value.items())
+
+
+def _comparator(row: Row, names: Sequence[str]) -> str:
+    """Return the rule that a row names, by default the first."""
+    name = row.optional_text("comparator") or names[0]
+    if name not in names:
+        raise row.fault(f"found comparator {shown(name)}{nearest(name, names)}", f"one of {listed(tuple(names))}")
+    return name
 
 
 def _number(row: Row, field: str) -> float | None:
