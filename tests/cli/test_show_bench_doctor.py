@@ -32,6 +32,14 @@ class TestShow:
             " ".join(line.split()[:3]) for line in done.out.splitlines()
         ]
 
+    @pytest.mark.parametrize("stored", ["starter-examples.passcurve", "starter-examples_results.jsonl"])
+    def test_the_counts_of_verdicts(self, judged, stored):
+        """The samples of each status are counted as the run that judged them has counted."""
+        statuses = {status: count for status, count in judged.done.record["statuses"].items() if count}
+        done = judged.shell("show", stored, "--json")
+        assert statuses == done.record["statuses"]
+        assert f"  {statuses['passed']} passed, " in judged.shell("show", stored).out
+
     def test_one_sample(self, judged, starter):
         """With an index the status, the prompt, the program and the limits are shown."""
         task, index = first_with_status(judged, "failed")

@@ -104,3 +104,11 @@ def test_the_sentence():
 def test_no_sentence_without_a_number():
     """Where nothing has a value there is nothing to write of."""
     assert "" == methods.describe_scores([AT_10], None, [], "X", HEADER)
+
+
+def test_a_reason_that_was_printed_before():
+    """A reason that a line before the table has is not repeated in it."""
+    reason = "its reason"
+    (line,) = scores.score_lines([Estimate(k=1, value=None, reason=reason)], above=reason)
+    assert reason not in line
+    assert "withheld" in line

@@ -13,7 +13,7 @@ from passcurve.bench.choose import choose_problems
 from passcurve.diagnosis import Diagnosis, withhold
 from passcurve.errors import DataError
 from passcurve.signature import signature
-from passcurve.store.run_counts import RunCounts, read_counts
+from passcurve.store.run_counts import RunCounts, StatusCounts, read_counts
 from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Curve, Estimate, Header
 
@@ -45,11 +45,16 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     """What was found when it was judged; None where that is not stored."""
     withheld: str
     """Why no score may be reported."""
-    signature: str
-    """Empty where the file does not say how it was judged."""
     notes: tuple[str, ...]
     suites: dict[str, SuiteEstimates] = {}
     """Scores by each suite of tests and all before it, where the verdicts have several."""
+    by_status: StatusCounts = StatusCounts()
+
+    @property
+    def signature(self) -> str:
+        """Return the signature; it is empty where the file does not say how it was judged."""
+        scope = self.diagnosis.scope if self.diagnosis is not None else None
+        return signature(self.header, scope) if self.header is not None else ""
 
     @property
     def problems(self) -> int:
@@ -77,7 +82,7 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool
 
     run = read_counts(path, stale=stale)
     notes = [run.note] if run.note else []
-    counts, groups = run.counts, run.groups
+    counts, groups = run.counts, run.equal_programs.groups
     if run.header is None:
         notes.append("how it was judged is not stored there, nor problems without a sample: it has no signature")
     elif not run.header.subset:
@@ -92,7 +97,7 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool
             counts = select_counts(run.counts, dict.fromkeys([*judged, *sound]))
             groups = groups and groups + ((),) * (len(counts) - len(judged))
     owed = 0 if run.finished else 1
-    scored = score_counts(counts, request, owed, groups=groups, uniform_problems=run.uniform_problems)
+    scored = score_counts(counts, request, owed, groups=groups, uniform_problems=run.equal_programs.uniform_problems)
     estimates = scored.estimates
     if not run.finished:
         reason = f"the run is not finished: {sum(count.n for count in counts):,} verdicts so far; judge it to its end"
@@ -109,11 +114,9 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool
         header=run.header,
         withheld=run.withheld,
         diagnosis=run.diagnosis,
-        signature=signature(run.header, run.diagnosis.scope if run.diagnosis else None)
-        if run.header is not None
-        else "",
         notes=tuple(notes),
         suites=_score_suites(run, request, counts) if run.finished else {},
+        by_status=run.by_status,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from passcurve.cli.request import Gate
     from passcurve.diagnosis import Scope
     from passcurve.judging.run import Result
-    from passcurve.types import Counts, Estimate
+    from passcurve.types import Counts, Estimate, Jail
 
 _LISTED_LINES = 100
 """Malformed lines that the JSON object lists at most."""
@@ -156,19 +156,15 @@ def result_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
     from passcurve.report import generation, methods, scores, terminal
 
     yield headline(result.benchmark, result.counts, result.diagnosis.scope)
-    yield from scores.score_lines(result.estimates, result.curve, terminal_width(), verbose=verbose)
-    uncounted = sum(result.statuses.values()) - result.statuses["void"] - sum(count.n for count in result.counts)
-    part = f" (with {uncounted:,} of excluded problems)" if uncounted else ""
-    yield f"  {terminal.status_line(result.statuses)}{part}"
+    yield from scores.score_lines(
+        result.estimates, result.curve, terminal_width(), verbose=verbose, above=result.diagnosis.withheld
+    )
+    yield count_line(result.statuses, result.counts)
     if len(result.suites) > 1:
         yield _suite_line(result)
     if result.generated is not None:
         yield from generation.final_lines(result.generated)
-    modes = ", ".join(f"{count:,} {name}" for name, count in result.modes.items() if count and name != "none")
-    if verbose:
-        yield f"  verdicts: {modes or 'none'}; {terminal.jail_line(result.jail)}"
-    else:
-        yield terminal.short_jail_line(modes or "none", result.jail)
+    yield mode_line(result.modes, result.jail, verbose=verbose)
     if result.slowest is not None:
         key = result.slowest.key
         yield f"  slowest pass: {result.slowest.own_s:.3f} s ({key.problem_id} sample {key.sample_index})"
@@ -184,6 +180,25 @@ def result_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
     if result.results is not None:
         yield f"  results: {result.results}"
     yield signature_line(result.signature, verbose=verbose)
+
+
+def count_line(statuses: Mapping[Any, int], counts: Sequence[Counts]) -> str:
+    """Return the number of samples of each status, and how many of them no score counts."""
+    from passcurve.report import terminal
+
+    uncounted = sum(statuses.values()) - statuses.get("void", 0) - sum(count.n for count in counts)
+    part = f" (with {uncounted:,} of excluded problems)" if uncounted else ""
+    return f"  {terminal.status_line(statuses)}{part}"
+
+
+def mode_line(modes: Mapping[Any, int], jail: Jail, *, verbose: bool) -> str:
+    """Return where the tests ran, and what stood around the samples."""
+    from passcurve.report import terminal
+
+    listed = ", ".join(f"{count:,} {name}" for name, count in modes.items() if count and name != "none") or "none"
+    if verbose:
+        return f"  verdicts: {listed}; {terminal.jail_line(jail)}"
+    return terminal.short_jail_line(listed, jail)
 
 
 def signature_line(text: str, *, verbose: bool) -> str:

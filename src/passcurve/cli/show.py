@@ -13,7 +13,7 @@ from passcurve import config
 from passcurve.cli.options import AsJson, Level, Metrics, Plots, PlotTheme, Stale, Theme, Verbose
 from passcurve.cli.output import terminal_width, warn, write, write_json, write_lines
 from passcurve.cli.pictures import check_plots, draw_curves, read_curves
-from passcurve.cli.result import headline, signature_line
+from passcurve.cli.result import count_line, headline, mode_line, signature_line
 from passcurve.errors import DataError, UsageError
 from passcurve.store.locate import explain_partial_runs, find_run_dir
 
@@ -115,8 +115,7 @@ def _show_scores(
     wanted = config.parse_scores(k, metric)
     from passcurve.analysis import score
     from passcurve.report import methods, scores, terminal
-    from passcurve.report.diagnosis import diagnosis_lines, diagnosis_record
-    from passcurve.signature import digest
+    from passcurve.report.diagnosis import diagnosis_lines
     from passcurve.stats.metrics import ScoreRequest, lacks_requested_value
 
     request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k, level=level)
@@ -129,37 +128,57 @@ def _show_scores(
     paragraph = methods.describe_scores(scored.estimates, scored.curve, scored.counts, benchmark, scored.header, scope)
     code = 2 if scored.withheld else code
     if as_json:
-        write_json(
-            {
-                **scores.score_record(scored.estimates, scored.curve),
-                "methods": paragraph,
-                **(diagnosis_record(diagnosis) if diagnosis is not None else {}),
-                "source": scored.source,
-                "kind": scored.kind,
-                "benchmark": benchmark,
-                "problems": scored.problems,
-                "attempted": scored.attempted,
-                "samples": scored.samples,
-                "finished": scored.finished,
-                **({"suites": _suite_records(scored)} if scored.suites else {}),
-                "notes": list(scored.notes),
-                "signature": scored.signature,
-                "signature_digest": digest(scored.signature),
-            }
-        )
+        write_json(_score_record(scored, benchmark, paragraph))
         return code
     for note in scored.notes:
         warn(terminal.printable(f"note: {note}"))
     lines = [
         *(diagnosis_lines(diagnosis) if diagnosis is not None else []),
         headline(benchmark or scored.source, scored.counts, scope),
-        *scores.score_lines(scored.estimates, scored.curve, terminal_width(), verbose=verbose),
+        *scores.score_lines(
+            scored.estimates,
+            scored.curve,
+            terminal_width(),
+            verbose=verbose,
+            above=diagnosis.withheld if diagnosis is not None else "",
+        ),
+        count_line(scored.by_status.statuses, scored.counts),
         *([_suite_line(scored)] if scored.suites else []),
+        *(
+            [mode_line(scored.by_status.modes, scored.header.jail, verbose=verbose)]
+            if scored.header is not None
+            else []
+        ),
         *([f"  for a paper: {paragraph}"] if paragraph and verbose else []),
         *([signature_line(scored.signature, verbose=verbose)] if scored.signature else []),
     ]
     write_lines(terminal.printable(line) for line in lines)
     return code
+
+
+def _score_record(scored: ScoredRun, benchmark: str, paragraph: str) -> dict[str, object]:
+    """Return the JSON object of stored scores."""
+    from passcurve.report import scores
+    from passcurve.report.diagnosis import diagnosis_record
+    from passcurve.signature import digest
+
+    return {
+        **scores.score_record(scored.estimates, scored.curve),
+        "methods": paragraph,
+        **(diagnosis_record(scored.diagnosis) if scored.diagnosis is not None else {}),
+        "source": scored.source,
+        "kind": scored.kind,
+        "benchmark": benchmark,
+        "problems": scored.problems,
+        "attempted": scored.attempted,
+        "samples": scored.samples,
+        "finished": scored.finished,
+        "statuses": scored.by_status.statuses,
+        **({"suites": _suite_records(scored)} if scored.suites else {}),
+        "notes": list(scored.notes),
+        "signature": scored.signature,
+        "signature_digest": digest(scored.signature),
+    }
 
 
 def _suite_records(scored: ScoredRun) -> dict[str, dict[str, object]]:

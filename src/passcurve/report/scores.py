@@ -11,6 +11,7 @@ from passcurve.report.terminal import number, number_or_dash, printable
 from passcurve.types import Curve, Estimate, Interval
 
 _STEPS = (1, 2, 5)
+_WITHHELD = "withheld, for the reason above"
 _TARGETS = {
     "new_problems": "new problems: these as a sample of all such problems",
     "these_problems": "resampling: the same problems, other samples",
@@ -18,17 +19,23 @@ _TARGETS = {
 
 
 def score_lines(
-    estimates: Sequence[Estimate], curve: Curve | None = None, width: int | None = None, *, verbose: bool = False
+    estimates: Sequence[Estimate],
+    curve: Curve | None = None,
+    width: int | None = None,
+    *,
+    verbose: bool = False,
+    above: str = "",
 ) -> list[str]:
     """Return a line for each estimate under a heading, what the columns mean, and the warnings.
 
     Of a curve the steps 1, 2, 5, 10, ... and its end are shown.  Where ``width`` is too narrow for the table each
-    column gets a line of its own.  With ``verbose`` the table has the split of the variance.
+    column gets a line of its own.  With ``verbose`` the table has the split of the variance.  ``above`` is the reason
+    without a value that was printed before.
     """
     visible = _steps(estimates) if curve is not None else list(estimates)
     band = dict(zip(curve.k, zip(curve.low, curve.high, strict=True), strict=True)) if curve is not None else {}
     verbose = verbose and curve is None
-    rows = _say_once([_row(estimate, band, verbose=verbose) for estimate in visible])
+    rows = _say_once([_row(estimate, band, verbose=verbose) for estimate in visible], above)
     heads = _headings(visible, curve, verbose=verbose)
     used = [at for at, _ in enumerate(heads) if any(row.cells and row.cells[at] != "-" for row in rows)]
     heads = [heads[at] for at in used]
@@ -101,9 +108,12 @@ def _row(estimate: Estimate, band: dict[int, tuple[float, float]], *, verbose: b
     return _Row(estimate.name, number(estimate.value), cells)
 
 
-def _say_once(rows: Sequence[_Row]) -> list[_Row]:
-    """Return the rows with a reason that stands in the row above left out."""
+def _say_once(rows: Sequence[_Row], first: str) -> list[_Row]:
+    """Return the rows with a reason that stands in the row above, or in a line before them, left out."""
     above = ["", *(row.reason for row in rows)]
+    first = printable(first)
+    if first and rows and rows[0].reason == first:
+        rows = [rows[0]._replace(reason=_WITHHELD), *rows[1:]]
     return [
         row._replace(reason="as above") if row.reason and row.reason == reason else row
         for row, reason in zip(rows, above, strict=False)

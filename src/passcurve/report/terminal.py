@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from passcurve.types import Jail, Limits, Problem, Program, SampleKey, Status, SuiteOutcome, Verdict
 
@@ -26,7 +27,7 @@ def number_or_dash(value: float | None) -> str:
     return "-" if value is None else number(value)
 
 
-def status_line(statuses: dict[Status, int]) -> str:
+def status_line(statuses: Mapping[Any, int]) -> str:
     """Return the statuses that occur, the most telling first."""
     names = {"no_code": "no code"}
     return ", ".join(f"{count:,} {names.get(status, status)}" for status, count in statuses.items() if count)

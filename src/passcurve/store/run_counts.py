@@ -22,13 +22,30 @@ from passcurve.store.results_source import check_results, find_samples, results_
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM
 from passcurve.store.samples_file import require_unchanged
-from passcurve.types import Counts, Header
+from passcurve.types import STATUSES, Counts, Header
 
 _WHOLE_BYTES = 1 << 30
 """Largest file of another harness, which must fit into memory as one JSON document, in bytes."""
 
 
 _NO_SUITES: Mapping[str, bool] = MappingProxyType({})
+
+
+class EqualPrograms(msgspec.Struct, frozen=True, kw_only=True):
+    """Samples that share a program."""
+
+    groups: tuple[tuple[int, ...], ...] | None = None
+    """Sizes of the groups that do, by problem as in ``counts``; None without programs."""
+    uniform_problems: int = 0
+    """Number of problems with several samples of one program; 0 if any has two programs."""
+
+
+class StatusCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of samples, those of excluded problems too."""
+
+    statuses: dict[str, int] = {}
+    modes: dict[str, int] = {}
+    """By where their tests ran, where that is stored."""
 
 
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,10 +60,7 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The header of a run directory; no other file says how it was judged."""
     finished: bool = True
     """True once every sample has its verdict; files other than run directories count as finished."""
-    groups: tuple[tuple[int, ...], ...] | None = None
-    """Sizes of the groups of samples that share a program, by problem as in ``counts``; None without programs."""
-    uniform_problems: int = 0
-    """Number of problems with several samples of one program; 0 if any has two programs."""
+    equal_programs: EqualPrograms = EqualPrograms()
     note: str = ""
     diagnosis: Diagnosis | None = None
     """What was found when it was judged; None where that is not stored.  Excluded problems have no counts."""
@@ -56,6 +70,7 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Counts by each suite of tests and all before it, where the verdicts have several."""
     tests: str = ""
     """The tests that decide, where a file has verdicts of several suites."""
+    by_status: StatusCounts = StatusCounts()
 
 
 class _SampleCounter:
@@ -68,6 +83,8 @@ class _SampleCounter:
         self._with_suite: Counter[str] = Counter()
         self._programs: list[tuple[str, str]] = []
         self._duplicates = DuplicateTracker()
+        self.statuses: Counter[str] = Counter()
+        self.modes: Counter[str] = Counter()
 
     def add(self, problem_id: str, passed: bool, program: str, suites: Mapping[str, bool] = _NO_SUITES) -> None:
         """Count a sample; an empty digest means that it has no program."""
@@ -89,8 +106,10 @@ class _SampleCounter:
             source=str(path),
             kind=kind,
             counts=counts,
-            groups=group_sizes(self._programs, self._n),
-            uniform_problems=self._duplicates.count_uniform_problems(counts),
+            equal_programs=EqualPrograms(
+                groups=group_sizes(self._programs, self._n),
+                uniform_problems=self._duplicates.count_uniform_problems(counts),
+            ),
             note=note,
             suites={
                 suite: tuple(msgspec.structs.replace(count, c=passes[count.problem_id]) for count in counts)
@@ -98,6 +117,10 @@ class _SampleCounter:
                 # Suites of some problems alone say nothing about all.
                 if self._with_suite[suite] == self._n.total()
             },
+            by_status=StatusCounts(
+                statuses={name: count for name in STATUSES if (count := self.statuses[name])},
+                modes={name: count for name in ("referee", "shared") if (count := self.modes[name])},
+            ),
         )
 
 
@@ -176,6 +199,8 @@ def _read_run(path: Path, *, stale: bool) -> RunCounts:
         is_old = footer is not None and diagnosis is None
         excluded = diagnosis.scope.faulty if diagnosis is not None else frozenset()
         for line in stored.iter_lines():
+            counter.statuses[line.verdict.status] += 1
+            counter.modes[line.verdict.mode] += line.verdict.status != "void"
             if line.verdict.key.problem_id in excluded:
                 continue
             alone = {suite.name for suite in line.verdict.suites if suite.alone}
@@ -199,6 +224,8 @@ class _Row(msgspec.Struct):
     withheld: str = ""
     covers: Any = ""
     suites: Any = None
+    status: Any = None
+    mode: Any = None
     completion: msgspec.Raw = msgspec.Raw()
     solution: msgspec.Raw = msgspec.Raw()
 
@@ -219,6 +246,9 @@ def _read_results(path: Path) -> RunCounts | None:
             raise DataError(
                 f"{str(path)!r}, line {number}: expected a row with `task_id` and `passed` ({error})"
             ) from None
+        counter.statuses[_status(row.status, passed=row.passed)] += 1
+        if isinstance(row.mode, str):
+            counter.modes[row.mode] += 1
         withheld, covers = withheld or row.withheld, covers or row.covers
         if row.excluded:
             excluded.add(row.task_id)
@@ -231,6 +261,12 @@ def _read_results(path: Path) -> RunCounts | None:
     notes = [f"it covers {covers}, as the rows say"] if covers and isinstance(covers, str) else []
     notes += [f"{_problems(len(excluded))} excluded, as the rows say"] if excluded else []
     return msgspec.structs.replace(counter.result(path, "results", "; ".join(notes)), withheld=withheld)
+
+
+def _status(status: object, *, passed: bool) -> str:
+    """Return the status in a row, where it is one of ours that agrees with its verdict."""
+    is_known = status in STATUSES and (status == "passed") == passed
+    return str(status) if is_known else "passed" if passed else "failed"
 
 
 def _problems(count: int) -> str:
@@ -249,6 +285,7 @@ def _read_scored(path: Path) -> RunCounts | None:
     counter = _SampleCounter()
     for sample in record.samples:
         if sample.status:
+            counter.statuses[_status(sample.status, passed=sample.passed)] += 1
             program = (sample.text or "").encode("utf-8", "surrogatepass")
             suites = sample.suite_passes() if record.tests != "base" else _NO_SUITES
             counter.add(sample.task_id, sample.passed, _digest(program), suites)
