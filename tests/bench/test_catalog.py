@@ -53,7 +53,8 @@ def test_published_files_are_recognised(tmp_path: Path) -> None:
         document = json.loads(content) if entry.file.endswith(".json") else None
         rows = [line for line in content.split(b"\n") if line.strip()] if document is None else document
         rows = next(iter(rows.values())) if isinstance(rows, dict) and len(rows) == 1 else rows
-        assert entry.problems == len(rows), name
+        # Rows that repeat others whole are read once.
+        assert entry.problems == len(set(map(repr, rows))), name
     plain = tmp_path / "plain.jsonl"
     plain.write_bytes(gzip.decompress(named["mbpp-plus"].read_bytes()))
     assert ("mbpp-plus", "0.2.0") == (identify_file(plain).name, identify_file(plain).version)

@@ -107,6 +107,36 @@ def test_apps():
     assert ("call", "listed-or-equal", [(1, "a")], [[2]]) == cases_of(call)
 
 
+def test_the_profile_of_apps(shell):
+    """Its rule, its imports and its streams: an exit code is nothing, any file is the input, bytes are not there."""
+    row: dict[str, Any] = {"problem_id": 7, "question": "Add.", "starter_code": "", "solutions": '["print(1)"]'}
+    tests = {"inputs": ["1 2", "3 4"], "outputs": ["3 0", "7 0"]}
+    shell.write(
+        "p.jsonl",
+        [
+            {
+                **row,
+                "solutions": json.dumps(["print(sum(map(int, input().split())), 0)"]),
+                "input_output": json.dumps(tests),
+            }
+        ],
+    )
+    programs = {
+        "order": "print(0, sum(map(int, input().split())))",
+        "exit": "a, b = map(int, open('x').read().split())\nprint(a + b, 0)\nsys.exit(3)",
+        "bytes": "import sys\nprint(sum(map(int, sys.stdin.buffer.readline().split())), 0)",
+        "end": "try:\n    while True:\n        print(sum(map(int, input().split())), 0)\nexcept EOFError:\n    pass",
+    }
+    shell.write("s.jsonl", [{"task_id": "7", "completion": text} for text in programs.values()])
+
+    def passes(*words: str) -> list[bool]:
+        assert 0 == shell("judge", "s.jsonl", "--benchmark", "p.jsonl", *words).code
+        return [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]
+
+    assert [False, False, True, True] == passes()
+    assert [True, True, False, False] == passes("--profile", "apps", "--run", "r")
+
+
 def test_apps_of_mapcoder():
     """Arguments stand one a line, texts without quotes; an argument is a text if one test says so; equal rows merge."""
     tests = [{"input": "12\n[1]", "output": [2]}, {"input": "ab\n[2]", "output": [3]}]
@@ -146,6 +176,13 @@ def test_rules(name: str, right: list[str], wrong: list[str]):
         ("float-tokens", "100000001", ["100000001"], ["100000002", "1.00000001e8"]),
         ("any-case-lines", "YES\n0.25", ["yes\n0.2500001"], ["no\n0.25", "yes\n0.26"]),
         ("apps", "1 2", ["2 1", "1 2 2"], ["1 3", "1"]),
+        (
+            "apps",
+            "1 2\n3",
+            ["3\n\n2 1", "3\n1 2\n3", "1.0004 2\n3", " 1 2\n3 "],
+            ["1 2", "1 2 3", "1\n2 3", "1.001 2\n3"],
+        ),
+        ("apps", "100000\n2", ["100000.9\n2"], ["100002\n2", "100000.9\nx"]),
         ("listed-or-equal", [[1, 2]], [[1, 2], (1, 2), [[1, 2]]], [[1], 1, None]),
         ("equal-json", [0.5], [[0.5], (0.5,)], [[0.5000001], 0.5]),
     ],

