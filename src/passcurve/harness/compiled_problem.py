@@ -26,13 +26,18 @@ class CompiledProblem:
         """The tests in ``check``."""
         self.new_code = b""
         """The code for other processes to load; empty if the job brought it."""
+        self.prompt_code: Any = None
+        self.test_code: Any = None
+        self.error = ""
+        if job["cases"] is not None:
+            # Data needs no code, and a sample need not run again for what another process compiles.
+            return
         if job["code"]:
             self.prompt_code, self.test_code, self.statements, self.function_tests, self.error = marshal.loads(
                 job["code"]
             )
             return
         self.prompt_code = compile_prompt(job["prompt"].decode("utf-8", "surrogatepass"))
-        self.test_code, self.error = None, ""
         try:
             form = job["form"]
             if form is not None and form["kind"] == "statements":
