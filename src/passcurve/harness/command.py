@@ -14,6 +14,7 @@ import select
 import signal
 import struct
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from passcurve.harness.framing import send_frame
@@ -190,12 +191,22 @@ def keep_files(patterns: list[str], artifact: int, *, is_binary: bool) -> int:
 
 def unpack_files(artifact: int) -> None:
     """Write the files of an artifact below the working folder."""
+    for name, data in read_files(artifact):
+        write_file(name, data)
+
+
+def read_files(artifact: int) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and the content of the files of an artifact; raises ValueError where it is none."""
     place, size = 0, os.fstat(artifact).st_size
     while place < size:
-        name_bytes, data_bytes = _SIZES.unpack(os.pread(artifact, _SIZES.size, place))
+        head = os.pread(artifact, _SIZES.size, place)
+        if len(head) < _SIZES.size:
+            raise ValueError("an artifact that ends too early")
+        name_bytes, data_bytes = _SIZES.unpack(head)
         place += _SIZES.size
-        name = os.fsdecode(os.pread(artifact, name_bytes, place))
-        write_file(name, os.pread(artifact, data_bytes, place + name_bytes))
+        if place + name_bytes + data_bytes > size:
+            raise ValueError("an artifact that ends too early")
+        yield os.fsdecode(os.pread(artifact, name_bytes, place)), os.pread(artifact, data_bytes, place + name_bytes)
         place += name_bytes + data_bytes
 
 

@@ -9,7 +9,8 @@ from functools import cache
 
 from passcurve.bench.languages import find_language
 from passcurve.errors import UsageError
-from passcurve.sandbox.command_layout import expand_path, find_program
+from passcurve.judging.preparation import make_preparation
+from passcurve.sandbox.command_layout import expand_path, find_command, find_program
 from passcurve.sandbox.job import CommandJail, Job, Step
 from passcurve.sandbox.layers import mounts
 from passcurve.types import Language, Limits, Problem, Script, Tools
@@ -60,7 +61,7 @@ def _steps(
     steps = []
     if build.compile:
         setup = {
-            "argv": _command(build.compile),
+            "argv": find_command(build.compile),
             "files": sources,
             "env": environment,
             "stdin": b"",
@@ -71,10 +72,20 @@ def _steps(
         }
         digest = hashlib.blake2b(repr((build.compile, sorted(sources.items()))).encode(), digest_size=16).hexdigest()
         jail = _jail(f"{language.name} compiler", language.compiler)
-        steps.append(Step(name="compile", jail=jail, setup=setup, timeout_s=check.compile_s, makes=digest))
+        preparation = make_preparation(language, build, source, setup)
+        steps.append(
+            Step(
+                name="compile",
+                jail=jail,
+                setup=setup,
+                timeout_s=check.compile_s,
+                makes=digest,
+                preparation=preparation,
+            )
+        )
     is_binary = bool(build.compile) and language.makes_binary
     setup = {
-        "argv": list(build.run) if is_binary else _command(build.run),
+        "argv": list(build.run) if is_binary else find_command(build.run),
         "files": {} if build.compile else sources,
         "env": {**environment, TOKEN: token},
         "stdin": b"",
@@ -122,10 +133,6 @@ def require_tools(language: Language) -> None:
 def missing_tools(language: Language) -> tuple[str, ...]:
     """Return what is not there of the toolchain of a language."""
     return tuple(name for name in language.needs if not _find(name))
-
-
-def _command(argv: tuple[str, ...]) -> list[str]:
-    return [find_program(argv[0]) or argv[0], *argv[1:]]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The files that compilers have made, kept for programs that are compiled again: sealed files in memory, within a bound."""
+"""The files that compilers have made, kept for equal sources: sealed files in memory, within a bound."""
 
 from __future__ import annotations
 

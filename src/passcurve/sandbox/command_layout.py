@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from passcurve.sandbox.job import CommandJail
@@ -41,6 +42,8 @@ def command_layout(jail: CommandJail) -> RootLayout:
             _add(library, binds, links)
     for loader in _LOADERS:
         _add(loader, binds, links)
+    if jail.shared is not None:
+        binds[jail.shared[1]] = jail.shared[0]
     outer = [place for place in binds if not _is_inside(place, binds)]
     inner_links = {place: text for place, text in links.items() if not _is_inside(place, binds)}
     return RootLayout(
@@ -53,6 +56,11 @@ def command_layout(jail: CommandJail) -> RootLayout:
 def find_program(name: str) -> str | None:
     """Return the path of a program of the system, or None."""
     return shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
+
+
+def find_command(argv: Sequence[str]) -> list[str]:
+    """Return a command with the path of its program, where that is a program of the system."""
+    return [find_program(argv[0]) or argv[0], *argv[1:]]
 
 
 def expand_path(pattern: str) -> list[str]:

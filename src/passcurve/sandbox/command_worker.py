@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from io import BufferedIOBase
-from typing import cast
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -19,6 +19,7 @@ from passcurve.sandbox.forkserver_client import COMMAND_ROLE, KilledError
 from passcurve.sandbox.job import CommandJail, Job, Outcome, Step
 from passcurve.sandbox.oneshot_runner import OneShotRunner
 from passcurve.sandbox.pool_cache import PoolCache
+from passcurve.sandbox.prepared import PLACE, PreparedFiles
 from passcurve.sandbox.running_job import OneShotJob
 from passcurve.sandbox.startup import Sandbox
 from passcurve.sandbox.work_queue import WorkQueue
@@ -35,10 +36,9 @@ class _Lane:
         jail: CommandJail,
         selector: selectors.BaseSelector,
         sandbox: Sandbox,
-        cpu: int | None,
         wake: Callable[[], None],
     ) -> None:
-        self._selector, self._sandbox, self._cpu = selector, sandbox, cpu
+        self._selector, self._sandbox = selector, sandbox
         self._settings = msgspec.structs.replace(sandbox.zygote_settings, commands=jail, rewinds=False)
         self._wake = wake
         self._client: ZygoteClient | None = None
@@ -63,7 +63,7 @@ class _Lane:
 
     def _start_zygote(self) -> None:
         for attempt in range(2):
-            client = ZygoteClient("jail", self._sandbox.fork_servers.samples, self._settings, self._cpu)
+            client = ZygoteClient("jail", self._sandbox.fork_servers.samples, self._settings, None)
             try:
                 client.wait_ready()
             except KilledError:
@@ -123,10 +123,10 @@ class CommandWorker:
     """Runs the steps of one job at a time; ``collect`` returns the outcomes of those that have ended."""
 
     def __init__(
-        self, selector: selectors.BaseSelector, sandbox: Sandbox, artifacts: Artifacts, cpu: int | None
+        self, selector: selectors.BaseSelector, sandbox: Sandbox, artifacts: Artifacts, prepared: PreparedFiles
     ) -> None:
-        self._selector, self._sandbox, self._cpu = selector, sandbox, cpu
-        self._artifacts = artifacts
+        self._selector, self._sandbox = selector, sandbox
+        self._artifacts, self._prepared = artifacts, prepared
         self._lanes: dict[str, _Lane] = {}
         self._waiting: deque[Job] = deque()
         self._job: Job | None = None
@@ -135,6 +135,10 @@ class CommandWorker:
         """Of the steps of the attempt at hand."""
         self._artifact: BufferedIOBase | None = None
         """The file that the last step has made."""
+        self._phase: Literal["plain", "preparing", "prepared"] = "plain"
+        """How the step at hand runs."""
+        self._must_be_plain = False
+        """True if the step at hand has failed with what was prepared."""
         self._finished: list[Outcome] = []
         self._tag = 0
 
@@ -164,7 +168,7 @@ class CommandWorker:
             self._begin_attempt()
 
     def _begin_attempt(self) -> None:
-        self._outcomes = []
+        self._outcomes, self._must_be_plain = [], False
         self._drop_artifact()
         self._start_step()
 
@@ -179,26 +183,31 @@ class CommandWorker:
         step = steps[len(self._outcomes)]
         if step.makes and (kept := self._artifacts.find(step.makes)) is not None:
             self._artifact = kept
-            self._outcomes.append(
-                Outcome(tag=job.tag, ended="report", report={"status": "ended", "exit": 0}, step="compile")
-            )
+            report = {"status": "ended", "exit": 0}
+            self._outcomes.append(Outcome(tag=job.tag, ended="report", report=report, step="compile"))
             step = steps[len(self._outcomes)]
-        if step.jail.key not in self._lanes:
-            self._lanes[step.jail.key] = _Lane(step.jail, self._selector, self._sandbox, self._cpu, self._advance)
+        setup, timeout_s = step.setup, step.timeout_s
+        self._phase = "plain"
+        if step.preparation is not None and not self._must_be_plain:
+            if self._prepared.is_ready(step.preparation):
+                self._phase, setup = "prepared", step.preparation.ready_setup
+            elif self._prepared.begin(step.preparation):
+                self._phase, setup, timeout_s = "preparing", step.preparation.setup, step.preparation.timeout_s
+        self._run(job, step.jail, setup, timeout_s)
+
+    def _run(self, job: Job, jail: CommandJail, setup: dict[str, Any], timeout_s: float) -> None:
+        if jail.key not in self._lanes:
+            jail = msgspec.structs.replace(jail, shared=(str(self._prepared.folder), PLACE))
+            self._lanes[jail.key] = _Lane(jail, self._selector, self._sandbox, self._advance)
         self._tag += 1
-        makes_something = bool(step.setup["keep"])
-        if makes_something or self._artifact is None:
+        if setup["keep"] or self._artifact is None:
             self._drop_artifact()
             self._artifact = _new_file()
+        limits = msgspec.structs.replace(job.limits, timeout_s=timeout_s)
         inner = msgspec.structs.replace(
-            job,
-            role=COMMAND_ROLE,
-            setup=step.setup,
-            limits=msgspec.structs.replace(job.limits, timeout_s=step.timeout_s),
-            slice_s=step.timeout_s,
-            attempts=(),
+            job, role=COMMAND_ROLE, setup=setup, limits=limits, slice_s=timeout_s, attempts=()
         )
-        self._lanes[step.jail.key].start(OneShotJob(inner, self._tag, [self._artifact]))
+        self._lanes[jail.key].start(OneShotJob(inner, self._tag, [self._artifact]))
         self._advance()
 
     def _advance(self) -> None:
@@ -212,9 +221,17 @@ class CommandWorker:
         if job is None:
             return
         step = steps[len(self._outcomes)]
-        self._outcomes.append(msgspec.structs.replace(outcome, step=step.name))
         report = outcome.report or {}
         has_worked = outcome.ended == "report" and report.get("status") == "ended" and report.get("exit") == 0
+        if self._phase != "plain" and not (has_worked and self._phase == "prepared"):
+            if has_worked and step.preparation is not None and self._artifact is not None:
+                self._prepared.add(step.preparation, self._artifact)
+            # What fails with prepared files must fail without them to count.
+            self._must_be_plain = self._phase == "prepared"
+            self._start_step()
+            return
+        self._must_be_plain = False
+        self._outcomes.append(msgspec.structs.replace(outcome, step=step.name))
         if has_worked and step.setup["keep"]:
             self._seal_artifact(step)
         if has_worked and len(self._outcomes) < len(steps):

@@ -37,8 +37,24 @@ class CommandJail(msgspec.Struct, frozen=True, kw_only=True):
     """Other files and folders, by path; a name may have wildcards."""
     hidden: tuple[str, ...] = ()
     """Folders to hide."""
+    shared: tuple[str, str] | None = None
+    """A folder of ours and its place in the jail, for what is prepared while the jail stands."""
     scratch_bytes: int = 512 << 20
     scratch_files: int = 1 << 16
+
+
+class Preparation(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that is run once, so that many later ones are faster."""
+
+    key: str
+    """The same for equal preparations."""
+    setup: dict[str, Any]
+    """The order for ``harness/command.py``; it keeps files, by exact names."""
+    ready_setup: dict[str, Any]
+    """The order of the step itself once these files are there."""
+    min_uses: int
+    """Number of steps from which on it pays."""
+    timeout_s: float
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +65,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     setup: dict[str, Any]
     """The order for ``harness/command.py``."""
     timeout_s: float
+    preparation: Preparation | None = None
     makes: str = ""
     """Identifies what it makes, which is kept for equal steps; empty where nothing is."""
 

@@ -13,6 +13,7 @@ from passcurve.sandbox.artifacts import Artifacts
 from passcurve.sandbox.command_worker import CommandWorker
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool_cache import PoolCache
+from passcurve.sandbox.prepared import PreparedFiles
 from passcurve.sandbox.startup import Sandbox
 from passcurve.sandbox.wakeup import Wakeup
 from passcurve.sandbox.worker import Worker
@@ -45,9 +46,10 @@ class Pool:
         """Modules of the packages that samples may import."""
         cache = PoolCache()
         self._artifacts = Artifacts()
+        self._prepared = PreparedFiles() if sandbox.commands else None
         self._workers: list[Worker | CommandWorker] = [
-            CommandWorker(self._selector, sandbox, self._artifacts, None)
-            if sandbox.commands
+            CommandWorker(self._selector, sandbox, self._artifacts, self._prepared)
+            if self._prepared is not None
             else Worker(self._selector, sandbox, cache, cores[i % len(cores)])
             for i in range(workers)
         ]
@@ -137,5 +139,7 @@ class Pool:
         for worker in self._workers:
             worker.close()
         self._artifacts.close()
+        if self._prepared is not None:
+            self._prepared.close()
         self._selector.close()
         self.wakeup.close()

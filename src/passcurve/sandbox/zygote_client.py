@@ -41,7 +41,8 @@ FAILED_EXIT_S = 5.0
 Side = Literal["jail", "referee"]
 SIDES: tuple[Side, Side] = ("jail", "referee")
 
-_FOLDER = "passcurve-"
+FOLDER = "passcurve-"
+"""Beginning of the names of temporary folders; the pid of their owner follows."""
 FIRST_UID = 1_500_000_000
 """Root's samples run under this uid plus the pid of their zygote: far above the uids that systems assign."""
 
@@ -194,8 +195,8 @@ class ZygoteClient:
 
     def _host_folders(self, settings: ZygoteSettings, sources: list[str], host_id: int | None) -> dict[str, Any]:
         """Return what differs where there are no mounts of our own: the host's own folders, as few as will do."""
-        _remove_orphans()
-        self._folder = tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-")
+        remove_orphans()
+        self._folder = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")
         scratch = Path(self._folder, "scratch")
         scratch.mkdir()
         packages = Path(self._folder, "packages")
@@ -333,10 +334,10 @@ def _decode(frame: bytes) -> dict[str, Any]:
     return record
 
 
-def _remove_orphans() -> None:
+def remove_orphans() -> None:
     """Remove the folders of supervisors that were killed before they could."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*-*"):
-        owner = folder.name.removeprefix(_FOLDER).partition("-")[0]
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*-*"):
+        owner = folder.name.removeprefix(FOLDER).partition("-")[0]
         if owner.isdecimal() and not Path(f"/proc/{owner}").exists() and folder.stat().st_uid == os.getuid():
             for left in folder.glob("scratch/*"):
                 empty(str(left))

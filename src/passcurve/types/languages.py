@@ -5,6 +5,20 @@ from __future__ import annotations
 import msgspec
 
 
+class Prepare(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A command that makes compilers start faster, from nothing of a sample's but the names of standard headers."""
+
+    command: tuple[str, ...]
+    files: dict[str, str] = {}
+    """Files that it reads, by name; a text that begins with @ names a file of ``languages/``."""
+    headers: str = ""
+    """Name of a file that it reads, with the headers that the source includes first; empty where it needs none."""
+    makes: tuple[str, ...]
+    """The files that it makes."""
+    min_uses: int = 8
+    """Number of programs from which on it pays."""
+
+
 class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One way to compile and run a program."""
 
@@ -14,6 +28,10 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The compiler and its arguments; empty where nothing is compiled."""
     run: tuple[str, ...] = ()
     """The program and its arguments."""
+    prepare: Prepare | None = None
+    """A command to run once, before many programs."""
+    prepared: tuple[str, ...] = ()
+    """The compiler and its arguments after that; ``{prepared}`` stands for the folder of what was made."""
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,6 +91,11 @@ class Language(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         other = self.builds.get(name)
         if other is None:
             other = self.build
+        usual = self.build
         return Build(
-            file=other.file or self.file, compile=other.compile or self.build.compile, run=other.run or self.build.run
+            file=other.file or self.file,
+            compile=other.compile or usual.compile,
+            run=other.run or usual.run,
+            prepare=other.prepare or (usual.prepare if not other.compile else None),
+            prepared=other.prepared or (usual.prepared if not other.compile else ()),
         )

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 from passcurve.sandbox.zygote.exit_status import ProcessExit
 from passcurve.sandbox.zygote.kept_process import cpu_clock_id
@@ -23,12 +24,13 @@ END_S = 10.0
 """Time in which all processes of a sample must have ended."""
 
 _END_POLL_S = 0.0005
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def end_others(keep: set[int]) -> None:
     """Kill and reap every process of this namespace but some.  Raises TimeoutError when one does not end."""
     until = time.monotonic() + END_S
-    while others := [pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if pid not in keep]:
+    while others := other_processes(keep):
         for pid in others:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -41,13 +43,22 @@ def end_others(keep: set[int]) -> None:
         time.sleep(_END_POLL_S)
 
 
+def other_processes(keep: set[int]) -> list[int]:
+    """Return every process of this namespace but some."""
+    return [pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if pid not in keep]
+
+
 class JobProcess:
     """A child from its fork until it is reaped.
 
     ``pipe``: where there are no pidfds, the reading end of a pipe that closes with the child.
+    ``others``: processes that are not of this job, where a job may have several.
     """
 
-    def __init__(self, pid: int, tag: int, since_ns: int, pipe: int = -1) -> None:
+    def __init__(
+        self, pid: int, tag: int, since_ns: int, pipe: int = -1, others: Callable[[], set[int]] | None = None
+    ) -> None:
+        self._others = others
         self.pid = pid
         self.tag = tag
         """Number of its job."""
@@ -69,17 +80,16 @@ class JobProcess:
 
         None where that cannot be read.
         """
-        longest = 0
-        folder = "/proc/%d/task" % self.pid
-        try:
-            # The clock of the process also holds the time of threads that have ended.
-            total = time.clock_gettime_ns(cpu_clock_id(self.pid))
-            for thread in os.listdir(folder):
-                with open("%s/%s/schedstat" % (folder, thread), encoding="ascii") as file:
-                    ran, waited, _ = map(int, file.read().split())
-                longest = max(longest, ran + waited)
-        except OSError:
-            return None
+        own = _read_clock(self.pid)
+        if own is None or self._others is None:
+            return own
+        total, longest = own
+        total += _reaped_ns(self.pid)
+        for pid in other_processes({self.pid, *self._others()}):
+            # One that has just ended is counted by its parent.
+            if clock := _read_clock(pid):
+                total += clock[0] + _reaped_ns(pid)
+                longest = max(longest, clock[1])
         return total, longest
 
     def reap(self) -> ProcessExit:
@@ -102,3 +112,29 @@ class JobProcess:
             memory_bytes=usage.ru_maxrss * _MAXRSS_BYTES,
             overfull=self.overfull,
         )
+
+
+def _read_clock(pid: int) -> tuple[int, int] | None:
+    """Return CPU time and the longest CPU + waiting of one thread of a process, in ns; None where it is gone."""
+    longest = 0
+    folder = "/proc/%d/task" % pid
+    try:
+        # The clock of the process also holds the time of threads that have ended.
+        total = time.clock_gettime_ns(cpu_clock_id(pid))
+        for thread in os.listdir(folder):
+            with open("%s/%s/schedstat" % (folder, thread), encoding="ascii") as file:
+                ran, waited, _ = map(int, file.read().split())
+            longest = max(longest, ran + waited)
+    except (OSError, ValueError):
+        return None
+    return total, longest
+
+
+def _reaped_ns(pid: int) -> int:
+    """Return the CPU time of the children that a process has reaped, in ns."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            fields = file.read().rpartition(b") ")[2].split()
+    except OSError:
+        return 0
+    return (int(fields[13]) + int(fields[14])) * (1_000_000_000 // _TICKS_PER_S)

@@ -202,7 +202,8 @@ class Zygote:
                 os.close(descriptor)
         if request["cpu"]:
             rlimits.limit_cpu(pid, request["cpu"])
-        self._job = self._last_job = JobProcess(pid, request["tag"], since_ns, pipe)
+        others = self._own_processes if self._confinement.allows_processes else None
+        self._job = self._last_job = JobProcess(pid, request["tag"], since_ns, pipe, others)
         self._poll.register(self._job.end_descriptor, select.POLLIN)
         self._launcher.release()
 
@@ -211,13 +212,17 @@ class Zygote:
             self._job.kill()
             self._finish(self._job)
 
+    def _own_processes(self) -> set[int]:
+        """Return the processes that are of no job."""
+        kept = self._kept.process
+        return {os.getpid(), self._launcher.template_pid, kept.pid if kept is not None else 0}
+
     def _finish(self, job: JobProcess) -> None:
         """Reap the child, clean the scratch, report."""
         self._poll.unregister(job.end_descriptor)
         end = job.reap()
         if self._confinement.allows_processes:
-            kept = self._kept.process
-            end_others({os.getpid(), self._launcher.template_pid, kept.pid if kept is not None else 0})
+            end_others(self._own_processes())
         self._job = None
         if self._confinement.clean_scratch():
             # The one that is kept stands in the old folder.

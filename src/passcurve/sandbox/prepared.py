@@ -1,0 +1,75 @@
+"""Files that make compilers start faster, made once for a run in a compiler's own jail, from nothing of a sample's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from io import BufferedIOBase
+from pathlib import Path
+
+from passcurve.harness.command import read_files
+from passcurve.sandbox.job import Preparation
+from passcurve.sandbox.zygote_client import FOLDER, remove_orphans
+
+PLACE = "/prepared"
+"""Folder of these files in the jails of compilers."""
+
+MAX_BYTES = 1 << 30
+"""Disk that all files of a run may take."""
+
+
+class PreparedFiles:
+    """A temporary folder with a folder for each preparation; ``close`` removes it."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        remove_orphans()
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-prepared-"))
+        self.folder.chmod(0o755)
+        self._uses: Counter[str] = Counter()
+        self._ready: set[str] = set()
+        self._begun: set[str] = set()
+        self._bytes_left = max_bytes
+
+    def is_ready(self, preparation: Preparation) -> bool:
+        """Tell whether its files are there."""
+        return preparation.key in self._ready
+
+    def begin(self, preparation: Preparation) -> bool:
+        """Count a use; tell whether the caller is to make the files now, which only one is told."""
+        self._uses[preparation.key] += 1
+        if (
+            preparation.key in self._begun
+            or self._bytes_left <= 0
+            or self._uses[preparation.key] < preparation.min_uses
+        ):
+            return False
+        self._begun.add(preparation.key)
+        return True
+
+    def add(self, preparation: Preparation, artifact: BufferedIOBase) -> None:
+        """Write the files that a command has made, if they are those that were wanted."""
+        size = os.fstat(artifact.fileno()).st_size
+        if size > self._bytes_left:
+            return
+        wanted = set(preparation.setup["keep"])
+        folder = self.folder / preparation.key
+        folder.mkdir(mode=0o755, exist_ok=True)
+        try:
+            files = dict(read_files(artifact.fileno()))
+            if files.keys() != wanted:
+                return
+            for name, data in files.items():
+                (folder / name).write_bytes(data)
+                (folder / name).chmod(0o644)
+        except (OSError, ValueError):
+            # It only costs time to do without.
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        self._bytes_left -= size
+        self._ready.add(preparation.key)
+
+    def close(self) -> None:
+        """Remove all files."""
+        shutil.rmtree(self.folder, ignore_errors=True)
