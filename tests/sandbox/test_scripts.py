@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from jailed import Jailed, jail_at
 
+from passcurve.bench.formats.contest_cases import call_cases
 from passcurve.judging.case_trials import plan_cases
 from passcurve.judging.plan import make_job
 from passcurve.judging.verdict import reach_verdict
@@ -157,6 +158,16 @@ def test_wrong(jail: Jailed, name: str):
 def test_compile(jail: Jailed):
     """What does not compile is told apart."""
     assert judge(jail, "print(").status == "compile"
+
+
+def test_names_of_typing(jail: Jailed):
+    """A function of a contest finds the names of ``typing``, which the code to start with uses; a script does not."""
+    check = call_cases([([1, 2],)], [2], "equal-json", timeout_s=None)
+    problem = Problem(id="typing", prompt="", entry_point="Solution.f", check=check)
+    program = "class Solution:\n    def f(self, items: List[int]) -> Optional[int]:\n        return len(items)"
+    job = make_job(problem, program, plan_cases(check), jail.limits, 0, next(jail._tags))
+    assert reach_verdict(SampleKey(problem_id="typing", sample_index=0), job, jail.run(job)).passed
+    assert judge(jail, f"x: List[int] = []\n{RIGHT['input']}").exception == "NameError"
 
 
 def test_large_output(jail: Jailed):

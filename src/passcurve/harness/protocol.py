@@ -21,6 +21,8 @@ class SampleForm(TypedDict, total=False):
 
     form: str
     """How its program runs, where it is a script that reads a text; see ``script``."""
+    typing: bool
+    """The names of ``typing`` are there without an import."""
     kept: bool
     """The process is to be rewound: it can open no file."""
 

@@ -14,6 +14,7 @@ import marshal
 import os
 import socket
 import sys
+import typing
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -164,6 +165,8 @@ class SampleServer:
             self._objects.append(ScriptRunner(code, self._make_main, form, is_kept=self._job.get("kept", False)))
             self._send({"loaded": True, "has_entry_point": True})
             return
+        if self._job.get("typing"):
+            module.__dict__.update({name: getattr(typing, name) for name in typing.__all__})
         try:
             exec(code, module.__dict__)
         except BaseException as error:

@@ -17,6 +17,7 @@ from passcurve.judging.scripts import make_script_job
 from passcurve.sandbox.job import Job, Referee
 from passcurve.types import (
     DEFAULT_TIMEOUT_S,
+    WITH_TYPING,
     Assertions,
     Cases,
     Expression,
@@ -109,6 +110,8 @@ def make_job(
     is_script = cases is not None and cases.via == "stdin"
     if cases is not None and is_script:
         setup["form"] = cases.form
+    elif cases is not None and cases.form == WITH_TYPING:
+        setup["typing"] = True
     return Job(
         tag=tag,
         role=SAMPLE_ROLE,

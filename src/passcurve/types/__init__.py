@@ -16,6 +16,7 @@ from passcurve.types.generation import (
 )
 from passcurve.types.languages import Build, Language, Tools
 from passcurve.types.problems import (
+    WITH_TYPING,
     Assertions,
     Benchmark,
     Cases,
@@ -62,6 +63,7 @@ __all__ = [
     "DEFAULT_TIMEOUT_S",
     "SCORED",
     "STATUSES",
+    "WITH_TYPING",
     "Assertions",
     "Benchmark",
     "Build",

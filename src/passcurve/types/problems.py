@@ -54,6 +54,10 @@ class Assertions(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     """The parts that count by themselves, in the order of the tests; empty where all are one."""
 
 
+WITH_TYPING = "typing"
+"""Form of a function that finds the names of ``typing``: the code to start with uses them without an import."""
+
+
 class Cases(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="cases"):
     """Tests that are data: inputs, what is expected for each, and a named rule by which results are compared."""
 
@@ -69,7 +73,7 @@ class Cases(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ca
     """``call`` passes the arguments to the entry point; ``stdin`` gives the only argument, a text, to a whole program,
     whose output is the result."""
     form: str = "script"
-    """How such a program runs: a form in ``harness/script.py``."""
+    """How such a program runs: a form in ``harness/script.py``; ``WITH_TYPING`` for a function."""
     timeout_s: float | None = None
     """Time limit of each test; None for none but that of all together."""
     each_suite: bool = False

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from passcurve.bench.formats.rows import Row
-from passcurve.types import Cases, Suite, pack_values
+from passcurve.types import WITH_TYPING, Cases, Suite, pack_values
 
 OWN_LIMITS = re.compile(r"\s*import sys; *sys\.exit\(0\)\s*")
 """A program that stands for a reference solution where there is none."""
@@ -40,6 +40,7 @@ def call_cases(
         expected=pack_values(list(results)),
         comparator=comparator,
         timeout_s=timeout_s,
+        form=WITH_TYPING,
         floats_are_close=False,
     )
 
