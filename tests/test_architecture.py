@@ -27,14 +27,15 @@ MAX_ATTRIBUTES = 12
 MAX_TOP_MODULES = 10
 
 LONG_FUNCTIONS: dict[str, str] = {
-    "api.py:judge": "a public signature with its manual",
-    "api.py:generate": "a public signature with its manual",
-    "api.py:evaluate": "a public signature with its manual",
+    "api/samples.py:judge": "a public signature with its manual",
+    "api/generation.py:generate": "a public signature with its manual",
+    "api/generation.py:evaluate": "a public signature with its manual",
     "harness/unit_tests.py:_run": "a sample can change what it calls, but not code that runs",
 }
 """``file:function`` of each function that may be longer, with the reason."""
 
 LARGE_CLASSES: dict[str, str] = {
+    "api/options.py:JudgingOptions": "one field for each option of judging",
     "analysis/autopsy.py:Autopsy": "the object that `autopsy --json` prints",
     "analysis/compare.py:Difference": "an object that `compare --json` prints",
     "analysis/match.py:MatchedRun": "an object that `match --json` prints",

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import passcurve as pc
-from passcurve.errors import DataError, UsageError
+from passcurve.errors import DataError, UnknownNameError, UsageError
 
 STARTER = files("passcurve.bench") / "starter"
 README = Path(__file__).parents[2] / "README.md"
@@ -122,6 +122,34 @@ def test_settings_that_cannot_be_are_refused(rows, words):
     """Wrong settings are errors of usage before anything is judged."""
     with pytest.raises(UsageError):
         pc.judge(rows, "starter", **words)
+
+
+def test_options_of_judging(rows, monkeypatch, tmp_path):
+    """Level, prelude, profile and all tests are the same options in all three functions."""
+    monkeypatch.chdir(tmp_path)
+    options = {"k": 1, "level": 0.8, "prelude": "bigcode", "all_tests": True, "profile": "human-eval"}
+    judged = pc.judge(rows, "starter", subset=True, **options)
+    drawn = pc.generate("starter", model="mutant:", n=1, problems="0", **options)
+    called = pc.evaluate(lambda prompt: "    pass\n", "starter", n=1, problems="0", **options)
+    for run in (judged, drawn, called):
+        assert 0.8 == run["pass@1"].new_problems.level
+        assert {"prelude:bigcode", "profile:human-eval"} <= {*run.signature.replace("+", "|").split("|")}
+        assert any(b'"all_tests":true' in path.read_bytes().replace(b" ", b"") for path in run.path.glob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [({"leve": 0.9}, TypeError), ({"level": 2.0}, UsageError), ({"profile": "x"}, UnknownNameError)],
+)
+def test_options_that_no_function_has(rows, words, error):
+    """An unknown keyword, a level or a profile that cannot be is refused by each function, with the nearest name."""
+    for call in (
+        lambda: pc.judge(rows, "starter", **words),
+        lambda: pc.generate("starter", "mutant:", **words),
+        lambda: pc.evaluate(str, "starter", **words),
+    ):
+        with pytest.raises(error, match="'level'" if error is TypeError else None):
+            call()
 
 
 def test_a_model(tmp_path, monkeypatch):

@@ -40,6 +40,8 @@ assert_type(run, pc.Run)
 assert_type(pc.judge([{"task_id": "a", "completion": ""}], k=1), pc.Run)
 assert_type(pc.generate("humaneval", model="openai:NAME", n=20, temperature=0.8), pc.Run)
 assert_type(pc.evaluate(lambda prompt: prompt + "    pass", "starter", 2), pc.Run)
+assert_type(pc.judge("s.jsonl", level=0.9, prelude="bigcode", all_tests=True, profile="lcb", task="input"), pc.Run)
+pc.judge("s.jsonl", leve=0.9)  # type: ignore[call-arg]
 assert_type(pc.load("run", [1, 10]), pc.Run)
 assert_type(pc.compare(run, "b.passcurve"), pc.Comparison)
 assert_type(pc.compare(run, Path("b"))["pass@1"].difference, float)

@@ -271,13 +271,14 @@ def from_rows(
     results: Path | None = None,
     *,
     options: ReadOptions = NO_OPTIONS,
+    benchmark: Callable[[], Benchmark | None] = lambda: None,
 ) -> Input:
     """Return rows in memory, kept beside the run directory, or in a temporary one where none is named.
 
     The rows are taken from another thread, while those before them are judged.
     Raises DataError where they cannot be kept.
     """
-    lines = _lines(rows, options)
+    lines = _lines(rows, options, lambda: _problems_of(benchmark))
     if run is not None:
         return msgspec.structs.replace(_spooled(lines, run, results), reading=options.describe())
     folder = TemporaryFolder()
@@ -302,9 +303,9 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
         yield piece
 
 
-def _lines(rows: Iterable[Row], options: ReadOptions) -> Iterator[bytes]:
+def _lines(rows: Iterable[Row], options: ReadOptions, problems: FindProblems) -> Iterator[bytes]:
     checked = _checked(rows)
-    for number, row in enumerate(convert_rows(checked, options) if options else checked):
+    for number, row in enumerate(convert_rows(checked, options, problems) if options else checked):
         try:
             yield msgspec.json.encode(row) + b"\n"
         except (TypeError, ValueError) as error:

@@ -46,9 +46,9 @@ def convert(paths: Sequence[Path], options: ReadOptions, problems: FindProblems)
     mapping.check()
 
 
-def convert_rows(rows: Iterable[Sample], options: ReadOptions) -> Iterator[Sample]:
+def convert_rows(rows: Iterable[Sample], options: ReadOptions, problems: FindProblems) -> Iterator[Sample]:
     """Yield rows in memory in the usual form; raises DataError at the end where no row has the field."""
-    mapping = _RowMapping(with_functions(options, lambda: None), "the samples")
+    mapping = _RowMapping(with_functions(options, problems), "the samples")
     for row in rows:
         yield from mapping.rows(row)
     mapping.check()

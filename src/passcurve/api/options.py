@@ -1,0 +1,129 @@
+"""Options of judging that ``judge``, ``generate`` and ``evaluate`` share, and the request that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypedDict
+
+from passcurve import config
+from passcurve.bench import resolve
+from passcurve.bench.profiles import NATIVE, find_profile, reading_options
+from passcurve.errors import UsageError, nearest
+from passcurve.judging.request import Progress, Request
+from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Limits
+
+_LEVELS = (0.5, 0.9999)
+
+
+class JudgingOptions(TypedDict, total=False):
+    """Keywords of ``judge``, ``generate`` and ``evaluate``, each an option of the commands ``judge`` and ``run``."""
+
+    k: int | Sequence[int]
+    """Values of k, by default 1, 10 and 100."""
+    level: float
+    """Level of the intervals, by default 0.95."""
+    timeout_s: float
+    """Seconds of time for each sample, by default 3."""
+    test_timeout_s: float | None
+    """Seconds for each test, where tests are counted."""
+    clock: Literal["own", "wall"]
+    memory: str | int | None
+    """Memory of each sample, as in ``4GiB``."""
+    workers: int | None
+    problems: str
+    """Only these problems, as in ``1-5,2?``."""
+    extract: str
+    """The policy by which texts become programs; ``auto+prelude:NAME`` has a prelude as well."""
+    prelude: str
+    """Imports that are put in front, as a harness does."""
+    profile: str
+    """The harness whose rules are followed."""
+    task: str
+    """The task of a file that has two."""
+    verdict: Literal["auto", "referee", "shared"]
+    isolation: Literal["auto", "full", "restricted", "none"]
+    reuse: Literal["auto", "rewind", "fork"]
+    packages: Sequence[str]
+    """Installed packages that samples may import."""
+    python: str | None
+    dedup: bool
+    all_tests: bool
+    """Go on after the first failure, and store the outcome of each test."""
+    accept_input: bool
+    accept_benchmark: bool
+
+
+_PLAIN = ("verdict", "isolation", "reuse", "problems", "python", "dedup", "all_tests", "accept_input")
+_NAMES = JudgingOptions.__annotations__
+
+
+class Prepared(NamedTuple):
+    """A request to judge, and what this machine could not give of it."""
+
+    request: Request
+    notes: list[str]
+
+
+def check_options(function: str, options: JudgingOptions) -> None:
+    """Raise TypeError for a keyword that no function has, UsageError for a value that cannot be."""
+    for name in options:
+        if name not in _NAMES:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{nearest(name, _NAMES)}")
+    level = options.get("level", 0.95)
+    if not _LEVELS[0] <= level <= _LEVELS[1]:
+        raise UsageError(f"level={level!r} must be from {_LEVELS[0]} to {_LEVELS[1]}")
+    reading_options(options.get("profile", NATIVE), options.get("task", ""))
+
+
+def load_benchmark(benchmark: str | Path | Benchmark, *, profile: str = NATIVE, task: str = "") -> Benchmark:
+    """Return the benchmark of a known name or of a file of problems, read by the rules of a profile.
+
+    Raises UnknownNameError with the nearest name when nothing has the name, DataError when the benchmark is not on this
+    machine (the message says how to get it) or when the file is not in the format.
+    """
+    if not isinstance(benchmark, Benchmark):
+        return resolve.load(str(benchmark), config.cache_dir(), reading_options(profile, task))
+    if profile not in (NATIVE, benchmark.profile) or task not in ("", benchmark.task):
+        raise UsageError("profile and task apply when a benchmark is read: name it, or pass them to load_benchmark")
+    return benchmark
+
+
+def benchmark_of(benchmark: str | Path | Benchmark, options: JudgingOptions) -> Benchmark:
+    """Return the benchmark that these options read."""
+    return load_benchmark(benchmark, profile=options.get("profile", NATIVE), task=options.get("task", ""))
+
+
+def make_request(
+    benchmark: Benchmark, run: Path, options: JudgingOptions, *, default_extract: str = "", **others: Any
+) -> Prepared:
+    """Return the request of these options; what they leave out is as the profile has it."""
+    profile = find_profile(benchmark.profile or NATIVE)
+    memory = options.get("memory")
+    memory_bytes = config.parse_size(memory) if isinstance(memory, str) else memory
+    workers, memory_bytes, note = config.fit_to_machine(options.get("workers"), memory_bytes)
+    plain: dict[str, Any] = {name: options[name] for name in _PLAIN if name in options}  # type: ignore[literal-required]
+    request = Request(
+        **{"samples": run, "results": run / "results.jsonl"} | plain | others,
+        benchmark=benchmark,
+        run=run,
+        limits=Limits(
+            timeout_s=options.get("timeout_s", profile.timeout_s or DEFAULT_TIMEOUT_S),
+            test_timeout_s=options.get("test_timeout_s"),
+            clock=options.get("clock", "own"),
+            memory_bytes=memory_bytes,
+        ),
+        workers=workers,
+        ks=config.checked_ks(options.get("k", config.DEFAULT_KS)),
+        level=options.get("level", 0.95),
+        packages=tuple(options.get("packages", ())),
+        extract=options.get("extract") or default_extract or profile.extract,
+        prelude=options.get("prelude") or profile.prelude,
+        accept_benchmark=options.get("accept_benchmark", False),
+        cache=config.plans_dir(),
+    )
+    return Prepared(request, [note] if note else [])
+
+
+def watch_nothing(progress: Progress) -> None:
+    """Do nothing with the progress of a run."""
