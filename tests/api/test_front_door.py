@@ -134,7 +134,7 @@ def test_options_of_judging(rows, monkeypatch, tmp_path):
     for run in (judged, drawn, called):
         assert 0.8 == run["pass@1"].new_problems.level
         assert {"prelude:bigcode", "profile:human-eval"} <= {*run.signature.replace("+", "|").split("|")}
-        assert any(b'"all_tests":true' in path.read_bytes().replace(b" ", b"") for path in run.path.glob("*.json"))
+        assert any(b'"all_tests":true' in path.read_bytes().replace(b" ", b"") for path in run.path.glob("verdicts-*"))
 
 
 @pytest.mark.parametrize(
