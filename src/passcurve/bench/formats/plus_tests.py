@@ -63,11 +63,20 @@ def _count_inputs(tree: ast.Module) -> int:
 
 def _without_numpy(tree: ast.Module, lines: list[str]) -> list[str]:
     """Return lines with a stand-in for numpy, where nothing else of it is used."""
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_np(node.value)]
-    names = sum(1 for node in ast.walk(tree) if _is_np(node))
+    # Most statements are data, of up to megabytes: only those are walked in which the name stands.
+    code = [statement for statement in tree.body if _stands_in(lines, statement)]
+    walked = [node for statement in code for node in ast.walk(statement)]
+    nodes = [node for node in walked if isinstance(node, ast.Attribute) and _is_np(node.value)]
+    names = sum(1 for node in walked if _is_np(node))
     if _NUMPY not in lines or names != len(nodes) or not {node.attr for node in nodes} <= _USED:
         return lines
     return [_STAND_IN if line == _NUMPY else line for line in lines]
+
+
+def _stands_in(lines: list[str], statement: ast.stmt) -> bool:
+    """Return whether the name of numpy stands in a statement; the loop is behind the lines."""
+    own = lines[statement.lineno - 1 : statement.end_lineno]
+    return not own or any("np" in line for line in own)
 
 
 def _is_np(node: ast.AST) -> bool:
