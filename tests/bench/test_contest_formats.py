@@ -78,6 +78,8 @@ def test_sandbox_fusion():
     tests = json.dumps([{"input": {"stdin": "1"}, "output": {"stdout": "2"}}])
     (script,) = read({"id": 3, "content": "Add one.", "labels": "{}", "test": tests})
     assert ("stdin", "float-tokens", [("1",)], ["2"]) == cases_of(script)
+    assert script.timeout_s is not None
+    assert script.timeout_s > 10.0
     packed = pack({"input_output": json.dumps({"inputs": ["[1]"], "outputs": ["2"]})})
     content = "Do.\n```python\nclass Solution:\n    def f(self, x: List[str]) -> int:\n        \n```\n"
     row = {"id": 4, "content": content, "labels": "{}", "test": packed, "canonical_solution": "import sys; sys.exit(0)"}

@@ -29,8 +29,10 @@ def read(folder: Path, row: dict[str, Any]) -> Any:
 
 def test_cases_in_suites(tmp_path: Path) -> None:
     """Inputs and results are JSON, or Python where JSON has no such value; suites take them in their order."""
-    check = read(tmp_path, CASES | {"suites": {"base": 1, "plus": 1}, "tolerance": 0.5, "test_timeout_s": 2}).check
+    problem = read(tmp_path, CASES | {"suites": {"base": 1, "plus": 1}, "tolerance": 0.5, "test_timeout_s": 2})
+    check = problem.check
     assert isinstance(check, Cases)
+    assert (11.0, None) == (problem.timeout_s, read(tmp_path, CASES).timeout_s)
     assert ([(1,), (2,)], [[1], [2]]) == (unpack_values(check.inputs), unpack_values(check.expected))
     assert ((Suite(name="base", count=1), Suite(name="plus", count=1)), 0.5, 2.0) == (
         check.suites,

@@ -95,9 +95,13 @@ RIGHT = {
     "a thread that is left": "import threading, time\nn = int(input())\ndef late(print=print, sleep=time.sleep):\n"
     "    sleep(0.1)\n    print(7)\nif n == 3:\n    threading.Thread(target=late, daemon=True).start()\n"
     "print(sum(map(int, input().split())))\nif n == 2:\n    time.sleep(0.2)",
+    "an event loop that is closed": "import asyncio\nasync def main():\n    input()\n"
+    "    print(sum(map(int, input().split())))\nloop = asyncio.get_event_loop_policy().get_event_loop()\n"
+    "loop.run_until_complete(main())\nloop.close()",
     "a limit of the stack": "import resource as r\n"
     "r.setrlimit(r.RLIMIT_STACK, (1 << 26, r.getrlimit(r.RLIMIT_STACK)[1]))\n"
     "input()\nprint(sum(map(int, input().split())))",
+    "no streams": "import sys\ninput()\nprint(sum(map(int, input().split())))\ndel sys.stdin, sys.stdout",
     "main in sys.modules": "import sys\ninput()\nvalue = sum(map(int, input().split()))\n"
     "print(sys.modules['__main__'].value)",
 }

@@ -201,7 +201,7 @@ class ScriptRunner:
             if code:
                 raise SystemExit(code) from None
             return
-        _flush(sys.stdout)
+        _flush(getattr(sys, "stdout", None))
         module.__dict__.clear()
         _flush(stdout)
 

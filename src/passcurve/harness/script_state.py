@@ -85,6 +85,8 @@ class InterpreterState:
             decimal.setcontext(decimal.Context())
         if "logging" in self._loaded:
             _restore_logging(self._loaded["logging"])
+        if "asyncio" in self._loaded:
+            self._loaded["asyncio"].set_event_loop_policy(None)
         if self._handlers:
             _restore_signals(self._handlers)
 

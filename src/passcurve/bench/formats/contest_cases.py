@@ -45,6 +45,13 @@ def call_cases(
     )
 
 
+def limit_of_all(check: Cases) -> float | None:
+    """Return a limit for all tests that none of them can exceed within its own; None where they have none."""
+    if check.timeout_s is None:
+        return None
+    return (check.timeout_s + 1) * sum(suite.count for suite in check.suites) + 5
+
+
 def read_json(row: Row, field: str, text: str) -> object:
     """Return the value of a JSON text in a field; raise DataError where it is none."""
     try:

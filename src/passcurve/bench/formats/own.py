@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from passcurve.bench.formats.contest_cases import limit_of_all
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind, listed, shown
 from passcurve.errors import DataError, nearest
 from passcurve.types import (
@@ -62,12 +63,15 @@ def _problem(row: Row) -> Problem:
         raise row.fault(f"found kind {shown(name)}{nearest(name, _KINDS)}", f"one of {listed(tuple(_KINDS))}")
     make, needed, others = _KINDS[name]
     _check_fields(msgspec.structs.replace(row, expected=needed), (*_COMMON, *needed, *others), needed)
-    reference = row.fields.get("reference")
+    reference, check = row.fields.get("reference"), make(row)
+    timeout_s = _number(row, "timeout_s")
+    if timeout_s is None and isinstance(check, Cases):
+        timeout_s = limit_of_all(check)
     return Problem(
         id=row.text("id"),
-        check=make(row),
+        check=check,
         reference=row.text("reference") if reference is not None else None,
-        timeout_s=_number(row, "timeout_s"),
+        timeout_s=timeout_s,
         prompt=row.optional_text("prompt"),
         statement=row.optional_text("statement"),
         entry_point=row.optional_text("entry_point"),

@@ -7,8 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from passcurve.bench.formats.contest_cases import OWN_LIMITS, as_text, find_function, read_json, script_cases
-from passcurve.bench.formats.livecodebench import make_check, time_for_all
+from passcurve.bench.formats.contest_cases import (
+    OWN_LIMITS,
+    as_text,
+    find_function,
+    limit_of_all,
+    read_json,
+    script_cases,
+)
+from passcurve.bench.formats.livecodebench import make_check
 from passcurve.bench.formats.packed_tests import unpack_tests
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row
 from passcurve.types import Problem
@@ -72,7 +79,7 @@ def _problem(row: Row, options: ReadOptions) -> Problem:
         check=check,
         reference=reference,
         statement=content,
-        timeout_s=time_for_all(sum(suite.count for suite in check.suites)),
+        timeout_s=limit_of_all(check),
     )
 
 
