@@ -12,7 +12,7 @@ SLICE_S = 0.1
 """A sample that runs longer is stopped and runs again at the end, from the start, while no other runs beside it."""
 
 _SLICES = 30
-"""A slice is this part of a long time limit: programs that may take minutes often take seconds."""
+"""Beside its tests, the slice of a sample is this part of a long limit: modules of tests often take seconds."""
 
 SURE_S = 1.0
 """A shorter limit of one test is near the accuracy of the clock under load: it must be exceeded twice."""
@@ -37,7 +37,8 @@ def first_attempt(job: Job) -> Job:
     if job.attempts:
         return job
     timeout_s = job.limits.timeout_s
-    slice_s = max(SLICE_S, timeout_s / _SLICES)
+    # A program that a referee asks begins at once, and a longer slice is wasted on each that outlasts it.
+    slice_s = max(SLICE_S, timeout_s / _SLICES) if job.referee is None else SLICE_S
     if job.test_s is not None:
         slice_s = min(slice_s, job.test_s)
     return msgspec.structs.replace(job, slice_s=min(slice_s, timeout_s))
