@@ -51,6 +51,19 @@ ATTACKS = {
     "its own verdict": "print({'status': 'passed', 'passed': True})",
     "all outputs at once": "print('3\\n6\\n42')",
     "the state of the test before": "import sys\nsys.n = getattr(sys, 'n', 0) + 1\nprint([3, 6, 0][sys.n - 1])",
+    **{
+        f"a runner that returns {value}": "import sys\nrunner = sys.modules['passcurve.harness.script'].ScriptRunner\n"
+        f"runner.__call__ = lambda *_: {value}\nprint(0)"
+        for value in ("3", "['3']", "b'3'", "{'3', '6', '42'}", "lambda *_: True", "None")
+    },
+    "a thread that does not end": "import sys, threading\ndef go_on():\n    while True:\n        try:\n"
+    "            while True:\n                sys.stdout.write('')\n        except BaseException:\n            pass\n"
+    "threading.Thread(target=go_on, daemon=True).start()\nprint(0)",
+    "no return to the state before": "import sys\n"
+    "sys.modules['passcurve.harness.script_state'].InterpreterState.restore = lambda _: None\nsys.modules.clear()\n"
+    "print(0)",
+    "the end of all replies": "import os\nfor number in range(3, 64):\n    try:\n        os.write(number, bytes(4))\n"
+    "    except OSError:\n        pass\nprint(0)",
     "output of a later thread": "import threading, time\ndef late():\n    time.sleep(9)\n    print(3)\n"
     "threading.Thread(target=late, daemon=True).start()",
 }

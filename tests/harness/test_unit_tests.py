@@ -150,6 +150,11 @@ KNOWN = {
     "def f(x):\n    unittest.TestCase.assertEqual = once\n",
     "an attribute of the test": "import sys\n"
     "def f(x):\n    sys._getframe(1).f_locals['self'].assertEqual = lambda *_: None\n",
+    "the result of the tests": "import sys\ndef f(x):\n    frame = sys._getframe()\n"
+    "    while 'result' not in frame.f_locals:\n        frame = frame.f_back\n    result = frame.f_locals['result']\n"
+    "    result.addFailure = lambda test, _: result.addSuccess(test)\n    return 1\n",
+    "a failure that is expected": "import sys\ndef f(x):\n"
+    "    type(sys._getframe(1).f_locals['self']).__unittest_expecting_failure__ = True\n    return 1\n",
     "a test of the class replaced": "import sys\ndef f(x):\n    me = sys._getframe(1).f_locals['self']\n"
     "    type(me).test_two = type(me).setUp\n    return 1\n",
 }
