@@ -96,7 +96,7 @@ def run(job: dict[str, Any], artifact: int) -> dict[str, Any]:
         _become(program, job, out.writing, err.writing)
     os.close(out.writing)
     os.close(err.writing)
-    status = _wait(pid, out, err, wake_reading)
+    status, waited_s = _wait(pid, out, err, wake_reading)
     seconds = time.monotonic() - started
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     report = {
@@ -108,6 +108,7 @@ def run(job: dict[str, Any], artifact: int) -> dict[str, Any]:
         "out_bytes": out.size,
         "err_bytes": err.size,
         "wall_s": seconds,
+        "waited_s": waited_s,
         "cpu_s": usage.ru_utime + usage.ru_stime,
         "memory_bytes": usage.ru_maxrss * 1024,
     }
@@ -137,8 +138,8 @@ def _become(program: str, job: dict[str, Any], out: int, err: int) -> None:
         os._exit(127)
 
 
-def _wait(pid: int, out: Stream, err: Stream, wake: int) -> int:
-    """Read both streams until the command has ended; return its wait status.
+def _wait(pid: int, out: Stream, err: Stream, wake: int) -> tuple[int, float]:
+    """Read both streams until the command has ended; return its wait status, and how long it waited for a core.
 
     What it has left running may hold its streams open; nobody waits for that.
     """
@@ -155,11 +156,20 @@ def _wait(pid: int, out: Stream, err: Stream, wake: int) -> int:
                 stream.read()
                 if not stream.is_open:
                     poll.unregister(descriptor)
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             out.read()
             err.read()
-            return status
+            waited_s = _waited_s(pid)
+            return os.waitpid(pid, 0)[1], waited_s
+
+
+def _waited_s(pid: int) -> float:
+    """Return the time for which the first thread of a process that has ended waited for a core."""
+    try:
+        with open("/proc/%d/schedstat" % pid, encoding="ascii") as file:
+            return int(file.read().split()[1]) * 1e-9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def write_file(name: str, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What is made once so that a compiler starts faster: its order, and that of the compiler itself afterwards."""
+"""Preparations of compilers: the order that makes one, and that of the compiler itself afterwards."""
 
 from __future__ import annotations
 

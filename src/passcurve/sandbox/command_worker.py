@@ -1,4 +1,4 @@
-"""A worker for commands: a zygote for each jail that its jobs need, and the steps of one job after another."""
+"""A worker for commands: the steps of one job after another, each in the jail that it needs."""
 
 from __future__ import annotations
 
@@ -6,151 +6,107 @@ import fcntl
 import os
 import selectors
 from collections import deque
-from collections.abc import Callable
-from functools import partial
 from io import BufferedIOBase
 from typing import Any, Literal, cast
 
 import msgspec
 
 from passcurve.sandbox.artifacts import Artifacts
-from passcurve.sandbox.connection import Connection, unwatch
-from passcurve.sandbox.forkserver_client import COMMAND_ROLE, KilledError
+from passcurve.sandbox.command_lane import CommandLane
+from passcurve.sandbox.forkserver_client import COMMAND_ROLE
 from passcurve.sandbox.job import CommandJail, Job, Outcome, Step
-from passcurve.sandbox.oneshot_runner import OneShotRunner
-from passcurve.sandbox.pool_cache import PoolCache
 from passcurve.sandbox.prepared import PLACE, PreparedFiles
 from passcurve.sandbox.running_job import OneShotJob
 from passcurve.sandbox.startup import Sandbox
-from passcurve.sandbox.work_queue import WorkQueue
-from passcurve.sandbox.zygote_client import Side, ZygoteClient, ZygoteLostError, translate_os_errors
 
 _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
-class _Lane:
-    """One jail of commands: its zygote, and what runs in it.  ``close`` ends it; it starts again when it is needed."""
+class _RunningSteps:
+    """A job under way: its attempt, and the step at hand."""
 
-    def __init__(
-        self,
-        jail: CommandJail,
-        selector: selectors.BaseSelector,
-        sandbox: Sandbox,
-        wake: Callable[[], None],
-    ) -> None:
-        self._selector, self._sandbox = selector, sandbox
-        self._settings = msgspec.structs.replace(sandbox.zygote_settings, commands=jail, rewinds=False)
-        self._wake = wake
-        self._client: ZygoteClient | None = None
-        self.queue = WorkQueue()
-        self.runner = OneShotRunner(self, self._connect, PoolCache(), self.queue)
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.attempt = 0
+        self.outcomes: list[Outcome] = []
+        """Of the steps of the attempt that have ended."""
+        self.phase: Literal["plain", "preparing", "prepared"] = "plain"
+        """How the step at hand runs."""
+        self.must_be_plain = False
+        """True if the step at hand has failed with what was prepared."""
 
-    def __getitem__(self, side: Side) -> ZygoteClient:
-        """Return the client of the zygote; raises ZygoteLostError when there is none."""
-        if self._client is None or side != "jail":
-            raise ZygoteLostError("the jail's zygote ended")
-        return self._client
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of the attempt."""
+        return self.job.attempts[self.attempt]
 
-    def start(self, running: OneShotJob) -> None:
-        """Start a step.  Raises SandboxError when there is no zygote to be had."""
-        if self._client is None:
-            self._start_zygote()
-        try:
-            with translate_os_errors():
-                self.runner.start(running)
-        except ZygoteLostError as error:
-            self.abandon(str(error))
+    @property
+    def step(self) -> Step:
+        """The step at hand."""
+        return self.steps[len(self.outcomes)]
 
-    def _start_zygote(self) -> None:
-        for attempt in range(2):
-            client = ZygoteClient("jail", self._sandbox.fork_servers.samples, self._settings, None)
-            try:
-                client.wait_ready()
-            except KilledError:
-                client.close()
-                if attempt:
-                    raise
-                continue
-            except BaseException:
-                client.close()
-                raise
-            self._client = client
-            self._selector.register(client.connection, selectors.EVENT_READ, partial(self._handle, self._receive))
-            return
+    @property
+    def is_last(self) -> bool:
+        """True if no step follows those that have ended."""
+        return len(self.outcomes) == len(self.steps)
 
-    def _connect(self, receive: Callable[[int], None]) -> Connection:
-        return Connection(self._selector, partial(self._handle, receive))
+    def begin_next_attempt(self) -> bool:
+        """Begin the next attempt; return False where there is none."""
+        if self.attempt + 1 == len(self.job.attempts):
+            return False
+        self.attempt += 1
+        self.outcomes = []
+        self.must_be_plain = False
+        return True
 
-    def _handle(self, receive: Callable[[int], None], events: int) -> None:
-        try:
-            receive(events)
-        except ZygoteLostError as error:
-            self.abandon(str(error))
-        self._wake()
+    def outcome(self) -> Outcome:
+        """Return the outcome of the job: that of its last step, with all of them."""
+        last = self.outcomes[-1]
+        return msgspec.structs.replace(
+            last,
+            tag=self.job.tag,
+            steps=tuple(self.outcomes),
+            own_s=sum(_own_s(outcome) for outcome in self.outcomes if outcome.step == "run"),
+            wall_s=sum(outcome.wall_s for outcome in self.outcomes),
+            cpu_s=sum(outcome.cpu_s for outcome in self.outcomes),
+            memory_bytes=max(last.memory_bytes, int((last.report or {}).get("memory_bytes", 0))),
+        )
 
-    def _receive(self, _: int) -> None:
-        for record in self["jail"].read():
-            if "exit" in record:
-                self.runner.take_exit("jail", record)
-            elif "clock" in record:
-                self.runner.take_clock("jail", record)
-            else:
-                raise ZygoteLostError(f"the jail's zygote gave up: {str(record.get('failed'))[:200]}")
 
-    def tick(self, now: float) -> None:
-        """Check the step under way."""
-        try:
-            self.runner.tick(now)
-        except ZygoteLostError as error:
-            self.abandon(str(error))
-        self._wake()
-
-    def abandon(self, reason: str) -> None:
-        """Give up what runs, as a fault of ours, and end the zygote."""
-        self.runner.abandon(reason)
-        self.close()
-
-    def close(self) -> None:
-        """End the zygote and all that is in it."""
-        self.runner.close()
-        client, self._client = self._client, None
-        if client is not None:
-            unwatch(self._selector, client.connection)
-            client.close()
+def _own_s(outcome: Outcome) -> float:
+    """Return the own time of a command: when it has ended, its zygote no longer knows how long it waited."""
+    report = outcome.report or {}
+    if "waited_s" not in report:
+        return outcome.own_s
+    own_s = max(report["cpu_s"], report["wall_s"] - report["waited_s"])
+    return min(outcome.own_s, float(own_s)) if outcome.own_s > 0 else float(own_s)
 
 
 class CommandWorker:
-    """Runs the steps of one job at a time; ``collect`` returns the outcomes of those that have ended."""
+    """Runs the steps of one job at a time; ``collect`` returns the outcomes of the jobs that have ended."""
 
     def __init__(
         self, selector: selectors.BaseSelector, sandbox: Sandbox, artifacts: Artifacts, prepared: PreparedFiles
     ) -> None:
         self._selector, self._sandbox = selector, sandbox
         self._artifacts, self._prepared = artifacts, prepared
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes: dict[str, CommandLane] = {}
         self._waiting: deque[Job] = deque()
-        self._job: Job | None = None
-        self._attempt = 0
-        self._outcomes: list[Outcome] = []
-        """Of the steps of the attempt at hand."""
+        self._running: _RunningSteps | None = None
         self._artifact: BufferedIOBase | None = None
         """The file that the last step has made."""
-        self._phase: Literal["plain", "preparing", "prepared"] = "plain"
-        """How the step at hand runs."""
-        self._must_be_plain = False
-        """True if the step at hand has failed with what was prepared."""
         self._finished: list[Outcome] = []
         self._tag = 0
 
     @property
     def is_idle(self) -> bool:
         """True if a job can be started."""
-        return self._job is None
+        return self._running is None
 
     @property
     def is_busy(self) -> bool:
         """True if anything is still running or being cleaned up."""
-        return self._job is not None or any(lane.runner.is_ending for lane in self._lanes.values())
+        return self._running is not None or any(lane.runner.is_ending for lane in self._lanes.values())
 
     def start_zygotes(self) -> None:
         """Start nothing: which jails are needed is known with the first job."""
@@ -163,42 +119,32 @@ class CommandWorker:
         self._start_job()
 
     def _start_job(self) -> None:
-        if self._job is None and self._waiting:
-            self._job, self._attempt = self._waiting.popleft(), 0
-            self._begin_attempt()
+        if self._running is None and self._waiting:
+            self._running = _RunningSteps(self._waiting.popleft())
+            self._start_step(self._running)
 
-    def _begin_attempt(self) -> None:
-        self._outcomes, self._must_be_plain = [], False
-        self._drop_artifact()
-        self._start_step()
-
-    def _steps(self) -> tuple[Step, ...]:
-        return self._job.attempts[self._attempt] if self._job is not None else ()
-
-    def _start_step(self) -> None:
+    def _start_step(self, running: _RunningSteps) -> None:
         """Start the next step; one whose product is kept already is left out."""
-        job, steps = self._job, self._steps()
-        if job is None:
-            return
-        step = steps[len(self._outcomes)]
+        step = running.step
         if step.makes and (kept := self._artifacts.find(step.makes)) is not None:
             self._artifact = kept
             report = {"status": "ended", "exit": 0}
-            self._outcomes.append(Outcome(tag=job.tag, ended="report", report=report, step="compile"))
-            step = steps[len(self._outcomes)]
-        setup, timeout_s = step.setup, step.timeout_s
-        self._phase = "plain"
-        if step.preparation is not None and not self._must_be_plain:
-            if self._prepared.is_ready(step.preparation):
-                self._phase, setup = "prepared", step.preparation.ready_setup
-            elif self._prepared.begin(step.preparation):
-                self._phase, setup, timeout_s = "preparing", step.preparation.setup, step.preparation.timeout_s
-        self._run(job, step.jail, setup, timeout_s)
+            running.outcomes.append(Outcome(tag=running.job.tag, ended="report", report=report, step=step.name))
+            step = running.step
+        setup, timeout_s, preparation = step.setup, step.timeout_s, step.preparation
+        running.phase = "plain"
+        if preparation is not None and not running.must_be_plain:
+            if self._prepared.is_ready(preparation):
+                running.phase, setup = "prepared", preparation.ready_setup
+            elif self._prepared.begin(preparation):
+                running.phase, setup, timeout_s = "preparing", preparation.setup, preparation.timeout_s
+        self._run(running.job, step.jail, setup, timeout_s)
 
     def _run(self, job: Job, jail: CommandJail, setup: dict[str, Any], timeout_s: float) -> None:
         if jail.key not in self._lanes:
-            jail = msgspec.structs.replace(jail, shared=(str(self._prepared.folder), PLACE))
-            self._lanes[jail.key] = _Lane(jail, self._selector, self._sandbox, self._advance)
+            if setup["keep"]:
+                jail = msgspec.structs.replace(jail, shared=(str(self._prepared.folder), PLACE))
+            self._lanes[jail.key] = CommandLane(jail, self._selector, self._sandbox, self._advance)
         self._tag += 1
         if setup["keep"] or self._artifact is None:
             self._drop_artifact()
@@ -214,59 +160,41 @@ class CommandWorker:
         """Take the outcome of a step that has ended, and start what follows."""
         for lane in list(self._lanes.values()):
             for outcome in lane.queue.collect():
-                self._take(outcome)
+                if self._running is not None:
+                    self._take(self._running, outcome)
 
-    def _take(self, outcome: Outcome) -> None:
-        job, steps = self._job, self._steps()
-        if job is None:
-            return
-        step = steps[len(self._outcomes)]
+    def _take(self, running: _RunningSteps, outcome: Outcome) -> None:
+        step = running.step
         report = outcome.report or {}
         has_worked = outcome.ended == "report" and report.get("status") == "ended" and report.get("exit") == 0
-        if self._phase != "plain" and not (has_worked and self._phase == "prepared"):
+        if running.phase != "plain" and not (has_worked and running.phase == "prepared"):
             if has_worked and step.preparation is not None and self._artifact is not None:
                 self._prepared.add(step.preparation, self._artifact)
             # What fails with prepared files must fail without them to count.
-            self._must_be_plain = self._phase == "prepared"
-            self._start_step()
+            running.must_be_plain = running.phase == "prepared"
+            self._start_step(running)
             return
-        self._must_be_plain = False
-        self._outcomes.append(msgspec.structs.replace(outcome, step=step.name))
+        running.must_be_plain = False
+        running.outcomes.append(msgspec.structs.replace(outcome, step=step.name))
         if has_worked and step.setup["keep"]:
             self._seal_artifact(step)
-        if has_worked and len(self._outcomes) < len(steps):
-            self._start_step()
-        elif not has_worked and self._attempt + 1 < len(job.attempts) and outcome.ended != "fault":
-            self._attempt += 1
-            self._begin_attempt()
+        if has_worked and not running.is_last:
+            self._start_step(running)
+        elif not has_worked and outcome.ended != "fault" and running.begin_next_attempt():
+            self._drop_artifact()
+            self._start_step(running)
         else:
-            self._finish(job)
-
-    def _finish(self, job: Job) -> None:
-        last = self._outcomes[-1]
-        self._finished.append(
-            msgspec.structs.replace(
-                last,
-                tag=job.tag,
-                steps=tuple(self._outcomes),
-                own_s=sum(outcome.own_s for outcome in self._outcomes if outcome.step == "run"),
-                wall_s=sum(outcome.wall_s for outcome in self._outcomes),
-                cpu_s=sum(outcome.cpu_s for outcome in self._outcomes),
-                memory_bytes=max(last.memory_bytes, int((last.report or {}).get("memory_bytes", 0))),
-            )
-        )
-        self._job = None
-        self._drop_artifact()
-        self._start_job()
+            self._finished.append(running.outcome())
+            self._running = None
+            self._drop_artifact()
+            self._start_job()
 
     def _seal_artifact(self, step: Step) -> None:
         """Make what a step has made read-only, for good, and keep it."""
         file = self._artifact
         if file is None:
             return
-        fcntl.fcntl(
-            file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
-        )
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
         # The kernel runs no file that somebody may write to.
         sealed = open(f"/proc/self/fd/{file.fileno()}", "rb", buffering=0)  # noqa: SIM115
         file.close()

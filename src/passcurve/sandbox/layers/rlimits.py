@@ -9,6 +9,7 @@ OPEN_FILES = 64
 PROCESSES = 64
 """Most threads of a sample, which can start no process.  The kernel counts them per user."""
 
+NICENESS = 5
 COMMAND_FILES, COMMAND_PROCESSES = 512, 256
 """The same for commands: a build starts a compiler of many threads for each core."""
 
@@ -33,6 +34,14 @@ def limit_cpu(pid: int, cpu_s: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_CPU, (cpu_s, cpu_s))
     except (OSError, AttributeError):
         pass  # the supervisor's clock and the death of its parent end a child as well
+
+
+def lower_priority(pid: int) -> None:
+    """Have a child and all that it starts give way to its zygote, which is to end them; its own clock is unaffected."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
+    except OSError:
+        pass  # it only decides how fast many are ended
 
 
 def limit_processes(others: int, *, commands: bool = False) -> None:

@@ -66,7 +66,7 @@ SAMPLE_CALLS = frozenset(
 ZYGOTE_CALLS = frozenset(
     """
     mount umount2 seccomp capset landlock_create_ruleset landlock_add_rule landlock_restrict_self pidfd_open
-    pidfd_send_signal sendmsg
+    pidfd_send_signal sendmsg setpriority
     """.split()
 )
 """Calls that only the zygote needs; the narrow filter takes them away from its children."""

@@ -40,6 +40,11 @@ class Confinement:
         """True if a sample may start processes, which may outlive it."""
         return bool(self._config["processes"])
 
+    @property
+    def runs_commands(self) -> bool:
+        """True if its children run compilers and programs that may start many processes."""
+        return bool(self._config["commands"])
+
     def build(self, kind: str, watcher: socket.socket) -> None:
         """Build the zygote's own walls and prepare those of its children.
 

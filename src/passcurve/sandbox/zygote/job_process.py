@@ -30,17 +30,31 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 def end_others(keep: set[int]) -> None:
     """Kill and reap every process of this namespace but some.  Raises TimeoutError when one does not end."""
     until = time.monotonic() + END_S
+    _stop_others(keep, until)
     while others := other_processes(keep):
         for pid in others:
-            try:
-                os.kill(pid, signal.SIGKILL)
-                # One whose parent lives still is not ours to reap yet.
-                os.waitpid(pid, os.WNOHANG)
-            except (ProcessLookupError, ChildProcessError):
-                pass
+            _signal(pid, signal.SIGKILL)
         if time.monotonic() > until:
             raise TimeoutError("a process of a sample does not end")
         time.sleep(_END_POLL_S)
+
+
+def _stop_others(keep: set[int], until: float) -> None:
+    """Stop every process but some.  One that is killed makes room for another; one that is stopped does not."""
+    stopped: set[int] = set()
+    while (others := {*other_processes(keep)} - stopped) and time.monotonic() < until:
+        for pid in others:
+            _signal(pid, signal.SIGSTOP)
+        stopped |= others
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+        # One whose parent lives still is not ours to reap yet.
+        os.waitpid(pid, os.WNOHANG)
+    except (ProcessLookupError, ChildProcessError):
+        pass
 
 
 def other_processes(keep: set[int]) -> list[int]:

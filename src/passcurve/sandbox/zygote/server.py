@@ -202,6 +202,8 @@ class Zygote:
                 os.close(descriptor)
         if request["cpu"]:
             rlimits.limit_cpu(pid, request["cpu"])
+        if self._confinement.runs_commands:
+            rlimits.lower_priority(pid)
         others = self._own_processes if self._confinement.allows_processes else None
         self._job = self._last_job = JobProcess(pid, request["tag"], since_ns, pipe, others)
         self._poll.register(self._job.end_descriptor, select.POLLIN)

@@ -1,0 +1,1 @@
+int answer() { volatile int x = 0; for (;;) x++; }

@@ -1,0 +1,2 @@
+#include <cstdio>
+int answer() { for (;;) puts("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"); }

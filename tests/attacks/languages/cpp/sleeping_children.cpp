@@ -1,0 +1,3 @@
+#include <unistd.h>
+#include <sys/wait.h>
+int answer() { if (!fork()) for (;;) pause(); wait(0); return 0; }

@@ -1,0 +1,2 @@
+#include "/dev/zero"
+int answer() { return 42; }

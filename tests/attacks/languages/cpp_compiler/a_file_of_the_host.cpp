@@ -1,0 +1,3 @@
+#include "/etc/passwd"
+#include "/etc/shadow"
+int answer() { return 42; }

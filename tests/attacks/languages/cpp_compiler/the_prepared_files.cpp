@@ -1,0 +1,2 @@
+#include "/prepared/x"
+int answer() { return 42; }

@@ -1,0 +1,2 @@
+sleep 1000 & disown
+exit 0

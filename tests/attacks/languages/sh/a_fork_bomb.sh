@@ -1,0 +1,2 @@
+answer() { answer | answer & }
+answer

