@@ -141,9 +141,10 @@ class CommandWorker:
         self._run(running.job, step.jail, setup, timeout_s)
 
     def _run(self, job: Job, jail: CommandJail, setup: dict[str, Any], timeout_s: float) -> None:
+        if setup["keep"]:
+            shared = (str(self._prepared.folder), PLACE)
+            jail = msgspec.structs.replace(jail, key=f"{jail.key}, {PLACE}", shared=shared)
         if jail.key not in self._lanes:
-            if setup["keep"]:
-                jail = msgspec.structs.replace(jail, shared=(str(self._prepared.folder), PLACE))
             self._lanes[jail.key] = CommandLane(jail, self._selector, self._sandbox, self._advance)
         self._tag += 1
         if setup["keep"] or self._artifact is None:

@@ -1,0 +1,167 @@
+"""Commands in jails of their own: what crosses between steps, clocks, limits, and files that are prepared."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passcurve.judging.plan import REFEREE_ROLE
+from passcurve.sandbox.command_layout import command_layout, find_program, loaded_libraries
+from passcurve.sandbox.job import CommandJail, Job, Outcome, Preparation, Step
+from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.prepared import PLACE
+from passcurve.sandbox.startup import start_sandbox
+from passcurve.types import Limits
+
+LIMITS = Limits(timeout_s=2.0)
+PROGRAMS = ("sh", "cat", "cp", "sleep", "true", "ls", "mkdir")
+JAIL = CommandJail(key="shell", programs=tuple(path for name in PROGRAMS if (path := find_program(name))))
+TAGS = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    """Return a pool of one worker for commands."""
+    with start_sandbox(LIMITS, REFEREE_ROLE, commands=True) as sandbox:
+        pool = Pool(1, sandbox)
+        yield pool
+        pool.close()
+
+
+def order(script: str, *, keep: tuple[str, ...] = (), **others: Any) -> dict[str, Any]:
+    """Return the order to run a script of the shell."""
+    return {
+        "argv": [find_program("sh"), "-c", script],
+        "files": {},
+        "env": {"PATH": "/usr/bin:/bin"},
+        "stdin": b"",
+        "keep": list(keep),
+        "makes_binary": False,
+        "is_binary": False,
+        "unpack": False,
+        **others,
+    }
+
+
+def run(pool: Pool, *steps: Step, more: tuple[tuple[Step, ...], ...] = ()) -> Outcome:
+    """Run steps, and other attempts after them."""
+    job = Job(
+        tag=next(TAGS),
+        role="",
+        setup={},
+        referee=None,
+        limits=LIMITS,
+        slice_s=LIMITS.timeout_s,
+        attempts=(steps, *more),
+    )
+    pool.start(0, job)
+    while not (outcomes := pool.wait(1.0)):
+        pass
+    return outcomes[0]
+
+
+def step(setup: dict[str, Any], name: Any = "run", timeout_s: float = 5.0, **others: Any) -> Step:
+    """Return a step in the jail of the shell."""
+    return Step(name=name, jail=JAIL, setup=setup, timeout_s=timeout_s, **others)
+
+
+def test_end_and_output_of_a_command_are_reported(pool: Pool) -> None:
+    """Exit status, streams and standard input cross as they are."""
+    outcome = run(pool, step(order("cat; echo wrong >&2; exit 7", stdin=b"some text")))
+    report = outcome.report or {}
+    assert ("report", 7, "some text", "wrong\n") == (outcome.ended, report["exit"], report["out"], report["err"])
+
+
+def test_files_of_one_step_reach_the_next_and_nothing_else_does(pool: Pool) -> None:
+    """What a step keeps crosses; its other files are gone."""
+    first = step(order("mkdir made; echo kept >made/a; echo lost >b", keep=("made/*",)), "compile")
+    outcome = run(pool, first, step(order("cat made/a; ls", unpack=True)))
+    assert "kept\nmade\n" == (outcome.report or {})["out"]
+    assert ["compile", "run"] == [ended.step for ended in outcome.steps]
+
+
+def test_a_step_that_fails_ends_the_job(pool: Pool) -> None:
+    """The next step does not run; another attempt does."""
+    failing = step(order("exit 1", keep=("x",)), "compile")
+    assert "compile" == run(pool, failing, step(order("true"))).step
+    outcome = run(pool, failing, step(order("true")), more=((step(order("echo again")),),))
+    assert "again\n" == (outcome.report or {})["out"]
+
+
+def test_a_program_is_sealed_before_it_runs(pool: Pool) -> None:
+    """The product of a compiler runs from memory, and nobody can write to it."""
+    shell = find_program("sh")
+    assert shell is not None
+    make = step(order(f"cp {shell} program", keep=("program",), makes_binary=True), "compile")
+    writing = "for n in 3 4 5 6 7; do echo x >&$n && echo wrote; done 2>/dev/null; echo x >/proc/self/exe && echo wrote"
+    setup = order("", is_binary=True) | {"argv": ["sh", "-c", f"{writing}; echo ran"]}
+    jail = CommandJail(key="program", programs=loaded_libraries(os.path.realpath(shell)))
+    outcome = run(pool, make, Step(name="run", jail=jail, setup=setup, timeout_s=5.0))
+    assert "ran\n" == (outcome.report or {})["out"]
+
+
+def test_time_of_all_processes_counts_and_waiting_for_a_core_does_not(pool: Pool) -> None:
+    """A loop in a child is ended by the clock; half a second of sleep is half a second beside four busy loops."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        sleeping = run(pool, step(order("sleep 0.5"), timeout_s=2.0))
+        looping = run(pool, step(order("(while :; do :; done) & wait"), timeout_s=1.0))
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert "report" == sleeping.ended
+    assert 0.4 < sleeping.own_s < 1.5
+    assert "timeout" == looping.ended
+
+
+def test_what_a_job_leaves_running_is_ended(pool: Pool) -> None:
+    """A child in the background holds the streams open; nobody waits for it, and it does not outlive the job."""
+    outcome = run(pool, step(order("sleep 1000 & echo over")))
+    assert "over\n" == (outcome.report or {})["out"]
+    # A command line that no other process has.
+    assert not any(b"sleep\x001000" in _command_line(folder) for folder in Path("/proc").glob("[0-9]*"))
+
+
+def test_prepared_files_are_made_once_and_what_fails_with_them_is_tried_without(pool: Pool) -> None:
+    """The files are made at the wanted number of uses; a failure with them does not count."""
+    preparation = Preparation(
+        key="once",
+        setup=order("echo prepared >file", keep=("file",)),
+        ready_setup=order(f"cat {PLACE}/once/file >out; exit 0", keep=("out",)),
+        min_uses=2,
+        timeout_s=5.0,
+    )
+    first = step(order("echo plain >out", keep=("out",)), "compile", preparation=preparation)
+    texts = [(run(pool, first, step(order("cat out", unpack=True))).report or {})["out"] for _ in range(3)]
+    assert ["plain\n", "prepared\n", "prepared\n"] == texts
+    failing = Preparation(
+        key="failing",
+        setup=order("echo prepared >file", keep=("file",)),
+        ready_setup=order("exit 1", keep=("out",)),
+        min_uses=1,
+        timeout_s=5.0,
+    )
+    second = step(order("echo plain >out", keep=("out",)), "compile", preparation=failing)
+    assert "plain\n" == (run(pool, second, step(order("cat out", unpack=True))).report or {})["out"]
+
+
+def test_a_jail_holds_its_programs_and_what_they_load() -> None:
+    """The layout names the program, its libraries and the loader, and no folder of the host."""
+    places = {place for _, place in command_layout(JAIL).binds}
+    assert os.path.realpath(find_program("cat") or "") in places
+    assert not places & {"/", "/usr", "/usr/bin", "/usr/lib", "/etc", "/home", "/root"}
+
+
+def _command_line(folder: Path) -> bytes:
+    try:
+        return (folder / "cmdline").read_bytes()
+    except OSError:
+        return b""
