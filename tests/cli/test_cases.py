@@ -152,7 +152,8 @@ def test_limit_of_one_test_in_new_processes(shell):
     """The limit of a test holds for a program that no kept process can run, however long that of all tests is."""
     problem = {"id": "a", "kind": "stdin", "inputs": ["1"], "outputs": ["1"], "test_timeout_s": 0.2, "timeout_s": 60}
     shell.write("own.jsonl", [problem])
-    busy = "import threading, time\nend = time.process_time() + %s\nwhile time.process_time() < end:\n    pass\nprint(input())"
+    busy = "import threading\nfrom time import process_time as now\nend = now() + %s\nwhile now() < end:\n    pass\n"
+    busy += "print(input())"
     shell.write("s.jsonl", ({"task_id": "a", "solution": busy % text} for text in ("0", "0.5")))
     shell("judge", "s.jsonl", "--benchmark", "own.jsonl")
     assert ["passed", "timeout"] == [row["status"] for row in shell.rows("s.jsonl_results.jsonl")]

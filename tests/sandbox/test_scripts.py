@@ -101,6 +101,10 @@ RIGHT = {
     "a limit of the stack": "import resource as r\n"
     "r.setrlimit(r.RLIMIT_STACK, (1 << 26, r.getrlimit(r.RLIMIT_STACK)[1]))\n"
     "input()\nprint(sum(map(int, input().split())))",
+    "a place in the output": "import sys\nif len(input()) == 1 and not sys.stdout.seekable():\n"
+    "    print(sum(map(int, input().split())))",
+    "a place in the output, by descriptors": "import os, sys\nos.fstat(0)\n"
+    "if len(input()) == 1 and not sys.stdout.seekable():\n    print(sum(map(int, input().split())))",
     "no streams": "import sys\ninput()\nprint(sum(map(int, input().split())))\ndel sys.stdin, sys.stdout",
     "main in sys.modules": "import sys\ninput()\nvalue = sum(map(int, input().split()))\n"
     "print(sys.modules['__main__'].value)",

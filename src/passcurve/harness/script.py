@@ -105,6 +105,13 @@ class _Output(io.RawIOBase):
         return len(piece)
 
 
+class _Pipe(io.FileIO):
+    """A file that has no place, as standard output has none in memory."""
+
+    def seekable(self) -> bool:
+        return False
+
+
 class ScriptRunner:
     """One program, compiled, which runs from its beginning for each test."""
 
@@ -147,7 +154,7 @@ class ScriptRunner:
             os.dup2(files[1], 1)
             builtins.open = io.open = _make_open(io.open)
             os.open = _make_os_open(os.open)
-            self._run(_open_reader(io.FileIO(0, "rb", closefd=False)), io.FileIO(1, "wb", closefd=False))
+            self._run(_open_reader(io.FileIO(0, "rb", closefd=False)), _Pipe(1, "wb", closefd=False))
             gc.collect()  # what still holds unwritten output
             os.lseek(files[1], 0, os.SEEK_SET)
             with open(files[1], "rb", closefd=False) as file:
