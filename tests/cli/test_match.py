@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 TASKS = ("starter/0", "starter/1", "starter/2")
@@ -44,6 +46,30 @@ def test_exact_match_needs_no_extra_and_says_what_is_missing(judged, starter):
     assert "note: no bleu, chrf, rouge-l, edit: pip install 'passcurve[match]'" in done.out
     assert (2, "") == (named.code, named.out)
     assert "pip install 'passcurve[match]'" in named.err
+
+
+def test_results_of_another_harness(judged, starter):
+    """A file with programs and verdicts is compared as it stands, and gives what the judged samples give."""
+    programs = {task: starter.problems[task] for task in TASKS}
+    results = {
+        task: [
+            {"task_id": task, "solution": problem["prompt"] + body, "base_status": word, "plus_status": None}
+            for body, word in ((problem["canonical_solution"], "pass"), ("    return None\n", "fail"))
+        ]
+        for task, problem in programs.items()
+    }
+    path = judged.folder / "x_eval_results.json"
+    path.write_text(json.dumps({"date": "", "hash": "", "eval": results}))
+    words = ("match", path.name, "near.jsonl", "--metric", "exact")
+    assert 0 == judged(*words).code
+    theirs, ours = judged(*words, "--json").record["runs"]
+    assert (6, 3, 3, "") == (theirs["samples"], theirs["passed"], theirs["problems"], theirs["kept"])
+    assert 0.5 == theirs["scores"]["exact"]
+    assert 1.0 == theirs["ranked"]["exact"]["mean_right"]
+    assert ours["kept"]
+    del results[TASKS[0]][0]["solution"]
+    path.write_text(json.dumps({"date": "", "hash": "", "eval": results}))
+    assert 2 == judged(*words).code
 
 
 def test_the_values_stand_beside_the_verdicts(judged):

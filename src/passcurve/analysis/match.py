@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -14,25 +14,15 @@ from numpy.typing import NDArray
 
 from passcurve.analysis import compare
 from passcurve.analysis.common_problems import require_score
-from passcurve.bench import resolve
-from passcurve.diagnosis import Diagnosis
+from passcurve.analysis.match_rows import MatchRow, MatchRows, find_source, read_file_rows, read_run_rows
 from passcurve.errors import DataError, place_error
-from passcurve.extract import extract, split_policy
+from passcurve.extract import extract
 from passcurve.lab.ranking import Ranking, rank_samples
 from passcurve.lab.similarity import LoadedMetrics, Metric, strip_prompt
-from passcurve.signature import signature
 from passcurve.stats.estimate import estimate
-from passcurve.store.completions import stored_completions
-from passcurve.store.locate import explain_partial_runs, find_run_dir
 from passcurve.store.parts import write_atomically
 from passcurve.store.run_counts import check_samples, read_counts
-from passcurve.store.rundir import RunDir
-from passcurve.store.samples import read_rows
-from passcurve.store.verdicts import require_finished
-from passcurve.types import Completion, Counts, Estimate, Header, Problem, Verdict
-
-KEPT = "match.jsonl"
-"""File in the run directory: a head with the signatures, then a line for each sample."""
+from passcurve.types import Counts, Estimate, Problem
 
 FloatArray = NDArray[np.float64]
 
@@ -69,9 +59,9 @@ class MatchedRun(msgspec.Struct, frozen=True, kw_only=True):
     signatures: dict[str, str]
     """Signature of each metric."""
     signature: str
-    """Signature of the verdicts."""
+    """Signature of the verdicts; empty for a file of another harness."""
     kept: str
-    """Path of the values of each sample."""
+    """Path of the values of each sample; empty for a file of another harness."""
 
 
 class Inversion(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +95,7 @@ def match(
     ks: Sequence[int],
     cache_dir: Path,
     *,
+    benchmark: str | None = None,
     level: float = 0.95,
     resamples: int = 999,
     seed: int = 0,
@@ -112,69 +103,50 @@ def match(
 ) -> tuple[Match, tuple[MatchValues, ...]]:
     """Compare the programs of judged runs with the references, and store the values beside the verdicts.
 
-    Each distinct program of a problem is compared once.
+    A file of another harness with programs and verdicts is compared as it stands, by the problems of ``benchmark`` or
+    by its task ids.  Each distinct program of a problem is compared once.
     Raises StoreError when a run cannot be read or written, DataError when it is not finished, when its samples are gone
     or have changed, or when a problem has no reference.
     """
-    folders = [_find_run(run) for run in runs]
-    if not stale:
-        for folder in folders:
-            check_samples(folder)
-    diagnoses = []
-    for run, folder in zip(runs, folders, strict=True):
-        counts = read_counts(folder, stale=True)
+    sources = [find_source(run) for run in runs]
+    for source in sources:
+        if not stale and source.is_dir():
+            check_samples(source)
+    tables: list[MatchRows] = []
+    for run, source in zip(runs, sources, strict=True):
+        counts = read_counts(source, stale=True)
         require_score(counts, str(run))
-        diagnoses.append(counts.diagnosis)
+        tables.append(
+            read_run_rows(run, source, cache_dir, counts.diagnosis)
+            if source.is_dir()
+            else read_file_rows(source, benchmark, cache_dir)
+        )
     results = [
-        _match_run(run, folder, chosen, ks, cache_dir, level, resamples, seed, diagnosis)
-        for run, folder, diagnosis in zip(runs, folders, diagnoses, strict=True)
+        _match_rows(str(run), rows, chosen, ks, level, resamples, seed) for run, rows in zip(runs, tables, strict=True)
     ]
     matched = tuple(run for run, _ in results)
-    inverted, notes = _find_inversions(folders, matched)
+    inverted, notes = _find_inversions(sources, matched)
     return Match(runs=matched, inverted=inverted, notes=(*chosen.notes, *notes)), tuple(values for _, values in results)
 
 
-def _find_run(path: Path) -> Path:
-    folder = find_run_dir(path)
-    if not folder.is_dir():
-        if reason := explain_partial_runs(path):
-            raise DataError(reason)
-        raise DataError(f"no run directory for {str(path)!r}: judge it first, because a match needs the programs")
-    return folder
-
-
-def _match_run(
-    path: Path,
-    folder: Path,
+def _match_rows(
+    name: str,
+    samples: MatchRows,
     chosen: LoadedMetrics,
     ks: Sequence[int],
-    cache_dir: Path,
     level: float,
     resamples: int,
     seed: int,
-    diagnosis: Diagnosis | None,
 ) -> tuple[MatchedRun, MatchValues]:
-    with RunDir(folder).read() as stored:
-        attempt = stored.attempt
-        require_finished(attempt, str(path))
-        header = attempt.header
-        lines = {line.row: (line.digest, line.verdict) for line in stored.iter_lines()}
-    problems = {problem.id: problem for problem in resolve.reload(header, cache_dir).problems}
-    rows = [(row, lines[row.row][1]) for row in _completions(folder, header, list(problems), lines)]
-    if len(rows) < len(lines):
-        raise DataError(f"{str(path)!r} has fewer samples than verdicts: the samples have changed since")
-    scope = diagnosis.scope if diagnosis is not None else None
-    if scope is not None:
-        rows = [(row, verdict) for row, verdict in rows if row.key.problem_id not in scope.faulty]
-    # The lines of a prelude are the harness's, not the model's.
-    values, counted = _values(rows, problems, split_policy(header.extract)[0], chosen.metrics)
-    kept = folder / KEPT
-    _write_values(kept, attempt.digest, chosen.metrics, rows, values)
+    rows = samples.rows
+    values, counted = _values(rows, samples.problems, samples.policy, chosen.metrics)
+    if samples.kept is not None:
+        _write_values(samples.kept, samples.digest, chosen.metrics, rows, values)
     counts = _count_by_problem(rows)
     return (
         MatchedRun(
-            run=str(path),
-            benchmark=header.benchmark,
+            run=name,
+            benchmark=samples.benchmark,
             samples=len(rows),
             passed=int(values.passed.sum()),
             problems=len(counts),
@@ -190,30 +162,11 @@ def _match_run(
             resamples=resamples,
             seed=seed,
             signatures={metric.name: metric.signature for metric in chosen.metrics},
-            signature=signature(header, scope),
-            kept=str(kept),
+            signature=samples.signature,
+            kept=str(samples.kept) if samples.kept is not None else "",
         ),
         values,
     )
-
-
-def _completions(
-    folder: Path, header: Header, task_ids: Sequence[str], lines: dict[int, tuple[str, Verdict]]
-) -> Iterable[Completion]:
-    """Yield the completions that were judged; raise DataError for one that has changed."""
-    if header.generation is not None:
-        rows: Iterable[object] = stored_completions(folder)
-    else:
-        named, beside = Path(header.samples), folder.with_suffix("")
-        source = named if named.is_file() else beside
-        if not source.is_file():
-            raise DataError(f"the samples file {str(named)!r} of this run is gone: a match needs the texts")
-        rows = read_rows(source, task_ids)
-    for row in rows:
-        if isinstance(row, Completion) and row.row in lines:
-            if lines[row.row][0] != row.digest:
-                raise DataError(f"row {row.row} of {header.samples!r} has changed since it was judged; judge it again")
-            yield row
 
 
 class _FormCounts(NamedTuple):
@@ -222,7 +175,7 @@ class _FormCounts(NamedTuple):
 
 
 def _values(
-    rows: Sequence[tuple[Completion, Verdict]], problems: dict[str, Problem], policy: str, metrics: Sequence[Metric]
+    rows: Sequence[MatchRow], problems: Mapping[str, Problem], policy: str, metrics: Sequence[Metric]
 ) -> tuple[MatchValues, _FormCounts]:
     numbers: dict[str, int] = {}
     table = np.empty((len(metrics), len(rows)))
@@ -244,18 +197,18 @@ def _values(
         if key not in scores:
             scores[key] = tuple(metric.score(program, reference) for metric in metrics)
         table[:, at] = scores[key]
-    passed = np.array([verdict.passed for _, verdict in rows], dtype=np.bool_)
+    passed = np.array([row.passed for row in rows], dtype=np.bool_)
     named = {metric.name: column for metric, column in zip(metrics, table, strict=True)}
     return MatchValues(which, passed, named), _FormCounts(whole, no_code)
 
 
-def _count_by_problem(rows: Sequence[tuple[Completion, Verdict]]) -> list[Counts]:
+def _count_by_problem(rows: Sequence[MatchRow]) -> list[Counts]:
     n: dict[str, int] = {}
     c: dict[str, int] = {}
-    for row, verdict in rows:
-        name = row.key.problem_id
+    for row in rows:
+        name = row.completion.key.problem_id
         n[name] = n.get(name, 0) + 1
-        c[name] = c.get(name, 0) + verdict.passed
+        c[name] = c.get(name, 0) + row.passed
     return [Counts(problem_id=name, n=of, c=c[name]) for name, of in n.items()]
 
 
@@ -272,7 +225,7 @@ def _write_values(
     path: Path,
     digest: str,
     metrics: Sequence[Metric],
-    rows: Sequence[tuple[Completion, Verdict]],
+    rows: Sequence[MatchRow],
     values: MatchValues,
 ) -> None:
     """Write the values of the samples beside the verdicts."""
@@ -280,11 +233,11 @@ def _write_values(
     head = {"verdicts": digest, "signatures": {metric.name: metric.signature for metric in metrics}}
     lines = [encode(head)]
     names = list(values.metrics)
-    for at, (row, verdict) in enumerate(rows):
+    for at, (row, status) in enumerate(rows):
         own = (float(values.metrics[name][at]) for name in names)
         lines.append(
             encode(
-                {"task_id": row.key.problem_id, "sample_index": row.key.sample_index, "status": verdict.status}
+                {"task_id": row.key.problem_id, "sample_index": row.key.sample_index, "status": status}
                 | {name: None if math.isnan(value) else value for name, value in zip(names, own, strict=True)}
             )
         )
@@ -295,12 +248,12 @@ def _write_values(
 
 
 def _find_inversions(
-    folders: Sequence[Path], matched: Sequence[MatchedRun]
+    sources: Sequence[Path], matched: Sequence[MatchedRun]
 ) -> tuple[tuple[Inversion, ...], tuple[str, ...]]:
     """Return the pairs of runs whose ranks by verdict and by text differ, and notes on pairs that were left out."""
     inversions: list[Inversion] = []
     notes = []
-    scored = [read_counts(folder, stale=True) for folder in folders] if len(folders) > 1 else []
+    scored = [read_counts(source, stale=True) for source in sources] if len(sources) > 1 else []
     for one, other in combinations(range(len(scored)), 2):
         try:
             (pair,) = compare.compare([scored[one], scored[other]], [1]).pairs

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Level, Plots, PlotTheme, Seed, Stale, Theme, Verbose
+from passcurve.cli.options import AsJson, BenchmarkName, Level, Plots, PlotTheme, Seed, Stale, Theme, Verbose
 from passcurve.cli.output import terminal_width, write_json, write_lines
 from passcurve.cli.pictures import check_plots, draw
 from passcurve.errors import UsageError
@@ -16,7 +16,7 @@ from passcurve.errors import UsageError
 
 def match(
     runs: Annotated[
-        list[Path], typer.Argument(help="Runs, or files of samples that were judged; several give a table.")
+        list[Path], typer.Argument(help="Runs, files of samples that were judged, or results of other tools.")
     ],
     metrics: Annotated[
         str,
@@ -27,6 +27,7 @@ def match(
         ),
     ] = "",
     k: Annotated[str, typer.Option("--k", "-k", help="Values of k of the table of scores.")] = "1,10",
+    benchmark: BenchmarkName = None,
     level: Level = 0.95,
     resamples: Annotated[
         int, typer.Option(help="Resamples of the problems, for the intervals.", min=1, max=100_000)
@@ -49,7 +50,15 @@ def match(
 
     chosen = similarity.load_metrics(config.parse_names(metrics))
     table, values = matching.match(
-        runs, chosen, ks, config.cache_dir(), level=level, resamples=resamples, seed=seed, stale=stale
+        runs,
+        chosen,
+        ks,
+        config.cache_dir(),
+        benchmark=benchmark,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+        stale=stale,
     )
     if as_json:
         write_json(likeness.match_record(table))

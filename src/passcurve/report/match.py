@@ -81,6 +81,10 @@ def _run_lines(run: MatchedRun, width: int | None, *, verbose: bool) -> Iterator
     if verbose:
         for signature in run.signatures.values():
             yield f"  signature: {signature}"
+    if not run.kept:
+        yield "  verdicts: as they stand in the file"
+        return
+    if verbose:
         yield printable(f"  signature of the verdicts: {run.signature}")
     else:
         yield f"  signature of the verdicts: {digest(run.signature)} (in full with --verbose or --json)"
