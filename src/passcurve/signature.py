@@ -16,13 +16,14 @@ def signature(header: Header, scope: Scope | None = None) -> str:
     limits, jail = header.limits, header.jail
     parts = {
         "benchmark": f"{header.benchmark}@{header.benchmark_digest[:12]}",
-        "timeout": f"{limits.timeout_s:g}s-{limits.clock}",
+        "timeout": f"{'benchmark' if header.own_limits else f'{limits.timeout_s:g}s'}-{limits.clock}",
         "memory": f"{limits.memory_bytes / (1 << 30):g}GiB",
         "extract": header.extract,
         "verdict": header.verdict,
         "isolation": jail.isolation,
         "python": jail.python,
         "packages": "+".join(package.replace("==", "-") for package in jail.packages) or "none",
+        **({"toolchains": "+".join(jail.toolchains)} if jail.toolchains else {}),
         "seed": str(header.seed),
         "dedup": "yes" if header.dedup else "no",
         "passcurve": header.version,

@@ -16,10 +16,10 @@ from passcurve.generation.sources import FileSource, ModelSource, Source
 from passcurve.judging.conclusion import conclude
 from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.judge_run import JudgeRun
-from passcurve.judging.plan import REFEREE_ROLE
+from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, limits_of
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.request import Progress, Request, Result
-from passcurve.judging.scripts import needs_commands
+from passcurve.judging.scripts import needs_commands, with_toolchains
 from passcurve.models.backend import Backend
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox.pool import Pool
@@ -28,7 +28,7 @@ from passcurve.store.completions import Completions, SessionConfig
 from passcurve.store.results import check_writable
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples_file import file_state
-from passcurve.types import Generation, Header
+from passcurve.types import Generation, Header, Problem
 
 __all__ = ["Progress", "Request", "Result", "judge", "run"]
 
@@ -92,7 +92,8 @@ def _judge(
     ) as sandbox:
         policy = fit_to_packages(policy, sandbox.probe.jail.packages)
         request = msgspec.structs.replace(request, extract=policy, prelude=NO_PRELUDE)
-        header = _header(request, sandbox.probe, generation)
+        probe = with_toolchains(sandbox.probe, problems)
+        header = _header(request, problems, probe, generation)
         with (
             RunDir(request.run).open_session(header, reopen=generation is not None) as store,
             contextlib.closing(begin()) as source,
@@ -113,17 +114,22 @@ def _judge(
                     ) from None
             if cache is not None:
                 cache.save()
-            return conclude(finished, header, sandbox.probe, begun)
+            return conclude(finished, header, probe, begun)
 
 
-def _header(request: Request, probe: isolation.Probe, generation: Generation | None) -> Header:
+def _header(
+    request: Request, problems: tuple[Problem, ...], probe: isolation.Probe, generation: Generation | None
+) -> Header:
+    times = {limits_of(problem, CheckPlan(), request.limits).timeout_s for problem in problems}
+    common = {"timeout_s": min(times)} if len(times) == 1 else {}
     return Header(
+        own_limits=len(times) > 1,
         version=__version__,
         benchmark=request.benchmark.name,
         benchmark_source=request.benchmark.source,
         benchmark_digest=request.benchmark.digest,
         samples=str(request.samples.resolve()),
-        limits=request.limits,
+        limits=msgspec.structs.replace(request.limits, **common),
         verdict=request.verdict,
         dedup=request.dedup,
         jail=probe.jail,

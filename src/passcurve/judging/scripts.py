@@ -7,12 +7,15 @@ import secrets
 from collections.abc import Iterable
 from functools import cache
 
+import msgspec
+
 from passcurve.bench.languages import find_language
 from passcurve.errors import UsageError
 from passcurve.judging.preparation import make_preparation
-from passcurve.sandbox.command_layout import expand_path, find_command, find_program
+from passcurve.sandbox.command_layout import expand_path, find_command, find_program, first_line
 from passcurve.sandbox.job import CommandJail, Job, Step
 from passcurve.sandbox.layers import mounts
+from passcurve.sandbox.probe import Probe
 from passcurve.types import Language, Limits, Problem, Script, Tools
 
 TOKEN = "PASSCURVE_TOKEN"
@@ -119,6 +122,21 @@ def needs_commands(problems: Iterable[Problem]) -> bool:
     for name in scripts:
         require_tools(find_language(name))
     return bool(scripts)
+
+
+def with_toolchains(probe: Probe, problems: Iterable[Problem]) -> Probe:
+    """Return the walls with the versions of the toolchains that the problems need."""
+    names = dict.fromkeys(problem.check.language for problem in problems if isinstance(problem.check, Script))
+    versions = tuple(tool_version(find_language(name)) for name in names)
+    if not versions:
+        return probe
+    return msgspec.structs.replace(probe, jail=msgspec.structs.replace(probe.jail, toolchains=versions))
+
+
+def tool_version(language: Language) -> str:
+    """Return the first line that the toolchain of a language says of its version; its title where it says none."""
+    line = first_line(language.version)
+    return f"{language.title}: {line}" if line else language.title
 
 
 def require_tools(language: Language) -> None:

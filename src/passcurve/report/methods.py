@@ -134,7 +134,9 @@ def _describe_judging(header: Header | None) -> str:
         return ""
     limits = header.limits
     clock = "of its own time" if limits.clock == "own" else "of wall time"
+    tools = ", ".join(header.jail.toolchains) or f"python {header.jail.python}"
+    allowed = "what the benchmark allows" if header.own_limits else f"{limits.timeout_s:g} s"
     return (
-        f"; each program ran under {header.jail.isolation} isolation with {limits.timeout_s:g} s {clock} and "
-        f"{limits.memory_bytes / (1 << 30):.3g} GiB of memory (passcurve {header.version}, python {header.jail.python})"
+        f"; each program ran under {header.jail.isolation} isolation with {allowed} {clock} and "
+        f"{limits.memory_bytes / (1 << 30):.3g} GiB of memory (passcurve {header.version}, {tools})"
     )

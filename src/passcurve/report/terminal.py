@@ -38,6 +38,8 @@ _LINE = 80
 
 def short_jail_line(modes: str, jail: Jail) -> str:
     """Return where the tests ran, the isolation in force and the interpreter, in a line of a terminal."""
+    if jail.toolchains:
+        return "\n    ".join([f"  verdicts: {modes}; isolation {jail.isolation}", *jail.toolchains])
     line = f"  verdicts: {modes}; isolation {jail.isolation}, {jail.reuse}, python {jail.python}"
     packages = [package.replace("==", " ") for package in jail.packages]
     every = ", ".join([line, *packages])
@@ -48,6 +50,8 @@ def jail_line(jail: Jail) -> str:
     """Return the isolation in force and what the samples could import."""
     packages = ", ".join(package.replace("==", " ") for package in jail.packages) or "no packages"
     layers = ", ".join(jail.layers)
+    if jail.toolchains:
+        return f"isolation {jail.isolation} ({layers}); {', '.join(jail.toolchains)}"
     return f"isolation {jail.isolation} ({layers}); reuse {jail.reuse}; python {jail.python}, {packages}"
 
 

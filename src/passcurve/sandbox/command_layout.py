@@ -15,6 +15,8 @@ from passcurve.sandbox.toolchain import RootLayout
 
 _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
 _LIST_S = 20.0
+_VERSION_S = 60.0
+_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 _LOADED = re.compile(rb"(/\S+) \(0x[0-9a-f]+\)")
 _STANDARD_LINKS = (
     ("/dev/fd", "/proc/self/fd"),
@@ -61,6 +63,19 @@ def find_program(name: str) -> str | None:
 def find_command(argv: Sequence[str]) -> list[str]:
     """Return a command with the path of its program, where that is a program of the system."""
     return [find_program(argv[0]) or argv[0], *argv[1:]]
+
+
+@functools.cache
+def first_line(argv: tuple[str, ...]) -> str:
+    """Return the first line that a program of the system writes; the empty string where it writes none."""
+    try:
+        done = subprocess.run(
+            find_command(argv), capture_output=True, timeout=_VERSION_S, check=False, env=_ENVIRONMENT, cwd="/"
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = (done.stdout + b"\n" + done.stderr).decode("utf-8", "replace").splitlines()
+    return next((line.strip() for line in lines if line.strip()), "")
 
 
 def expand_path(pattern: str) -> list[str]:

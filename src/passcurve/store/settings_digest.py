@@ -52,6 +52,7 @@ def _settings(header: Header) -> dict[str, object]:
         "jail.layers": jail.layers,
         "jail.python": jail.python,
         "jail.packages": jail.packages,
+        "jail.toolchains": jail.toolchains,
     }
 
 

@@ -139,6 +139,8 @@ class Jail(msgspec.Struct, frozen=True, kw_only=True):
     """Version of the interpreter that ran the samples."""
     packages: tuple[str, ...] = ()
     """Distributions visible to the samples, as ``name==version``."""
+    toolchains: tuple[str, ...] = ()
+    """What the compilers and interpreters of other languages say of their versions."""
     reuse: Reuse = "fork"
     """``rewind`` when processes were rewound after each sample, ``fork`` when each sample got new ones."""
     no_rewind: str = ""
@@ -156,6 +158,9 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     benchmark_source: str = ""
     samples: str
     limits: Limits
+    """The time limit is that of every problem where the benchmark sets one for all."""
+    own_limits: bool = False
+    """Whether the benchmark sets different time limits for its problems, which count instead."""
     verdict: Literal["auto", "referee", "shared"]
     dedup: bool
     jail: Jail
