@@ -168,6 +168,11 @@ def test_compile(jail: Jailed):
     assert judge(jail, "print(").status == "compile"
 
 
+def test_output_that_is_no_text(jail: Jailed):
+    """Bytes that are no UTF-8 are no way to write what stands for them."""
+    assert judge(jail, "import sys\nsys.stdout.buffer.write(b'\\xff')", ("",), ("\\xff",)).status == "failed"
+
+
 def test_names_of_typing(jail: Jailed):
     """A function of a contest finds the names of ``typing``, which the code to start with uses; a script does not."""
     check = call_cases([([1, 2],)], [2], "equal-json", timeout_s=None)

@@ -136,7 +136,8 @@ class ScriptRunner:
         data = text.encode("utf-8", "surrogatepass")
         run = self._run_in_memory if self._is_kept else self._run_with_files
         try:
-            return run(data).decode("utf-8", "backslashreplace")
+            # Bytes that are no text are equal to none that a test can expect.
+            return run(data).decode("utf-8", "surrogateescape")
         finally:
             self._state.restore()
 
