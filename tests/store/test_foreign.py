@@ -152,7 +152,7 @@ class TestOptions:
     def test_a_field_replaces_the_usual_ones(self):
         """The text of the field is judged and nothing else; a list is several samples."""
         row = {"task_id": "a", "completion": "x", "solution": "y", "codes": ["1", ["2"]], "other": 3}
-        out = list(convert_rows([row], parse_options("codes:solution", None)))
+        out = list(convert_rows([row], parse_options("codes:solution", None), dict))
         assert [{"task_id": "a", "other": 3, "solution": text} for text in "12"] == out
 
     def test_a_field_with_a_colon(self):
@@ -177,7 +177,7 @@ class TestOptions:
     def test_a_map(self, id_map, task, expected):
         """Ids that fit are mapped, others stay as they are."""
         first = {"task_id": next(iter(id_map)) if isinstance(id_map, dict) else id_map.split("=")[0].replace("{}", "0")}
-        *_, row = convert_rows([first, {"task_id": task}], parse_options(None, id_map))
+        *_, row = convert_rows([first, {"task_id": task}], parse_options(None, id_map), dict)
         assert expected == row["task_id"]
 
     @pytest.mark.parametrize("id_map", ["", "a", "a={}", "{}=a", "{}{}={}", {}, {"a": "c", "b": "c"}, "absent.json"])
