@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -26,6 +26,7 @@ def check(candidate):
         assert candidate(number) == number
     assert math.isclose(candidate(5.0), 5)
 """
+TWICE = "def check(candidate):\n" + "".join(f"    assert {n} == candidate({n})\n" for n in (1, 2, 3, 4))
 RIGHT = "def f(x):\n    return x\n"
 WRONG = "def f(x):\n    return 9 if x in (1, 3) else x\n"
 
@@ -37,10 +38,12 @@ def judge(
     *,
     mode: Literal["referee", "shared"] = "referee",
     all_tests: bool = False,
+    timeout_s: float = 0.5,
+    test_timeout_s: float | None = None,
 ) -> Verdict:
     """Judge a program."""
     problem = Problem(id=f"F{next(_TAGS)}", prompt="", entry_point="f", check=FunctionTests(source=tests))
-    limits = msgspec.structs.replace(LIMITS, timeout_s=0.5)
+    limits = msgspec.structs.replace(LIMITS, timeout_s=timeout_s, test_timeout_s=test_timeout_s)
     job = make_job(problem, program, CheckPlan(mode=mode), limits, 0, next(_TAGS), all_tests=all_tests)
     return reach_verdict(SampleKey(problem_id=problem.id, sample_index=0), job, jail.run(job))
 
@@ -86,6 +89,16 @@ def test_all_tests_run(jail: Jailed):
     assert ("crash", 2, 0, 0) == counts(ended)
     endless = judge(jail, "def f(x):\n    while x == 3:\n        pass\n    return 0\n", all_tests=True)
     assert ("timeout", 2, 0, 0) == counts(endless)
+
+
+@pytest.mark.parametrize("all_tests", [False, True])
+def test_each_test_has_a_limit(jail: Jailed, all_tests: bool):
+    """A limit for a test is that of each: three that keep to it may take longer together."""
+    limits: dict[str, Any] = {"all_tests": all_tests, "timeout_s": 20.0, "test_timeout_s": 0.3}
+    short = judge(jail, "import time\ndef f(x):\n    time.sleep(0.11)\n    return x\n", TWICE, **limits)
+    assert ("passed", 4, 4, -1) == counts(short)
+    long = judge(jail, "import time\ndef f(x):\n    time.sleep(9 * (x == 3))\n    return x\n", TWICE, **limits)
+    assert ("timeout", 2) == (long.status, long.suites[0].right)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 from passcurve.harness.check_reports import (
@@ -13,7 +14,7 @@ from passcurve.harness.check_reports import (
     make_stop_report,
 )
 from passcurve.harness.compiled_problem import CompiledProblem
-from passcurve.harness.function_tests import AllTests, count_until, find_expected
+from passcurve.harness.function_tests import AllTests, bind_begin, count_until, find_expected
 from passcurve.harness.protocol import Report
 from passcurve.harness.sample_connection import CheckStopped
 from passcurve.harness.sample_proxy import SampleProxy
@@ -22,9 +23,12 @@ from passcurve.harness.sample_proxy import SampleProxy
 class Check:
     """One sample against the tests of one problem."""
 
-    def __init__(self, problem: CompiledProblem, proxy: SampleProxy, *, all_tests: bool) -> None:
+    def __init__(
+        self, problem: CompiledProblem, proxy: SampleProxy, notify: Callable[[int], None], *, all_tests: bool
+    ) -> None:
         self._problem = problem
         self._proxy = proxy
+        self._notify = notify
         self._connection = proxy.connection
         self._all_tests = (
             AllTests(problem.function_tests, self._report_failure) if all_tests and problem.function_tests else None
@@ -60,6 +64,7 @@ class Check:
             if problem.prompt_code is not None:
                 exec(problem.prompt_code, names)
             names[problem.entry_point] = names["candidate"] = candidate
+            bind_begin(names, lambda: self._notify(self._proxy.calls))
             if self._all_tests is not None:
                 self._all_tests.bind(names)
             exec(problem.test_code, names)

@@ -6,7 +6,7 @@ import marshal
 from collections.abc import Iterator
 from typing import Any
 
-from passcurve.harness.function_tests import FunctionTest, compile_all_tests, find_tests
+from passcurve.harness.function_tests import FunctionTest, compile_tests, find_tests
 from passcurve.harness.messages import TEST_NAME
 from passcurve.harness.protocol import RefereeJob, StatementData
 
@@ -45,7 +45,7 @@ class CompiledProblem:
                 self.statements = tuple(statements)
             elif form is not None and form["kind"] == "function":
                 self.function_tests = find_tests(self.test)
-                self.test_code = compile_all_tests(self.test)
+                self.test_code = compile_tests(self.test, goes_on=form["all_tests"])
             else:
                 self.function_tests = find_tests(self.test) if form is None else []
                 self.test_code = compile(self.test, TEST_NAME, "exec", dont_inherit=True)

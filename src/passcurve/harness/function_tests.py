@@ -14,7 +14,7 @@ from passcurve.harness.protocol import Report
 SUITE = "tests"
 """Name of the only suite of such tests."""
 _CHECK = "check"
-_HOOK = "__test_failed__"
+_BEGIN_HOOK, _FAILURE_HOOK = "__test_begins__", "__test_failed__"
 _SOURCE_CHARACTERS = 200_000
 """Longest source whose tests are counted: longer ones hold data, and take long to parse."""
 
@@ -33,17 +33,25 @@ def find_tests(source: str) -> list[FunctionTest]:
     ]
 
 
-def compile_all_tests(source: str) -> Any:
-    """Return the code of tests in which a test that fails calls a function of ours, and the next one goes on."""
+def compile_tests(source: str, *, goes_on: bool) -> Any:
+    """Return the code of tests each of which calls a function of ours before it begins.
+
+    Where the next test is to go on after a failure, a test that fails calls another function.
+    """
     tree, check = _find_check(source)
-    if tree is None or check is None or not _tests_of(check):
+    tests = _tests_of(check) if check is not None else []
+    if tree is None or check is None or not tests:
         return compile(source, TEST_NAME, "exec", dont_inherit=True)
-    tests = _tests_of(check)
     for number, statement in enumerate(tests):
-        call = ast.Call(ast.Name(_HOOK, ast.Load()), [ast.Constant(number)], [])
-        handler = ast.ExceptHandler(None, None, [ast.Expr(call)])
-        wrapper = ast.copy_location(ast.Try([statement], [handler], [], []), statement)
-        check.body[check.body.index(statement)] = ast.fix_missing_locations(wrapper)
+        begin = ast.copy_location(ast.Expr(ast.Call(ast.Name(_BEGIN_HOOK, ast.Load()), [], [])), statement)
+        body: list[ast.stmt] = [ast.fix_missing_locations(begin), statement]
+        if goes_on:
+            call = ast.Call(ast.Name(_FAILURE_HOOK, ast.Load()), [ast.Constant(number)], [])
+            handler = ast.ExceptHandler(None, None, [ast.Expr(call)])
+            wrapper = ast.copy_location(ast.Try(body, [handler], [], []), statement)
+            body = [ast.fix_missing_locations(wrapper)]
+        place = check.body.index(statement)
+        check.body[place : place + 1] = body
     return compile(tree, TEST_NAME, "exec", dont_inherit=True)
 
 
@@ -109,6 +117,11 @@ def count_until(tests: list[FunctionTest], error: BaseException | None) -> Repor
     return count_suites([(SUITE, len(tests))], outcomes, with_outcomes=False)
 
 
+def bind_begin(names: dict[str, Any], begin: Callable[[], None]) -> None:
+    """Add the function that each test calls before it begins, where tests are compiled so."""
+    names[_BEGIN_HOOK] = begin
+
+
 def find_expected(tests: list[FunctionTest], error: BaseException) -> str:
     """Return the value that the test expects that an exception has ended; empty where it is no literal."""
     line = _failing_line(error)
@@ -138,7 +151,7 @@ class AllTests:
 
     def bind(self, names: dict[str, Any]) -> None:
         """Add the function that is called by tests that fail."""
-        names[_HOOK] = self._note
+        names[_FAILURE_HOOK] = self._note
 
     def _note(self, number: int) -> None:
         error = sys.exc_info()[1]

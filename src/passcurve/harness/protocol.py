@@ -106,13 +106,15 @@ class ExpressionData(TypedDict):
 
 
 class FunctionData(TypedDict):
-    """Tests that define ``check``, each statement of which is to run whatever became of those before it."""
+    """Tests that define ``check``, each of whose tests is to be told when it begins."""
 
     kind: Literal["function"]
+    all_tests: bool
+    """Go on after a test that fails."""
 
 
 TestForm = StatementData | ExpressionData | FunctionData
-"""Tests that are no data, where they are not a function ``check`` that ends at its first failure."""
+"""Tests that are no data, where they are not a function ``check`` that runs as it stands."""
 
 
 class StatementJob(SharedJob):
@@ -143,7 +145,7 @@ class RefereeJob(TypedDict):
     """Tests that are data, in place of ``test``."""
     form: TestForm | None
     """Statements of which ``test`` is the whole source, or a question about the function that it defines; None for
-    tests that define ``check``, which ends at its first failure."""
+    tests that define ``check``, which runs as it stands."""
 
 
 class ExceptionRecord(TypedDict):

@@ -129,7 +129,7 @@ def _run_check(job: RefereeJob, problem: CompiledProblem, proxy: SampleProxy, no
         return StatementCheck(problem, form, proxy, notify).run()
     if form is not None and form["kind"] == "expression":
         return ExpressionCheck(problem, form, proxy).run()
-    return Check(problem, proxy, all_tests=form is not None).run()
+    return Check(problem, proxy, notify, all_tests=form is not None and form["all_tests"]).run()
 
 
 def _find_replayable_calls(

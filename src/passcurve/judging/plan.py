@@ -173,8 +173,8 @@ def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: in
 
 
 def _test_form(problem: Problem, limits: Limits, *, all_tests: bool) -> TestForm | None:
-    if all_tests and isinstance(problem.check, FunctionTests):
-        return {"kind": "function"}
+    if isinstance(problem.check, FunctionTests) and (all_tests or limits.test_timeout_s is not None):
+        return {"kind": "function", "all_tests": all_tests}
     return _expression_data(problem, limits) or _statement_data(problem, all_tests=all_tests)
 
 
