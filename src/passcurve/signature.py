@@ -37,6 +37,8 @@ def signature(header: Header, scope: Scope | None = None) -> str:
         parts["profile"] = header.profile
     if header.task:
         parts["task"] = header.task
+    if header.language:
+        parts["language"] = header.language
     if header.subset:
         parts["subset"] = "yes"
     if header.problems:

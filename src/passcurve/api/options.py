@@ -41,6 +41,8 @@ class JudgingOptions(TypedDict, total=False):
     """The harness whose rules are followed."""
     task: str
     """The task of a file that has two."""
+    language: str
+    """The language of the programs, where a file has several or leaves it open."""
     verdict: Literal["auto", "referee", "shared"]
     isolation: Literal["auto", "full", "restricted", "none"]
     reuse: Literal["auto", "rewind", "fork"]
@@ -73,25 +75,38 @@ def check_options(function: str, options: JudgingOptions) -> None:
     level = options.get("level", 0.95)
     if not _LEVELS[0] <= level <= _LEVELS[1]:
         raise UsageError(f"level={level!r} must be from {_LEVELS[0]} to {_LEVELS[1]}")
-    reading_options(options.get("profile", NATIVE), options.get("task", ""))
+    reading_options(options.get("profile", NATIVE), options.get("task", ""), options.get("language", ""))
 
 
-def load_benchmark(benchmark: str | Path | Benchmark, *, profile: str = NATIVE, task: str = "") -> Benchmark:
+def load_benchmark(
+    benchmark: str | Path | Benchmark, *, profile: str = NATIVE, task: str = "", language: str = ""
+) -> Benchmark:
     """Return the benchmark of a known name or of a file of problems, read by the rules of a profile.
 
     Raises UnknownNameError with the nearest name when nothing has the name, DataError when the benchmark is not on this
     machine (the message says how to get it) or when the file is not in the format.
     """
     if not isinstance(benchmark, Benchmark):
-        return resolve.load(str(benchmark), config.cache_dir(), reading_options(profile, task))
-    if profile not in (NATIVE, benchmark.profile) or task not in ("", benchmark.task):
-        raise UsageError("profile and task apply when a benchmark is read: name it, or pass them to load_benchmark")
+        return resolve.load(str(benchmark), config.cache_dir(), reading_options(profile, task, language))
+    if (
+        profile not in (NATIVE, benchmark.profile)
+        or task not in ("", benchmark.task)
+        or language not in ("", benchmark.language)
+    ):
+        raise UsageError(
+            "profile, task and language apply when a benchmark is read: name it, or pass them to load_benchmark"
+        )
     return benchmark
 
 
 def benchmark_of(benchmark: str | Path | Benchmark, options: JudgingOptions) -> Benchmark:
     """Return the benchmark that these options read."""
-    return load_benchmark(benchmark, profile=options.get("profile", NATIVE), task=options.get("task", ""))
+    return load_benchmark(
+        benchmark,
+        profile=options.get("profile", NATIVE),
+        task=options.get("task", ""),
+        language=options.get("language", ""),
+    )
 
 
 def make_request(

@@ -43,8 +43,8 @@ def judge(
     when it is repeated, where the run directory stays: beside a file of samples, or at ``run``.
 
     ``options`` are those of ``passcurve judge``: k, level, timeout_s, test_timeout_s, clock, memory, workers, problems,
-    extract, prelude, profile, task, verdict, isolation, reuse, packages, python, dedup, all_tests, accept_input and
-    accept_benchmark.
+    extract, prelude, profile, task, language, verdict, isolation, reuse, packages, python, dedup, all_tests,
+    accept_input and accept_benchmark.
 
     Raises UsageError and DataError for what cannot be judged, SandboxError and IsolationError where the samples cannot
     be isolated, StoreError where verdicts cannot be stored, Interrupted when the user stops it.
@@ -64,7 +64,7 @@ def judge(
         source.wait_for_row(0.0)
     chosen = named()
     if chosen is None:
-        rules = reading_options(options.get("profile", "native"), options.get("task", ""))
+        rules = reading_options(options.get("profile", "native"), options.get("task", ""), options.get("language", ""))
         chosen = source.benchmark(None, cache, rules)
     request, notes = make_request(
         chosen,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from passcurve.bench.formats.rows import ReadOptions
+from passcurve.bench.writing import language_name
 from passcurve.errors import UnknownNameError, UsageError, nearest
 from passcurve.types import Cases, Check, Problem
 
@@ -68,9 +69,9 @@ def _kind_of(check: Check) -> str:
     return check.via if isinstance(check, Cases) else str(check.__struct_config__.tag)
 
 
-def reading_options(profile: str = NATIVE, task: str = "") -> ReadOptions:
+def reading_options(profile: str = NATIVE, task: str = "", language: str = "") -> ReadOptions:
     """Return the options by which a file of problems is read; raise UnknownNameError or UsageError for unknown ones."""
     find_profile(profile)
     if task and task not in TASKS:
         raise UsageError(f"--task {task!r} is neither {' nor '.join(TASKS)}")
-    return ReadOptions(profile=profile, task=task)
+    return ReadOptions(profile=profile, task=task, language=language_name(language) if language else "")

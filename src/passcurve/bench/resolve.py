@@ -30,6 +30,7 @@ from passcurve.bench.formats import (
     read_file,
     unpack,
 )
+from passcurve.bench.writing import choose_language
 from passcurve.errors import DataError, UnknownNameError, UsageError, nearest
 from passcurve.types import Benchmark, Header, Problem
 
@@ -105,7 +106,7 @@ def reload(header: Header, cache_dir: Path) -> Benchmark:
     """
     source = Path(header.benchmark_source)
     name = str(source) if header.benchmark_source and source.is_file() else header.benchmark
-    benchmark = load(name, cache_dir, ReadOptions(profile=header.profile, task=header.task))
+    benchmark = load(name, cache_dir, ReadOptions(profile=header.profile, task=header.task, language=header.language))
     if benchmark.digest != header.benchmark_digest:
         raise DataError(
             f"the benchmark {name!r} is not the one that the run was judged with: its problems have changed"
@@ -234,6 +235,9 @@ def _benchmark(
     packages: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> Benchmark:
+    if options.language:
+        problems, has_changed = choose_language(problems, options.language, source)
+        name = f"{name}-{options.language}" if has_changed else name
     return Benchmark(
         name=f"{name}-{options.task}" if options.task else name,
         source=source,
@@ -243,6 +247,7 @@ def _benchmark(
         notes=notes,
         profile=options.profile,
         task=options.task,
+        language=options.language,
     )
 
 

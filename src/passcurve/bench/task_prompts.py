@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from passcurve.types import Assertions, Cases, Expression, Problem
+from passcurve.bench.languages import find_language
+from passcurve.bench.writing import find_writing
+from passcurve.types import Assertions, Cases, Expression, Problem, Script
 
 FUNCTION = (
     "Write the Python function below. Answer with one fenced code block that holds the whole function, "
@@ -41,6 +43,10 @@ def instruction(problem: Problem) -> str:
             return _RESULT
         case Cases(via="stdin"):
             return _PROGRAM
+        case Script(language=language):
+            template = FUNCTION if problem.prompt else _CODE
+            fence = f"```{find_writing(language).names[0]}\n"
+            return template.replace("Python", find_language(language).title).replace("```python\n", fence)
         case _:
             return FUNCTION if problem.prompt else _CODE
 

@@ -16,7 +16,7 @@ from passcurve.bench.fetch import fetch as fetch_file
 from passcurve.bench.fetch import take
 from passcurve.bench.profiles import reading_options
 from passcurve.cli.command import Commands
-from passcurve.cli.options import AsJson, Packages, Profile, Task
+from passcurve.cli.options import AsJson, Language, Packages, Profile, Task
 from passcurve.cli.output import write, write_json
 from passcurve.errors import UsageError
 from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Limits
@@ -102,11 +102,12 @@ def check(
     packages: Packages = "",
     profile: Profile = "native",
     task: Task = "",
+    language: Language = "",
     as_json: AsJson = False,
 ) -> None:
     """Run every reference solution; show how each problem is judged and what is wrong with the benchmark."""
     workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, None)
-    benchmark = resolve.load(name, config.cache_dir(), reading_options(profile, task))
+    benchmark = resolve.load(name, config.cache_dir(), reading_options(profile, task, language))
     from passcurve.analysis import bench_check
 
     limits = Limits(timeout_s=timeout, memory_bytes=memory_bytes)

@@ -67,7 +67,7 @@ def judge(
     The same command resumes an interrupted run.
     """
     setup = check_options(score, judging)
-    rules = reading_options(judging.profile, judging.task)
+    rules = reading_options(judging.profile, judging.task, judging.language)
     source = _open_source(
         samples,
         lambda: _load(benchmark, rules),

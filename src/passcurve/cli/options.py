@@ -113,6 +113,9 @@ Task = Annotated[
     str,
     typer.Option(help="The task of a file that has two: input, output (CRUXEval), complete, instruct (BigCodeBench)."),
 ]
+Language = Annotated[
+    str, typer.Option(help="The language of the programs, where a file has several or leaves it open, as in cpp.")
+]
 
 
 class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,6 +171,7 @@ class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     profile: Profile = "native"
     task: Task = ""
+    language: Language = ""
 
     def __post_init__(self) -> None:
         """Make dates a part of the pattern of problems, by which a filtered run is named."""

@@ -76,7 +76,9 @@ def run(
     if temperatures is not None and len(temperatures) > 1 and (results is not None or run is not None):
         raise UsageError("several temperatures give a run each: leave --run and --results out")
     price_list = config.read_prices(prices, model) if prices is not None else None
-    chosen = resolve.load(benchmark, config.cache_dir(), reading_options(judging.profile, judging.task))
+    chosen = resolve.load(
+        benchmark, config.cache_dir(), reading_options(judging.profile, judging.task, judging.language)
+    )
     ready = Model(model_settings(model, sampling, prompting, server), chosen, judging.problems)
     degrees = ready.temperatures(temperatures)
     if setup.note:

@@ -73,7 +73,7 @@ def find_benchmark(
     cache = config.cache_dir()
     if name is None and header is not None:
         benchmark = resolve.reload(header, cache)
-        stored = ReadOptions(profile=header.profile, task=header.task)
+        stored = ReadOptions(profile=header.profile, task=header.task, language=header.language)
         return benchmark if options in (DEFAULT_OPTIONS, stored) else resolve.load(_name_of(header), cache, options)
     if name is None:
         from passcurve.store.samples import first_ids

@@ -98,6 +98,12 @@ def find_blocks(task: Task, text: str) -> list[Block]:
     return [block for block in whole if block.text.strip()]
 
 
+def find_fences(text: str) -> list[Block]:
+    """Return the blocks of a text as Markdown has them, without blank ones; none of a text above MAX_CHARS."""
+    blocks = _parse_fences(text) if len(text) <= MAX_CHARS else []
+    return [block for block in blocks if block.text.strip()]
+
+
 def _is_code(task: Task, text: str) -> bool:
     if not text.strip():
         return False

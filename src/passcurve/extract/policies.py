@@ -13,7 +13,7 @@ from passcurve.extract.join import add_prompt_names, fit_to_prompt, join_to_prom
 from passcurve.extract.preludes import prelude_lines, put_in_front, split_policy
 from passcurve.extract.source import Parser
 from passcurve.extract.step import Step, Task
-from passcurve.types import Completion, Problem, Program
+from passcurve.types import Completion, Problem, Program, Script
 
 ANSWER = "answer"
 """For questions about a function alone."""
@@ -42,6 +42,20 @@ def _policies() -> MappingProxyType[str, tuple[Step, ...]]:
             ANSWER: (normalize_line_ends, drop_thinking, take_answer, take_side),
         }
     )
+
+
+@cache
+def _script_policies() -> MappingProxyType[str, tuple[Step, ...]]:
+    """Return the policies that read other languages than Python in another way."""
+    from passcurve.extract.scripts import TakeFence, fit_script
+
+    answer: tuple[Step, ...] = (normalize_line_ends, drop_thinking)
+    automatic: tuple[Step, ...] = (*answer, TakeFence("auto"), fit_script)
+    places: tuple[Literal["first", "last", "longest"], ...] = ("first", "last", "longest")
+    fences: dict[str, tuple[Step, ...]] = {
+        f"fence-{place}": (*answer, TakeFence(place), fit_script) for place in places
+    }
+    return MappingProxyType({"auto": automatic, "pruned": automatic, **fences})
 
 
 def policy_names() -> tuple[str, ...]:
@@ -73,6 +87,8 @@ def extract(problem: Problem, completion: Completion, policy: str = DEFAULT) -> 
     if key.problem_id != problem.id:
         raise UsageError(f"the completion is of {key.problem_id!r}, but the problem is {problem.id!r}")
     steps = find_policy(policy)
+    if isinstance(problem.check, Script):
+        steps = _script_policies().get(split_policy(policy)[0], steps)
     if completion.text is None:
         return Program(key=key, text=None, steps=(completion.missing or "there is no text",))
     text, notes = completion.text, list[str]()

@@ -19,7 +19,7 @@ from passcurve.generation.engine import GenerationRequest
 from passcurve.models.backend import Backend, ServerDefaults, ServerSettings, Settings
 from passcurve.models.stops import HUMAN_EVAL
 from passcurve.store.completions import SessionConfig, check_generation
-from passcurve.types import Benchmark, Decoding, Expression, Generation, UnitTests
+from passcurve.types import Benchmark, Decoding, Expression, Generation, Script, UnitTests
 
 DEFAULT_TEMPERATURE = 0.8
 DEFAULT_MAX_TOKENS = 512
@@ -72,7 +72,9 @@ class Model:
         self._chosen, self._benchmark = chosen, benchmark
         self._kind, self._words = registry.backend(chosen.model)
         self.style = _style(chosen, self._kind.server_defaults)
-        self._prompts = prompts.make_prompts(choose_problems(benchmark, problems), self.style)
+        chosen_problems = choose_problems(benchmark, problems)
+        self._prompts = prompts.make_prompts(chosen_problems, self.style)
+        self._stops = {problem.stop if isinstance(problem.check, Script) else HUMAN_EVAL for problem in chosen_problems}
         self._digest = prompts.digest_prompts(prompts.make_prompts(benchmark.problems, self.style))
         self._settings = self._backend_settings()
 
@@ -108,6 +110,8 @@ class Model:
         checks = [problem.check for problem in self._benchmark.problems]
         if any(isinstance(check, Expression) for check in checks):
             return "answer"
+        if any(isinstance(check, Script) for check in checks):
+            return "auto"
         if not self.style.chat:
             return "raw"
         # What stands outside of a function counts where a whole program or a class is asked for.
@@ -136,12 +140,19 @@ class Model:
                 temperature=temperature,
                 top_p=chosen.top_p,
                 max_tokens=chosen.max_tokens if self._kind.supports_sampling else None,
-                stop=chosen.stop or (HUMAN_EVAL if self._kind.supports_sampling and not self.style.chat else ()),
+                stop=chosen.stop or self._default_stops(),
                 seed=chosen.seed,
             ),
             concurrency=chosen.concurrency,
             per_request=chosen.per_request,
         )
+
+    def _default_stops(self) -> tuple[str, ...]:
+        """Return the stop words of a text that a model continues: those of all problems, or those of Python."""
+        if not self._kind.supports_sampling or self.style.chat:
+            return ()
+        # Where problems differ, each completion is cut when its program is made.
+        return next(iter(self._stops)) if len(self._stops) == 1 else ()
 
     def run_directory(self, temperature: float | None) -> Path:
         """Return where the run at one temperature lives by default.

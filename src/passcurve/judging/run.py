@@ -141,6 +141,7 @@ def _header(
         sources=tuple(request.sources),
         profile=request.benchmark.profile,
         task=request.benchmark.task,
+        language=request.benchmark.language,
         all_tests=request.all_tests,
         generation=generation,
     )

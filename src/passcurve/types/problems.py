@@ -164,6 +164,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Time limit that the benchmark itself sets; None for that of the run."""
     answer_field: str = ""
     """The field of samples that holds their text in its format, where that is not ``completion``; as ``--field``."""
+    stop: tuple[str, ...] = ()
+    """Words before which a completion ends, where the benchmark or the language of the program sets them."""
     packages: tuple[str, ...] = ()
     """Modules that its reference solution or its tests import besides Python's own, with their full names."""
 
@@ -205,5 +207,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """The harness whose rules its problems follow."""
     task: str = ""
     """The task that was chosen, where its file has several."""
+    language: str = ""
+    """The language that was chosen, where its file has several or leaves it open."""
     file_hash: str = ""
     """md5 of the uncompressed file, by which EvalPlus names a version; empty where it was not read from a file."""

@@ -176,6 +176,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The harness whose rules were followed."""
     task: str = ""
     """The task that was chosen, where the benchmark's file has several."""
+    language: str = ""
+    """The language that was chosen, where the benchmark's file has several or leaves it open."""
     all_tests: bool = False
     """Whether the tests went on after the first failure."""
     generation: Generation | None = None

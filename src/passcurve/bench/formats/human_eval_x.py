@@ -10,6 +10,7 @@ import msgspec
 from passcurve.bench.formats.human_eval import read_entry_point
 from passcurve.bench.formats.human_eval_scripts import LANGUAGES, make_check, make_prompt
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, listed, shown
+from passcurve.bench.writing import find_writing
 from passcurve.types import FunctionTests, Problem
 
 _REQUIRED = ("task_id", "prompt", "declaration", "canonical_solution", "test")
@@ -63,6 +64,7 @@ def _problem(row: Row) -> Problem:
         statement=statement,
         answer_field=_ANSWER_FIELD,
         timeout_s=10.0,
+        stop=find_writing(language).stops,
     )
 
 

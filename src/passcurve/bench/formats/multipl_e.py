@@ -10,6 +10,7 @@ import msgspec
 
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, shown
 from passcurve.bench.languages import find_language, languages, with_confirmation
+from passcurve.bench.writing import find_writing
 from passcurve.types import Problem, Script
 
 _REQUIRED = ("name", "language", "prompt", "tests")
@@ -75,8 +76,16 @@ def _problem(row: Row, options: ReadOptions) -> Problem:
         entry_point="",
         check=rule(language, prompt, tests),
         answer_field=_ANSWER_FIELD,
+        stop=_stops(row, language),
         timeout_s=10.0 if options.profile == "multipl-e" else _RUN_S.get(language, 15.0),
     )
+
+
+def _stops(row: Row, language: str) -> tuple[str, ...]:
+    words = row.fields.get("stop_tokens")
+    if not isinstance(words, list):
+        return find_writing(language).stops
+    return tuple(word for word in words if isinstance(word, str) and word)
 
 
 def _recorded(language: str, prompt: str, tests: str) -> Script:

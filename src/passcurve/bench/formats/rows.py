@@ -38,6 +38,8 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The task of a file that holds several: ``input`` or ``output`` of CRUXEval; empty where none was named."""
     profile: str = "native"
     """The harness whose rules are followed; ``native`` is each benchmark's own, where it is sound."""
+    language: str = ""
+    """The language of the programs, where a file has several or leaves it open; empty where none was named."""
     file_hash: str = ""
     """md5 of the unpacked file, by which a harness knows an edition."""
 

@@ -1,0 +1,195 @@
+"""Steps for programs in other languages than Python: the fence of the language, and what fits the prompt and the tests.
+
+They know no grammar: a declaration is a pattern, and braces are counted outside of texts and comments.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from passcurve.bench.writing import Writing, find_writing
+from passcurve.extract.fences import Block, describe_taken, find_fences
+from passcurve.extract.source import MAX_CHARS
+from passcurve.extract.step import Change, Task
+from passcurve.types import Script
+
+_IMPORT = re.compile(r'^import[ \t]+(?:\((?P<many>[^)]*)\)|(?P<one>(?:\w+[ \t]+)?"[^"\n]*"))[ \t]*\n?', re.MULTILINE)
+_PACKAGE = re.compile(r"^package[ \t]+\w+.*\n?", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*(?:#|--|;)[^\n]*", re.DOTALL | re.MULTILINE)
+_LEXEMES = r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\])*\"|{single}|[{{}}]"
+
+
+class TakeFence(msgspec.Struct, frozen=True):
+    """Take one fenced block of the problem's language; leave a text without a fence as it is."""
+
+    which: Literal["auto", "first", "last", "longest"]
+
+    def __call__(self, task: Task, text: str) -> Change | None:
+        """Take the block; ``auto`` takes the first that declares the function."""
+        blocks = find_fences(text)
+        if not blocks:
+            return None
+        names = _writing(task).names
+        likely = [block for block in blocks if block.language in names] or blocks
+        taken = self._choose(task, likely)
+        return Change(text=taken.text, note=describe_taken(blocks, [taken]))
+
+    def _choose(self, task: Task, blocks: list[Block]) -> Block:
+        match self.which:
+            case "last":
+                return blocks[-1]
+            case "longest":
+                return max(blocks, key=lambda block: len(block.text))
+            case "auto":
+                name = _function(task)
+                return next((block for block in blocks if name and _declares(task, block.text, name)), blocks[0])
+        return blocks[0]
+
+
+def fit_script(task: Task, text: str) -> Change:
+    """Join a continuation to the prompt, cut before its stop words; fit a whole program to prompt and tests."""
+    prompt = task.problem.prompt
+    if len(text) > MAX_CHARS:
+        whole = text if task.form == "solution" else prompt + text
+        return Change(text=whole, note=f"too long to be taken apart ({len(text):,} characters)")
+    if task.form == "solution" and text.startswith(prompt):
+        return _continue(task, text[len(prompt) :])
+    name = _function(task)
+    if task.form == "solution" or not prompt or (name and _declares(task, text, name)):
+        return Change(text=_fit_whole(task, text), note="taken as a whole program")
+    return _continue(task, text)
+
+
+def _continue(task: Task, text: str) -> Change:
+    places = [(at, word) for word in task.problem.stop if (at := text.find(word)) >= 0]
+    note = "joined to the prompt"
+    if places:
+        at, word = min(places)
+        text = text[:at]
+        note += f", cut before {word!r}"
+    return Change(text=task.problem.prompt + text, note=note)
+
+
+def _fit_whole(task: Task, text: str) -> str:
+    """Return a whole program as the tests need it: with what only the prompt has, open where the tests close it."""
+    writing = _writing(task)
+    text = _drop_main(text, writing)
+    if writing.ending:
+        text = re.sub(writing.ending, "", text)
+    text, is_bare = _fit_container(task, text)
+    if _script(task).tests.lstrip().startswith("}"):
+        text = _drop_closers(text, 1 if is_bare else writing.closers)
+    if is_bare:
+        return _head(task) + text
+    if _script(task).language == "go":
+        return _fit_go(task.problem.prompt, text)
+    declared = _declared(task)
+    if not writing.container and any(not _declares(task, text, name) for name in declared[:-1]):
+        return _head(task) + text
+    imports = re.findall(f"(?m:{writing.imports})", task.problem.prompt) if writing.imports else []
+    lacking = [line for line in dict.fromkeys(imports) if line not in text]
+    opening = re.match(r"<\?php\s*\n|#!.*\n", text)
+    at = opening.end() if opening else 0
+    return text[:at] + "".join(f"{line}\n" for line in lacking) + text[at:]
+
+
+def _fit_container(task: Task, text: str) -> tuple[str, bool]:
+    """Return a program whose container has the name that the tests know, and whether it has none."""
+    pattern = _writing(task).container
+    named = re.findall(f"(?m:{pattern})", task.problem.prompt) if pattern else []
+    if not named:
+        return text, False
+    wanted = named[-1]
+    containers = re.findall(f"(?m:{pattern})", text)
+    if not containers:
+        return text, True
+    if wanted not in containers:
+        text = re.sub(rf"\b{re.escape(containers[0])}\b", wanted, text)
+    # A public class must have the name of its file, which may be that of the tests.
+    return re.sub(rf"\bpublic[ \t]+((?:final[ \t]+)?class[ \t]+{re.escape(wanted)}\b)", r"\1", text), False
+
+
+def _fit_go(prompt: str, text: str) -> str:
+    """Return a program with the package and the imports of the prompt, and with its own imports that these lack."""
+    package = _PACKAGE.match(prompt.lstrip("\n"))
+    paths = [path for source in (prompt, text) for match in _IMPORT.finditer(source) for path in _import_paths(match)]
+    lines = [f"import {path}\n" for path in dict.fromkeys(paths)]
+    rest = _IMPORT.sub("", _PACKAGE.sub("", text, count=1))
+    return (package[0] if package else "") + "".join(lines) + rest
+
+
+def _import_paths(match: re.Match[str]) -> list[str]:
+    if match["one"]:
+        return [match["one"]]
+    return [line.strip() for line in re.split(r"[\n;]", match["many"]) if '"' in line]
+
+
+def _drop_main(text: str, writing: Writing) -> str:
+    """Return a program without its own main function, which the tests have."""
+    match = re.search(f"(?m:{writing.main})", text) if writing.main else None
+    if match is None:
+        return text
+    depth = 0
+    for at, brace in _braces(text, writing):
+        if at < match.end():
+            continue
+        depth += 1 if brace == "{" else -1
+        if depth == 0:
+            return text[: match.start()] + text[at + 1 :]
+    return text
+
+
+def _drop_closers(text: str, count: int) -> str:
+    """Return a program without its last closing braces, which the tests have."""
+    for _closer in range(count):
+        rest = re.sub(r"(?:\s|//[^\n]*\Z|;)+\Z", "", text)
+        if not rest.endswith("}"):
+            break
+        text = rest[:-1].rstrip() + "\n"
+    return text
+
+
+def _braces(text: str, writing: Writing) -> list[tuple[int, str]]:
+    """Return the braces of a program outside of texts and comments, with their places."""
+    single = r"'(?:\\.|[^'\\\n])*'" if writing.quotes else r"'(?:\\[^'\n]*|[^'\\\n])'"
+    lexemes = re.compile(_LEXEMES.format(single=single), re.DOTALL)
+    return [(match.start(), match[0]) for match in lexemes.finditer(text) if match[0] in ("{", "}")]
+
+
+def _head(task: Task) -> str:
+    """Return the prompt up to the declaration of its last function."""
+    matches = list(_declarations(task))
+    return task.problem.prompt[: matches[-1].start()] if matches else ""
+
+
+def _function(task: Task) -> str:
+    """Return the name of the function that a prompt begins; empty where there is none."""
+    names = _declared(task)
+    return names[-1] if names else ""
+
+
+def _declared(task: Task) -> list[str]:
+    return [next(group for group in match.groups() if group) for match in _declarations(task)]
+
+
+def _declarations(task: Task) -> list[re.Match[str]]:
+    pattern = _writing(task).defines.replace("NAME", r"([A-Za-z_]\w*)")
+    prompt = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), task.problem.prompt)
+    return list(re.finditer(pattern, prompt, re.MULTILINE)) if pattern else []
+
+
+def _declares(task: Task, text: str, name: str) -> bool:
+    return re.search(_writing(task).defines.replace("NAME", re.escape(name)), text, re.MULTILINE) is not None
+
+
+def _writing(task: Task) -> Writing:
+    return find_writing(_script(task).language)
+
+
+def _script(task: Task) -> Script:
+    check = task.problem.check
+    assert isinstance(check, Script)
+    return check

@@ -1,0 +1,123 @@
+"""Texts of models in other languages than Python become programs that fit the prompt and the tests."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from passcurve.bench.writing import choose_language, language_name
+from passcurve.errors import UnknownNameError, UsageError
+from passcurve.extract import extract
+from passcurve.types import Completion, Problem, SampleKey, Script
+
+CPP = Problem(
+    id="cpp/0",
+    prompt="#include <vector>\n// two(1) calls it: returns twice x\nlong twice(long x) {\n",
+    entry_point="",
+    check=Script(language="cpp", tests="}\nint main() {\n    if (twice(2) != 4) return 1;\n}\n"),
+    stop=("\n}",),
+)
+JAVA = Problem(
+    id="java/0",
+    prompt="import java.util.*;\nclass Problem {\n    // Return twice x.\n    public static long twice(long x) {\n",
+    entry_point="",
+    check=Script(language="java", tests="    }\n    public static void main(String[] args) {\n    }\n}\n"),
+    stop=("\n    }\n",),
+)
+JS = Problem(
+    id="js/0",
+    prompt="// Return twice x.\nfunction twice(x){\n",
+    entry_point="",
+    check=Script(language="js", tests="if (twice(2) !== 4) throw new Error();\n"),
+    stop=("\nfunction ", "\n//"),
+)
+GO = Problem(
+    id="go/0",
+    prompt='package twice_test\n\nimport (\n    "testing"\n)\n\nfunc twice(x int) int {\n',
+    entry_point="",
+    check=Script(language="go", tests="func TestTwice(t *testing.T) {}\n"),
+)
+
+
+def program(
+    problem: Problem, text: str, policy: str = "auto", form: Literal["completion", "solution"] = "completion"
+) -> str:
+    """Return the program of a text."""
+    key = SampleKey(problem_id=problem.id, sample_index=0)
+    made = extract(problem, Completion(key=key, row=0, line=1, digest="d", form=form, text=text, missing=""), policy)
+    assert made.text is not None
+    return made.text
+
+
+def test_continuation_is_cut() -> None:
+    """A text that goes on is cut before the first stop word, with or without the prompt in front."""
+    text = "    return 2 * x;\n}\nint main() { return 3; }\n"
+    for form, whole in (("completion", text), ("solution", CPP.prompt + text)):
+        assert CPP.prompt + "    return 2 * x;" == program(CPP, whole, form=form)
+    js = "    return 2 * x;\n}\n\nfunction more() {}\n"
+    assert JS.prompt + "    return 2 * x;\n}\n" == program(JS, js)
+
+
+@pytest.mark.parametrize("name", ["cpp", "c++", "C++"])
+def test_fence_of_the_language(name: str) -> None:
+    """The fence that names the language counts; a whole function keeps what only the prompt has, and stays open."""
+    code = "long half(long x) { return x / 2; }\nlong twice(long x) {\n    return 2 * x; // }\n}\n"
+    text = f"Build it:\n```bash\nmake\n```\n```{name}\n{code}\nint main() {{\n  if (1) {{ }}\n}}\n```\nDone }}."
+    assert "#include <vector>\n" + code.removesuffix("}\n") == program(CPP, text)
+
+
+def test_first_fence_without_a_name() -> None:
+    """Without a fence of the language the first that declares the function counts, else the first."""
+    assert "    return 2;" in program(CPP, "```\n    return 2;\n```\n```\nrest\n```")
+    assert "    return 3;" in program(CPP, "```\n    return 2;\n```\n```\nlong twice(long x) {\n    return 3;\n}\n```")
+    assert "    return 2;" in program(CPP, "```cpp\n    return 1;\n```\n```cpp\n    return 2;\n```", "fence-last")
+
+
+def test_java_class() -> None:
+    """A class keeps its other methods and loses its main and its last braces; one of another name is renamed."""
+    body = "    public static long twice(long x) {\n        return add(x, x);\n    }\n"
+    more = "    static long add(long a, long b) {\n        return a + b;\n    }\n"
+    main = '    public static void main(String[] args) {\n        System.out.println("}");\n    }\n'
+    made = program(JAVA, f"```java\npublic class Solution {{\n{body}{main}{more}}}\n```")
+    assert made.startswith("import java.util.*;\nclass Problem {\n")
+    assert "main" not in made
+    assert made.endswith("return a + b;\n")
+    bare = program(JAVA, f"```java\n{body}```")
+    assert bare.startswith(JAVA.prompt.rpartition("    public")[0])
+    assert bare.endswith("add(x, x);\n")
+
+
+def test_go_imports() -> None:
+    """A whole file gets the package and the imports of the prompt, each import once."""
+    made = program(
+        GO,
+        '```go\npackage main\n\nimport (\n\t"strings"\n\t"testing"\n)\n\n'
+        "func twice(x int) int { return len(strings.Repeat(string(rune(x)), 2)) }\n```",
+    )
+    assert made.startswith('package twice_test\nimport "testing"\nimport "strings"\n')
+    assert 1 == made.count("testing")
+
+
+def test_raw_changes_nothing() -> None:
+    """The default policy neither cuts nor looks for fences."""
+    text = "```cpp\n}\n```\n}\n}"
+    assert CPP.prompt + text == program(CPP, text, "raw")
+
+
+@pytest.mark.parametrize("text", ["{" * 60000, '"' * 60001, "twice(" * 10000, "/*" * 30000, "long twice(" * 6000])
+def test_hostile_text_takes_no_time(text: str) -> None:
+    """Every text becomes some program; patterns that go back and forth would never end on these."""
+    assert program(CPP, f"```cpp\nlong twice(long x) {{\n{text}\n}}\n```")
+    assert program(JAVA, text)
+
+
+def test_names_of_languages() -> None:
+    """Usual names are known; an unknown one is refused with the nearest, and so is one that a file has not."""
+    names = {"C++": "cpp", "javascript": "js", "bash": "sh", "C#": "cs", "py": "python"}
+    assert list(names.values()) == [language_name(name) for name in names]
+    with pytest.raises(UnknownNameError, match="'java'"):
+        language_name("jaav")
+    assert ((CPP,), True) == choose_language((CPP, JS), "cpp", "x.jsonl")
+    with pytest.raises(UsageError, match="cpp, js"):
+        choose_language((CPP, JS), "java", "x.jsonl")
