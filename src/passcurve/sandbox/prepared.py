@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from io import BufferedIOBase
 from pathlib import Path
 
@@ -53,16 +55,14 @@ class PreparedFiles:
         size = os.fstat(artifact.fileno()).st_size
         if size > self._bytes_left:
             return
-        wanted = set(preparation.setup["keep"])
         folder = self.folder / preparation.key
         folder.mkdir(mode=0o755, exist_ok=True)
         try:
             files = dict(read_files(artifact.fileno()))
-            if files.keys() != wanted:
+            if not _are_wanted(files, preparation.setup["keep"]):
                 return
             for name, data in files.items():
-                (folder / name).write_bytes(data)
-                (folder / name).chmod(0o644)
+                _write(folder, name, data)
         except (OSError, ValueError):
             # It only costs time to do without.
             shutil.rmtree(folder, ignore_errors=True)
@@ -73,3 +73,17 @@ class PreparedFiles:
     def close(self) -> None:
         """Remove all files."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _are_wanted(names: Iterable[str], patterns: Sequence[str]) -> bool:
+    """Tell whether files are those of the patterns, at least one of each, and lie where they may."""
+    found = [{pattern for pattern in patterns if fnmatch.fnmatchcase(name, pattern)} for name in names]
+    inside = all(part not in ("", ".", "..") for name in names for part in name.split("/"))
+    return inside and all(found) and set(patterns) == set().union(*found)
+
+
+def _write(folder: Path, name: str, data: bytes) -> None:
+    for parent in reversed(Path(name).parents[:-1]):
+        (folder / parent).mkdir(mode=0o755, exist_ok=True)
+    (folder / name).write_bytes(data)
+    (folder / name).chmod(0o644)
