@@ -24,7 +24,7 @@ def make_preparation(language: Language, build: Build, source: bytes, setup: dic
     prepare = build.prepare
     if prepare is None:
         return None
-    files = {name: _read_text(text) for name, text in prepare.files.items()}
+    files = {name: read_text(text) for name, text in prepare.files.items()}
     if prepare.headers:
         headers = first_headers(source)
         if not headers:
@@ -52,7 +52,7 @@ def first_headers(source: bytes) -> tuple[bytes, ...]:
 
 
 @cache
-def _read_text(text: str) -> bytes:
+def read_text(text: str) -> bytes:
     """Return a text, or the file of ``languages/`` that it names."""
     if not text.startswith("@"):
         return text.encode()

@@ -72,12 +72,12 @@ def _run_status(check: Script, job: Job, language: Language, report: _Report) ->
         name = (
             signal.Signals(report.signal).name if report.signal in list(signal.Signals) else f"signal {report.signal}"
         )
-        if report.signal == signal.SIGKILL and report.memory_bytes >= _MEMORY_SHARE * job.limits.memory_bytes:
-            return "memory", "killed at the limit of memory"
+        if report.memory_bytes >= _MEMORY_SHARE * job.limits.memory_bytes:
+            return "memory", f"the program died of {name} at the limit of memory"
         if report.signal == signal.SIGXCPU:
             return "timeout", "over the backstop of CPU time"
-        if report.signal == signal.SIGABRT and line_of_output:
-            return "failed", line_of_output
+        if report.signal == signal.SIGABRT and (error := _find_error(report, language)):
+            return "failed", error
         return "crash", f"the program died of {name}"
     if report.exit == 0 and check.accepts == "token":
         return "failed", line_of_output or "it ended with exit status 0 before the tests did"
@@ -94,17 +94,27 @@ def _is_accepted(check: Script, job: Job, report: _Report) -> bool:
             return report.exit == 0
     if report.exit != 0:
         return False
-    lines = report.out.split()
+    token = job.setup["token"]
     if check.line:
-        return re.search(check.line, report.out, re.MULTILINE) is not None
-    return bool(lines) and lines[-1] == job.setup["token"]
+        return re.search(check.line.replace("{token}", token), report.out, re.MULTILINE) is not None
+    words = report.out.split()
+    return bool(words) and words[-1] == token
 
 
 def _describe(report: _Report, language: Language) -> str:
-    """Return the line of the output that says what is wrong; the empty string where there is none."""
-    lines = [line.strip() for text in (report.err, report.out) for line in text.splitlines() if line.strip()]
+    """Return the line of the output that says what is wrong, or its first; the empty string where there is none."""
+    return _find_error(report, language) or next((_WHERE.sub("", line) for line in _lines(report)), "")
+
+
+def _find_error(report: _Report, language: Language) -> str:
+    """Return the line that an error of the language stands in; the empty string where there is none."""
+    lines = _lines(report)
     for pattern in language.errors:
         for line in lines:
             if re.search(pattern, line):
                 return _WHERE.sub("", line)
-    return _WHERE.sub("", lines[0]) if lines else ""
+    return ""
+
+
+def _lines(report: _Report) -> list[str]:
+    return [line.strip() for text in (report.err, report.out) for line in text.splitlines() if line.strip()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections.abc import Iterable
 from functools import cache
@@ -11,7 +12,7 @@ import msgspec
 
 from passcurve.bench.languages import find_language
 from passcurve.errors import UsageError
-from passcurve.judging.preparation import make_preparation
+from passcurve.judging.preparation import make_preparation, read_text
 from passcurve.sandbox.command_layout import expand_path, find_command, find_program, first_line
 from passcurve.sandbox.job import CommandJail, Job, Step
 from passcurve.sandbox.layers import mounts
@@ -29,6 +30,9 @@ _ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
 }
+
+_LOCALE = "/usr/lib/locale/C.utf8"
+"""The files of the locale that the environment names, where the system has them apart."""
 
 
 def make_script_job(check: Script, program: str, limits: Limits, tag: int) -> Job:
@@ -52,14 +56,17 @@ def make_script_job(check: Script, program: str, limits: Limits, tag: int) -> Jo
 def make_source(check: Script, language: Language, program: str) -> str:
     """Return the source that is compiled or run: the program between what the benchmark puts around it."""
     opening = language.opening if language.opening and language.opening.strip() not in program else ""
-    return f"{opening}{check.before}{program}\n{check.tests}{check.after}"
+    program = program.replace(check.cut, "", 1) if check.cut else program
+    text = program + check.tests
+    used = "".join(f"{line}\n" for pattern, line in check.if_used.items() if re.search(pattern, text))
+    return f"{opening}{check.before}{used}{program}\n{check.tests}{check.after}"
 
 
 def _steps(
     check: Script, language: Language, build_name: str, source: bytes, limits: Limits, token: str
 ) -> tuple[Step, ...]:
     build = language.find_build(build_name)
-    sources = {build.file: source, **{name: text.encode() for name, text in language.files.items()}}
+    sources = {build.file: source, **_other_files(language, source)}
     environment = {**_ENVIRONMENT, **language.environment}
     steps = []
     if build.compile:
@@ -87,8 +94,9 @@ def _steps(
             )
         )
     is_binary = bool(build.compile) and language.makes_binary
+    run = [word.replace("{memory_bytes}", str(limits.memory_bytes)) for word in build.run]
     setup = {
-        "argv": list(build.run) if is_binary else find_command(build.run),
+        "argv": run if is_binary else find_command(run),
         "files": {} if build.compile else sources,
         "env": {**environment, TOKEN: token},
         "stdin": b"",
@@ -100,6 +108,12 @@ def _steps(
     jail = _jail(f"{language.name} runtime", language.runtime)
     steps.append(Step(name="run", jail=jail, setup=setup, timeout_s=limits.timeout_s))
     return tuple(steps)
+
+
+def _other_files(language: Language, source: bytes) -> dict[str, bytes]:
+    heading = re.search(language.heading.encode(), source, re.MULTILINE) if language.heading else None
+    word = heading[1] if heading is not None else b""
+    return {name: read_text(text).replace(b"{heading}", word) for name, text in language.files.items()}
 
 
 def needs_commands(problems: Iterable[Problem]) -> bool:
@@ -156,7 +170,7 @@ def missing_tools(language: Language) -> tuple[str, ...]:
 @cache
 def _jail(key: str, tools: Tools) -> CommandJail:
     programs = [path for name in tools.programs for path in _find(name)]
-    return CommandJail(key=key, programs=tuple(programs), folders=tools.folders)
+    return CommandJail(key=key, programs=tuple(programs), folders=(*tools.folders, _LOCALE))
 
 
 def _find(name: str) -> list[str]:

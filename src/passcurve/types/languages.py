@@ -14,7 +14,7 @@ class Prepare(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     headers: str = ""
     """Name of a file that it reads, with the headers that the source includes first; empty where it needs none."""
     makes: tuple[str, ...]
-    """The files that it makes."""
+    """The files that it makes, with wildcards."""
     min_uses: int = 8
     """Number of programs from which on it pays."""
 
@@ -27,7 +27,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     compile: tuple[str, ...] = ()
     """The compiler and its arguments; empty where nothing is compiled."""
     run: tuple[str, ...] = ()
-    """The program and its arguments."""
+    """The program and its arguments; ``{memory_bytes}`` stands for the limit of its memory."""
     prepare: Prepare | None = None
     """A command to run once, before many programs."""
     prepared: tuple[str, ...] = ()
@@ -69,12 +69,17 @@ class Language(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     makes_binary: bool = False
     """Whether that is one program, which runs by itself."""
     files: dict[str, str] = {}
-    """Other source files that every program is compiled with, by name."""
+    """Other source files that every program is compiled with, by name; a text that begins with @ names a file of
+    ``languages/``."""
+    heading: str = ""
+    """A pattern of the source, whose group stands for ``{heading}`` in the other files."""
     environment: dict[str, str] = {}
     opening: str = ""
     """The beginning of every source, added where it is missing."""
     confirm: str = ""
     """A statement that writes the job's token; it stands after the last test."""
+    confirms_itself: bool = False
+    """Whether one of the other files does that."""
     confirm_inside: int = 0
     """Number of closing braces at the end of the tests that the statement stands before."""
     errors: tuple[str, ...] = ()

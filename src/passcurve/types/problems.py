@@ -127,13 +127,17 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="s
     """Source that follows the program."""
     before: str = ""
     """Source in front of the program."""
+    cut: str = ""
+    """Text of the prompt that the program is to lack, for ``before`` has what it needs of it."""
+    if_used: dict[str, str] = {}
+    """Lines behind ``before``, each where the program or the tests match its pattern."""
     after: str = ""
     """Source behind the tests."""
     accepts: Literal["token", "exit", "silence", "no-fail"] = "token"
     """Sign that all tests have passed: the job's token as the last line and exit status 0; exit status 0 alone;
     no output at all; no ``Fail`` among the errors."""
     line: str = ""
-    """Pattern of the line that stands for the token, where the tests write one of their own."""
+    """Pattern of the last lines, where a test library writes more after the token, for which ``{token}`` stands."""
     builds: tuple[str, ...] = ("",)
     """Ways to compile and run, by name; the next one counts where one does not end with exit status 0."""
     compile_s: float = 30.0

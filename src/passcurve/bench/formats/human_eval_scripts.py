@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from passcurve.bench.formats.rows import Row
@@ -16,6 +17,14 @@ _THROWING_ASSERT = (
     "{ if (!isTrue) throw new Error('Assertion failed' + rest.map(String).join(' ')); } });\n"
 )
 """JavaScript's tests use ``console.assert``, which only writes a line."""
+
+_GO_PACKAGES = "math strings fmt strconv time bytes regexp sort math/rand crypto/md5".split()
+"""What Go's programs have imported where they use it, besides what the tests import."""
+
+_GO_IMPORT = re.compile(r'"([\w./-]+)"')
+
+_RUST_END = r"{token}\nok\n+test result: ok\. 1 passed"
+"""What the library of Rust's tests writes after the last test."""
 
 
 def make_prompt(row: Row, language: str) -> str:
@@ -39,4 +48,19 @@ def make_check(row: Row, language: str) -> Script:
         return Script(language="java", tests=tests, accepts=accepts, builds=("main",), compile_s=60.0)
     if language == "js":
         return Script(language="js", tests=tests, before=_THROWING_ASSERT, accepts=accepts)
-    return Script(language=language, tests=tests, accepts=accepts, compile_s=300.0 if language == "rs" else 60.0)
+    if language == "go":
+        setup = row.text("test_setup")
+        packages = dict.fromkeys((*_GO_IMPORT.findall(setup), *_GO_PACKAGES))
+        return Script(
+            language="go",
+            tests=tests,
+            before=setup.partition("import")[0],
+            cut=row.optional_text("import"),
+            # An import that is not used does not compile.
+            if_used={rf"\b{name.rpartition('/')[2]}\.[A-Z]": f'import "{name}"' for name in packages},
+            accepts=accepts,
+            builds=("testify",),
+            compile_s=60.0,
+        )
+    end = _RUST_END if confirmed is not None else ""
+    return Script(language="rs", tests=tests, accepts=accepts, builds=("crates",), line=end, compile_s=60.0)

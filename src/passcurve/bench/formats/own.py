@@ -11,6 +11,7 @@ import msgspec
 
 from passcurve.bench.formats.contest_cases import limit_of_all
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind, listed, shown
+from passcurve.bench.languages import languages, with_confirmation
 from passcurve.errors import DataError, nearest
 from passcurve.types import (
     Assertions,
@@ -19,6 +20,7 @@ from passcurve.types import (
     Expression,
     FunctionTests,
     Problem,
+    Script,
     Suite,
     UnitTests,
     pack_values,
@@ -149,6 +151,25 @@ def _expression(row: Row) -> Check:
     )
 
 
+def _script(row: Row) -> Check:
+    name, table = row.text("language"), languages()
+    if name not in table:
+        raise row.fault(f"found language {shown(name)}{nearest(name, table)}", f"one of {listed(tuple(table))}")
+    language, tests = table[name], row.text("tests")
+    confirmed = with_confirmation(language, tests)
+    if confirmed is None:
+        braces = "}" * language.confirm_inside
+        raise row.fault(
+            f"found 'tests' that do not end with {braces!r}", f"the end of the main program of {language.title}"
+        )
+    return Script(
+        language=name,
+        tests=confirmed,
+        before=row.optional_text("before"),
+        compile_s=_number(row, "compile_s") or 60.0,
+    )
+
+
 _KINDS: dict[str, tuple[Callable[[Row], Check], tuple[str, ...], tuple[str, ...]]] = {
     "function": (_function, ("entry_point", "test"), ()),
     "assertions": (_assertions, ("entry_point", "tests"), ("setup", "suites")),
@@ -160,6 +181,7 @@ _KINDS: dict[str, tuple[Callable[[Row], Check], tuple[str, ...], tuple[str, ...]
     "stdin": (_stdin, ("inputs", "outputs"), ("comparator", "tolerance", "test_timeout_s", "suites")),
     "unittest": (_unit_tests, ("test",), ("class_timeout_s",)),
     "expression": (_expression, ("code", "asks", "input", "output"), ()),
+    "script": (_script, ("language", "tests"), ("before", "compile_s")),
 }
 """For each kind what reads it, the fields that it needs, and those that it may have."""
 

@@ -1,0 +1,53 @@
+"""Every row of the table of languages, by doing: one right program, and one for each other way to end."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passcurve as pc
+from passcurve.bench.languages import languages
+from passcurve.judging.scripts import missing_tools
+
+PROGRAMS = Path(__file__).parent / "programs"
+EXPECTED = {"exits": "failed", "broken": "failed"}
+"""The status of a program where its name is not that: one that exits before the tests, and one that is no source."""
+
+IN_CI = ("cpp", "js")
+
+
+def cases() -> list[Any]:
+    """Return the rows that can be tried: two wherever the full tests run, and the others at night."""
+    marks = {name: pytest.mark.ci if name in IN_CI else pytest.mark.nightly for name in languages()}
+    return [pytest.param(name, marks=marks[name]) for name, row in languages().items() if row.is_tested]
+
+
+def test_every_row_has_programs() -> None:
+    """A language without them could not be said to work."""
+    tried = {path.stem for path in PROGRAMS.glob("*.toml")}
+    assert tried == {name for name, row in languages().items() if row.is_tested}
+
+
+@pytest.mark.parametrize("name", cases())
+def test_a_language(name: str, tmp_path: Path) -> None:
+    """Each program ends as it should, with a message, and the verdict on one does not depend on the others."""
+    if missing := missing_tools(languages()[name]):
+        pytest.skip(f"{' and '.join(missing)} not installed here")
+    programs = tomllib.loads((PROGRAMS / f"{name}.toml").read_text())
+    tests = programs.pop("tests")
+    benchmark = tmp_path / "one.jsonl"
+    benchmark.write_text(json.dumps({"id": "add/0", "kind": "script", "language": name, "tests": tests}) + "\n")
+    rows = [{"task_id": "add/0", "solution": program} for program in (*programs.values(), programs["passed"])]
+    run = pc.judge(rows, benchmark=benchmark, timeout_s=4.0, memory="1GiB", accept_input=True, workers=1)
+    samples = run.samples
+    kinds = (*programs, "again")
+    statuses = dict(zip(kinds, samples.columns["status"], strict=True))
+    messages = dict(zip(kinds, samples.columns["message"], strict=True))
+    expected = {kind: EXPECTED.get(kind, kind) for kind in programs} | {"again": "passed"}
+    wrong = {kind: (statuses[kind], messages[kind]) for kind in kinds if statuses[kind] != expected[kind]}
+    assert not wrong
+    assert all(messages[kind] for kind in kinds if expected[kind] != "passed")
