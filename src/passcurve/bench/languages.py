@@ -28,15 +28,19 @@ def find_language(name: str) -> Language:
     return table[name]
 
 
-def with_confirmation(language: Language, tests: str) -> str | None:
-    """Return tests that write the job's token when the last has passed; None where the place for that is not clear."""
+def with_confirmation(language: Language, tests: str, *, braces: int | None = None) -> str | None:
+    """Return tests that write the job's token when the last has passed; None where the place for that is not clear.
+
+    ``braces``: number of closing braces at the end that the place is before, where it is not the language's own.
+    """
     if language.confirms_itself:
         return tests
     if not language.confirm:
         return None
-    if not language.confirm_inside:
+    count = language.confirm_inside if braces is None else braces
+    if not count:
         return f"{tests}\n{language.confirm}\n"
-    closing = re.search(r"(?:\breturn 0;\s*)?(?:\}\s*){%d}\Z" % language.confirm_inside, tests)
+    closing = re.search(r"(?:\breturn 0;\s*)?(?:\}\s*){%d}\Z" % count, tests)
     if closing is None:
         return None
     return f"{tests[: closing.start()]}{language.confirm}\n{closing[0]}"

@@ -77,9 +77,9 @@ class PreparedFiles:
 
 def _are_wanted(names: Iterable[str], patterns: Sequence[str]) -> bool:
     """Tell whether files are those of the patterns, at least one of each, and lie where they may."""
-    found = [{pattern for pattern in patterns if fnmatch.fnmatchcase(name, pattern)} for name in names]
+    matches = [{pattern for pattern in patterns if fnmatch.fnmatchcase(name, pattern)} for name in names]
     inside = all(part not in ("", ".", "..") for name in names for part in name.split("/"))
-    return inside and all(found) and set(patterns) == set().union(*found)
+    return inside and all(matches) and set(patterns) == set().union(*matches)
 
 
 def _write(folder: Path, name: str, data: bytes) -> None:

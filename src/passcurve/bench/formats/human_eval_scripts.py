@@ -39,7 +39,7 @@ def make_prompt(row: Row, language: str) -> str:
 def make_check(row: Row, language: str) -> Script:
     """Return the check of a row."""
     test = row.text("test")
-    confirmed = with_confirmation(find_language(language), test)
+    confirmed = with_confirmation(find_language(language), test, braces=2 if language == "rs" else None)
     tests = test if confirmed is None else confirmed
     accepts: Literal["token", "exit"] = "exit" if confirmed is None else "token"
     if language == "cpp":
