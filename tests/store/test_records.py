@@ -66,7 +66,13 @@ def fields(record: Record, *names: str) -> list[list[Any]]:
     return [[getattr(sample, name) for name in names] for sample in record.samples]
 
 
-@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"evalplus-folder", "bigcode", "inspect-scores"}))
+OF_A_BENCHMARK = ("multipl-e", "multipl-e-output")
+"""These have the tests or prompts of a benchmark: see ``tests/cli/test_multipl_e_files.py``."""
+
+
+@pytest.mark.parametrize(
+    "name", sorted(FORMATS.keys() - {"evalplus-folder", "bigcode", "inspect-scores", *OF_A_BENCHMARK})
+)
 def test_round_trip(tmp_path: Path, name: str) -> None:
     """What a format holds is the same after writing and reading, and its losses are named."""
     form = FORMATS[name]

@@ -9,23 +9,27 @@ from pathlib import Path
 
 import msgspec
 
+from passcurve import config
 from passcurve.bench import resolve
+from passcurve.bench.formats import ReadOptions as BenchOptions
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.extract import extract
 from passcurve.store.completions import stored_completions
-from passcurve.store.foreign import ReadOptions, convert, expand
+from passcurve.store.foreign import ReadOptions, convert, expand, first_fields, parse_options
 from passcurve.store.locate import find_run_dir
 from passcurve.store.parts import LOCK
 from passcurve.store.records import FORMATS, Record, ScoredSample, Writing, read_record, write_record
+from passcurve.store.records.multipl_e import ScriptRow
 from passcurve.store.records.rows import read_rows as read_result_rows
 from passcurve.store.records.sample import MalformedRecordError, suites_of
 from passcurve.store.records.write import continuation, describe_losses, whole_program
 from passcurve.store.run_counts import check_samples
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
-from passcurve.types import Benchmark, Completion, Header, Problem, Verdict
+from passcurve.types import Benchmark, Completion, Header, Problem, Script, Verdict
 
 _KS = {"cruxeval-scored": (1, 5)}
+_SCRIPTS = ("multipl-e", "multipl-e-output")
 _DEFAULT_KS = (1, 10, 100)
 
 
@@ -93,14 +97,12 @@ def _find_run(source: Path, *, with_verdicts: bool) -> Path | None:
 
 
 def _lacks_verdicts(source: Path) -> bool:
-    if source.is_dir():
-        return True
     record = read_record(source) or _read_rows(source, None)
     return not record.has_verdicts
 
 
 def _read_file(source: Path, benchmark: Benchmark | None) -> Record:
-    record = read_record(source) if source.is_file() else None
+    record = read_record(source)
     return record if record is not None else _read_rows(source, benchmark)
 
 
@@ -110,7 +112,12 @@ def _read_rows(source: Path, benchmark: Benchmark | None) -> Record:
     def problems() -> Sequence[Problem] | None:
         return benchmark.problems if benchmark is not None else None
 
-    lines = convert(expand([source]), ReadOptions(), problems)
+    field = benchmark.problems[0].answer_field if benchmark is not None and benchmark.problems else ""
+    options = parse_options(field or None, None)
+    fields = first_fields(source)
+    if options.field not in fields or fields & {"completion", "solution"}:
+        options = ReadOptions()
+    lines = convert(expand([source]), options, problems)
     try:
         return read_result_rows(lines)
     except MalformedRecordError as error:
@@ -217,8 +224,26 @@ def _writing(record: Record, name: str, benchmark: Benchmark | None) -> Writing:
         date=_now(),
         file_hash=benchmark.file_hash if benchmark is not None else "",
         order=tuple(problem.id for problem in benchmark.problems) if benchmark is not None else (),
+        scripts=_scripts(benchmark) if name in _SCRIPTS else {},
+        time_s=int(datetime.now(UTC).timestamp()),
         pass_at_k=_scores(record, _KS.get(name, _DEFAULT_KS)) if FORMATS[name].verdicts == "must" else {},
     )
+
+
+def _scripts(benchmark: Benchmark | None) -> dict[str, ScriptRow]:
+    """Return what the benchmark's rows have of each problem, as they were published."""
+    if benchmark is None or not any(isinstance(problem.check, Script) for problem in benchmark.problems):
+        raise UsageError(
+            "this format holds what the benchmark has of each problem: name one in MultiPL-E's format with --benchmark"
+        )
+    options = BenchOptions(profile="multipl-e-upstream")
+    source = benchmark.source if Path(benchmark.source).is_file() else benchmark.name
+    problems = resolve.load(source, config.cache_dir(), options).problems
+    return {
+        problem.id: ScriptRow(problem.check.language, problem.prompt, problem.check.tests)
+        for problem in problems
+        if isinstance(problem.check, Script)
+    }
 
 
 def _scores(record: Record, ks: Sequence[int]) -> dict[str, dict[str, float]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from passcurve.analysis import compare
 from passcurve.analysis.common_problems import require_score
-from passcurve.analysis.match_rows import MatchRow, MatchRows, find_source, read_file_rows, read_run_rows
+from passcurve.analysis.match_rows import MatchRow, MatchRows, find_source, is_run, read_file_rows, read_run_rows
 from passcurve.errors import DataError, place_error
 from passcurve.extract import extract
 from passcurve.lab.ranking import Ranking, rank_samples
@@ -110,7 +110,7 @@ def match(
     """
     sources = [find_source(run) for run in runs]
     for source in sources:
-        if not stale and source.is_dir():
+        if not stale and is_run(source):
             check_samples(source)
     tables: list[MatchRows] = []
     for run, source in zip(runs, sources, strict=True):
@@ -118,7 +118,7 @@ def match(
         require_score(counts, str(run))
         tables.append(
             read_run_rows(run, source, cache_dir, counts.diagnosis)
-            if source.is_dir()
+            if is_run(source)
             else read_file_rows(source, benchmark, cache_dir)
         )
     results = [

@@ -54,15 +54,20 @@ class MatchRows(msgspec.Struct, frozen=True, kw_only=True):
     """Where the values of the samples are stored; None for a file of another harness."""
 
 
+def is_run(path: Path) -> bool:
+    """Tell whether a path is a folder and holds no results of another harness."""
+    return path.is_dir() and read_record(path) is None
+
+
 def find_source(path: Path) -> Path:
     """Return the run directory of a path, or the path itself where it is a file with verdicts of another harness.
 
     Raises DataError where it is neither.
     """
     folder = find_run_dir(path)
-    if folder.is_dir():
+    if is_run(folder):
         return folder
-    if path.is_file() and (record := _read(path)) is not None and record.has_verdicts:
+    if path.exists() and (record := _read(path)) is not None and record.has_verdicts:
         if all(sample.text is not None and sample.status for sample in record.samples):
             return path
         raise DataError(f"{str(path)!r} lacks programs or verdicts of some samples: judge it, then match it")

@@ -138,6 +138,8 @@ def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
     if path.is_dir() or not path.exists():
         if not folder.is_dir():
             raise DataError(f"no file or run {str(path)!r}")
+        if folder == path and (scored := _read_scored(path)) is not None:
+            return scored
         return _read_run(folder, stale=stale)
     results = _read_results(path)
     if results is not None:

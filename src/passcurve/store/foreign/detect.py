@@ -66,7 +66,7 @@ def detect(path: Path) -> Kind:
     A file that cannot be read counts as rows: whoever reads them says why.
     """
     if path.is_dir():
-        return Kind.FOLDER
+        return Kind.RECORD if _has_results(path) else Kind.FOLDER
     if not path.is_file():
         return Kind.ROWS
     head = _read_head(path)
@@ -149,6 +149,12 @@ def _is_log(path: Path) -> bool:
     from passcurve.store.records.inspect_log import is_archive
 
     return is_archive(path)
+
+
+def _has_results(folder: Path) -> bool:
+    from passcurve.store.records.multipl_e import result_files
+
+    return bool(result_files(folder))
 
 
 def _is_record(whole: object) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from passcurve.errors import DataError
 from passcurve.store.parts import LOCK
+from passcurve.store.records.multipl_e import SUFFIXES as RESULT_SUFFIXES
 from passcurve.types import Problem
 
 _EXPECTED = (
@@ -32,6 +33,8 @@ def find_parts(folder: Path) -> list[Path]:
     if any(path.name == LOCK for path in entries):
         raise DataError(f"{str(folder)!r} is a run directory: `passcurve show` shows it; to judge, name the samples")
     parts = [path for path in entries if path.is_file() and _is_part(path.name)]
+    if not parts and any(path.name.endswith(RESULT_SUFFIXES) for path in entries):
+        return []
     if any(_program_files(path) for path in entries):
         if parts:
             raise DataError(f"{str(folder)!r} holds both programs and samples in {parts[0].name!r}; name one of them")

@@ -12,7 +12,7 @@ import msgspec
 from passcurve.errors import DataError
 from passcurve.store.documents import is_lm_eval, read_document
 from passcurve.store.lines import open_unpacked
-from passcurve.store.records import cruxeval, evalplus, inspect_log, lists, lm_eval_scores
+from passcurve.store.records import cruxeval, evalplus, inspect_log, lists, lm_eval_scores, multipl_e
 from passcurve.store.records.sample import MalformedRecordError, Record
 
 _HEAD_BYTES = 1 << 16
@@ -21,11 +21,12 @@ _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Record]], ...] = (
     (evalplus.matches, evalplus.read),
     (cruxeval.matches, cruxeval.read),
     (lists.matches, lists.read),
+    (multipl_e.matches, multipl_e.read),
 )
 
 
 def read_record(path: Path) -> Record | None:
-    """Return the record in a file; None for a file of another kind.
+    """Return the record in a file or a folder; None for one of another kind.
 
     Raises DataError where the file is of a known kind and cannot be read as it.
     """
@@ -38,6 +39,8 @@ def read_record(path: Path) -> Record | None:
 
 
 def _read(path: Path) -> Record | None:
+    if path.is_dir():
+        return multipl_e.read_folder(path)
     head = _head(path)
     if head.startswith(b"PK"):
         return inspect_log.read_archive(path) if inspect_log.is_archive(path) else None

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from passcurve.errors import DataError, UsageError
-from passcurve.store.records import cruxeval, evalplus, lists, rows
+from passcurve.store.records import cruxeval, evalplus, lists, multipl_e, rows
 from passcurve.store.records.sample import Record, ScoredSample, require_texts
 
 _FOLDER = re.compile(r"[^./\0][^/\0]*_[^_/\0]+")
@@ -27,6 +27,10 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True):
     """md5 of the benchmark's file, by which EvalPlus names a version."""
     pass_at_k: Mapping[str, Mapping[str, float]] = {}
     """Scores by suite; those of all tests under an empty name."""
+    scripts: Mapping[str, multipl_e.ScriptRow] = {}
+    """What the benchmark has of each problem in another language than Python."""
+    time_s: int = 0
+    """Seconds since 1970."""
     order: tuple[str, ...] = ()
     """Ids of the benchmark's problems, in their order; empty where the benchmark is not known."""
 
@@ -46,6 +50,7 @@ class RecordFormat(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = False
     """Whether nothing but the order tells the problems."""
     encode: Callable[[Record, Writing], Any]
+    """Returns the document, the rows, or the files of a folder by name."""
 
 
 def _head(record: Record, writing: Writing) -> dict[str, Any]:
@@ -162,6 +167,20 @@ FORMATS: Mapping[str, RecordFormat] = {
         title="ClassEval's output: task_id and predict",
         text="whole",
         encode=lambda record, _: lists.write_classeval(record),
+    ),
+    "multipl-e": RecordFormat(
+        title="MultiPL-E's results: a folder with a file for each problem",
+        text="whole",
+        verdicts="must",
+        messages=True,
+        layout="folder",
+        encode=lambda record, writing: multipl_e.write(record, writing.scripts, writing.time_s),
+    ),
+    "multipl-e-output": RecordFormat(
+        title="pred_LANGUAGE_output.jsonl of MultiPL-E in Qwen's harness",
+        text="whole",
+        layout="lines",
+        encode=lambda record, writing: multipl_e.write_output(record, writing.scripts),
     ),
     "inspect-scores": RecordFormat(
         title="rows for inspect's precomputed_scores",
