@@ -66,7 +66,7 @@ def fields(record: Record, *names: str) -> list[list[Any]]:
     return [[getattr(sample, name) for name in names] for sample in record.samples]
 
 
-OF_A_BENCHMARK = ("multipl-e", "multipl-e-output")
+OF_A_BENCHMARK = {"multipl-e", "multipl-e-output"}
 """These have the tests or prompts of a benchmark: see ``tests/cli/test_multipl_e_files.py``."""
 
 

@@ -140,14 +140,14 @@ def write(record: Record, scripts: Mapping[str, ScriptRow], time_s: int) -> dict
 
 
 def _result(sample: ScoredSample, tests: str, time_s: int) -> dict[str, Any]:
-    known = sample.details if isinstance(sample.details, dict) else {}
+    stored = sample.details if isinstance(sample.details, dict) else {}
     default = {"passed": 0, "timeout": -1}.get(sample.status, 1)
     return {
         "program": f"{sample.text}\n{tests}",
-        "timestamp": known.get("timestamp", time_s),
-        "stdout": known.get("stdout", ""),
-        "stderr": known.get("stderr", sample.message),
-        "exit_code": known.get("exit_code", default),
+        "timestamp": stored.get("timestamp", time_s),
+        "stdout": stored.get("stdout", ""),
+        "stderr": stored.get("stderr", sample.message),
+        "exit_code": stored.get("exit_code", default),
         "status": _WORDS.get(sample.status, "Exception"),
     }
 
