@@ -38,6 +38,7 @@ def make_preparation(language: Language, build: Build, source: bytes, setup: dic
         setup={**setup, "argv": command, "files": files, "keep": list(prepare.makes), "makes_binary": False},
         ready_setup={**setup, "argv": argv},
         min_uses=prepare.min_uses,
+        is_needed=prepare.is_needed,
         timeout_s=_PREPARE_S,
     )
 

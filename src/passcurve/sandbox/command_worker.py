@@ -168,11 +168,17 @@ class CommandWorker:
         step = running.step
         report = outcome.report or {}
         has_worked = outcome.ended == "report" and report.get("status") == "ended" and report.get("exit") == 0
-        if running.phase != "plain" and not (has_worked and running.phase == "prepared"):
-            if has_worked and step.preparation is not None and self._artifact is not None:
-                self._prepared.add(step.preparation, self._artifact)
+        preparation = step.preparation
+        if preparation is not None and running.phase == "preparing":
+            if has_worked and self._artifact is not None:
+                self._prepared.add(preparation, self._artifact)
+            else:
+                self._prepared.give_up(preparation)
+            self._start_step(running)
+            return
+        if preparation is not None and running.phase == "prepared" and not (has_worked or preparation.is_needed):
             # What fails with prepared files must fail without them to count.
-            running.must_be_plain = running.phase == "prepared"
+            running.must_be_plain = True
             self._start_step(running)
             return
         running.must_be_plain = False

@@ -49,11 +49,13 @@ class Preparation(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     """The same for equal preparations."""
     setup: dict[str, Any]
-    """The order for ``harness/command.py``; it keeps files, by exact names."""
+    """The order for ``harness/command.py``; it keeps files."""
     ready_setup: dict[str, Any]
     """The order of the step itself once these files are there."""
     min_uses: int
     """Number of steps from which on it pays."""
+    is_needed: bool
+    """Whether the step waits for it, and its failure counts."""
     timeout_s: float
 
 

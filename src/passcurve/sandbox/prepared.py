@@ -32,6 +32,7 @@ class PreparedFiles:
         self._uses: Counter[str] = Counter()
         self._ready: set[str] = set()
         self._begun: set[str] = set()
+        self._failed: set[str] = set()
         self._bytes_left = max_bytes
 
     def is_ready(self, preparation: Preparation) -> bool:
@@ -39,33 +40,41 @@ class PreparedFiles:
         return preparation.key in self._ready
 
     def begin(self, preparation: Preparation) -> bool:
-        """Count a use; tell whether the caller is to make the files now, which only one is told."""
-        self._uses[preparation.key] += 1
-        if (
-            preparation.key in self._begun
-            or self._bytes_left <= 0
-            or self._uses[preparation.key] < preparation.min_uses
-        ):
+        """Count a use; tell whether the caller is to make the files now, which only one is told where it can wait."""
+        key = preparation.key
+        self._uses[key] += 1
+        if key in self._failed or self._bytes_left <= 0:
             return False
-        self._begun.add(preparation.key)
+        if not preparation.is_needed and (key in self._begun or self._uses[key] < preparation.min_uses):
+            return False
+        self._begun.add(key)
         return True
+
+    def give_up(self, preparation: Preparation) -> None:
+        """Note that its command has failed, so that nobody tries again."""
+        self._failed.add(preparation.key)
 
     def add(self, preparation: Preparation, artifact: BufferedIOBase) -> None:
         """Write the files that a command has made, if they are those that were wanted."""
         size = os.fstat(artifact.fileno()).st_size
+        if self.is_ready(preparation):
+            return
         if size > self._bytes_left:
+            self.give_up(preparation)
             return
         folder = self.folder / preparation.key
         folder.mkdir(mode=0o755, exist_ok=True)
         try:
             files = dict(read_files(artifact.fileno()))
             if not _are_wanted(files, preparation.setup["keep"]):
+                self.give_up(preparation)
                 return
             for name, data in files.items():
                 _write(folder, name, data)
         except (OSError, ValueError):
             # It only costs time to do without.
             shutil.rmtree(folder, ignore_errors=True)
+            self.give_up(preparation)
             return
         self._bytes_left -= size
         self._ready.add(preparation.key)

@@ -17,6 +17,8 @@ class Prepare(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The files that it makes, with wildcards."""
     min_uses: int = 8
     """Number of programs from which on it pays."""
+    is_needed: bool = False
+    """Whether the compiler cannot do without, so that its first use waits for it."""
 
 
 class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
