@@ -11,6 +11,7 @@ import pytest
 
 import passcurve as pc
 from passcurve.bench.languages import languages
+from passcurve.errors import DataError
 from passcurve.judging.scripts import missing_tools
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -51,3 +52,30 @@ def test_a_language(name: str, tmp_path: Path) -> None:
     wrong = {kind: (statuses[kind], messages[kind]) for kind in kinds if statuses[kind] != expected[kind]}
     assert not wrong
     assert all(messages[kind] for kind in kinds if expected[kind] != "passed")
+
+
+@pytest.mark.ci
+def test_doctor_tries_each_language(shell: Any) -> None:
+    """Those whose toolchain is there work, and the others name what to install; a broken one would be exit code 1."""
+    done = shell("doctor", "--languages", "--json")
+    trials = {trial["language"]: trial for trial in json.loads(done.out)["languages"]}
+    assert trials.keys() == languages().keys()
+    for name, row in languages().items():
+        if missing_tools(row):
+            assert not trials[name]["works"]
+            assert trials[name]["packages"] == list(row.packages)
+        elif row.is_tested:
+            assert trials[name]["works"], trials[name]
+    assert done.code == 0
+
+
+def test_a_benchmark_of_an_unknown_language_is_refused(tmp_path: Path) -> None:
+    """The nearest name stands in the message, and so does the place in which tests must end."""
+    path = tmp_path / "one.jsonl"
+    for fields, word in (
+        ({"language": "cpq", "tests": "int main() {}"}, "cpp"),
+        ({"language": "cpp", "tests": "int main() {} int x;"}, "end"),
+    ):
+        path.write_text(json.dumps({"id": "a/0", "kind": "script", **fields}) + "\n")
+        with pytest.raises(DataError, match=word):
+            pc.load_benchmark(path)

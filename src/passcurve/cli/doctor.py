@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -30,9 +30,18 @@ _REMEDIES = {
 }
 
 
-def doctor(python: Interpreter = None, as_json: AsJson = False) -> None:
+_Languages = Annotated[
+    bool, typer.Option("--languages", help="Try the toolchains of other languages than Python instead.")
+]
+
+
+def doctor(python: Interpreter = None, languages: _Languages = False, as_json: AsJson = False) -> None:
     """Try which isolation this machine supports, and say how to enable a layer that is missing."""
     from passcurve.sandbox import probe, toolchain
+
+    if languages:
+        _try_languages(as_json)
+        return
 
     limits = Limits()
     tools = toolchain.find_toolchain(python, (), toolchain.OPTIONAL)
@@ -67,6 +76,27 @@ def doctor(python: Interpreter = None, as_json: AsJson = False) -> None:
     else:
         _write_report(record, layers, failure, note)
     raise typer.Exit(0 if failure is None else 1)
+
+
+def _try_languages(as_json: bool) -> None:
+    """Compile and run the shortest program of each language, and tell what works; exit code 1 where one fails."""
+    from passcurve.bench.languages import find_language
+    from passcurve.judging.toolchain_trials import try_toolchains
+
+    trials = []
+    for trial in try_toolchains(Limits(timeout_s=10.0)):
+        trials.append(trial)
+        if as_json:
+            continue
+        word = "works  " if trial.works else "MISSING" if trial.packages else "FAILS  "
+        write(f"  {word} {trial.title}: {trial.version if trial.works else trial.reason}")
+        if not find_language(trial.language).is_tested:
+            write("          never tried: Debian has no package of it")
+        elif trial.packages:
+            write(f"          remedy: apt install {' '.join(trial.packages)}")
+    if as_json:
+        write_json({"languages": msgspec.to_builtins(trials)})
+    raise typer.Exit(1 if any(not trial.works and not trial.packages for trial in trials) else 0)
 
 
 def _write_report(record: dict[str, Any], layers: dict[str, str], failure: str | None, note: str) -> None:

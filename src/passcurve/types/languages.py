@@ -84,6 +84,8 @@ class Language(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether one of the other files does that."""
     confirm_inside: int = 0
     """Number of closing braces at the end of the tests that the statement stands before."""
+    shortest: str = ""
+    """The shortest program with tests, by which the toolchain is tried; the statement has its place in it."""
     errors: tuple[str, ...] = ()
     """Patterns of the line of a compiler's or a program's output that says what is wrong, best first."""
     missing: str = ""
