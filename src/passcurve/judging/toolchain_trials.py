@@ -16,7 +16,7 @@ from passcurve.types import Language, Limits, Script
 
 
 class ToolchainTrial(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trial has shown of a language."""
+    """The result of a trial of one language."""
 
     language: str
     title: str
