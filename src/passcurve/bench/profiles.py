@@ -9,7 +9,7 @@ import msgspec
 from passcurve.bench.formats.rows import ReadOptions
 from passcurve.bench.writing import language_name
 from passcurve.errors import UnknownNameError, UsageError, nearest
-from passcurve.types import Cases, Check, Problem
+from passcurve.types import Cases, Check, Problem, ProgramCases
 
 NATIVE = "native"
 TASKS = ("input", "output", "complete", "instruct")
@@ -66,6 +66,8 @@ def fitting_profiles(problems: Iterable[Problem]) -> tuple[str, ...]:
 
 def _kind_of(check: Check) -> str:
     """Return the kind of a check; cases are named by how they reach a program."""
+    if isinstance(check, ProgramCases):
+        return check.cases.via
     return check.via if isinstance(check, Cases) else str(check.__struct_config__.tag)
 
 

@@ -236,7 +236,10 @@ def _benchmark(
     notes: tuple[str, ...] = (),
 ) -> Benchmark:
     if options.language:
+        count = len(problems)
         problems, has_changed = choose_language(problems, options.language, source)
+        if left_out := count - len(problems):
+            notes = (*notes, f"{left_out} of {count} problems are not for programs in {options.language}")
         name = f"{name}-{options.language}" if has_changed else name
     return Benchmark(
         name=f"{name}-{options.task}" if options.task else name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passcurve.bench.languages import find_language
 from passcurve.bench.writing import find_writing
-from passcurve.types import Assertions, Cases, Expression, Problem, Script
+from passcurve.types import Assertions, Cases, Expression, Problem, ProgramCases, Script
 
 FUNCTION = (
     "Write the Python function below. Answer with one fenced code block that holds the whole function, "
@@ -43,6 +43,8 @@ def instruction(problem: Problem) -> str:
             return _RESULT
         case Cases(via="stdin"):
             return _PROGRAM
+        case ProgramCases(language=language):
+            return _PROGRAM.replace("Python", find_language(language).title)
         case Script(language=language):
             template = FUNCTION if problem.prompt else _CODE
             fence = f"```{find_writing(language).names[0]}\n"

@@ -9,7 +9,7 @@ import msgspec
 
 from passcurve.bench.languages import languages
 from passcurve.errors import UnknownNameError, UsageError, nearest
-from passcurve.types import Problem, Script
+from passcurve.types import Cases, Problem, ProgramCases, language_of
 
 PYTHON = ("python", "py", "python3")
 """Names of the language that is not in the table."""
@@ -34,6 +34,10 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Whether single quotes enclose texts of any length."""
     ending: str = ""
     """Pattern of what ends a program and may not stand before tests."""
+    program_class: str = ""
+    """Pattern of the declaration of the class that a whole program begins in; its group is the name."""
+    flags: tuple[str, ...] = ()
+    """Further arguments of the compiler for whole programs, behind its name."""
     stops: tuple[str, ...] = ()
     """Words that can only follow the function."""
 
@@ -70,12 +74,22 @@ def choose_language(problems: tuple[Problem, ...], language: str, source: str) -
 
     Raises UsageError where there is none.
     """
-    chosen = tuple(problem for problem in problems if _language_of(problem) == language)
+    chosen = tuple(made for problem in problems if (made := _in_language(problem, language)) is not None)
     if not chosen:
-        there = dict.fromkeys(_language_of(problem) for problem in problems)
+        there = dict.fromkeys(language_of(problem.check) or PYTHON[0] for problem in problems)
         raise UsageError(f"--language {language}: {source!r} has no problem in it, but in {', '.join(there)}")
-    return chosen, len(chosen) < len(problems)
+    return chosen, chosen != problems
 
 
-def _language_of(problem: Problem) -> str:
-    return problem.check.language if isinstance(problem.check, Script) else PYTHON[0]
+def _in_language(problem: Problem, language: str) -> Problem | None:
+    """Return a problem as it is for programs in a language; None where it has no such programs."""
+    check = problem.check
+    if language == (language_of(check) or PYTHON[0]):
+        return problem
+    if not isinstance(check, Cases) or check.via != "stdin" or check.form != "script":
+        return None
+    stop = find_writing(language).stops if problem.prompt else ()
+    # Its reference solution is in Python.
+    return msgspec.structs.replace(
+        problem, check=ProgramCases(language=language, cases=check), reference=None, stop=stop, packages=()
+    )

@@ -13,7 +13,7 @@ from passcurve.extract.join import add_prompt_names, fit_to_prompt, join_to_prom
 from passcurve.extract.preludes import prelude_lines, put_in_front, split_policy
 from passcurve.extract.source import Parser
 from passcurve.extract.step import Step, Task
-from passcurve.types import Completion, Problem, Program, Script
+from passcurve.types import Completion, Problem, Program, language_of
 
 ANSWER = "answer"
 """For questions about a function alone."""
@@ -87,7 +87,7 @@ def extract(problem: Problem, completion: Completion, policy: str = DEFAULT) -> 
     if key.problem_id != problem.id:
         raise UsageError(f"the completion is of {key.problem_id!r}, but the problem is {problem.id!r}")
     steps = find_policy(policy)
-    if isinstance(problem.check, Script):
+    if language_of(problem.check):
         steps = _script_policies().get(split_policy(policy)[0], steps)
     if completion.text is None:
         return Program(key=key, text=None, steps=(completion.missing or "there is no text",))

@@ -14,7 +14,7 @@ from passcurve.bench.writing import Writing, find_writing
 from passcurve.extract.fences import Block, describe_taken, find_fences
 from passcurve.extract.source import MAX_CHARS
 from passcurve.extract.step import Change, Task
-from passcurve.types import Script
+from passcurve.types import ProgramCases, language_of
 
 _IMPORT = re.compile(r'^import[ \t]+(?:\((?P<many>[^)]*)\)|(?P<one>(?:\w+[ \t]+)?"[^"\n]*"))[ \t]*\n?', re.MULTILINE)
 _PACKAGE = re.compile(r"^package[ \t]+\w+.*\n?", re.MULTILINE)
@@ -57,6 +57,9 @@ def fit_script(task: Task, text: str) -> Change:
         return Change(text=whole, note=f"too long to be taken apart ({len(text):,} characters)")
     if task.form == "solution" and text.startswith(prompt):
         return _continue(task, text[len(prompt) :])
+    if isinstance(task.problem.check, ProgramCases):
+        whole = text if task.form == "solution" or not prompt else prompt + text
+        return Change(text=whole, note="taken as a whole program" if whole is text else "joined to the prompt")
     name = _function(task)
     if task.form == "solution" or not prompt or (name and _declares(task, text, name)):
         return Change(text=_fit_whole(task, text), note="taken as a whole program")
@@ -80,11 +83,11 @@ def _fit_whole(task: Task, text: str) -> str:
     if writing.ending:
         text = re.sub(writing.ending, "", text)
     text, is_bare = _fit_container(task, text)
-    if _script(task).tests.lstrip().startswith("}"):
+    if task.problem.test.lstrip().startswith("}"):
         text = _drop_closers(text, 1 if is_bare else writing.closers)
     if is_bare:
         return _head(task) + text
-    if _script(task).language == "go":
+    if language_of(task.problem.check) == "go":
         return _fit_go(task.problem.prompt, text)
     declared = _declared(task)
     if not writing.container and any(not _declares(task, text, name) for name in declared[:-1]):
@@ -186,10 +189,4 @@ def _declares(task: Task, text: str, name: str) -> bool:
 
 
 def _writing(task: Task) -> Writing:
-    return find_writing(_script(task).language)
-
-
-def _script(task: Task) -> Script:
-    check = task.problem.check
-    assert isinstance(check, Script)
-    return check
+    return find_writing(language_of(task.problem.check))

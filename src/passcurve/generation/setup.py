@@ -19,7 +19,7 @@ from passcurve.generation.engine import GenerationRequest
 from passcurve.models.backend import Backend, ServerDefaults, ServerSettings, Settings
 from passcurve.models.stops import HUMAN_EVAL
 from passcurve.store.completions import SessionConfig, check_generation
-from passcurve.types import Benchmark, Decoding, Expression, Generation, Script, UnitTests
+from passcurve.types import Benchmark, Decoding, Expression, Generation, UnitTests, language_of
 
 DEFAULT_TEMPERATURE = 0.8
 DEFAULT_MAX_TOKENS = 512
@@ -74,7 +74,7 @@ class Model:
         self.style = _style(chosen, self._kind.server_defaults)
         chosen_problems = choose_problems(benchmark, problems)
         self._prompts = prompts.make_prompts(chosen_problems, self.style)
-        self._stops = {problem.stop if isinstance(problem.check, Script) else HUMAN_EVAL for problem in chosen_problems}
+        self._stops = {problem.stop if language_of(problem.check) else HUMAN_EVAL for problem in chosen_problems}
         self._digest = prompts.digest_prompts(prompts.make_prompts(benchmark.problems, self.style))
         self._settings = self._backend_settings()
 
@@ -110,7 +110,7 @@ class Model:
         checks = [problem.check for problem in self._benchmark.problems]
         if any(isinstance(check, Expression) for check in checks):
             return "answer"
-        if any(isinstance(check, Script) for check in checks):
+        if any(language_of(check) for check in checks):
             return "auto"
         if not self.style.chat:
             return "raw"

@@ -30,7 +30,8 @@ _SIZES = struct.Struct("<II")
 class Stream:
     """One output stream of the command: its first bytes, its last, and how many there were."""
 
-    def __init__(self) -> None:
+    def __init__(self, head_bytes: int = HEAD_BYTES) -> None:
+        self._head_bytes = head_bytes
         self.reading, self.writing = os.pipe()
         os.set_blocking(self.reading, False)
         self._head, self._tail = bytearray(), bytearray()
@@ -48,7 +49,7 @@ class Stream:
                 self.is_open = False
                 return
             self.size += len(data)
-            room = HEAD_BYTES - len(self._head)
+            room = self._head_bytes - len(self._head)
             self._head += data[:room] if room > 0 else b""
             self._tail = (self._tail + data[max(room, 0) :])[-TAIL_BYTES:]
             if len(data) < _READ_BYTES:
@@ -84,7 +85,7 @@ def run(job: dict[str, Any], artifact: int) -> dict[str, Any]:
         unpack_files(artifact)
     for name, data in job["files"].items():
         write_file(name, data)
-    out, err = Stream(), Stream()
+    out, err = Stream(job.get("head_bytes", HEAD_BYTES)), Stream()
     wake_reading, wake_writing = os.pipe()
     os.set_blocking(wake_writing, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)

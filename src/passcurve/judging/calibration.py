@@ -19,7 +19,7 @@ from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_
 from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Cases, Limits, Problem, SampleKey, Script, UnitTests, Verdict
+from passcurve.types import Cases, Limits, Problem, ProgramCases, SampleKey, Script, UnitTests, Verdict
 
 RequestedMode = Literal["auto", "referee", "shared"]
 
@@ -202,6 +202,8 @@ class Calibrations:
             return self._begin_unit_tests(problem)
         if isinstance(problem.check, Script):
             return self._begin_script(problem)
+        if isinstance(problem.check, ProgramCases):
+            return self._begin_programs(problem, problem.check)
         program = reference_program(problem)
         if isinstance(problem.check, Cases):
             return self._begin_cases(problem, problem.check, program)
@@ -256,6 +258,12 @@ class Calibrations:
             return self._begin_with(problem, "tests", "nothing is expected, and no reference solution computes it")
         plan = msgspec.structs.replace(plan_cases(check), note=_NO_REFERENCE)
         return Calibration(problem=problem, plan=plan, verdict=None)
+
+    def _begin_programs(self, problem: Problem, check: ProgramCases) -> Calibration:
+        """Start on a problem for programs in another language, which no reference solution of ours is in."""
+        if not check.cases.expected:
+            return self._begin_with(problem, "tests", "nothing is expected, and no reference solution computes it")
+        return Calibration(problem=problem, plan=CheckPlan(note=_NO_REFERENCE), verdict=None)
 
     def _begin_with(self, problem: Problem, fault: Fault | None, note: str) -> Calibration:
         plan = CheckPlan(mode=_PLANS[self._mode][0].mode, fault=fault, note=note)

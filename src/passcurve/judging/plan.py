@@ -13,6 +13,7 @@ import msgspec
 from passcurve.harness.function_tests import SUITE, find_tests
 from passcurve.harness.protocol import CaseData, ExpressionData, StatementData, TestForm
 from passcurve.judging import answers
+from passcurve.judging.program_cases import make_program_job
 from passcurve.judging.scripts import make_script_job
 from passcurve.sandbox.job import Job, Referee
 from passcurve.types import (
@@ -24,6 +25,7 @@ from passcurve.types import (
     FunctionTests,
     Limits,
     Problem,
+    ProgramCases,
     Script,
     Suite,
     UnitTests,
@@ -94,6 +96,8 @@ def make_job(
     limits = limits_of(problem, plan, limits, record=record)
     if isinstance(problem.check, Script):
         return make_script_job(problem.check, program, limits, tag)
+    if isinstance(problem.check, ProgramCases):
+        return make_program_job(problem.check, program, limits, tag, all_tests=all_tests)
     if isinstance(problem.check, UnitTests):
         return _make_unit_test_job(problem, problem.check, program, limits, problem_seed, tag, all_tests=all_tests)
     setup: dict[str, Any] = {
@@ -204,7 +208,7 @@ def _case_data(cases: Cases, plan: CheckPlan, *, all_tests: bool) -> CaseData:
 def suites_of(problem: Problem) -> tuple[Suite, ...]:
     """Return the suites of the tests that count by themselves; none where only their end is known."""
     match problem.check:
-        case Cases(suites=suites):
+        case Cases(suites=suites) | ProgramCases(cases=Cases(suites=suites)):
             return suites
         case Assertions(suites=suites, tests=tests):
             return suites or (Suite(name="tests", count=len(tests)),)

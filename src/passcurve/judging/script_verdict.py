@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from passcurve.bench.languages import find_language
-from passcurve.sandbox.job import Job, Outcome
+from passcurve.sandbox.job import Job, Outcome, Step
 from passcurve.types import Language, Script, Status
 
 
-class _Report(msgspec.Struct, frozen=True, kw_only=True):
+class EndReport(msgspec.Struct, frozen=True, kw_only=True):
     """Report of ``harness/command.py`` on one command."""
 
     status: str
@@ -36,38 +36,54 @@ def reach_script_status(job: Job, outcome: Outcome) -> tuple[Status, str]:
     check: Script = job.setup["check"]
     language = find_language(check.language)
     report = read_report(outcome.report)
+    step = job.attempts[0][-1] if outcome.step != "compile" else job.attempts[0][0]
+    return reach_end(job, outcome, language, report, step) or _run_status(check, job, language, report)
+
+
+def reach_end(
+    job: Job, outcome: Outcome, language: Language, report: EndReport, step: Step
+) -> tuple[Status, str] | None:
+    """Return the status of a program that did not come to an end of its own; None where it did."""
     if outcome.ended == "fault":
         return "void", outcome.fault
     if report.status == "command":
         return "void", f"{language.title}: {report.error}"
-    step = job.attempts[0][-1] if outcome.step != "compile" else job.attempts[0][0]
     if outcome.ended == "wall":
         return "void", f"the machine let it run for {outcome.own_s:.1f} s in {outcome.wall_s:.0f} s"
     if outcome.step == "compile":
         if outcome.ended == "timeout":
             return "compile", f"the compiler takes over {step.timeout_s:g} s"
-        return "compile", _describe(report, language) or f"the compiler ended with exit status {report.exit}"
+        return "compile", describe_output(report, language) or f"the compiler ended with exit status {report.exit}"
     if outcome.ended == "timeout":
         return "timeout", f"over {step.timeout_s:g} s of {job.limits.clock} time"
     if report.status != "ended":
         return "crash", "the process that starts it has ended"
-    return _run_status(check, job, language, report)
+    return None
 
 
-def read_report(report: dict[str, Any] | None) -> _Report:
+def read_report(report: dict[str, Any] | None) -> EndReport:
     """Return a report; one that is none says so."""
     try:
-        return msgspec.convert(report or {"status": ""}, _Report)
+        return msgspec.convert(report or {"status": ""}, EndReport)
     except (msgspec.ValidationError, UnicodeError):
-        return _Report(status="malformed")
+        return EndReport(status="malformed")
 
 
-def _run_status(check: Script, job: Job, language: Language, report: _Report) -> tuple[Status, str]:
+def _run_status(check: Script, job: Job, language: Language, report: EndReport) -> tuple[Status, str]:
     if _is_accepted(check, job, report):
         return "passed", ""
-    line_of_output = _describe(report, language)
+    line_of_output = describe_output(report, language)
+    if death := reach_death(job, language, report):
+        return death
+    if report.exit == 0 and check.accepts == "token":
+        return "failed", line_of_output or "it ended with exit status 0 before the tests did"
+    return "failed", line_of_output or f"exit status {report.exit}"
+
+
+def reach_death(job: Job, language: Language, report: EndReport) -> tuple[Status, str] | None:
+    """Return the status of a program that a signal or the limit of memory has ended; None for any other."""
     if language.memory and re.search(language.memory, report.err + report.out):
-        return "memory", line_of_output or "out of memory"
+        return "memory", describe_output(report, language) or "out of memory"
     if report.signal is not None:
         name = (
             signal.Signals(report.signal).name if report.signal in list(signal.Signals) else f"signal {report.signal}"
@@ -79,12 +95,10 @@ def _run_status(check: Script, job: Job, language: Language, report: _Report) ->
         if report.signal == signal.SIGABRT and (error := _find_error(report, language)):
             return "failed", error
         return "crash", f"the program died of {name}"
-    if report.exit == 0 and check.accepts == "token":
-        return "failed", line_of_output or "it ended with exit status 0 before the tests did"
-    return "failed", line_of_output or f"exit status {report.exit}"
+    return None
 
 
-def _is_accepted(check: Script, job: Job, report: _Report) -> bool:
+def _is_accepted(check: Script, job: Job, report: EndReport) -> bool:
     match check.accepts:
         case "silence":
             return not report.out_bytes and not report.err_bytes
@@ -101,12 +115,12 @@ def _is_accepted(check: Script, job: Job, report: _Report) -> bool:
     return bool(words) and words[-1] == token
 
 
-def _describe(report: _Report, language: Language) -> str:
+def describe_output(report: EndReport, language: Language) -> str:
     """Return the line of the output that says what is wrong, or its first; the empty string where there is none."""
     return _find_error(report, language) or next((_WHERE.sub("", line) for line in _lines(report)), "")
 
 
-def _find_error(report: _Report, language: Language) -> str:
+def _find_error(report: EndReport, language: Language) -> str:
     """Return the line that an error of the language stands in; the empty string where there is none."""
     lines = _lines(report)
     for pattern in language.errors:
@@ -116,5 +130,5 @@ def _find_error(report: _Report, language: Language) -> str:
     return ""
 
 
-def _lines(report: _Report) -> list[str]:
+def _lines(report: EndReport) -> list[str]:
     return [line.strip() for text in (report.err, report.out) for line in text.splitlines() if line.strip()]

@@ -17,7 +17,7 @@ from passcurve.sandbox.command_layout import expand_path, find_command, find_pro
 from passcurve.sandbox.job import CommandJail, Job, Step
 from passcurve.sandbox.layers import mounts
 from passcurve.sandbox.probe import Probe
-from passcurve.types import Language, Limits, Problem, Script, Tools
+from passcurve.types import Build, Language, Limits, Problem, Script, Tools, language_of
 
 TOKEN = "PASSCURVE_TOKEN"
 """The variable of the environment that holds the job's token."""
@@ -40,7 +40,10 @@ def make_script_job(check: Script, program: str, limits: Limits, tag: int) -> Jo
     language = find_language(check.language)
     source = make_source(check, language, program).encode("utf-8", "surrogatepass")
     token = secrets.token_hex(16)
-    attempts = tuple(_steps(check, language, build, source, limits, token) for build in check.builds)
+    attempts = tuple(
+        make_steps(language, language.find_build(build), source, check.compile_s, limits, {TOKEN: token})
+        for build in check.builds
+    )
     return Job(
         tag=tag,
         role="",
@@ -62,10 +65,10 @@ def make_source(check: Script, language: Language, program: str) -> str:
     return f"{opening}{check.before}{used}{program}\n{check.tests}{check.after}"
 
 
-def _steps(
-    check: Script, language: Language, build_name: str, source: bytes, limits: Limits, token: str
+def make_steps(
+    language: Language, build: Build, source: bytes, compile_s: float, limits: Limits, variables: dict[str, str]
 ) -> tuple[Step, ...]:
-    build = language.find_build(build_name)
+    """Return the steps that compile a source, where that is done, and run it with more variables."""
     sources = {build.file: source, **_other_files(language, source)}
     environment = {**_ENVIRONMENT, **language.environment}
     steps = []
@@ -88,7 +91,7 @@ def _steps(
                 name="compile",
                 jail=jail,
                 setup=setup,
-                timeout_s=check.compile_s,
+                timeout_s=compile_s,
                 makes=digest,
                 preparation=preparation,
             )
@@ -98,7 +101,7 @@ def _steps(
     setup = {
         "argv": run if is_binary else find_command(run),
         "files": {} if build.compile else sources,
-        "env": {**environment, TOKEN: token},
+        "env": {**environment, **variables},
         "stdin": b"",
         "keep": [],
         "makes_binary": False,
@@ -124,8 +127,8 @@ def needs_commands(problems: Iterable[Problem]) -> bool:
     scripts: dict[str, int] = {}
     others = 0
     for problem in problems:
-        if isinstance(problem.check, Script):
-            scripts[problem.check.language] = scripts.get(problem.check.language, 0) + 1
+        if language := language_of(problem.check):
+            scripts[language] = scripts.get(language, 0) + 1
         else:
             others += 1
     if scripts and others:
@@ -140,7 +143,7 @@ def needs_commands(problems: Iterable[Problem]) -> bool:
 
 def with_toolchains(probe: Probe, problems: Iterable[Problem]) -> Probe:
     """Return the walls with the versions of the toolchains that the problems need."""
-    names = dict.fromkeys(problem.check.language for problem in problems if isinstance(problem.check, Script))
+    names = dict.fromkeys(name for problem in problems if (name := language_of(problem.check)))
     versions = tuple(tool_version(find_language(name)) for name in names)
     if not versions:
         return probe

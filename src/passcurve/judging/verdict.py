@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 
+from passcurve.judging.program_cases import reach_program_status, read_program_report
 from passcurve.judging.script_verdict import reach_script_status
 from passcurve.judging.suspicion import list_suspicious_acts
 from passcurve.sandbox.job import Job, Outcome
@@ -63,8 +64,12 @@ def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
     The default is "not passed": a pass needs a report that says so, from the referee or, in shared mode, with the
     job's token.
     """
-    report = _read(outcome)
-    status, message = reach_script_status(job, outcome) if job.attempts else _status(job, outcome, report)
+    is_program = "program_cases" in job.setup
+    report = msgspec.convert(read_program_report(job, outcome), _Report) if is_program else _read(outcome)
+    if is_program:
+        status, message = reach_program_status(job, outcome)
+    else:
+        status, message = reach_script_status(job, outcome) if job.attempts else _status(job, outcome, report)
     call = None
     if report.call is not None and status not in ("passed", "void"):
         arguments, ended = report.call
@@ -77,7 +82,7 @@ def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
     return Verdict(
         key=key,
         status=status,
-        mode="shared" if job.referee is None else "referee",
+        mode="shared" if job.referee is None and not is_program else "referee",
         message=_bounded(message),
         exception=_bounded(report.exception) if status not in ("passed", "void", "timeout") else "",
         call=call,
@@ -122,7 +127,7 @@ def _suites(job: Job, report: _Report, status: Status) -> tuple[SuiteOutcome, ..
 
 def _suspicious(job: Job, outcome: Outcome, report: _Report, status: Status) -> tuple[str, ...]:
     reported = tuple(_bounded(act, 120) for act in report.seen)
-    if job.referee is None and report.status == "passed" and report.token != job.setup["token"]:
+    if "token" in job.setup and report.status == "passed" and report.token != job.setup["token"]:
         reported = ("sent a report without the job's token", *reported)
     elif report is _MALFORMED_REPORT:
         reported = ("sent a malformed report", *reported)

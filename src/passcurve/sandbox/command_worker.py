@@ -185,6 +185,8 @@ class CommandWorker:
         running.outcomes.append(msgspec.structs.replace(outcome, step=step.name))
         if has_worked and step.setup["keep"]:
             self._seal_artifact(step)
+        has_worked = has_worked and (step.accepts is None or step.accepts(report))
+        has_worked = has_worked or (step.goes_on and outcome.ended not in ("fault", "wall"))
         if has_worked and not running.is_last:
             self._start_step(running)
         elif not has_worked and outcome.ended != "fault" and running.begin_next_attempt():

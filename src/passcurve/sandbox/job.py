@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -68,6 +69,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """The order for ``harness/command.py``."""
     timeout_s: float
     preparation: Preparation | None = None
+    accepts: Callable[[dict[str, Any]], bool] | None = None
+    """Tells from the report of a command that has ended by itself whether the next step is to follow."""
+    goes_on: bool = False
+    """Whether the next step follows whatever becomes of this one."""
     makes: str = ""
     """Identifies what it makes, which is kept for equal steps; empty where nothing is."""
 

@@ -61,7 +61,9 @@ class OneShotRunner:
         """Start a job; there must be no other."""
         self.running = running
         job = running.job
-        self._frames = FrameBuffer(REPORT_BYTES if job.referee is not None else SAMPLE_BYTES)
+        # The output of a command may be long, and JSON takes up to six bytes for one.
+        most = SAMPLE_BYTES + 6 * job.setup.get("head_bytes", 0)
+        self._frames = FrameBuffer(REPORT_BYTES if job.referee is not None else most)
         to_sample, of_sample = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         if job.referee is None:
             self._connection.open(to_sample)

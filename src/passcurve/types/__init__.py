@@ -24,9 +24,11 @@ from passcurve.types.problems import (
     Expression,
     FunctionTests,
     Problem,
+    ProgramCases,
     Script,
     Suite,
     UnitTests,
+    language_of,
     pack_values,
     unpack_values,
 )
@@ -92,6 +94,7 @@ __all__ = [
     "Prices",
     "Problem",
     "Program",
+    "ProgramCases",
     "Prompt",
     "Reply",
     "Reuse",
@@ -103,6 +106,7 @@ __all__ = [
     "Tools",
     "UnitTests",
     "Verdict",
+    "language_of",
     "pack_values",
     "unpack_values",
 ]

@@ -144,7 +144,23 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="s
     """Time limit of the compiler."""
 
 
-Check: TypeAlias = FunctionTests | Assertions | Cases | UnitTests | Expression | Script
+class ProgramCases(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="program"):
+    """Tests that are data for a whole program in another language than Python, which reads standard input."""
+
+    language: str
+    """Its name in ``languages/table.toml``."""
+    cases: Cases
+    """The texts to read and to write; they stay outside of the program's jail."""
+    compile_s: float = 30.0
+    """Time limit of the compiler."""
+
+
+Check: TypeAlias = FunctionTests | Assertions | Cases | UnitTests | Expression | Script | ProgramCases
+
+
+def language_of(check: Check) -> str:
+    """Return the language of the programs that a check is of; empty for Python."""
+    return check.language if isinstance(check, Script | ProgramCases) else ""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):

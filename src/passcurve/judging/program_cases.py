@@ -1,0 +1,188 @@
+"""Programs in other languages that read standard input: compiled once, run for each case, compared outside of the jail.
+
+What is expected never enters the jail, and the jail of a run reports nothing but the output and the end of the program:
+no program can claim that it is right.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache, partial
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import msgspec
+
+from passcurve.bench.languages import find_language
+from passcurve.bench.writing import find_writing
+from passcurve.harness.comparators import Comparator
+from passcurve.harness.counts import count_suites
+from passcurve.judging.script_verdict import EndReport, describe_output, reach_death, reach_end, read_report
+from passcurve.judging.scripts import make_steps
+from passcurve.sandbox.job import Job, Outcome
+from passcurve.types import Build, Cases, Language, Limits, ProgramCases, Status, unpack_values
+
+_SPARE_BYTES = 1 << 20
+_MOST_BYTES = 16 << 20
+"""Bytes of output that are compared at most."""
+_SHOWN_CHARACTERS = 2000
+
+
+class _Case(NamedTuple):
+    """One case: what a program reads, and what it is to write."""
+
+    text: str
+    data: bytes
+    expected: str
+
+    @property
+    def output_bytes(self) -> int:
+        """The bytes of output that are taken: more cannot be right."""
+        return min(2 * len(self.expected.encode("utf-8", "surrogatepass")) + _SPARE_BYTES, _MOST_BYTES)
+
+
+def make_program_job(check: ProgramCases, program: str, limits: Limits, tag: int, *, all_tests: bool) -> Job:
+    """Return the job that compiles ``program`` and runs it for each case."""
+    language = find_language(check.language)
+    opening = language.opening if language.opening and language.opening.strip() not in program else ""
+    source = (opening + program).encode("utf-8", "surrogatepass")
+    *compilers, run = make_steps(language, _find_build(language, program), source, check.compile_s, limits, {})
+    runs = tuple(
+        msgspec.structs.replace(
+            run,
+            setup={**run.setup, "stdin": case.data, "head_bytes": case.output_bytes},
+            timeout_s=_limit_s(check.cases, limits),
+            accepts=partial(_is_right, check.cases, case),
+            goes_on=all_tests,
+        )
+        for case in _read_cases(check.cases.inputs, check.cases.expected)
+    )
+    return Job(
+        tag=tag,
+        role="",
+        setup={"program_cases": check, "all_tests": all_tests},
+        referee=None,
+        limits=limits,
+        slice_s=limits.timeout_s,
+        allow_kept=False,
+        suites=check.cases.suites,
+        attempts=((*compilers, *runs),),
+    )
+
+
+def read_program_report(job: Job, outcome: Outcome) -> dict[str, Any]:
+    """Return what the runs show, in the form of the report of a referee."""
+    check: ProgramCases = job.setup["program_cases"]
+    cases = _read_cases(check.cases.inputs, check.cases.expected)
+    results = [_has_passed(check.cases, case, run) for case, run in zip(cases, _runs(outcome), strict=False)]
+    report: dict[str, Any] = {"status": "failed", "calls": len(results)}
+    suites = [(suite.name, suite.count) for suite in check.cases.suites]
+    report.update(count_suites(suites, results, with_outcomes=job.setup["all_tests"]))
+    if len(results) == len(cases) and all(results):
+        report["status"] = "passed"
+    elif not all(results):
+        number = results.index(False)
+        end = read_report(_runs(outcome)[number].report)
+        report["call"] = (_shown(cases[number].text), f"wrote {_shown(end.out)}")
+        report["expected"] = _shown(cases[number].expected)
+    return report
+
+
+def reach_program_status(job: Job, outcome: Outcome) -> tuple[Status, str]:
+    """Return the status of a program: that of the first case that it does not pass."""
+    check: ProgramCases = job.setup["program_cases"]
+    language = find_language(check.language)
+    runs = _runs(outcome)
+    cases = _read_cases(check.cases.inputs, check.cases.expected)
+    number = next((n for n, run in enumerate(runs) if not _has_passed(check.cases, cases[n], run)), len(runs))
+    if number == len(cases):
+        return "passed", ""
+    faults = [run for run in runs if run.ended in ("fault", "wall")]
+    first = faults[0] if faults else runs[number] if number < len(runs) else outcome
+    steps = job.attempts[0]
+    step = steps[0] if first.step == "compile" else steps[-1]
+    report = read_report(first.report)
+    if status := reach_end(job, first, language, report, step):
+        return _in_case(check.cases, number, status) if first.step != "compile" else status
+    return _in_case(check.cases, number, _describe_failure(job, language, report, cases[number]))
+
+
+def _describe_failure(job: Job, language: Language, report: EndReport, case: _Case) -> tuple[Status, str]:
+    if death := reach_death(job, language, report):
+        return death
+    if report.exit != 0:
+        return "failed", describe_output(report, language) or f"exit status {report.exit}"
+    if report.out_bytes > case.output_bytes:
+        return "output", f"wrote {report.out_bytes:,} bytes"
+    return "failed", "wrong output"
+
+
+def _in_case(cases: Cases, number: int, status: tuple[Status, str]) -> tuple[Status, str]:
+    """Return a status with the case in front of its message."""
+    for suite in cases.suites:
+        if number < suite.count:
+            return status[0], f"{suite.name} test {number}: {status[1]}"
+        number -= suite.count
+    return status
+
+
+def _find_build(language: Language, program: str) -> Build:
+    """Return the way to compile and run a whole program, under the name of its class where that must be the file's."""
+    build, writing = language.find_build(_build_name(language)), find_writing(language.name)
+    names: dict[str, str] = {}
+    if writing.program_class and (match := re.search(writing.program_class, program, re.MULTILINE)):
+        path = PurePath(build.file)
+        names = {path.stem: match[1], path.name: f"{match[1]}{path.suffix}"}
+    prepare = build.prepare
+
+    def words(command: tuple[str, ...], flags: tuple[str, ...] = ()) -> tuple[str, ...]:
+        return tuple(names.get(word, word) for word in (*command[:1], *flags, *command[1:]))
+
+    if prepare is not None and prepare.headers:
+        prepare = msgspec.structs.replace(prepare, command=words(prepare.command, writing.flags))
+    return Build(
+        file=names.get(build.file, build.file),
+        compile=words(build.compile, writing.flags) if build.compile else (),
+        run=words(build.run),
+        prepare=prepare,
+        prepared=words(build.prepared, writing.flags) if build.prepared else (),
+    )
+
+
+def _build_name(language: Language) -> str:
+    return "main" if "main" in language.builds else ""
+
+
+def _limit_s(cases: Cases, limits: Limits) -> float:
+    limit_s = limits.test_timeout_s or cases.timeout_s
+    return min(limit_s, limits.timeout_s) if limit_s else limits.timeout_s
+
+
+@lru_cache(maxsize=8)
+def _read_cases(inputs: bytes, expected: bytes) -> tuple[_Case, ...]:
+    pairs = zip(unpack_values(inputs), unpack_values(expected), strict=True)
+    return tuple(_Case(text, text.encode("utf-8", "surrogatepass"), answer) for (text,), answer in pairs)
+
+
+def _is_right(cases: Cases, case: _Case, report: dict[str, Any]) -> bool:
+    """Tell whether the output of a program is what is expected."""
+    output = report.get("out")
+    if not isinstance(output, str) or report.get("out_bytes", 0) > case.output_bytes:
+        return False
+    comparator = Comparator(cases.comparator, cases.tolerance, cases.floats_are_close)
+    return comparator.accepts((case.text,), output, case.expected)
+
+
+def _has_passed(cases: Cases, case: _Case, run: Outcome) -> bool:
+    report = run.report or {}
+    has_ended = run.ended == "report" and report.get("status") == "ended" and report.get("exit") == 0
+    return has_ended and _is_right(cases, case, report)
+
+
+def _runs(outcome: Outcome) -> list[Outcome]:
+    return [step for step in outcome.steps if step.step == "run"]
+
+
+def _shown(text: str) -> str:
+    shown = repr(text[:_SHOWN_CHARACTERS])
+    return shown if len(text) <= _SHOWN_CHARACTERS else f"{shown}..."
