@@ -5,7 +5,7 @@ set -e
 # build CRATE EDITION CRATES_THAT_IT_NEEDS FEATURES [OPTIONS...]
 build() {
     folder=$(echo /usr/share/cargo/registry/"$1"-[0-9]*)
-    name=$(echo "$1" | tr - _)
+    name=${rename:-$(echo "$1" | tr - _)}
     edition=$2 needs=$3 features=$4
     shift 4
     for need in $needs; do set -- "$@" --extern "$need=lib$need.rlib"; done
@@ -25,7 +25,10 @@ build getrandom 2018 "cfg_if libc" "std"
 build rand_core 2018 "getrandom" "std alloc getrandom"
 build ppv-lite86 2018 "" "std simd"
 build rand_chacha 2018 "ppv_lite86 rand_core" "std"
+rename=rand08
 build rand 2018 "libc rand_core rand_chacha" "std alloc getrandom libc rand_chacha std_rng"
+rename=
+rustc --crate-name rand --crate-type rlib --edition 2018 -L . --extern rand08=librand08.rlib rand.rs
 build aho-corasick 2018 "memchr" "std"
 build regex-syntax 2018 "" "$unicode"
 build regex 2018 "aho_corasick memchr regex_syntax" \
