@@ -25,7 +25,7 @@ from passcurve.bench.formats import ReadOptions, read_problems
 from passcurve.bench.languages import find_language
 from passcurve.judging.scripts import make_source
 from passcurve.store.lines import open_unpacked
-from passcurve.types import Problem, Script
+from passcurve.types import Limits, Problem, Script
 
 UNPRIVILEGED = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs")
 PLAIN = """
@@ -93,7 +93,8 @@ def prepare_plain(folder: Path, rows: list[dict[str, str]], problems: dict[str, 
         text = row.get("solution") or row.get("generation") or problem.prompt + row["completion"]
         (place / build.file).write_text(make_source(check, language, text), "utf-8")
         place.chmod(0o777)
-        jobs.append((str(place), build.compile, build.run, check.compile_s, problem.timeout_s))
+        run = [word.replace("{memory_bytes}", str(Limits().memory_bytes)) for word in build.run]
+        jobs.append((str(place), build.compile, run, check.compile_s, problem.timeout_s))
     (folder / "jobs.json").write_text(json.dumps(jobs))
     (folder / "plain.py").write_text(PLAIN)
     python = shutil.which("python3", path="/usr/bin") or sys.executable
