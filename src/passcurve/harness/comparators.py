@@ -126,6 +126,8 @@ class Comparator:
 
     def __init__(self, name: str, tolerance: float, floats_are_close: bool) -> None:
         self._rule = RULES[name]
+        self.accepts_equal = self._rule in (_equal, _equal_or_true, _equal_or_zero)
+        """A value of equal encoding is right, whatever the arguments and the tolerance."""
         self._tolerance = tolerance
         self._floats_are_close = floats_are_close
 
@@ -133,11 +135,14 @@ class Comparator:
         """Return what the rule needs of an expected result."""
         return value if self._rule is not _same_truth else (None if value is None else True)
 
+    def note_expected(self, *, is_float: bool) -> None:
+        """Take note of an expected result.  Once floats are expected, EvalPlus lets all later results be as far off."""
+        if is_float and self._floats_are_close and not self._tolerance:
+            self._tolerance = FLOAT_TOLERANCE
+
     def accepts(self, arguments: tuple[Any, ...], value: Any, expected: Any) -> bool:
         """Return whether a result is right."""
-        # As EvalPlus has it: once floats are expected, all later results of the suite may be as far off.
-        if self._floats_are_close and not self._tolerance and is_float(expected):
-            self._tolerance = FLOAT_TOLERANCE
+        self.note_expected(is_float=is_float(expected))
         try:
             return self._rule(arguments, value, expected, self._tolerance)
         except Exception:

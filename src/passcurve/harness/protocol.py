@@ -36,7 +36,7 @@ class SampleJob(SampleForm):
     output_bytes: int
     """Largest text or bytes that one reply may hold."""
     replayed: bytes
-    """Encoded list of the arguments of the calls to make without an order; empty for none."""
+    """Packed arguments of the calls to make without an order; empty for none."""
     digests: bool
     """Send a digest in place of a result of very many items."""
 
@@ -239,9 +239,7 @@ class ReplayableCalls(TypedDict, total=False):
     """Part of the report on a reference solution: calls that can be replayed to every sample of the problem."""
 
     recorded: str
-    """The calls packed for the referee, in base64."""
-    replayed: str
-    """The same calls encoded for the sample, in base64."""
+    """The packed calls, in base64."""
     whole: bool
     """The tests make no other calls."""
 

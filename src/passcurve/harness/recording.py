@@ -4,8 +4,8 @@ An object that accepts every operation takes the place of each result, and asser
 the tests make nevertheless, with plain arguments, does not depend on what a sample returns.  It can be sent to a
 sample in advance, and tells it nothing about the right result.
 
-A recorded call has two forms: packed, by which the referee compares it with a call of the tests, and encoded, in which
-the sample receives it.  The encoded form is that of an order, so the sample gets the same objects either way.
+Recorded calls are packed: the referee compares them so with the calls of the tests, and the sample makes them.  It gets
+the same objects as by an order.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from passcurve.harness import wire
-
 MAX_CALLS = 10_000
 MAX_BYTES = 512 << 10
 """Total size of the recorded calls, in bytes: they are sent with each sample."""
@@ -30,7 +28,6 @@ _STEPS = 64
 """Number of lines and calls between two readings of the clock."""
 _USES = 100_000
 """Number of operations on results after which the tests are considered to loop on one."""
-_OUR_MODULES = (__name__, wire.__name__)
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _COLLECTIONS = (list, tuple, set, frozenset)
 _FORMAT = 2
@@ -57,11 +54,10 @@ def matches(args: tuple[Any, ...], kwargs: dict[str, Any], recorded: bytes) -> b
 
 
 class RecordedCalls:
-    """Calls in order; each is packed for the referee, which compares it, and encoded for the sample, which makes it."""
+    """Calls in order, each packed."""
 
     def __init__(self) -> None:
         self.packed: list[bytes] = []
-        self._encoded: list[bytes] = []
         self._size = 0
 
     def __len__(self) -> int:
@@ -74,12 +70,11 @@ class RecordedCalls:
             return False
         self._size += len(call)
         self.packed.append(call)
-        self._encoded.append(wire.encode((args, kwargs)))
         return True
 
-    def pack(self, count: int) -> tuple[bytes, bytes]:
-        """Return the first ``count`` calls in two forms: packed for the referee, encoded for the sample."""
-        return marshal.dumps(self.packed[:count], _FORMAT), wire.join_encoded(self._encoded[:count])
+    def pack(self, count: int) -> bytes:
+        """Return the first ``count`` calls; nothing for none."""
+        return marshal.dumps(self.packed[:count], _FORMAT) if count else b""
 
 
 def record_calls(prompt: Any, test: str, name: str, entry_point: str, seed: int) -> RecordedCalls:
@@ -124,7 +119,7 @@ class _TimeLimit:
 
     def trace(self, frame: FrameType, _event: str, _argument: object) -> Callable[..., Any] | None:
         """Count a step of the traced code.  Our own functions are not traced, so that they run to their end."""
-        if frame.f_globals.get("__name__") in _OUR_MODULES:
+        if frame.f_globals.get("__name__") == __name__:
             return None
         self._steps += 1
         if self._has_ended or (self._steps % _STEPS == 0 and time.monotonic() > self._end_s):

@@ -144,12 +144,7 @@ def _find_replayable_calls(
     count = 0
     while count < min(len(calls), len(orders)) and calls.packed[count] == orders[count]:
         count += 1
-    packed, encoded = calls.pack(count)
-    return {
-        "recorded": _to_base64(packed) if count else "",
-        "replayed": _to_base64(encoded) if count else "",
-        "whole": count == len(orders),
-    }
+    return {"recorded": _to_base64(calls.pack(count)), "whole": count == len(orders)}
 
 
 def _to_base64(data: bytes) -> str:

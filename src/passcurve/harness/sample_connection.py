@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from passcurve.harness.framing import ConnectionClosed, receive_frame, send_frame
+from passcurve.harness.packed_results import is_reply
 from passcurve.harness.wire import Decoder, Encoder, Handle, TooMuchError, WireError
 
 VALUE_BYTES = 4
 """Bytes of replies for each plain value that may be decoded: a few seconds, and one GiB, with the usual limit."""
 UNKNOWN = -1
+EQUAL = object()
+"""The value of a reply that equals what is expected: it was not decoded."""
+AS_EXPECTED: dict[str, Any] = {"value": EQUAL}
 
 
 class CheckStopped(BaseException):
@@ -57,8 +61,11 @@ class SampleConnection:
         except ConnectionClosed:
             self.stop("gone", "the sample's process ended")
 
-    def receive(self) -> dict[str, Any]:
-        """Return the next record.  Only its outermost type is checked."""
+    def receive(self, expected: bytes = b"") -> dict[str, Any]:
+        """Return the next record, or AS_EXPECTED for a reply with exactly the expected result, which is packed.
+
+        Only the outermost type of a record is checked.
+        """
         if self.stop_reason is not None:
             raise CheckStopped
         bytes_read, self.bytes_read = self.bytes_read, UNKNOWN
@@ -67,7 +74,7 @@ class SampleConnection:
             data = receive_frame(self._descriptor, self._remaining_bytes)
             self.frame_bytes = len(data)
             self._remaining_bytes -= len(data)
-            record = self._decode(data)
+            record = AS_EXPECTED if expected and is_reply(expected, data) else self._decode(data)
         except ConnectionClosed:
             self.stop("gone", "the sample's process ended")
         except TooMuchError as error:

@@ -13,7 +13,7 @@ from passcurve.harness.exceptions import describe, rebuild
 from passcurve.harness.large_results import read_record
 from passcurve.harness.protocol import ExceptionRecord, Order, RefereeJob, Reply
 from passcurve.harness.sample import flatten
-from passcurve.harness.sample_connection import CheckStopped, SampleConnection
+from passcurve.harness.sample_connection import AS_EXPECTED, CheckStopped, SampleConnection
 from passcurve.harness.wire import Handle, WireError
 
 EXCEPTION_BYTES = 64 << 10
@@ -107,21 +107,27 @@ class SampleProxy:
         record: ExceptionRecord = value  # type: ignore[assignment]
         return record
 
-    def _call(self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, name: str, args: tuple[Any, ...], expected: bytes) -> Any:
+        """Call the entry point; return EQUAL where the result is shown to be the expected one, which is packed."""
+        return self._call(0, name, args, {}, expected)
+
+    def _call(
+        self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], expected: bytes = b""
+    ) -> Any:
         self.last_call = call = CallRecord(name, args, kwargs)
         self.calls += 1
         if self._replayed_count < len(self._replayed):
             if number or not recording.matches(args, kwargs, self._replayed[self._replayed_count]):
                 self.connection.stop("diverged", "the tests make another call than the recorded one")
             self._replayed_count += 1
-            return self._receive_reply(call)["value"]
+            return self._receive_reply(call, expected)["value"]
         if self._is_recording:
             self.orders.append(None if number else recording.pack_arguments(args, kwargs))
         order: Order = {"call": number, "args": args, "kwargs": kwargs}
         if self._write_back:
             order["back"] = True
         self.connection.send(order)
-        reply = self._receive_reply(call)
+        reply = self._receive_reply(call, expected)
         if self._write_back:
             if type(reply.get("args")) is not tuple:
                 self.connection.stop("protocol", "a reply without the arguments")
@@ -136,9 +142,11 @@ class SampleProxy:
         self.connection.send({"next": number})
         return self._receive_reply(None)["value"]
 
-    def _receive_reply(self, call: CallRecord | None) -> dict[str, Any]:
+    def _receive_reply(self, call: CallRecord | None, expected: bytes = b"") -> dict[str, Any]:
         while True:
-            reply = self.connection.receive()
+            reply = self.connection.receive(expected)
+            if reply is AS_EXPECTED:
+                return reply
             if "callback" in reply:
                 self._answer_callback(reply)
                 continue

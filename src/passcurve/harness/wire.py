@@ -357,8 +357,3 @@ def _make_decimal(text: object) -> Decimal:
 _encode_key = Encoder(lambda _: None).encode
 encode = Encoder().encode
 decode = Decoder().decode
-
-
-def join_encoded(items: list[bytes]) -> bytes:
-    """Return the encoding of a list from the encodings of its items."""
-    return b"l" + _U32.pack(len(items)) + b"".join(items)

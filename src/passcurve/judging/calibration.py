@@ -310,10 +310,10 @@ def _with_calls(calibration: Calibration, outcome: Outcome) -> Calibration:
     """Return the calibration with the calls that the trial recorded, if any."""
     report = outcome.report or {}
     try:
-        calls, replayed = (base64.b64decode(report.get(name, ""), validate=True) for name in ("recorded", "replayed"))
+        calls = base64.b64decode(report.get("recorded", ""), validate=True)
     except (TypeError, ValueError):
         return calibration
     if not calls:
         return calibration
-    plan = msgspec.structs.replace(calibration.plan, calls=calls, replayed=replayed, whole=bool(report.get("whole")))
+    plan = msgspec.structs.replace(calibration.plan, calls=calls, whole=bool(report.get("whole")))
     return msgspec.structs.replace(calibration, plan=plan)

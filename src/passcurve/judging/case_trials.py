@@ -52,7 +52,7 @@ class CaseTrials:
     @property
     def plan(self) -> CheckPlan:
         """The plan of the next trial: the one that reports the results makes call by call, for the time of each."""
-        without_calls = {"calls": b"", "replayed": b"", "whole": False} if self.records else {}
+        without_calls = {"calls": b"", "whole": False} if self.records else {}
         return msgspec.structs.replace(self._whole_plan, **without_calls)
 
     def take(self, verdict: Verdict, outcome: Outcome) -> Calibration | None:
@@ -91,11 +91,10 @@ class CaseTrials:
 
 def plan_cases(check: Cases) -> CheckPlan:
     """Return the plan of tests that are data, as far as no trial is needed: their calls depend on no result."""
-    calls, replayed = pack_calls(unpack_values(check.inputs))
+    calls = pack_calls(unpack_values(check.inputs))
     values = unpack_values(check.expected) if check.expected else []
     return CheckPlan(
         calls=calls,
-        replayed=replayed,
         whole=bool(calls),
         expected=pack_results(values) if values else b"",
         answer_bytes=sum(len(value) for value in values if isinstance(value, str)),

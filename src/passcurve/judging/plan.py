@@ -55,9 +55,7 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     write_back: bool = False
     """Copy what a sample does to its arguments back into the objects of the tests."""
     calls: bytes = b""
-    """The calls that the tests make whatever a sample returns, as the tests recognise them."""
-    replayed: bytes = b""
-    """The same calls as a sample gets them, all at once."""
+    """The calls that the tests make whatever a sample returns, which gets them all at once."""
     whole: bool = False
     """The tests make no other calls."""
     test_s: float | None = None
@@ -105,7 +103,7 @@ def make_job(
         "entry_point": _entry_point(problem),
         "seed": problem_seed,
         "output_bytes": limits.output_bytes,
-        "replayed": plan.replayed,
+        "replayed": plan.calls,
         "digests": isinstance(problem.check, Cases),
     }
     if plan.mode == "shared":

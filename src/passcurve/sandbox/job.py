@@ -89,7 +89,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     slice_s: float
     """Time after which the job is stopped, to run again later from the start; the time limit for the last run."""
     replayed: bytes = b""
-    """Calls that the program makes before the tests ask, as the tests see them; the setup has them as it is asked."""
+    """Calls that the program makes before the tests ask; the setup has them too."""
     whole: bool = False
     """Whether the tests make no other calls."""
     record: bool = False
