@@ -234,7 +234,8 @@ class OneShotRunner:
         if running.ended is None:
             remaining_s = job.slice_s - clock.own_s
             if running.test_limit_s is not None:
-                remaining_s = min(remaining_s, running.test_limit_s - clock.test_s)
+                # Below zero while it is not known how much of the time since the last reading went to earlier tests.
+                remaining_s = min(remaining_s, running.test_limit_s - max(0.0, clock.test_s))
             clock.check_at = time.monotonic() + max(0.005, remaining_s)
             return
         clock.stopped = time.monotonic()
