@@ -217,6 +217,10 @@ EXTRAS = {
     "pyarrow": "store/arrow.py",
     "torch": "models/hf_loading.py",
     "transformers": "models/hf_loading.py",
+    "tree_sitter": "models/mutant_grammars.py",
+    "tree_sitter_cpp": "models/mutant_grammars.py",
+    "tree_sitter_java": "models/mutant_grammars.py",
+    "tree_sitter_javascript": "models/mutant_grammars.py",
     "vllm": "models/vllm.py",
 }
 """What has to be installed apart, and the one file that imports it."""

@@ -13,7 +13,7 @@ import msgspec
 from passcurve.bench import jinja
 from passcurve.bench.task_prompts import THINK, instruction, task_text, text_to_continue
 from passcurve.errors import DataError, UsageError, nearest
-from passcurve.types import Message, Problem, Prompt
+from passcurve.types import Message, Problem, Prompt, language_of
 
 FIM = {
     "codellama": "<PRE> {{ prompt }} <SUF>{{ suffix }} <MID>",
@@ -115,7 +115,12 @@ def _make_prompt(problem: Problem, by: PromptStyle, fill: Callable[[Mapping[str,
     }
     text = fill(values)
     made = partial(
-        Prompt, problem_id=problem.id, stub=problem.prompt, suffix=problem.suffix, reference=problem.reference
+        Prompt,
+        problem_id=problem.id,
+        stub=problem.prompt,
+        suffix=problem.suffix,
+        language=language_of(problem.check),
+        reference=problem.reference,
     )
     if not by.chat:
         return made(text=text)

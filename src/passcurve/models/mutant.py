@@ -19,6 +19,7 @@ from typing import Self
 import msgspec
 
 from passcurve.errors import DataError, UsageError
+from passcurve.models import mutant_grammars
 from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, sample_seed
 from passcurve.types import Prompt, Reply, SampleKey
 
@@ -98,7 +99,8 @@ class Mutant:
     def generate(self, request: SampleRequest) -> Iterator[Reply]:
         """Yield draws; raises DataError when a problem has no reference to mutate."""
         prompt = request.prompt
-        cards = self._deck(request.decoding.seed, prompt.problem_id, prompt.stub, prompt.reference, prompt.suffix)
+        facts = (prompt.problem_id, prompt.stub, prompt.reference, prompt.suffix, prompt.language)
+        cards = self._deck(request.decoding.seed, *facts)
         weights = apply_temperature([card.weight for card in cards], request.decoding.temperature)
         for index in request.indices:
             seed = sample_seed(request.decoding.seed, prompt.problem_id, index)
@@ -108,8 +110,10 @@ class Mutant:
     def close(self) -> None:
         """Do nothing: it holds nothing."""
 
-    def _make_deck(self, seed: int, problem_id: str, stub: str, reference: str | None, suffix: str) -> tuple[Card, ...]:
-        prompt = Prompt(problem_id=problem_id, stub=stub, reference=reference, suffix=suffix)
+    def _make_deck(
+        self, seed: int, problem_id: str, stub: str, reference: str | None, suffix: str, language: str
+    ) -> tuple[Card, ...]:
+        prompt = Prompt(problem_id=problem_id, stub=stub, reference=reference, suffix=suffix, language=language)
         return deck(prompt, seed, self._mean)
 
 
@@ -117,24 +121,38 @@ def deck(prompt: Prompt, seed: int, mean: float = 0.4) -> tuple[Card, ...]:
     """Return the programs of a problem with their probabilities, the reference first; the probabilities add up to 1.
 
     ``mean`` is the mean of the reference's weight over problems.
-    Raises DataError when the problem has no reference, or one that is not valid Python.
+    Raises DataError when the problem has no reference, or one that is not valid Python, or in a
+    language without a grammar.
     """
     if prompt.reference is None:
         raise DataError(f"mutant: problem {prompt.problem_id!r} has no reference solution to mutate")
     rng = random.Random(f"{seed}/{prompt.problem_id}")
     weight = mean if mean in (0.0, 1.0) else rng.betavariate(_SPREAD * mean, _SPREAD * (1.0 - mean))
-    try:
-        mutated = mutations(prompt.stub, prompt.reference, prompt.suffix)
-    except SyntaxError as error:
-        raise DataError(f"mutant: the reference of {prompt.problem_id!r} is not valid Python: {error.msg}") from None
+    mutated, empty = _mutate(prompt, prompt.reference)
     # A reference without a place to mutate is replaced by an empty body.
-    chosen = rng.sample(mutated, min(MAX_MUTATIONS, len(mutated))) or ["    pass\n"]
+    chosen = rng.sample(mutated, min(MAX_MUTATIONS, len(mutated))) or [empty]
     shares = [rng.expovariate(1.0) for _ in chosen]
     rest = (1.0 - weight) / sum(shares)
     return (
         Card(text=prompt.reference, weight=weight),
         *(Card(text=text, weight=share * rest) for text, share in zip(chosen, shares, strict=True)),
     )
+
+
+def _mutate(prompt: Prompt, reference: str) -> tuple[list[str], str]:
+    """Return the mutations of a reference, and a completion with an empty body."""
+    if prompt.language:
+        if prompt.language not in mutant_grammars.LANGUAGES:
+            others = ", ".join(mutant_grammars.LANGUAGES)
+            raise DataError(
+                f"mutant: {prompt.problem_id!r} is in the language {prompt.language!r}; it mutates Python, {others}"
+            )
+        mutated = mutant_grammars.mutations(prompt.language, prompt.stub, reference, prompt.suffix)
+        return mutated, mutant_grammars.empty_body(reference)
+    try:
+        return mutations(prompt.stub, reference, prompt.suffix), "    pass\n"
+    except SyntaxError as error:
+        raise DataError(f"mutant: the reference of {prompt.problem_id!r} is not valid Python: {error.msg}") from None
 
 
 def apply_temperature(weights: Sequence[float], temperature: float | None) -> list[float]:

@@ -27,6 +27,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """The problem's own prompt, which a completion continues."""
     suffix: str = ""
     """The problem's own suffix, which follows the completion."""
+    language: str = ""
+    """The language of the program; empty for Python."""
     reference: str | None = None
     """The reference solution, only for back ends that are not models."""
 

@@ -12,6 +12,7 @@ import msgspec
 from passcurve.bench.formats.contest_cases import limit_of_all
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind, listed, shown
 from passcurve.bench.languages import languages, with_confirmation
+from passcurve.bench.writing import find_writing
 from passcurve.errors import DataError, nearest
 from passcurve.types import (
     Assertions,
@@ -79,6 +80,7 @@ def _problem(row: Row) -> Problem:
         entry_point=row.optional_text("entry_point"),
         suffix=row.optional_text("suffix"),
         date=row.optional_text("date"),
+        stop=find_writing(check.language).stops if isinstance(check, Script) else (),
     )
 
 
