@@ -1,0 +1,114 @@
+"""Rows of MultiPL-E, HumanEval-X and HumanEvalPack: the source that is compiled, and what counts as a pass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passcurve as pc
+from passcurve.bench.formats import ReadOptions, read_problems
+from passcurve.bench.languages import find_language
+from passcurve.errors import DataError
+from passcurve.judging.scripts import TOKEN, make_source
+from passcurve.types import Problem, Script
+
+CPP = {
+    "name": "P_0_add",
+    "language": "cpp",
+    "prompt": "#include<vector>\nint add(int a, int b) {\n",
+    "tests": "}\nint main() {\n    assert(add(1, 2) == 3);\n}\n",
+}
+GO = {
+    "task_id": "Go/0",
+    "prompt": 'import (\n    "math"\n)\n\nfunc Add(a int, b int) int {\n',
+    "import": 'import (\n    "math"\n)\n',
+    "declaration": "func Add(a int, b int) int {\n",
+    "canonical_solution": "    return a + b\n}\n",
+    "test_setup": 'package main\n\nimport (\n    "testing"\n    "time"\n)\n',
+    "test": "func TestAdd(t *testing.T) {\n    if Add(1, 2) != 3 { t.Fatal() }\n}\n",
+}
+RUST = {
+    "task_id": "Rust/0",
+    "prompt": "\n/* Add. */\n",
+    "declaration": "\nfn add(a: i32, b: i32) -> i32 {\n",
+    "canonical_solution": "    a + b\n}\n",
+    "test": "\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn test_add() {\n"
+    "        assert_eq!(add(1, 2), 3);\n    }\n\n}\n",
+}
+
+
+def read(row: dict[str, Any], folder: Path, profile: str = "native") -> tuple[Problem, Script]:
+    """Return the only problem of a file, and its check."""
+    path = folder / "one.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    (problem,) = read_problems(path, options=ReadOptions(profile=profile))
+    assert isinstance(problem.check, Script)
+    return problem, problem.check
+
+
+def source_of(check: Script, program: str) -> str:
+    """Return what is compiled."""
+    return make_source(check, find_language(check.language), program)
+
+
+def test_the_token_stands_after_the_last_test(tmp_path: Path) -> None:
+    """It is the last statement of the main program, before the braces that close it, and before ``return 0``."""
+    problem, check = read(CPP, tmp_path)
+    source = source_of(check, problem.prompt + "return a + b;\n")
+    assert check.accepts == "token"
+    assert source.index("== 3") < source.index(TOKEN) < source.rindex("}")
+    with_return = {**CPP, "tests": CPP["tests"].replace("}\n", "    return 0;\n}\n", 2)[len("    return 0;\n") :]}
+    _, check = read(with_return, tmp_path)
+    assert check.tests.index(TOKEN) < check.tests.index("return 0")
+
+
+def test_the_recorded_rules_differ_by_language(tmp_path: Path) -> None:
+    """Headers that the prompt lacks come first in C++, PHP ends with its tag, and JavaScript must be silent."""
+    problem, check = read(CPP, tmp_path, "multipl-e")
+    source = source_of(check, problem.prompt)
+    assert check.accepts == "exit"
+    assert source.count("#include<vector>") == 1
+    assert source.index("#include<cassert>") < source.index("int add")
+    assert problem.timeout_s == 10.0
+    accepts = {name: read({**CPP, "language": name}, tmp_path, "multipl-e")[1] for name in ("js", "cs", "php", "ts")}
+    assert (accepts["js"].accepts, accepts["cs"].accepts, accepts["ts"].accepts) == ("silence", "no-fail", "exit")
+    assert accepts["php"].after == "?>"
+    assert len(accepts["ts"].builds) == 2
+    assert read({**CPP, "language": "go_test.go"}, tmp_path, "multipl-e-upstream")[1].accepts == "exit"
+
+
+def test_go_imports_what_is_used(tmp_path: Path) -> None:
+    """An import that nothing uses would not compile: those of the prompt and of the tests stand where they are used."""
+    problem, check = read(GO, tmp_path)
+    plain = source_of(check, problem.prompt + "    return a + b // fmt. strings.\n}\n")
+    assert [line for line in plain.splitlines() if line.startswith("import")] == ['import "testing"']
+    assert plain.startswith("package main")
+    rich = source_of(check, problem.prompt + '    return int(math.Abs(1)) + len(strings.Split("", ""))\n}\n')
+    imports = {line for line in rich.splitlines() if line.startswith("import")}
+    assert imports == {'import "testing"', 'import "math"', 'import "strings"'}
+
+
+def test_rust_ends_with_the_report_of_its_tests(tmp_path: Path) -> None:
+    """The token is inside the test, and the line of the library follows it."""
+    problem, check = read(RUST, tmp_path)
+    assert problem.prompt.endswith("-> i32 {\n")
+    assert "{token}" in check.line
+    assert check.tests.index("== 3" if "== 3" in check.tests else "3);") < check.tests.index(TOKEN)
+
+
+def test_samples_have_their_text_in_generation(tmp_path: Path) -> None:
+    """The field is read by itself for these formats, and the benchmark says so."""
+    assert read(CPP, tmp_path)[0].answer_field == "generation:solution"
+    assert read(GO, tmp_path)[0].answer_field == "generation"
+
+
+def test_unknown_languages_are_refused(tmp_path: Path) -> None:
+    """The row is named, and so are the languages."""
+    path = tmp_path / "one.jsonl"
+    for row in ({**CPP, "language": "cobol"}, {**GO, "task_id": "Cobol/0"}):
+        path.write_text(json.dumps(row) + "\n")
+        with pytest.raises(DataError, match=r"cpp|CPP"):
+            pc.load_benchmark(path)

@@ -1,0 +1,80 @@
+"""Published programs in other languages: recorded verdicts of MultiPL-E, and the references of HumanEvalPack."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passcurve as pc
+from passcurve.bench.languages import find_language
+from passcurve.judging.scripts import missing_tools
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+DIFFERING = {"php": {"HumanEval_16_count_distinct_characters"}, "cs": {"HumanEval_100_make_a_pile"}}
+"""Rows whose verdict depends on the version of the toolchain or on the speed of the machine."""
+
+RECORDED = [
+    pytest.param("js", "", marks=pytest.mark.ci),
+    pytest.param("cpp", "*_1?_*", marks=pytest.mark.ci),
+    *(pytest.param(name, "", marks=pytest.mark.nightly) for name in ("cpp", "java", "ts", "php", "sh", "cs")),
+]
+PACKS = [
+    pytest.param("js", "js", "?", marks=pytest.mark.ci),
+    pytest.param("cpp", "cpp", "?", marks=pytest.mark.ci),
+    *(
+        pytest.param(name, language, "", marks=pytest.mark.nightly)
+        for name, language in (("cpp", "cpp"), ("java", "java"), ("js", "js"), ("go", "go"), ("rust", "rs"))
+    ),
+]
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a published file; skip where it or its toolchain is not there."""
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def require(language: str) -> None:
+    """Skip where the toolchain is not there."""
+    if missing := missing_tools(find_language(language)):
+        pytest.skip(f"{' and '.join(missing)} not installed here")
+
+
+@pytest.mark.parametrize(("name", "problems"), RECORDED)
+def test_recorded_verdicts(name: str, problems: str, tmp_path: Path) -> None:
+    """Each row has the verdict that was published with it, but for those named above."""
+    require(name)
+    samples = DATA / "scored" / f"multipl_e_{name}_qwen1.5b.jsonl.gz"
+    read(samples)
+    with gzip.open(DATA / "scored" / f"multipl_e_{name}_qwen1.5b_details.json.gz") as file:
+        recorded = {task: rows[0][1]["passed"] for task, rows in json.load(file).items()}
+    benchmark = DATA / "benchmarks" / f"multipl_e_humaneval_{name}.jsonl.gz"
+    run = pc.judge(samples, benchmark, profile="multipl-e", problems=problems, run=tmp_path / "run")
+    verdicts = dict(zip(run.samples.columns["problem_id"], run.samples.columns["passed"], strict=True))
+    assert len(verdicts) >= (10 if problems else len(recorded))
+    assert {task for task, passed in verdicts.items() if passed != recorded[task]} <= DIFFERING.get(name, set())
+
+
+@pytest.mark.parametrize(("name", "language", "problems"), PACKS)
+def test_references_pass_and_bugs_fail(name: str, language: str, problems: str) -> None:
+    """Each reference of HumanEvalPack passes, and its copy with a bug fails; what needs a missing library is told."""
+    require(language)
+    path = DATA / "benchmarks" / f"humanevalpack_{name}.jsonl.gz"
+    fields = ("canonical_solution", "buggy_solution")
+    rows = [{"task_id": row["task_id"], "completion": row[field]} for row in read(path) for field in fields]
+    run = pc.judge(rows, path, problems=problems, accept_benchmark=True)
+    columns = run.samples.columns
+    verdicts = list(zip(columns["problem_id"], columns["sample_index"], columns["passed"], strict=True))
+    assert run.diagnosis is not None
+    lacking = {excluded.problem_id for excluded in run.diagnosis.scope.excluded if excluded.kind == "package"}
+    assert len(verdicts) == (20 if problems else 328)
+    assert len(lacking) <= 2
+    unexpected = [(task, index) for task, index, passed in verdicts if passed != (index == 0) and task not in lacking]
+    assert not unexpected
