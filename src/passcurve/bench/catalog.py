@@ -24,6 +24,8 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     licence: str
     problems_file: str
     examples_file: str
+    id_prefix: str = ""
+    """Prefix of its task ids; empty where it must be read to know them."""
     citation: str = ""
     packages: tuple[str, ...] = ()
 

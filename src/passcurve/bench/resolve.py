@@ -155,9 +155,10 @@ def find_by_ids(task_ids: Iterable[str], cache_dir: Path, *, catalog: Catalog | 
     matching: list[Benchmark] = []
     for name, entry in entries.items():
         try:
-            if isinstance(entry, Published) and not any(task.startswith(entry.id_prefix) for task in ids):
+            if not any(task.startswith(entry.id_prefix) for task in ids):
                 # Its checksum says which ids it has: reading it would be in vain.
-                _require_copy(name, entry, cache_dir)
+                if isinstance(entry, Published):
+                    _require_copy(name, entry, cache_dir)
                 continue
             benchmark = _load_entry(name, entry, cache_dir)
         except DataError as error:
