@@ -38,6 +38,17 @@ RUST = {
     "test": "\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn test_add() {\n"
     "        assert_eq!(add(1, 2), 3);\n    }\n\n}\n",
 }
+MCEVAL = {
+    "task_id": "Java/1",
+    "prompt": "public class Solution {\n  public static int add(int a, int b) ",
+    "canonical_solution": "{ return a + b; }",
+    "test": "  public static void main(String[] args) {\n    assert add(1, 2) == 3;\n  }\n}",
+    "entry_point": "add",
+    "signature": "public static int add(int a, int b)",
+    "docstring": "Add.",
+    "instruction": "Write a Java function that adds.",
+    "level": "easy",
+}
 
 
 def read(row: dict[str, Any], folder: Path, profile: str = "native") -> tuple[Problem, Script]:
@@ -105,10 +116,29 @@ def test_samples_have_their_text_in_generation(tmp_path: Path) -> None:
     assert read(GO, tmp_path)[0].answer_field == "generation"
 
 
+def test_mceval_has_a_row_for_each_language(tmp_path: Path) -> None:
+    """Java's class is Solution, Rust's tests run under its library, Python's under the referee."""
+    problem, check = read(MCEVAL, tmp_path)
+    assert (check.builds, check.accepts, problem.timeout_s) == (("solution",), "token", 15.0)
+    assert problem.answer_field == "raw_generation:solution"
+    rust = {**MCEVAL, "task_id": "Rust/1", "test": RUST["test"]}
+    assert read(rust, tmp_path)[1].builds == ("crates",)
+    path = tmp_path / "python.jsonl"
+    prompt, tests = "def add(a, b):\n", "def test():\n    assert add(1, 2) == 3\n\ntest()"
+    row = {"prompt": prompt, "canonical_solution": "    return a + b", "test": tests}
+    path.write_text(json.dumps({**MCEVAL, "task_id": "Python/1", **row}) + "\n")
+    answers = [
+        {"task_id": "Python/1", "raw_generation": [f"```python\n{prompt}    return {body}\n```"]} for body in "ab"
+    ]
+    answers.append({"task_id": "Python/1", "raw_generation": [f"```python\n{prompt}    return a + b\n```"]})
+    run = pc.judge(answers, path, extract="auto")
+    assert list(run.samples.columns["passed"]) == [False, False, True]
+
+
 def test_unknown_languages_are_refused(tmp_path: Path) -> None:
     """The row is named, and so are the languages."""
     path = tmp_path / "one.jsonl"
-    for row in ({**CPP, "language": "cobol"}, {**GO, "task_id": "Cobol/0"}):
+    for row in ({**CPP, "language": "cobol"}, {**GO, "task_id": "Cobol/0"}, {**MCEVAL, "task_id": "AWK/1"}):
         path.write_text(json.dumps(row) + "\n")
         with pytest.raises(DataError, match=r"cpp|CPP"):
             pc.load_benchmark(path)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import mkdtemp
@@ -160,7 +162,7 @@ def from_files(
     first = sources[0]
     follow = idle_s is not None
     if not options.field and not follow:
-        options = _with_answer_field(options, first.samples, benchmark)
+        options = _with_answer_field(options, first_fields(first.samples), benchmark)
     if len(sources) == 1 and not options and is_usual(first.samples, follow=follow):
         return first
     if idle_s is not None:
@@ -207,9 +209,10 @@ def _rows_path(run: Path) -> Path:
     return run.with_name(run.name + ".samples.jsonl")
 
 
-def _with_answer_field(options: ReadOptions, samples: Path, benchmark: Callable[[], Benchmark | None]) -> ReadOptions:
+def _with_answer_field(
+    options: ReadOptions, fields: AbstractSet[str], benchmark: Callable[[], Benchmark | None]
+) -> ReadOptions:
     """Return the options with the field that the format of the benchmark defines, where rows have no other text."""
-    fields = first_fields(samples)
     if not fields or fields & {"completion", "solution"}:
         return options
     named = benchmark()
@@ -278,7 +281,7 @@ def from_rows(
     The rows are taken from another thread, while those before them are judged.
     Raises DataError where they cannot be kept.
     """
-    lines = _lines(rows, options, lambda: _problems_of(benchmark))
+    lines = _lines(rows, options, benchmark)
     if run is not None:
         return msgspec.structs.replace(_spooled(lines, run, results), reading=options.describe())
     folder = TemporaryFolder()
@@ -303,9 +306,17 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
         yield piece
 
 
-def _lines(rows: Iterable[Row], options: ReadOptions, problems: FindProblems) -> Iterator[bytes]:
-    checked = _checked(rows)
-    for number, row in enumerate(convert_rows(checked, options, problems) if options else checked):
+def _lines(rows: Iterable[Row], options: ReadOptions, benchmark: Callable[[], Benchmark | None]) -> Iterator[bytes]:
+    later = _checked(rows)
+    first = next(later, None)
+    if first is None:
+        return
+    if not options.field:
+        options = _with_answer_field(options, first.keys(), benchmark)
+    checked = itertools.chain((first,), later)
+    for number, row in enumerate(
+        convert_rows(checked, options, lambda: _problems_of(benchmark)) if options else checked
+    ):
         try:
             yield msgspec.json.encode(row) + b"\n"
         except (TypeError, ValueError) as error:

@@ -23,7 +23,7 @@ _GO_PACKAGES = "math strings fmt strconv time bytes regexp sort math/rand crypto
 
 _GO_IMPORT = re.compile(r'"([\w./-]+)"')
 
-_RUST_END = r"{token}\nok\n+test result: ok\. 1 passed"
+RUST_END = r"{token}\nok\n+test result: ok\. 1 passed"
 """What the library of Rust's tests writes after the last test."""
 
 
@@ -62,5 +62,5 @@ def make_check(row: Row, language: str) -> Script:
             builds=("testify",),
             compile_s=60.0,
         )
-    end = _RUST_END if confirmed is not None else ""
+    end = RUST_END if confirmed is not None else ""
     return Script(language="rs", tests=tests, accepts=accepts, builds=("crates",), line=end, compile_s=60.0)
