@@ -49,6 +49,7 @@ def judge(shell, programs, language, *words):
     return done.record, dict(zip(programs, shell.rows("s.jsonl_results.jsonl"), strict=True))
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not shutil.which("g++"), reason="needs g++: apt install g++")
 def test_cpp(shell):
     """Each status is told apart, with the test that shows it; the output is compared outside of the jail."""

@@ -22,6 +22,7 @@ from passcurve.bench.catalog import (
     split_task,
     unknown_benchmark,
 )
+from passcurve.bench.families import find_member
 from passcurve.bench.formats import (
     DEFAULT_OPTIONS,
     ReadOptions,
@@ -84,6 +85,8 @@ def load(
     says how to get it), when a copy has a wrong checksum, or when a file has another format.
     """
     entries = load_catalog() if catalog is None else catalog
+    if options.language:
+        name = find_member(name, options.language, entries)
     bare, task = split_task(name, entries)
     if task:
         if options.task not in ("", task):
