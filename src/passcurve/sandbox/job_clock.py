@@ -8,6 +8,9 @@ from typing import Any
 FIRST_CHECK_S = 0.05
 """A job that runs longer is timed by its own clock from here on; most end before."""
 
+_READINGS = 4
+"""Readings of the clock in the time limit of one test, while tests are shorter than that."""
+
 SECOND_NS = 1e-9
 
 
@@ -40,6 +43,8 @@ class JobClock:
         """Whether the sample, its tests or the supervisor was stopped by somebody while the time ran."""
         self._test_began_s = 0.0
         """The sample's own time when the test at hand began, at most."""
+        self._earlier_query: ClockQuery | None = None
+        """A query that was open when the test at hand began."""
         self._read_at = self.started
         """When ``own_s`` was read."""
         self._overlap_s = -1.0
@@ -50,9 +55,16 @@ class JobClock:
         """Wall time so far, or until the job was stopped."""
         return (self.stopped or time.monotonic()) - self.started
 
-    def begin_test(self) -> None:
-        """Take note that the next test begins: since the last reading the sample had at most the wall time."""
-        self._test_began_s = max(self.own_s, 0.0) + time.monotonic() - self._read_at
+    def begin_test(self, limit_s: float | None) -> None:
+        """Take note that the next test begins: since the last reading the sample had at most the wall time.
+
+        Where that is much of the test's limit, the clock is read again at once.
+        """
+        now = time.monotonic()
+        self._test_began_s = max(self.own_s, 0.0) + now - self._read_at
+        self._earlier_query = self.query
+        if limit_s is not None and self.query is None and now - self._read_at > limit_s / _READINGS:
+            self.check_at = min(self.check_at, now)
 
     @property
     def test_s(self) -> float:
@@ -95,6 +107,8 @@ class JobClock:
             # It ended before it could be timed.
             self.own_s = wall_s if sample_exit is None else -1.0
         self._read_at = time.monotonic()
+        if query is not self._earlier_query:
+            self._test_began_s = min(self._test_began_s, max(self.own_s, 0.0))
         return wall_s
 
     def final_own_s(

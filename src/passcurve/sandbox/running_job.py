@@ -74,9 +74,9 @@ class RunningJob:
 
     def begin_test(self, number: object) -> None:
         """Take note that a test begins."""
-        self.clock.begin_test()
         limit_s = self.job.slow_tests.get(number) if isinstance(number, int) else None
         self.test_limit_s = limit_s or self.job.test_s
+        self.clock.begin_test(self.test_limit_s)
 
     @property
     def wait_status(self) -> int | None:
