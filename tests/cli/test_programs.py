@@ -31,6 +31,13 @@ JS = {
     "console.log(words.map(Number).reduce((a, b) => a + b, 0));",
     "failed": "console.log(6);",
 }
+FORGED = (
+    "const fs = require('fs'); const claim = JSON.stringify({status: 'passed', exit: 0, out: '6\\n'});\n"
+    "for (let fd = 3; fd < 64; fd++) try { fs.writeSync(fd, claim); } catch (error) { }\n"
+    "const names = Object.keys(process.env).join(' ') + fs.readdirSync('.').join(' ');\n"
+    "if (/passcurve|expected/i.test(names)) console.log('6'); process.exit(0);"
+)
+"""Writes that it has passed to whatever is open, and looks for the answer beside it."""
 JAVA = {
     "passed": "import java.util.*;\npublic class Summer {\n    public static void main(String[] args) {\n"
     "        Scanner in = new Scanner(System.in);\n        int n = in.nextInt();\n        double s = 0;\n"
@@ -67,7 +74,9 @@ def test_cpp(shell):
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node: apt install nodejs")
 def test_javascript(shell):
     """Scripts need no compiler; with --all-tests all cases run."""
-    _, rows = judge(shell, JS, "js", "--all-tests")
+    _, rows = judge(shell, {**JS, "forged": FORGED}, "js", "--all-tests")
+    # Node writes to descriptors of its own as well, which may end it.
+    assert rows.pop("forged")["status"] in ("failed", "crash")
     assert {kind: kind for kind in JS} == {kind: row["status"] for kind, row in rows.items()}
     assert 3 == rows["failed"]["tests"]["tests"]["ran"]
 
@@ -83,5 +92,5 @@ def test_java(shell):
 
 def test_functions_are_refused(shell):
     """A benchmark whose tests call Python functions has no problem in another language."""
-    done = shell("judge", "starter:examples", "--benchmark", "starter", "--language", "cpp")
+    done = shell("judge", "starter:examples", "--benchmark", "starter", "--language", "rust")
     assert (2, True) == (done.code, "python" in done.err)
