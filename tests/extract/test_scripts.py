@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 import pytest
 
 from passcurve.bench.writing import choose_language, language_name
@@ -95,8 +96,28 @@ def test_go_imports() -> None:
         '```go\npackage main\n\nimport (\n\t"strings"\n\t"testing"\n)\n\n'
         "func twice(x int) int { return len(strings.Repeat(string(rune(x)), 2)) }\n```",
     )
-    assert made.startswith('package twice_test\nimport "testing"\nimport "strings"\n')
+    assert made.startswith('package twice_test\n\nimport (\n    "testing"\n)\nimport "strings"\n')
     assert 1 == made.count("testing")
+
+
+def test_helpers_of_the_prompt() -> None:
+    """A function that only the prompt has stands in front of a whole answer, behind the imports of a Go file."""
+    helper = "func add(a int, b int) int {\n    return a + b\n}\n\n"
+    problem = msgspec.structs.replace(GO, prompt=GO.prompt.replace("func twice", helper + "func twice"))
+    made = program(problem, '```go\nimport "sort"\nfunc twice(x int) int { return add(x, x) }\n```')
+    assert made.index("testing") < made.index("sort") < made.index("func add") < made.index("func twice")
+    assert 1 == program(problem, f"```go\n{helper}func twice(x int) int {{ return add(x, x) }}\n```").count("func add")
+
+
+def test_rust_imports() -> None:
+    """An import whose names the prompt brings already is dropped, and so is the main function."""
+    prompt = "fn main(){}\n\nuse std::{cmp::max, collections::{HashMap, HashSet}};\n\nfn twice(x: i32) -> i32 {\n"
+    problem = Problem(
+        id="rs/0", prompt=prompt, entry_point="", check=Script(language="rs", tests="#[test]\nfn t() {}\n")
+    )
+    code = "use std::collections::HashMap;\nuse std::fmt;\nfn twice(x: i32) -> i32 { 2 * x }\nfn main() { twice(1); }\n"
+    made = program(problem, f"```rust\n{code}```")
+    assert (1, 1, 1) == (made.count("HashMap"), made.count("use std::fmt;"), made.count("fn main"))
 
 
 def test_raw_changes_nothing() -> None:

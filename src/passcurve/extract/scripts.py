@@ -14,11 +14,14 @@ from passcurve.bench.writing import Writing, find_writing
 from passcurve.extract.fences import Block, describe_taken, find_fences
 from passcurve.extract.source import MAX_CHARS
 from passcurve.extract.step import Change, Task
-from passcurve.types import ProgramCases, language_of
+from passcurve.types import ProgramCases, Script, language_of
 
 _IMPORT = re.compile(r'^import[ \t]+(?:\((?P<many>[^)]*)\)|(?P<one>(?:\w+[ \t]+)?"[^"\n]*"))[ \t]*\n?', re.MULTILINE)
 _PACKAGE = re.compile(r"^package[ \t]+\w+.*\n?", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*(?:#|--|;)[^\n]*", re.DOTALL | re.MULTILINE)
+_USE = re.compile(r"^use [^;]*;[ \t]*\n?", re.MULTILINE)
+_USED_NAME = re.compile(r"\w+(?=\s*[,;}])")
+"""The names that an import of Rust brings stand at the ends of its paths."""
 _LEXEMES = r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\])*\"|{single}|[{{}}]"
 
 
@@ -88,9 +91,10 @@ def _fit_whole(task: Task, text: str) -> str:
     if is_bare:
         return _head(task) + text
     if language_of(task.problem.check) == "go":
-        return _fit_go(task.problem.prompt, text)
-    declared = _declared(task)
-    if not writing.container and any(not _declares(task, text, name) for name in declared[:-1]):
+        return _fit_go(task, text)
+    if language_of(task.problem.check) == "rs":
+        text = _fit_rust(task.problem.prompt, text)
+    if not writing.container and _lacks_helpers(task, text):
         return _head(task) + text
     imports = re.findall(f"(?m:{writing.imports})", task.problem.prompt) if writing.imports else []
     lacking = [line for line in dict.fromkeys(imports) if line not in text]
@@ -115,13 +119,24 @@ def _fit_container(task: Task, text: str) -> tuple[str, bool]:
     return re.sub(rf"\bpublic[ \t]+((?:final[ \t]+)?class[ \t]+{re.escape(wanted)}\b)", r"\1", text), False
 
 
-def _fit_go(prompt: str, text: str) -> str:
-    """Return a program with the package and the imports of the prompt, and with its own imports that these lack."""
-    package = _PACKAGE.match(prompt.lstrip("\n"))
-    paths = [path for source in (prompt, text) for match in _IMPORT.finditer(source) for path in _import_paths(match)]
-    lines = [f"import {path}\n" for path in dict.fromkeys(paths)]
-    rest = _IMPORT.sub("", _PACKAGE.sub("", text, count=1))
-    return (package[0] if package else "") + "".join(lines) + rest
+def _fit_go(task: Task, text: str) -> str:
+    """Return a program with what only the prompt has in front, and with its own imports that nobody else adds."""
+    prompt, check = task.problem.prompt, task.problem.check
+    imports = list(_IMPORT.finditer(prompt))
+    package = _PACKAGE.search(prompt)
+    end = max([match.end() for match in imports] + ([package.end()] if package is not None else []), default=0)
+    present = {path for match in imports for path in _import_paths(match)}
+    added = set(check.if_used.values()) if isinstance(check, Script) else set()
+    paths = dict.fromkeys(path for match in _IMPORT.finditer(text) for path in _import_paths(match))
+    lines = [f"import {path}\n" for path in paths if path not in present and f"import {path}" not in added]
+    helpers = _head(task)[end:] if _lacks_helpers(task, text) else ""
+    return prompt[:end] + "".join(lines) + helpers + _IMPORT.sub("", _PACKAGE.sub("", text, count=1))
+
+
+def _fit_rust(prompt: str, text: str) -> str:
+    """Return a program without those of its imports whose names the prompt imports already."""
+    names = {name for line in _USE.findall(prompt) for name in _USED_NAME.findall(line)}
+    return _USE.sub(lambda match: "" if set(_USED_NAME.findall(match[0])) <= names else match[0], text)
 
 
 def _import_paths(match: re.Match[str]) -> list[str]:
@@ -166,6 +181,11 @@ def _head(task: Task) -> str:
     """Return the prompt up to the declaration of its last function."""
     matches = list(_declarations(task))
     return task.problem.prompt[: matches[-1].start()] if matches else ""
+
+
+def _lacks_helpers(task: Task, text: str) -> bool:
+    """Tell whether the prompt has other functions than the one that it begins, and a program lacks any of them."""
+    return any(not _declares(task, text, name) for name in _declared(task)[:-1] if name != "main")
 
 
 def _function(task: Task) -> str:
