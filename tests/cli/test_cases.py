@@ -249,8 +249,11 @@ def test_published_results(shell, name: str):
     benchmark, base, plus = PUBLISHED[name]
     shell.write("s.jsonl", [gzip.decompress((SHARED / "scored" / f"{name}.jsonl.gz").read_bytes())])
     path = SHARED / "benchmarks" / f"{benchmark}.jsonl.gz"
-    done = shell("judge", "s.jsonl", "--benchmark", path, "--profile", "evalplus", "--json", "--accept-input")
-    assert (base, plus) == tuple(done.record["suites"][suite]["passed"] for suite in ("base", "plus"))
+    words = ("judge", "s.jsonl", "--benchmark", path, "--profile", "evalplus", "--json", "--accept-input")
+    with shell.start(*words, env=shell.env) as session:
+        out, err = session.communicate(timeout=1800)
+    assert 0 == session.returncode, err
+    assert (base, plus) == tuple(json.loads(out)["suites"][suite]["passed"] for suite in ("base", "plus"))
     record = json.loads(gzip.decompress((SHARED / "scored" / f"{name}_eval_results.json.gz").read_bytes()))["eval"]
     for row in shell.rows("s.jsonl_results.jsonl"):
         of = record[row["task_id"]]
