@@ -138,6 +138,7 @@ def test_prepared_files_are_made_once_and_what_fails_with_them_is_tried_without(
         ready_setup=order(f"cat {PLACE}/once/file >out; exit 0", keep=("out",)),
         min_uses=2,
         timeout_s=5.0,
+        is_needed=False,
     )
     first = step(order("echo plain >out", keep=("out",)), "compile", preparation=preparation)
     texts = [(run(pool, first, step(order("cat out", unpack=True))).report or {})["out"] for _ in range(3)]
@@ -148,6 +149,7 @@ def test_prepared_files_are_made_once_and_what_fails_with_them_is_tried_without(
         ready_setup=order("exit 1", keep=("out",)),
         min_uses=1,
         timeout_s=5.0,
+        is_needed=False,
     )
     second = step(order("echo plain >out", keep=("out",)), "compile", preparation=failing)
     assert "plain\n" == (run(pool, second, step(order("cat out", unpack=True))).report or {})["out"]

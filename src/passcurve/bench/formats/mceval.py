@@ -11,6 +11,7 @@ from passcurve.bench.formats.human_eval import read_entry_point
 from passcurve.bench.formats.human_eval_scripts import RUST_END
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, listed, shown
 from passcurve.bench.languages import find_language, with_confirmation
+from passcurve.bench.writing import find_writing
 from passcurve.types import Check, FunctionTests, Problem, Script
 
 _REQUIRED = ("task_id", "prompt", "canonical_solution", "test", "signature", "docstring", "instruction")
@@ -72,6 +73,7 @@ def _problem(row: Row) -> Problem:
         statement=row.text("instruction"),
         answer_field=_ANSWER_FIELD,
         timeout_s=_TIMEOUT_S,
+        stop=() if name == _PYTHON else find_writing(_LANGUAGES[name]).stops,
     )
 
 
