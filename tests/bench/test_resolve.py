@@ -287,8 +287,8 @@ def test_ids_of_no_benchmark(tmp_path: Path) -> None:
         find_by_ids(["a", "b", "c", "d"], tmp_path, catalog=catalog)
     expected = (
         "the samples' task ids ('a', 'b', 'c', ...) belong to no known benchmark "
-        "(known: left, right, gone (not available)): name its file with --benchmark FILE, "
-        "or the benchmark with --benchmark NAME"
+        "(known: left, right; `passcurve bench list` has those that are not on this machine): "
+        "name its file with --benchmark FILE, or the benchmark with --benchmark NAME"
     )
     assert expected == str(caught.value)
 

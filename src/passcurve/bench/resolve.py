@@ -350,8 +350,9 @@ def _ambiguous(
             and any(task_id.startswith(entry.id_prefix) for task_id in ids)
         ):
             return DataError(f"the samples' task ids ({shown}) look like those of {name!r}: {error}")
-    listed = ", ".join(f"{name} (not available)" if name in unavailable else name for name in entries)
+    listed = ", ".join(name for name in entries if name not in unavailable)
+    others = "; `passcurve bench list` has those that are not on this machine" if unavailable else ""
     return DataError(
-        f"the samples' task ids ({shown}) belong to no known benchmark (known: {listed}): "
+        f"the samples' task ids ({shown}) belong to no known benchmark (known: {listed}{others}): "
         "name its file with --benchmark FILE, or the benchmark with --benchmark NAME"
     )

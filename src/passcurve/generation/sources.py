@@ -252,5 +252,6 @@ def explain_no_rows(path: Path, source: Source, task_ids: Collection[str]) -> st
         if finding is not None:
             return f"{str(path)!r} has no row to judge: {finding.text}"
         first, count = source.malformed[0], source.malformed_lines
-        return f"{str(path)!r} has no row to judge: {count} malformed lines; line {first.line}: {first.reason}"
+        lines = f"{count} malformed line{'s' * (count != 1)}"
+        return f"{str(path)!r} has no row to judge: {lines}; line {first.line}: {first.reason}"
     return f"{str(path)!r} has no row to judge"

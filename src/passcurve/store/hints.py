@@ -45,6 +45,7 @@ _TOP_LEVEL = re.compile(r"^(?:def|class|import|from|async def) ", re.MULTILINE)
 _MAX_NUMBER = 18
 """Digits of a number in an id."""
 _NUMBER = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
+_FIRST_NUMBER = re.compile(r"(\D*)(\d+)(.*)", re.DOTALL)
 
 
 def code_field(fields: Mapping[str, object]) -> str:
@@ -88,19 +89,24 @@ class IdMapping(NamedTuple):
 def suggest_id_map(unknown: Iterable[str | int], task_ids: Collection[str]) -> IdMapping | None:
     """Return the option that maps most of the unknown task ids to known ones by their numbers; None where none does."""
     tasks = list(unknown)
-    pieces = [match.groups() for task in tasks if (match := _NUMBER.fullmatch(str(task)))]
+    # Where a number of the sample follows that of the problem, the first one counts.
+    return _suggest(tasks, task_ids, _NUMBER) or _suggest(tasks, task_ids, _FIRST_NUMBER)
+
+
+def _suggest(tasks: Sequence[str | int], task_ids: Collection[str], number: re.Pattern[str]) -> IdMapping | None:
+    pieces = [match.groups() for task in tasks if (match := number.fullmatch(str(task)))]
     templates = Counter((before, after) for before, _, after in pieces)
     targets = Counter(match.groups()[::2] for task in task_ids if (match := _NUMBER.fullmatch(task)))
     if not templates or not targets:
         return None
     theirs, rows = templates.most_common(1)[0]
     ours, _ = targets.most_common(1)[0]
-    numbers = [int(number) for start, number, end in pieces if (start, end) == theirs and len(number) < _MAX_NUMBER]
-    texts = [number for start, number, end in pieces if (start, end) == theirs and len(number) < _MAX_NUMBER]
+    texts = [digits for start, digits, end in pieces if (start, end) == theirs and len(digits) < _MAX_NUMBER]
+    numbers = list(map(int, texts))
     ids = frozenset(task_ids)
     hits = {"{}": sum(f"{ours[0]}{text}{ours[1]}" in ids for text in texts)}
     for offset in (0, -1):
-        hits[f"{{{offset:+d}}}"] = sum(f"{ours[0]}{number + offset}{ours[1]}" in ids for number in numbers)
+        hits[f"{{{offset:+d}}}"] = sum(f"{ours[0]}{value + offset}{ours[1]}" in ids for value in numbers)
     slot = max(hits, key=lambda slot: hits[slot])
     # Ids of the same form are known unless they are counted otherwise; some of them fit by chance.
     least = len(tasks) if theirs == ours else min((len(tasks) + 1) // 2, len(ids))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from passcurve.diagnosis import MAX_SHARE, Finding, InputReport
 from passcurve.store.hints import unknown_tasks_remedy
 from passcurve.store.repetition import multiplicity, repeated_part
-from passcurve.store.samples import CUT_OFF, NO_CODE_FIELD, MalformedLine
+from passcurve.store.samples import CUT_OFF, EMPTY_SOLUTION, NO_CODE_FIELD, MalformedLine, shorten
 from passcurve.types import Completion, Expression, Problem, Status
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
@@ -25,6 +25,8 @@ _CHAT = re.compile(
 )
 """A line of prose by a chat model, with the end of the line before, for which a search is quick."""
 _OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
+_TOKEN = re.compile(r"<\|[\w ]{2,40}\|>|</?s>|<(?:eos|bos|pad|unk|end_of_turn)>|\[/?INST\]")
+"""A special token of a model, left in its text."""
 _TOP_LEVEL = re.compile(r"def |class |async |import |from |@|#|\"\"\"|'''")
 _QUOTES = ('"""', "'''")
 _TAIL_CHARACTERS = 300
@@ -34,10 +36,10 @@ _MIN_SHARE = 0.01
 _MANY_SHARE, _MANY_ROWS = 0.5, 10
 """Share and number of rows that do not compile above which the file, not the model, seems at fault."""
 
-_FENCED, _CHATTY, _OPEN, _PROMPT, _CONTINUATION, _FLUSH = 1, 2, 4, 8, 16, 32
+_FENCED, _CHATTY, _OPEN, _PROMPT, _CONTINUATION, _FLUSH, _WITH_TOKEN = 1, 2, 4, 8, 16, 32, 64
 """Bits of a text: it has a fence, has prose, ends amid a bracket or a block, has the prompt, lacks the function,
-begins flush left."""
-_IF_BROKEN = _FENCED | _CHATTY | _OPEN | _FLUSH
+begins flush left, has a special token."""
+_IF_BROKEN = _FENCED | _CHATTY | _OPEN | _FLUSH | _WITH_TOKEN
 """Bits that count only in a program that does not compile."""
 _MAX_DIGEST = (1 << 64) - 1
 _MAX_LOOKS = 4096
@@ -108,6 +110,8 @@ class InputObserver:
         bits = _OPEN if _ends_open(text) else 0
         if not self._is_taken_whole:
             return bits
+        if ("<" in text or "INST]" in text) and _TOKEN.search(text):
+            bits |= _WITH_TOKEN
         if ("```" in text or "~~~" in text) and _has_fence(text):
             bits |= _FENCED
         elif _CHAT.search("\n" + text):
@@ -130,6 +134,8 @@ class InputObserver:
         bits = self._flags[row] if row < len(self._flags) else 0
         if bits & (_FENCED | _CHATTY):
             self._counts["fenced" if bits & _FENCED else "chatty"] += 1
+        elif bits & _WITH_TOKEN:
+            self._counts["token"] += 1
         elif bits & _FLUSH:
             self._counts["flush"] += 1
         elif bits & _OPEN:
@@ -159,12 +165,13 @@ class InputObserver:
         repeated = self._find_repetition() if temperature is None else None
         findings = [
             self._no_field(withholds=withholds),
-            self._lists_of_code(withholds=counts["list"] > MAX_SHARE * seen),
+            self._lists_of_code(withholds=max(self._lists.values(), default=0) > MAX_SHARE * seen),
             self._fenced(withholds=withholds and self._extract == "raw"),
             unknown_tasks_finding(malformed, unknown_tasks, task_ids),
             self._empty_text(),
             self._holding_prompt(),
             self._continuations(),
+            self._special_tokens(),
             self._lost_indentation(),
             self._broken(),
             repeated,
@@ -174,12 +181,13 @@ class InputObserver:
         return InputReport(rows=rows, findings=tuple(finding for finding in findings if finding is not None))
 
     def _observe_missing(self, row: Completion) -> None:
-        if row.missing == NO_CODE_FIELD:
+        if row.missing in (NO_CODE_FIELD, EMPTY_SOLUTION):
             self._counts["no field"] += 1
             self._remedies[row.hints if row.hints != CUT_OFF else ()] += 1
         elif row.hints and row.hints != CUT_OFF:
             self._counts["list"] += 1
-            self._lists[row.hints] += 1
+            what = row.missing.rpartition("got ")[2].partition(" (")[0]
+            self._lists[(*row.hints, what)] += 1
         else:
             self._empty[row.missing or f"`{row.form}` is empty"] += 1
 
@@ -193,7 +201,8 @@ class InputObserver:
             field, remedy = hints
             is_all = rows == len(self._digests)
             none = "none has" if is_all else "but not"
-            text = f"{_rows(named)} {_has(named)} `{field}`, {none} `completion` or `solution`"
+            empty = "an empty `solution`" if field == "completion" else "`completion` or `solution`"
+            text = f"{_rows(named)} {_has(named)} `{field}`, {'and' if field == 'completion' else none} {empty}"
             text += f" ({rows - named} more have no text in it)" if rows > named else ""
             # The option reads a field of all rows.
             remedy = remedy if is_all else f"rename `{field}` in them"
@@ -205,10 +214,10 @@ class InputObserver:
         rows = self._counts["list"]
         if not rows:
             return None
-        (field, remedy), _ = self._lists.most_common(1)[0]
-        if rows < len(self._digests):
+        (field, remedy, what), _ = self._lists.most_common(1)[0]
+        if rows < len(self._digests) and what == "a list":
             remedy = "write a row for each of its items"
-        text = f"`{field}` of {_rows(rows)} is a list and not text; {remedy}"
+        text = f"`{field}` of {_rows(rows)} is {what} and not text; {remedy}"
         return Finding(name="list_of_code", rows=rows, text=text, withholds=withholds)
 
     def _empty_text(self) -> Finding | None:
@@ -248,8 +257,18 @@ class InputObserver:
             return None
         text = f"the `solution` of {_rows(rows)} lacks the function to test"
         if rows == len(self._digests):
-            text += "; if it continues the prompt, use --field solution"
+            text += "; if it continues the prompt, use --field solution, else check that the task ids are right"
         return Finding(name="lacks_function", rows=rows, text=text)
+
+    def _special_tokens(self) -> Finding | None:
+        rows = self._counts["token"]
+        if not rows:
+            return None
+        text = (
+            f"{_rows(rows)} {_has(rows)} special tokens of a model in the text (such as <|endoftext|>) and cannot "
+            "compile; remove them, or decode with skip_special_tokens=True"
+        )
+        return Finding(name="special_tokens", rows=rows, text=text)
 
     def _lost_indentation(self) -> Finding | None:
         rows = self._counts["flush"]
@@ -338,7 +357,8 @@ def unknown_tasks_finding(malformed: Sequence[MalformedLine], count: int, task_i
     unknown = [line.task for line in malformed if line.task is not None]
     if not unknown:
         return None
-    text = f"{_rows(count)} {_has(count)} a task id that the benchmark lacks, such as {unknown[0]!a}; "
+    example = shorten(unknown[0]) if isinstance(unknown[0], str) else str(unknown[0])
+    text = f"{_rows(count)} {_has(count)} a task id that the benchmark lacks, such as {example}; "
     return Finding(name="unknown_tasks", rows=count, text=text + unknown_tasks_remedy(unknown, task_ids))
 
 

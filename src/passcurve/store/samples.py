@@ -25,10 +25,23 @@ MAX_DEPTH = 200
 DIGEST_BYTES = 8
 MAX_SHOWN = 80
 MAX_HINTS = 100
-_TASK_FIELDS = ("task", "taskid", "problem_id", "problem", "question_id", "name", "id", "idx", "index")
+_TASK_FIELDS = (
+    "task",
+    "taskid",
+    "custom_id",
+    "sample_id",
+    "problem_id",
+    "problem",
+    "question_id",
+    "name",
+    "id",
+    "idx",
+    "index",
+)
 FIRST_ROWS = 1000
 """Rows whose task ids tell the benchmark."""
 BOM = b"\xef\xbb\xbf"
+EMPTY_SOLUTION = "`solution` is empty, but `completion` is not"
 NO_CODE_FIELD = "the row has neither 'completion' nor 'solution'"
 CUT_OFF = ("cut off",)
 """Hint on a row which says that the model reached its limit of tokens."""
@@ -209,6 +222,8 @@ def _read_common(text: bytes, task_ids: Container[str]) -> RowContent | None:
         return None
     hints = _hints(row.finish_reason, row.stop_reason)
     if row.solution is not UNSET:
+        if not row.solution and row.completion:
+            return None  # its code stands in the other field
         missing = _size_error("solution", row.solution)
         return RowContent(row.task_id, "solution", None if missing else row.solution, missing, hints)
     if row.completion is not UNSET:
@@ -236,6 +251,10 @@ def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> 
         content = value if isinstance(value, str) and not missing else None
         if isinstance(value, list) and value:
             facts = (form, field_remedy(form, value))
+        elif isinstance(value, dict) and value:
+            facts = (form, "write the text itself there")
+        elif not value and form == "solution" and fields.get("completion"):
+            content, missing, facts = None, EMPTY_SOLUTION, ("completion", "use --field completion")
     elif other := code_field(fields):
         facts = (other, field_remedy(other, fields[other]))
     return RowContent(task, form, content, missing, facts)
@@ -254,7 +273,7 @@ def _read_fields(text: bytes) -> dict[str, object]:
     try:
         value = _parse(source)
     except json.JSONDecodeError as error:
-        rest = _shorten(source[error.pos : error.pos + MAX_SHOWN])
+        rest = shorten(source[error.pos : error.pos + MAX_SHOWN])
         reason = error.msg.removesuffix(" at")
         raise _MalformedError(f"not JSON: {reason} at column {error.pos + 1}, before {rest}") from error
     except RecursionError as error:
@@ -301,6 +320,8 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
         raise _MalformedError("the row has no 'task_id'" + (f"; if `{name}` is the task, rename it" if name else ""))
     task = fields["task_id"]
     if not isinstance(task, str):
+        # Tables write whole numbers as 7.0 where one of them is missing.
+        task = int(task) if isinstance(task, float) and task.is_integer() else task
         number = task if isinstance(task, int) and not isinstance(task, bool) else None
         # Some benchmarks, such as MBPP, are published with numbers for names.
         if number is not None and str(number) in task_ids:
@@ -314,7 +335,7 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
         # An id with another number is another problem, however like it is.
         others = (other for other in task_ids if not numbers or _numbers(other) == numbers)
         hints[task] = nearest(task[:MAX_SHOWN], others)
-    raise _MalformedError(f"unknown task {_shorten(task)}{hints.get(task, '')}", task)
+    raise _MalformedError(f"unknown task {shorten(task)}{hints.get(task, '')}", task)
 
 
 def _numbers(task: str) -> list[str]:
@@ -342,13 +363,14 @@ def _describe_value(value: object) -> str:
         case int() | float():
             return f"a number ({str(value)[:MAX_SHOWN]})"
         case str():
-            return f"a string ({_shorten(value)})"
+            return f"a string ({shorten(value)})"
         case list():
             return "a list"
         case _:
             return "an object"
 
 
-def _shorten(text: str) -> str:
+def shorten(text: str) -> str:
+    """Return a text as Python writes it, no longer than a line."""
     short = text if len(text) <= MAX_SHOWN // 2 else text[: MAX_SHOWN // 2] + "..."
     return ascii(short)[: MAX_SHOWN + 2]

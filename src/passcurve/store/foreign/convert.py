@@ -145,6 +145,8 @@ class _RowMapping:
 
     def _with_task(self, row: Sample) -> Sample:
         mapping, task = self._options.id_map, row.get("task_id")
+        if isinstance(task, float) and task.is_integer():
+            task = int(task)
         if mapping is None or isinstance(task, bool) or not isinstance(task, str | int):
             return row
         mapped = mapping.find(str(task))

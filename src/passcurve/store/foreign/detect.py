@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import json
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,11 @@ _ARCHIVES = {
     b"SQLite format 3": "an SQLite database; write its rows as JSON lines",
     b"\x80\x04": "a Python pickle; write its rows as JSON lines",
     b"\x80\x05": "a Python pickle; write its rows as JSON lines",
+}
+_TEXTS = {
+    b"version https://git-lfs": "a pointer of Git LFS, not the file itself: git lfs pull",
+    b"<!doctype": "a page in HTML, not samples: download the file itself",
+    b"<html": "a page in HTML, not samples: download the file itself",
 }
 _CSV = "pandas.read_csv({name!r}, sep={sep!r}).to_json({out!r}, orient='records', lines=True)"
 
@@ -170,16 +176,49 @@ def _whole_object(path: Path) -> dict[str, Any] | None:
 
 
 def _refuse_object(path: Path, whole: dict[str, Any] | None) -> None:
-    if whole is None or "task_id" in whole:
+    if whole is None:
+        _refuse_stream(path)
+        return
+    if isinstance(whole.get("task_id"), dict | list):
+        raise DataError(
+            f"{str(path)!r} is a table by columns; {EXPECTED}: pandas writes them with "
+            "to_json(OUT, orient='records', lines=True)"
+        )
+    if "task_id" in whole:
         return
     values = list(whole.values())
     if any(isinstance(value, dict | list) for value in values) and whole.keys().isdisjoint(("completion", "solution")):
         names = ", ".join(repr(name[:40]) for name in islice(whole, 3))
-        raise DataError(f"{str(path)!r} is one JSON object with {len(whole)} keys ({names}, ...); {EXPECTED}")
+        inner = next((name for name, value in whole.items() if _is_list_of_rows(value)), None)
+        how = f": jq -c '.{inner}[]' IN > OUT" if inner is not None and inner.isidentifier() else ""
+        raise DataError(f"{str(path)!r} is one JSON object with {len(whole)} keys ({names}, ...); {EXPECTED}{how}")
+
+
+def _is_list_of_rows(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) and "task_id" in row for row in value)
+
+
+def _refuse_stream(path: Path) -> None:
+    """Raise DataError for JSON objects that stand otherwise than one in each line."""
+    try:
+        lines = list(islice(text_lines(path), 2))
+        head = _read_head(path).removeprefix(BOM).decode("utf-8", "replace")
+        row, end = json.JSONDecoder().raw_decode(head.lstrip())
+    except (DataError, ValueError, RecursionError):
+        return
+    if not isinstance(row, dict) or any(isinstance(_parse(line), dict) for line in lines):
+        return
+    if all(line.rstrip().endswith(b"},") for line in lines):
+        raise DataError(f"{str(path)!r} has a comma after each row; {EXPECTED}: sed 's/,$//' IN > OUT")
+    if head.lstrip()[end:].strip():
+        raise DataError(f"{str(path)!r} has JSON objects that are not one in each line: jq -c . IN > OUT")
 
 
 def _refuse_table(path: Path, start: bytes) -> None:
     first = start.split(b"\n", 1)[0]
+    for beginning, what in _TEXTS.items():
+        if start[: len(beginning)].lower() == beginning:
+            raise DataError(f"{str(path)!r} is {what}")
     is_header = b"task_id" in first and (b"," in first or b"\t" in first) and b"{" not in first
     if is_header or path.suffix in (".csv", ".tsv"):
         how = _CSV.format(name=path.name, sep="\t" if b"\t" in first else ",", out=f"{path.stem}.jsonl")
