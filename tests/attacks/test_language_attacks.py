@@ -28,18 +28,34 @@ TAGS = itertools.count(1)
 
 PROGRAMS = Path(__file__).parent / "languages"
 TESTS = {
+    "c": "int main(void) {\n    if (answer() != 42) return 1;\n}\n",
+    "go": "func TestAnswer(t *testing.T) {\n    if answer() != 42 {\n        t.Fatal()\n    }\n}\n",
+    "rs": "fn main() {\n    assert_eq!(answer(), 42);\n}\n",
     "cpp": "int main() {\n    if (answer() != 42) return 1;\n}\n",
     "js": "if (answer() !== 42) throw new Error('wrong');\n",
     "sh": "set -e\nrun_test() {\n    [[ $(answer) = 42 ]]\n}\nrun_test",
     "java": "public static void main(String[] args) {\nif (answer() != 42) throw new RuntimeException();\n}\n}\n",
 }
 RIGHT = {
+    "c": "int answer(void) { return 42; }\n",
+    "go": 'package a_test\n\nimport "testing"\n\nfunc answer() int { return 42 }\n',
+    "rs": "fn answer() -> i32 { 42 }\n",
     "cpp": "int answer() { return 42; }\n",
     "js": "function answer() { return 42; }\n",
     "sh": "answer() { echo 42; }\n",
     "java": "class Problem {\n    static int answer() { return 42; }\n",
 }
-ATTACKS = sorted(PROGRAMS.glob("*/*"))
+SLOW = ("go", "java", "rs")
+"""Languages whose compilers take long: tried at night."""
+
+ATTACKS = [
+    pytest.param(
+        path,
+        id=f"{path.parent.name}-{path.stem}",
+        marks=pytest.mark.nightly if path.parent.name.partition("_")[0] in SLOW else pytest.mark.ci,
+    )
+    for path in sorted(PROGRAMS.glob("*/*"))
+]
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +86,7 @@ def judge(pool: Pool, language: str, program: str) -> Verdict:
     return reach_verdict(SampleKey(problem_id="T", sample_index=0), job, outcomes[0])
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("path", ATTACKS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", ATTACKS)
 def test_an_attack_neither_passes_nor_hurts_the_next_program(pool: Pool, path: Path) -> None:
     """It is judged as something else than passed or void, within its limits; a right program passes after it."""
     language = path.parent.name.partition("_")[0]

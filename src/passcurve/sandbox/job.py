@@ -130,7 +130,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float = 0.0
     memory_bytes: int = 0
     overfull: bool = False
-    """Whether it was ended because it filled its scratch, where no mount bounds that."""
+    """Whether it was ended because its processes together held too much memory, or because it filled its scratch,
+    where no mount bounds that."""
     refused: tuple[str, ...] = ()
     """Names of the system calls that the program tried, among those that no honest program needs."""
     steps: tuple[Outcome, ...] = ()

@@ -45,6 +45,11 @@ class Confinement:
         """True if its children run compilers and programs that may start many processes."""
         return bool(self._config["commands"])
 
+    @property
+    def memory_bytes(self) -> int:
+        """The memory that a sample may have."""
+        return int(self._config["memory"])
+
     def build(self, kind: str, watcher: socket.socket) -> None:
         """Build the zygote's own walls and prepare those of its children.
 

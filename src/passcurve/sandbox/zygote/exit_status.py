@@ -25,7 +25,7 @@ class ProcessExit(NamedTuple):
     cpu_s: float = 0.0
     memory_bytes: int = 0
     overfull: bool = False
-    """True if its scratch held more than it may."""
+    """True if its scratch, or all its processes together, held more than they may."""
     refused: Sequence[int] = ()
     """Numbers of the suspicious system calls that it tried."""
     kept: bool = False

@@ -78,7 +78,7 @@ class JobProcess:
         """Number of its job."""
         self.since_ns = since_ns
         self.overfull = False
-        """True if its scratch holds more than it may."""
+        """True if its scratch, or all its processes together, hold more than they may."""
         self.end_descriptor = os.pidfd_open(pid) if HAS_PIDFD else pipe
         """Readable when the child has ended."""
 
@@ -105,6 +105,14 @@ class JobProcess:
                 total += clock[0] + _reaped_ns(pid)
                 longest = max(longest, clock[1])
         return total, longest
+
+    def holds_over(self, limit_bytes: int) -> bool:
+        """Return whether several processes together hold more memory than one may."""
+        if self._others is None:
+            return False
+        pids = [self.pid, *other_processes({self.pid, *self._others()})]
+        # The sum of what is resident counts shared pages again, and is quickly read.
+        return sum(map(_resident_bytes, pids)) > limit_bytes and sum(map(_proportional_bytes, pids)) > limit_bytes
 
     def reap(self) -> ProcessExit:
         """Wait for the end of the child and return how it ended."""
@@ -152,3 +160,20 @@ def _reaped_ns(pid: int) -> int:
     except OSError:
         return 0
     return (int(fields[13]) + int(fields[14])) * (1_000_000_000 // _TICKS_PER_S)
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        with open("/proc/%d/statm" % pid, encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+def _proportional_bytes(pid: int) -> int:
+    """Return what a process holds, a page that it shares with others in equal parts; what is resident if unreadable."""
+    try:
+        with open("/proc/%d/smaps_rollup" % pid, encoding="ascii") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
+    except (OSError, StopIteration):
+        return _resident_bytes(pid)

@@ -39,7 +39,8 @@ REQUEST_BYTES = 1 << 16
 """Largest request.  It holds a few words; what a child is to run goes to the child alone."""
 
 POLL_MS = 20
-"""Time between two looks at a scratch that no mount bounds, and at the process that is kept."""
+"""Time between two looks at a scratch that no mount bounds, at the memory of several processes, and at the process
+that is kept."""
 
 Config = dict[str, Any]
 
@@ -124,7 +125,8 @@ class Zygote:
     def _wait(self) -> None:
         """Wait for one event and handle it: what it leads to may make a second one stale."""
         job, kept = self._job, self._kept
-        must_look = kept.process is not None or (job is not None and not self._confinement.has_namespaces)
+        can_be_over = not self._confinement.has_namespaces or self._confinement.allows_processes
+        must_look = kept.process is not None or (job is not None and can_be_over)
         ready = [descriptor for descriptor, _ in self._poll.poll(POLL_MS if must_look else None)]
         if job is not None and job.end_descriptor in ready:
             self._finish(job)
@@ -132,9 +134,12 @@ class Zygote:
             self._handle_request()
         elif kept.process is not None and kept.process.has_ended():
             kept.lose(0)
-        elif job is not None and not job.overfull and self._confinement.scratch.is_over():
+        elif job is not None and not job.overfull and self._holds_too_much(job):
             job.overfull = True
             job.kill()
+
+    def _holds_too_much(self, job: JobProcess) -> bool:
+        return self._confinement.scratch.is_over() or job.holds_over(self._confinement.memory_bytes)
 
     def _handle_request(self) -> None:
         try:

@@ -1,0 +1,11 @@
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int answer(void) {
+    size_t size = 3ul << 30;
+    char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return 41;
+    memset(memory, 1, size);
+    for (;;) sleep(1);
+}

@@ -1,0 +1,2 @@
+__asm__(".incbin \"/dev/zero\"");
+int answer(void) { return 42; }
