@@ -15,6 +15,11 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("passcurve: interrupted\n")
         sys.exit(130)
+    except SystemExit as end:
+        # Typer ends in silence when it is interrupted itself, before a command begins.
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            sys.stderr.write("passcurve: interrupted\n")
+        raise
 
 
 def _run() -> None:

@@ -215,17 +215,18 @@ def _shape(record: Record, name: str, benchmark: Benchmark | None) -> Record:
     return msgspec.structs.replace(record, samples=tuple(samples))
 
 
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _writing(record: Record, name: str, benchmark: Benchmark | None) -> Writing:
+    now = _now()
     return Writing(
-        date=_now(),
+        date=now.strftime("%Y-%m-%d %H:%M"),
         file_hash=benchmark.file_hash if benchmark is not None else "",
         order=tuple(problem.id for problem in benchmark.problems) if benchmark is not None else (),
         scripts=_scripts(benchmark) if name in _SCRIPTS else {},
-        time_s=int(datetime.now(UTC).timestamp()),
+        time_s=int(now.timestamp()),
         pass_at_k=_scores(record, _KS.get(name, _DEFAULT_KS)) if FORMATS[name].verdicts == "must" else {},
     )
 
