@@ -45,6 +45,7 @@ LARGE_CLASSES: dict[str, str] = {
     "bench/catalog.py:Published": "one field for each key of an entry in catalog.toml",
     "cli/options.py:JudgingOptions": "one field for each option of judging",
     "harness/protocol.py:Report": "the type of a record: each field is a fact that a verdict uses",
+    "report/evidence.py:Group": "one field for each fact that explains a verdict",
     "sandbox/job.py:Job": "a plain record: everything that a run of one program needs",
     "sandbox/job.py:Outcome": "a plain record of facts, each of which a verdict uses",
     "stats/compare.py:Paired": "a public result: each field is a figure of the comparison",
@@ -211,7 +212,6 @@ def test_the_network_is_used_by_the_fetcher_and_by_back_ends_only():
 EXTRAS = {
     "codebleu": "lab/codebleu.py",
     "huggingface_hub": "models/hub.py",
-    "jinja2": "bench/jinja.py",
     "matplotlib": "report/plots.py",
     "pandas": "analysis/notebook.py",
     "pyarrow": "store/arrow.py",

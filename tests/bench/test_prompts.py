@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from msgspec.structs import replace
 
@@ -108,14 +106,6 @@ def test_a_template_in_jinjas_language_that_is_none(tmp_path, text, message):
     (tmp_path / "t.j2").write_text(text, "utf-8")
     with pytest.raises(DataError, match=message):
         make_prompts([PROBLEM], find_style(str(tmp_path / "t.j2")))
-
-
-def test_jinja_that_is_not_installed(tmp_path, monkeypatch):
-    """Without the jinja extra, the message says how to install it."""
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    (tmp_path / "t.j2").write_text("{{ prompt }}", "utf-8")
-    with pytest.raises(UsageError, match=r"needs jinja2, which is not installed: pip install 'passcurve\[jinja\]'"):
-        find_style(str(tmp_path / "t.j2"))
 
 
 def test_the_digest_is_of_what_is_shown():

@@ -1,11 +1,11 @@
-"""Jinja templates, for prompts that need more than fields; an extra."""
+"""Jinja templates, for prompts that need more than fields."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from passcurve.errors import DataError, UsageError, nearest
+from passcurve.errors import DataError, nearest
 
 
 def check_template(text: str, name: str, fields: Sequence[str]) -> None:
@@ -46,13 +46,10 @@ def compile_template(text: str, name: str, fields: Sequence[str]) -> Callable[[M
 
 
 def _library() -> Any:
-    try:
-        import jinja2
-        import jinja2.sandbox
-    except ImportError:
-        raise UsageError(
-            "a Jinja template needs jinja2, which is not installed: pip install 'passcurve[jinja]'"
-        ) from None
+    # Few prompts need it, and it takes longer to load than all of this package.
+    import jinja2
+    import jinja2.sandbox
+
     return jinja2
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from passcurve import __version__
-from passcurve.cli import autopsy, bench, compare, convert, doctor, judge, lab, match, profiles, run, show
+from passcurve.cli import autopsy, bench, compare, convert, doctor, judge, lab, match, profiles, report, run, show
 from passcurve.cli.command import Commands
 from passcurve.cli.output import write
 
@@ -23,6 +23,7 @@ app = Commands(
 app.command("judge")(judge.judge)
 app.command("run")(run.run)
 app.command("show")(show.show)
+app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("convert")(convert.convert)
 app.command("autopsy")(autopsy.autopsy)

@@ -114,6 +114,7 @@ def _show_scores(
     """Write the scores of stored verdicts and return the exit code."""
     wanted = config.parse_scores(k, metric)
     from passcurve.analysis import score
+    from passcurve.analysis.scored_record import scored_record
     from passcurve.report import methods, scores, terminal
     from passcurve.report.diagnosis import diagnosis_lines
     from passcurve.stats.metrics import ScoreRequest, lacks_requested_value
@@ -128,7 +129,7 @@ def _show_scores(
     paragraph = methods.describe_scores(scored.estimates, scored.curve, scored.counts, benchmark, scored.header, scope)
     code = 2 if scored.withheld else code
     if as_json:
-        write_json(_score_record(scored, benchmark, paragraph))
+        write_json(scored_record(scored, paragraph))
         return code
     for note in scored.notes:
         warn(terminal.printable(f"note: {note}"))
@@ -154,39 +155,6 @@ def _show_scores(
     ]
     write_lines(terminal.printable(line) for line in lines)
     return code
-
-
-def _score_record(scored: ScoredRun, benchmark: str, paragraph: str) -> dict[str, object]:
-    """Return the JSON object of stored scores."""
-    from passcurve.report import scores
-    from passcurve.report.diagnosis import diagnosis_record
-    from passcurve.signature import digest
-
-    return {
-        **scores.score_record(scored.estimates, scored.curve),
-        "methods": paragraph,
-        **(diagnosis_record(scored.diagnosis) if scored.diagnosis is not None else {}),
-        "source": scored.source,
-        "kind": scored.kind,
-        "benchmark": benchmark,
-        "problems": scored.problems,
-        "attempted": scored.attempted,
-        "samples": scored.samples,
-        "finished": scored.finished,
-        "statuses": scored.by_status.statuses,
-        **({"suites": _suite_records(scored)} if scored.suites else {}),
-        "notes": list(scored.notes),
-        "signature": scored.signature,
-        "signature_digest": digest(scored.signature),
-    }
-
-
-def _suite_records(scored: ScoredRun) -> dict[str, dict[str, object]]:
-    from passcurve.report import scores
-
-    return {
-        name: {"passed": suite.passed, **scores.score_record(suite.estimates)} for name, suite in scored.suites.items()
-    }
 
 
 def _suite_line(scored: ScoredRun) -> str:

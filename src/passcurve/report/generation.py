@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -72,7 +72,31 @@ def _copies(progress: GenerationProgress) -> list[str]:
     return [line]
 
 
-def cost(progress: GenerationProgress, prices: Prices) -> float:
+class TokenCounts(Protocol):
+    """The tokens of all samples."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of all requests."""
+        ...
+
+    @property
+    def cached_tokens(self) -> int:
+        """Those of them that the server had in its cache."""
+        ...
+
+    @property
+    def completion_tokens(self) -> int:
+        """Tokens of all replies."""
+        ...
+
+    @property
+    def uncounted(self) -> int:
+        """Requests whose tokens are not known."""
+        ...
+
+
+def cost(progress: TokenCounts, prices: Prices) -> float:
     """Return the cost of all samples whose tokens are known."""
     cached = progress.cached_tokens if prices.cached is not None else 0
     million = (
@@ -83,7 +107,7 @@ def cost(progress: GenerationProgress, prices: Prices) -> float:
     return million / 1e6
 
 
-def cost_record(progress: GenerationProgress, prices: Prices, counts: Sequence[Counts]) -> dict[str, Any]:
+def cost_record(progress: TokenCounts, prices: Prices, counts: Sequence[Counts]) -> dict[str, Any]:
     """Return the cost for ``--json``; a problem is solved when any of its samples passed."""
     total, solved = cost(progress, prices), sum(problem.c > 0 for problem in counts)
     return {

@@ -235,6 +235,20 @@ def stored_completions(folder: Path) -> Iterator[Completion]:
         yield _as_completion(line, raw, row)
 
 
+def stored_lines(folder: Path) -> Iterator[CompletionLine]:
+    """Yield the lines of ``stored_completions``, with the circumstances of each sample; raises as that does."""
+    for _, line, _ in _read(_files(folder)[1]):
+        yield line
+
+
+def stored_totals(folder: Path) -> Totals:
+    """Return the sums over all stored completions of a run directory; raises as ``stored_completions`` does."""
+    totals = Totals()
+    for line in stored_lines(folder):
+        totals.add(line)
+    return totals
+
+
 def stored_rows(folder: Path) -> Iterator[RawRow]:
     """Yield the rows of ``stored_completions`` with the bytes that they were read from."""
     for row, line, raw in _read(_files(folder)[1]):

@@ -1,0 +1,175 @@
+"""The record of a report on stored runs: every number that its page and its tables show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from passcurve.analysis import compare as comparisons
+from passcurve.analysis.evidence import read_evidence
+from passcurve.analysis.run_record import HEADLINE_KS, run_record
+from passcurve.analysis.score import ScoredRun, score_run
+from passcurve.bench import resolve
+from passcurve.errors import DataError, UsageError
+from passcurve.lab.temperature import measure_sweep
+from passcurve.report import methods
+from passcurve.report.curves import legend_labels
+from passcurve.report.evidence import Evidence
+from passcurve.report.terminal import number
+from passcurve.stats.metrics import ScoreRequest
+from passcurve.store.locate import find_run_dir
+from passcurve.store.run_counts import RunCounts, read_counts
+from passcurve.store.rundir import RunDir
+from passcurve.types import Header, Metric
+
+
+class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a report."""
+
+    level: float = 0.95
+    prices: Path | None = None
+    """A file that says what the tokens of each model cost."""
+    stale: bool = False
+    common: bool = False
+    """Compare the problems that all runs have, even if problems or tests differ."""
+
+
+class Report(msgspec.Struct, kw_only=True):
+    """The record of a report, and the evidence that its page shows."""
+
+    record: dict[str, Any]
+    evidence: tuple[Evidence | None, ...]
+    """The samples of each run; None where only counts are stored."""
+
+
+def read_report(paths: Sequence[Path], cache_dir: Path, options: ReportOptions) -> Report:
+    """Read stored runs and compute everything that a report shows.
+
+    Raises DataError and StoreError as ``score_run`` does.
+    """
+    request = ScoreRequest(metrics=(Metric(), Metric(name="pass^k")), ks=HEADLINE_KS, every_k=True, level=options.level)
+    scored = [score_run(path, request, cache_dir, stale=options.stale) for path in paths]
+    names = legend_labels(
+        [
+            (path, run.diagnosis.scope if run.diagnosis is not None else None)
+            for path, run in zip(paths, scored, strict=True)
+        ]
+    )
+    ids = list(dict.fromkeys(_ordered_ids(scored, cache_dir)))
+    positions = {task_id: at for at, task_id in enumerate(ids)}
+    evidence = tuple(_read_evidence(run, positions, cache_dir) for run in scored)
+    runs = [run_record(run, name, own, options.prices) for run, name, own in zip(scored, names, evidence, strict=True)]
+    counts = [read_counts(path, stale=True) for path in paths]
+    return Report(
+        record={
+            "headline_ks": list(HEADLINE_KS),
+            "problems": ids,
+            "runs": runs,
+            "comparison": _comparison(counts, names, options) if len(paths) > 1 else None,
+            "sweep": _sweep(paths, scored),
+            "provenance": _provenance(scored),
+        },
+        evidence=evidence,
+    )
+
+
+def _ordered_ids(scored: Sequence[ScoredRun], cache_dir: Path) -> Iterable[str]:
+    """Yield the problems in the order of the benchmark, then those that only runs have."""
+    judged = {count.problem_id for run in scored for count in run.counts}
+    judged |= {gone.problem_id for run in scored if run.diagnosis is not None for gone in run.diagnosis.scope.excluded}
+    for run in scored:
+        if run.header is not None:
+            try:
+                problems = resolve.reload(run.header, cache_dir).problems
+            except DataError:
+                continue
+            yield from (problem.id for problem in problems if problem.id in judged)
+    yield from (count.problem_id for run in scored for count in run.counts)
+    yield from sorted(judged)
+
+
+def _read_evidence(run: ScoredRun, positions: Mapping[str, int], cache_dir: Path) -> Evidence | None:
+    return read_evidence(Path(run.source), positions, cache_dir) if run.kind == "run" else None
+
+
+def _comparison(counts: Sequence[RunCounts], names: Sequence[str], options: ReportOptions) -> dict[str, Any]:
+    """Return the paired comparison of every two runs, or the reason why there is none."""
+    try:
+        ks = [k for k in comparisons.default_ks(counts) if k in HEADLINE_KS or k == 1]
+        made = comparisons.compare(counts, ks, level=options.level, common=options.common)
+    except (DataError, UsageError) as error:
+        return {"reason": str(error), "pairs": []}
+    labels = dict(zip(made.runs, names, strict=True))
+    by_run = {
+        label: {count.problem_id: count for count in run.counts} for label, run in zip(made.runs, counts, strict=True)
+    }
+    record: dict[str, Any] = msgspec.to_builtins(made)
+    for pair in record["pairs"]:
+        a, b = by_run[pair["a"]], by_run[pair["b"]]
+        pair["problems"] = [
+            {"task_id": name, "a": {"n": a[name].n, "c": a[name].c}, "b": {"n": b[name].n, "c": b[name].c}}
+            for name in a
+            if name in b and a[name].n and b[name].n
+        ]
+        for difference in pair["differences"]:
+            difference["reading"] = _reading(difference, options.level)
+        pair["numbers"] = [made.runs.index(pair["a"]), made.runs.index(pair["b"])]
+        pair["a"], pair["b"] = labels[pair["a"]], labels[pair["b"]]
+    return record | {"reason": "", "methods": methods.describe_comparison(made), "runs": list(names)}
+
+
+def _reading(difference: Mapping[str, Any], level: float) -> str:
+    """Return what the p-value says of a difference, after adjusting for all others where there are several."""
+    p = difference["p"] if difference["adjusted"] is None else difference["adjusted"]
+    if p <= 1.0 - level:
+        return f"yes: {'A' if difference['difference'] > 0 else 'B'} is better on problems like these"
+    least = difference["minimum_detectable"]
+    return "not shown" + (f": these runs would find {number(least)} or more" if least is not None else "")
+
+
+def _sweep(paths: Sequence[Path], scored: Sequence[ScoredRun]) -> dict[str, Any] | None:
+    """Return the sweep of one model over temperatures; None where the runs are none."""
+    generations = [run.header.generation for run in scored if run.header is not None]
+    models = {generation.model for generation in generations if generation is not None}
+    temperatures = {generation.decoding.temperature for generation in generations if generation is not None}
+    if len(models) != 1 or None in generations or len(temperatures) < max(2, len(paths)):
+        return None
+    try:
+        sweep = comparisons.read_sweep(paths)
+    except (DataError, UsageError):
+        return None
+    record: dict[str, Any] = msgspec.to_builtins(measure_sweep(sweep.temperatures, sweep.n, sweep.c))
+    return record
+
+
+def _provenance(scored: Sequence[ScoredRun]) -> list[dict[str, Any]]:
+    """Return every setting of the runs, one value for each run."""
+    tables = [_flatten(run.header) if run.header is not None else {} for run in scored]
+    names = dict.fromkeys(name for table in tables for name in table)
+    rows = [{"name": name, "values": [table.get(name, "") for table in tables]} for name in names]
+    started = [_started(run) for run in scored]
+    return [{"name": "judged", "values": started}, *rows] if any(started) else rows
+
+
+def _started(run: ScoredRun) -> str:
+    if run.kind != "run":
+        return ""
+    with RunDir(find_run_dir(Path(run.source))).read() as stored:
+        return stored.attempt.started_at
+
+
+def _flatten(header: Header) -> dict[str, str]:
+    flat: dict[str, str] = {}
+
+    def add(prefix: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                add(f"{prefix}.{name}" if prefix else name, inner)
+        elif value not in (None, "", [], ()):
+            flat[prefix] = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+    add("", msgspec.to_builtins(header))
+    return flat

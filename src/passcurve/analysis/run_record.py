@@ -1,0 +1,183 @@
+"""The record of one stored run in a report: scores, curves, failures, spreads, tokens."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from passcurve import config
+from passcurve.analysis.score import ScoredRun
+from passcurve.analysis.scored_record import scored_record
+from passcurve.report import methods
+from passcurve.report.diagnosis import diagnosis_lines
+from passcurve.report.evidence import Evidence
+from passcurve.report.generation import cost_record
+from passcurve.stats import extrapolate
+from passcurve.store.completions import stored_totals
+from passcurve.types import STATUSES
+
+HEADLINE_KS = (1, 5, 10, 100)
+_BINS = 10
+"""Bins of the solve rates."""
+_SPREAD_BINS = 40
+"""Bins of times, memory and tokens, each as wide as the next on a logarithmic axis."""
+_STEPS = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
+
+
+def run_record(run: ScoredRun, name: str, evidence: Evidence | None, prices: Path | None) -> dict[str, Any]:
+    """Return everything that a report says of one run; ``prices`` is a file that says what tokens cost."""
+    scope = run.diagnosis.scope if run.diagnosis is not None else None
+    benchmark = run.header.benchmark if run.header is not None else ""
+    paragraph = methods.describe_scores(run.estimates, run.curve, run.counts, benchmark, run.header, scope)
+    record = scored_record(run, paragraph)
+    return {
+        "name": name,
+        "suites": {},
+        "excluded": [],
+        "withheld": None,
+        **{key: value for key, value in record.items() if not _is_estimate(key)},
+        "curve": record.get("curve"),
+        "scores": {key: value for key, value in record.items() if _is_estimate(key)},
+        "curves": _curves(run),
+        "findings": diagnosis_lines(run.diagnosis) if run.diagnosis is not None else [],
+        "reasons": _reasons(run),
+        "extrapolation": _extrapolation(run),
+        "by_problem": [{"task_id": count.problem_id, "n": count.n, "c": count.c} for count in run.counts],
+        "solve_rates": _solve_rates(run),
+        "failures": _failures(evidence) if evidence is not None else [],
+        "limits": msgspec.to_builtins(run.header.limits) if run.header is not None else None,
+        "own_limits": run.header.own_limits if run.header is not None else False,
+        "spreads": _spreads(evidence) if evidence is not None else {},
+        "void": record["statuses"].get("void", 0),
+        "generated": _generated(run, prices),
+        **{kind: _side_record(run, kind) for kind in ("autopsy", "profiles")},
+    }
+
+
+def _curves(run: ScoredRun) -> dict[str, list[dict[str, Any]]]:
+    """Return each metric at each k, with its interval for new problems."""
+    curves: dict[str, list[dict[str, Any]]] = {}
+    for estimate in run.estimates:
+        interval = estimate.new_problems
+        row = {"k": estimate.k, "value": estimate.value, "low": None, "high": None}
+        if interval is not None:
+            row |= {"low": interval.low, "high": interval.high}
+        curves.setdefault(estimate.metric, []).append(row)
+    return curves
+
+
+def _reasons(run: ScoredRun) -> list[str]:
+    """Return why pass@k has no value at some k, and the warnings, each once."""
+    passes = [estimate for estimate in run.estimates if estimate.metric == "pass@k" and estimate.k in HEADLINE_KS]
+    missing: dict[str, list[str]] = {}
+    for estimate in passes:
+        if estimate.value is None:
+            missing.setdefault(estimate.reason, []).append(estimate.name)
+    texts = [f"{', '.join(names)}: {reason}" for reason, names in missing.items()]
+    return texts + list(dict.fromkeys(text for estimate in passes for text in estimate.warnings))
+
+
+def _is_estimate(key: str) -> bool:
+    return "@" in key or "^" in key
+
+
+def _extrapolation(run: ScoredRun) -> dict[str, Any] | None:
+    """Return what models say of pass@k past n, up to 2 n; None where there is no score or no model."""
+    counts = [count for count in run.counts if count.n]
+    if run.curve is None or len(counts) < len(run.counts):
+        return None
+    least = min(count.n for count in counts)
+    ks = [k for k in _STEPS if least < k < 2 * least] + [2 * least]
+    far = extrapolate([count.n for count in counts], [count.c for count in counts], ks)
+    if any(math.isnan(value) for value in far.low):
+        return None
+    return {"k": ks, "low": far.low.tolist(), "high": far.high.tolist(), "models": 4}
+
+
+def _solve_rates(run: ScoredRun) -> dict[str, Any]:
+    """Return how many problems are never, sometimes and always solved, and how many have which c/n."""
+    rates = [(count.c, count.n) for count in run.counts if count.n]
+    bins = Counter(min(_BINS - 1, c * _BINS // n) for c, n in rates)
+    return {
+        "never": sum(c == 0 for c, _ in rates),
+        "sometimes": sum(0 < c < n for c, n in rates),
+        "always": sum(c == n for c, n in rates),
+        "bins": [bins[number] for number in range(_BINS)],
+    }
+
+
+def _failures(evidence: Evidence) -> list[dict[str, Any]]:
+    """Return how many samples end in which way: by status, and by exception where there is one; the commonest first."""
+    kinds: Counter[tuple[str, str]] = Counter()
+    for groups in evidence.groups.values():
+        for group in groups:
+            status = STATUSES[group.status]
+            if status not in ("passed", "void"):
+                kinds[status, group.exception or ("" if status != "failed" else "wrong result")] += group.count
+    return [{"status": status, "cause": cause, "samples": count} for (status, cause), count in kinds.most_common()]
+
+
+def _spreads(evidence: Evidence) -> dict[str, Any]:
+    columns = evidence.columns
+    return {
+        "own_s": _spread([value / 1e6 for value in columns.own_us]),
+        "memory_mib": _spread([value / 1024 for value in columns.memory_kib]),
+        "tokens": _spread([float(value) for value in columns.tokens]),
+        "latency_s": _spread([value / 1000 for value in columns.latency_ms]),
+    }
+
+
+def _spread(values: Sequence[float]) -> dict[str, Any]:
+    """Return how many of the values above 0 lie in which bin, with median, 95th percentile and largest value."""
+    positive = sorted(value for value in values if value > 0)
+    if not positive:
+        return {"samples": 0, "edges": [], "counts": [], "median": None, "p95": None, "most": None}
+    low, high = positive[0], max(positive[-1], positive[0] * 1.001)
+    ratio = (high / low) ** (1 / _SPREAD_BINS)
+    counts = Counter(min(_SPREAD_BINS - 1, int(math.log(value / low) / math.log(ratio))) for value in positive)
+    return {
+        "samples": len(positive),
+        "edges": [low * ratio**at for at in range(_SPREAD_BINS + 1)],
+        "counts": [counts[at] for at in range(_SPREAD_BINS)],
+        "median": positive[(len(positive) - 1) // 2],
+        "p95": positive[min(len(positive) - 1, math.ceil(0.95 * len(positive)) - 1)],
+        "most": positive[-1],
+    }
+
+
+def _generated(run: ScoredRun, prices: Path | None) -> dict[str, Any] | None:
+    generation = run.header.generation if run.header is not None else None
+    if generation is None:
+        return None
+    totals = stored_totals(Path(run.source))
+    listed = config.read_prices(prices, generation.model) if prices is not None else None
+    return {
+        "model": generation.model,
+        "temperature": generation.decoding.temperature,
+        "samples": totals.samples,
+        "truncated": totals.truncated,
+        "truncated_rate": totals.truncated / totals.samples if totals.samples else None,
+        "prompt_tokens": totals.prompt_tokens,
+        "completion_tokens": totals.completion_tokens,
+        "uncounted": totals.uncounted,
+        "latency_s": totals.latency_s,
+        "cost": cost_record(totals, listed, run.counts) if listed is not None else None,
+    }
+
+
+def _side_record(run: ScoredRun, kind: str) -> dict[str, Any] | None:
+    """Return what ``autopsy`` or ``profiles`` has left beside a run; None where there is nothing, or of another run."""
+    if run.header is None:
+        return None
+    samples = run.source if run.header.generation is not None else run.header.samples
+    path = Path(f"{samples}.{kind}") / f"{kind}.json"
+    try:
+        record = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return None
+    return record if isinstance(record, dict) and record.get("benchmark") == run.header.benchmark else None

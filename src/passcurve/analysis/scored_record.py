@@ -1,0 +1,38 @@
+"""The scores of stored verdicts as a record for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from passcurve.report.diagnosis import diagnosis_record
+from passcurve.report.scores import score_record
+from passcurve.signature import digest
+
+if TYPE_CHECKING:
+    from passcurve.analysis.score import ScoredRun
+
+
+def scored_record(scored: ScoredRun, paragraph: str) -> dict[str, Any]:
+    """Return the JSON object of stored scores; ``paragraph`` is the sentence for a paper."""
+    return {
+        **score_record(scored.estimates, scored.curve),
+        "methods": paragraph,
+        **(diagnosis_record(scored.diagnosis) if scored.diagnosis is not None else {}),
+        "source": scored.source,
+        "kind": scored.kind,
+        "benchmark": scored.header.benchmark if scored.header is not None else "",
+        "problems": scored.problems,
+        "attempted": scored.attempted,
+        "samples": scored.samples,
+        "finished": scored.finished,
+        "statuses": scored.by_status.statuses,
+        **({"suites": suite_records(scored)} if scored.suites else {}),
+        "notes": list(scored.notes),
+        "signature": scored.signature,
+        "signature_digest": digest(scored.signature),
+    }
+
+
+def suite_records(scored: ScoredRun) -> dict[str, dict[str, Any]]:
+    """Return for each suite of tests how many samples pass it and all before it, and the score."""
+    return {name: {"passed": suite.passed, **score_record(suite.estimates)} for name, suite in scored.suites.items()}

@@ -1,0 +1,131 @@
+"""The page: one template, filled with numbers of the record, figures, and the parts of texts."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+
+from passcurve import __version__
+from passcurve.lab.temperature import Temperature
+from passcurve.report.comparison import p_value, signed, signed_interval
+from passcurve.report.evidence import Evidence
+from passcurve.report.page import figures
+from passcurve.report.page.payload import make_payload
+from passcurve.report.sentences import temperature_sentences
+from passcurve.report.terminal import number
+from passcurve.types import Interval
+
+_SCRIPTS = ("data.js", "dom.js", "table.js", "problems.js", "samples.js", "inspector.js", "main.js")
+
+
+def render(record: Mapping[str, Any], evidence: Sequence[Evidence | None]) -> str:
+    """Return the page of a report as HTML; it needs nothing but itself."""
+    payload = make_payload(record, evidence)
+    style = _read("style.css")
+    script = "\n".join(["'use strict';", *(_read(f"script/{name}") for name in _SCRIPTS)])
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            record=record,
+            runs=record["runs"],
+            evidence=evidence,
+            payload=payload,
+            style=Markup(style),  # noqa: S704 - our own files
+            script=Markup(f"(() => {{\n{script}\n}})();"),  # noqa: S704
+            style_hash=_hash(style),
+            script_hash=_hash(f"(() => {{\n{script}\n}})();"),
+            connect="'none'",
+            figures=figures,
+            version=__version__,
+            title=_title(record),
+            **_tables(record),
+        )
+    )
+
+
+def _tables(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the headings and figures that depend on what the runs have."""
+    runs = record["runs"]
+    levels = {
+        estimate["new_problems"]["level"]
+        for run in runs
+        for estimate in run["scores"].values()
+        if estimate["new_problems"] is not None
+    }
+    names = [f"pass@{k}" for k in record["headline_ks"]]
+    has_value = [name for name in names if any(run["scores"].get(name, {}).get("value") is not None for run in runs)]
+    limits = [run["limits"] for run in runs if run["limits"] is not None and not run["own_limits"]]
+    timeout_s = limits[0]["timeout_s"] if limits else None
+    memory_mib = limits[0]["memory_bytes"] / (1 << 20) if limits else None
+
+    def rows(kind: str) -> list[tuple[str, Mapping[str, Any]]]:
+        return [(run["name"], run["spreads"][kind]) for run in runs if run["spreads"]]
+
+    return {
+        "headline": has_value or names[:1],
+        "level": f"{100 * min(levels):g}%" if levels else "95%",
+        "priced": any(run["generated"] and run["generated"]["cost"] for run in runs),
+        "spreads": [
+            (rows("own_s"), "time of a sample, seconds", timeout_s, "s"),
+            (rows("memory_mib"), "memory of a sample, MiB", memory_mib, "MiB"),
+        ],
+        "requests": [
+            (rows("tokens"), "completion tokens of a request", None, "tokens"),
+            (rows("latency_s"), "latency of a request, seconds", None, "s"),
+        ],
+        "sweep_sentences": temperature_sentences(msgspec.convert(record["sweep"], Temperature))
+        if record["sweep"]
+        else [],
+    }
+
+
+def _title(record: Mapping[str, Any]) -> str:
+    benchmarks = dict.fromkeys(run["benchmark"] for run in record["runs"] if run["benchmark"])
+    names = ", ".join(run["name"] for run in record["runs"])
+    return f"{' and '.join(benchmarks)}: {names}" if benchmarks else names
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_read),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {
+        "number": number,
+        "signed": signed,
+        "p_value": p_value,
+        "interval": _interval,
+        "signed_interval": lambda interval: signed_interval(_as_interval(interval)),
+        "series": figures.series,
+        "count": lambda value: f"{value:,}",
+        "share": lambda value: f"{value:.1%}",
+        "short": lambda value: f"{value:.3g}",
+    }
+    return environment
+
+
+def _interval(interval: Mapping[str, Any]) -> str:
+    return f"{number(interval['low'])} to {number(interval['high'])}"
+
+
+def _as_interval(interval: Mapping[str, Any]) -> Interval:
+    return Interval(low=interval["low"], high=interval["high"], level=interval["level"], method=interval["method"])
+
+
+def _read(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
