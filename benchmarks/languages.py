@@ -29,17 +29,21 @@ from passcurve.types import Limits, Problem, Script
 
 UNPRIVILEGED = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs")
 PLAIN = """
-import subprocess, sys, json, os
+import subprocess, sys, json, os, signal
 from concurrent.futures import ThreadPoolExecutor
+def call(command, folder, limit_s):
+    # A shell leaves what it has started: all of it ends with the limit, and its time counts.
+    options = dict(cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, start_new_session=True, **options)
+    try:
+        return process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return -1
 def run(job):
     folder, compiler, program, compile_s, run_s = job
-    options = dict(cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        if compiler and subprocess.run(compiler, timeout=compile_s, **options).returncode:
-            return 0
-        return int(not subprocess.run(program, timeout=run_s, **options).returncode)
-    except subprocess.TimeoutExpired:
-        return 0
+    return int(not (compiler and call(compiler, folder, compile_s)) and not call(program, folder, run_s))
 jobs = json.load(open(sys.argv[1]))
 with ThreadPoolExecutor(int(sys.argv[2])) as pool:
     print(sum(pool.map(run, jobs)))

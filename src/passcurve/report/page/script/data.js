@@ -33,7 +33,8 @@ function byId(id) {
  */
 async function unpack(id) {
   const bytes = Uint8Array.from(atob(byId(id).textContent), (character) => character.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const unzip = new /** @type {any} */ (window).DecompressionStream('gzip');
+  const stream = new Blob([bytes]).stream().pipeThrough(unzip);
   return JSON.parse(await new Response(stream).text());
 }
 

@@ -113,6 +113,7 @@ async function start() {
   const follow = () => route(problems, list, inspector);
   window.addEventListener('hashchange', follow);
   await follow();
+  performance.mark('ready');
   document.documentElement.dataset.ready = 'true';
 }
 

@@ -69,6 +69,10 @@ class SampleView {
   async search() {
     const wanted = byId('sample-text').value.trim();
     this.inPrograms = null;
+    if (matcher(wanted) === null) {
+      byId('sample-count').textContent = `${wanted} is no pattern`;
+      return;
+    }
     if (wanted && byId('sample-where').value === 'program') {
       const test = matcher(wanted);
       byId('sample-count').textContent = 'looking through the programs ...';

@@ -100,7 +100,8 @@ class Grid {
     const last = Math.min(this.rows.length, first + Math.ceil(this.place.clientHeight / ROW) + 2 * SPARE);
     const made = [];
     for (let at = first; at < last; at += 1) made.push(this.row(this.rows[at], at));
-    const focused = this.body.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
+    const active = document.activeElement;
+    const focused = active && this.body.contains(active) ? active.getAttribute('href') : null;
     this.body.replaceChildren(...made);
     if (focused) [...this.body.querySelectorAll('a')].find((link) => link.getAttribute('href') === focused)?.focus();
   }
