@@ -25,6 +25,8 @@ from passcurve.store.run_counts import RunCounts, read_counts
 from passcurve.store.rundir import RunDir
 from passcurve.types import Header, Metric
 
+_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
 
 class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a report."""
@@ -50,7 +52,9 @@ def read_report(paths: Sequence[Path], cache_dir: Path, options: ReportOptions) 
 
     Raises DataError and StoreError as ``score_run`` does.
     """
-    request = ScoreRequest(metrics=(Metric(), Metric(name="pass^k")), ks=HEADLINE_KS, every_k=True, level=options.level)
+    # pass@k at every k makes the curve; of pass^k its steps are enough.
+    powers = [Metric(name="pass^k", k=k) for k in _STEPS]
+    request = ScoreRequest(metrics=(Metric(), *powers), ks=HEADLINE_KS, every_k=True, level=options.level)
     scored = [score_run(path, request, cache_dir, stale=options.stale) for path in paths]
     names = legend_labels(
         [

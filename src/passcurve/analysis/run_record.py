@@ -24,8 +24,8 @@ from passcurve.types import STATUSES
 HEADLINE_KS = (1, 5, 10, 100)
 _BINS = 10
 """Bins of the solve rates."""
-_SPREAD_BINS = 40
-"""Bins of times, memory and tokens, each as wide as the next on a logarithmic axis."""
+_BINS_PER_DECADE = 10
+"""Bins of times, memory and tokens between a value and its tenfold."""
 _STEPS = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
 
 
@@ -133,19 +133,21 @@ def _spreads(evidence: Evidence) -> dict[str, Any]:
 
 
 def _spread(values: Sequence[float]) -> dict[str, Any]:
-    """Return how many of the values above 0 lie in which bin, with median, 95th percentile and largest value."""
+    """Return how many of the values above 0 lie in which bin, with median, 95th percentile and largest value.
+
+    Bin i holds the values from 10^(i/10) on: the bins of all runs are the same.
+    """
     positive = sorted(value for value in values if value > 0)
     if not positive:
-        return {"samples": 0, "edges": [], "counts": [], "median": None, "p95": None, "most": None}
-    low, high = positive[0], max(positive[-1], positive[0] * 1.001)
-    ratio = (high / low) ** (1 / _SPREAD_BINS)
-    counts = Counter(min(_SPREAD_BINS - 1, int(math.log(value / low) / math.log(ratio))) for value in positive)
+        return {"samples": 0, "first_bin": 0, "counts": [], "median": None, "p95": None, "most": None}
+    bins = Counter(math.floor(_BINS_PER_DECADE * math.log10(value)) for value in positive)
+    first = min(bins)
     return {
         "samples": len(positive),
-        "edges": [low * ratio**at for at in range(_SPREAD_BINS + 1)],
-        "counts": [counts[at] for at in range(_SPREAD_BINS)],
+        "first_bin": first,
+        "counts": [bins[number] for number in range(first, max(bins) + 1)],
         "median": positive[(len(positive) - 1) // 2],
-        "p95": positive[min(len(positive) - 1, math.ceil(0.95 * len(positive)) - 1)],
+        "p95": positive[math.ceil(0.95 * len(positive)) - 1],
         "most": positive[-1],
     }
 
@@ -180,4 +182,9 @@ def _side_record(run: ScoredRun, kind: str) -> dict[str, Any] | None:
         record = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError):
         return None
-    return record if isinstance(record, dict) and record.get("benchmark") == run.header.benchmark else None
+    if not isinstance(record, dict) or record.get("benchmark") != run.header.benchmark:
+        return None
+    # Programs and verdicts of the samples stay in that file.
+    flips = [flip["problem_id"] for flip in record.get("flips", ())]
+    kept = {name: record[name] for name in ("rulings", "scores", "patterns", "signature") if name in record}
+    return kept | {"flips": flips, "disagreements": len(record.get("disagreements", ()))}

@@ -13,7 +13,7 @@ from passcurve import config
 from passcurve.bench.profiles import NATIVE, reading_options
 from passcurve.cli.options import AcceptBenchmark, AsJson, BenchmarkName, Packages, Stale, Subset, Task, Workers
 from passcurve.cli.output import terminal_width, warn, write_json, write_lines
-from passcurve.cli.stored_run import Defaults, defaults_of, find_benchmark, find_samples, request_by
+from passcurve.cli.stored_run import Defaults, defaults_of, find_benchmark, find_samples, leave_record, request_by
 from passcurve.store.locate import find_run_dir, name_choice
 from passcurve.types import Benchmark, Header, Limits
 
@@ -155,9 +155,11 @@ def _write_autopsy(result: Autopsy, flips: int, as_json: bool) -> None:
         warn(f"{result.owed} programs are owed: judging them failed; run the command again")
     for line in diagnosis_lines(result.diagnosis):
         warn(line)
+    record = msgspec.to_builtins(result)
+    del record["diagnosis"]
+    record |= diagnosis_record(result.diagnosis)
+    leave_record(Path(result.folder), "autopsy", record)
     if as_json:
-        record = msgspec.to_builtins(result)
-        del record["diagnosis"]
-        write_json(record | diagnosis_record(result.diagnosis))
+        write_json(record)
     else:
         write_lines([*autopsy_lines(result, flips, terminal_width() or _WIDTH), f"  signature: {result.signature}"])

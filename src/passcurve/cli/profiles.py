@@ -13,7 +13,14 @@ from passcurve import config
 from passcurve.bench.profiles import PROFILES, find_profile, reading_options
 from passcurve.cli.options import AsJson, BenchmarkName, Packages, Problems, Stale, Subset, Task, Workers
 from passcurve.cli.output import write_json, write_lines
-from passcurve.cli.stored_run import defaults_of, find_benchmark, find_samples, make_folder, request_by
+from passcurve.cli.stored_run import (
+    defaults_of,
+    find_benchmark,
+    find_samples,
+    leave_record,
+    make_folder,
+    request_by,
+)
 from passcurve.store.locate import find_run_dir, name_choice
 
 if TYPE_CHECKING:
@@ -80,10 +87,12 @@ def profiles(
         problems_by = find_benchmark(source, benchmark, header, reading_options(name, task))
         return _request_by(common, name, problems_by)
 
-    raise typer.Exit(_compare(names, request, shown, as_json=as_json))
+    raise typer.Exit(_compare(names, request, shown, common.run, as_json=as_json))
 
 
-def _compare(names: Sequence[str], request: Callable[[str], Request], shown: int, *, as_json: bool) -> int:
+def _compare(
+    names: Sequence[str], request: Callable[[str], Request], shown: int, folder: Path, *, as_json: bool
+) -> int:
     """Judge under each profile, print what came of it, and return the exit code."""
     from passcurve.analysis.profiles import compare_profiles
     from passcurve.report.live import Display
@@ -91,6 +100,7 @@ def _compare(names: Sequence[str], request: Callable[[str], Request], shown: int
 
     with Display(lambda: None) as display:
         result = compare_profiles(names, request, display.show_progress)
+    leave_record(folder, "profiles", msgspec.to_builtins(result))
     if as_json:
         write_json(msgspec.to_builtins(result))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -11,6 +11,7 @@ from passcurve import config
 from passcurve.bench import resolve
 from passcurve.bench.formats import DEFAULT_OPTIONS, ReadOptions
 from passcurve.bench.profiles import find_profile
+from passcurve.cli.output import warn
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.store.foreign import is_usual
 from passcurve.types import Benchmark, Header, Limits
@@ -100,3 +101,13 @@ def make_folder(folder: Path) -> None:
 def _name_of(header: Header) -> str:
     source = Path(header.benchmark_source)
     return str(source) if header.benchmark_source and source.is_file() else header.benchmark
+
+
+def leave_record(folder: Path, name: str, record: dict[str, Any]) -> None:
+    """Leave what was found in its folder, where ``report`` looks for it."""
+    from passcurve.store.parts import write_atomically
+
+    try:
+        write_atomically(folder / f"{name}.json", msgspec.json.encode(record))
+    except (OSError, UnicodeEncodeError) as error:
+        warn(f"{str(folder)!r} has no {name}.json for a report: {error}")

@@ -104,22 +104,28 @@ def spread_figure(
     rows: Sequence[tuple[str, Mapping[str, Any]]], label: str, limit: float | None, unit: str
 ) -> Markup | None:
     """Draw how often which value occurs, on a logarithmic axis, with the limit; None without any value."""
-    edges = next((spread["edges"] for _, spread in rows if spread["edges"]), None)
-    if edges is None:
+    drawn = [(at, name, spread) for at, (name, spread) in enumerate(rows) if spread["counts"]]
+    if not drawn:
         return None
-    most = max(count for _, spread in rows for count in spread["counts"])
-    x = Scale(edges[0], max(edges[-1], (limit or 0.0) * 1.05), "log")
+    low = min(_edge(spread["first_bin"]) for _, _, spread in drawn)
+    high = max(_edge(spread["first_bin"] + len(spread["counts"])) for _, _, spread in drawn)
+    most = max(count for _, _, spread in drawn for count in spread["counts"])
+    x = Scale(low, max(high, (limit or 0.0) * 1.05), "log")
     plot = Plot(x, Scale(0.0, float(most)), size=(620, 240), labels=(label, "samples"))
-    for at, (name, spread) in enumerate(rows):
-        for number, count in enumerate(spread["counts"]):
+    for at, name, spread in drawn:
+        for number, count in enumerate(spread["counts"], spread["first_bin"]):
             if count:
-                low, high = edges[number], edges[number + 1]
-                step = (high / low) ** (1 / len(rows))
-                title = f"{name}: {count} samples from {low:.3g} to {high:.3g} {unit}"
-                plot.bar(low * step**at, low * step ** (at + 1), count, f"bar {series(at)}", title)
+                start, step = _edge(number), (_edge(1) / _edge(0)) ** (1 / len(rows))
+                title = f"{name}: {count} samples from {start:.3g} to {_edge(number + 1):.3g} {unit}"
+                plot.bar(start * step**at, start * step ** (at + 1), count, f"bar {series(at)}", title)
     if limit is not None:
         plot.upright(limit, f"limit {limit:g} {unit}")
     return plot.render(label)
+
+
+def _edge(number: int) -> float:
+    """Return the least value of a bin."""
+    return float(10.0 ** (number / 10))
 
 
 def sweep_figure(sweep: Mapping[str, Any]) -> Markup:

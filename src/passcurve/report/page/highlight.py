@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import groupby
 
 from pygments.lexer import Lexer
@@ -45,6 +46,7 @@ def token_runs(text: str, lexer: Lexer) -> str:
     return "".join(f"{kind}{size}" for kind, size in runs)
 
 
+@cache
 def _kind(token: _TokenType) -> str:
     return next((kind for group, kind in _KINDS if is_token_subtype(token, group)), _PLAIN)
 

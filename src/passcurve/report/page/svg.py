@@ -11,6 +11,8 @@ from markupsafe import Markup
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 12.0, 40.0
 """Space around the panel, for ticks and labels, in pixels."""
 _TICKS = 6
+_FINE, _COARSE = 3, 5
+"""Largest numbers of decades with ticks at 1, 2 and 5 of each, and at 1 and 5."""
 
 
 class Scale(NamedTuple):
@@ -31,8 +33,9 @@ class Scale(NamedTuple):
         """Return round values in the range: steps of 1, 2 or 5 times a power of ten."""
         if self.kind == "log":
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            wide = self.high / self.low > 10**_TICKS
-            steps = [digit * 10.0**power for power in powers for digit in ((1,) if wide else (1, 2, 5))]
+            decades = math.log10(self.high / self.low)
+            digits = (1, 2, 5) if decades <= _FINE else (1, 5) if decades <= _COARSE else (1,)
+            steps = [digit * 10.0**power for power in powers for digit in digits]
             return [step for step in steps if self.low * 0.999 <= step <= self.high * 1.001]
         raw = (self.high - self.low or 1.0) / _TICKS
         power = 10.0 ** math.floor(math.log10(raw))
@@ -163,9 +166,7 @@ class Plot:
 
 
 def _number(value: float) -> str:
-    if value and (abs(value) >= 10_000 or abs(value) < 0.001):
-        for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-            if abs(value) >= size:
-                return f"{value / size:g}{unit}"
-        return f"{value:.0e}"
-    return f"{value:.6g}"
+    for least, size, unit in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if abs(value) >= least:
+            return f"{value / size:g}{unit}"
+    return f"{value:.6f}".rstrip("0").rstrip(".") if 0 < abs(value) < 1 else f"{value:g}"

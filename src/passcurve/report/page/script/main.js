@@ -45,7 +45,6 @@ function read(hash) {
 async function route(problems, list, inspector) {
   const { view, wanted, problem, index } = read(location.hash);
   show(view);
-  // The browser has scrolled to the view, whose title would stand under the bar.
   if (index < 0) window.scrollTo(0, 0);
   byId('trouble').hidden = true;
   if (view === 'problems') problems.open(wanted);
