@@ -16,7 +16,7 @@ from passcurve.bench import resolve
 from passcurve.errors import DataError, UsageError
 from passcurve.lab.temperature import measure_sweep
 from passcurve.report import methods
-from passcurve.report.curves import legend_labels
+from passcurve.report.curves import run_labels
 from passcurve.report.evidence import Evidence
 from passcurve.report.terminal import number
 from passcurve.stats.metrics import ScoreRequest
@@ -43,6 +43,9 @@ class Report(msgspec.Struct, kw_only=True):
     """The record of a report, and the evidence that its page shows."""
 
     record: dict[str, Any]
+    scored: tuple[ScoredRun, ...]
+    comparison: comparisons.Comparison | None
+    """None for a single run, and for runs that cannot be compared."""
     evidence: tuple[Evidence | None, ...]
     """The samples of each run; None where only counts are stored."""
 
@@ -56,7 +59,7 @@ def read_report(paths: Sequence[Path], cache_dir: Path, options: ReportOptions) 
     powers = [Metric(name="pass^k", k=k) for k in _STEPS]
     request = ScoreRequest(metrics=(Metric(), *powers), ks=HEADLINE_KS, every_k=True, level=options.level)
     scored = [score_run(path, request, cache_dir, stale=options.stale) for path in paths]
-    names = legend_labels(
+    names = run_labels(
         [
             (path, run.diagnosis.scope if run.diagnosis is not None else None)
             for path, run in zip(paths, scored, strict=True)
@@ -67,15 +70,18 @@ def read_report(paths: Sequence[Path], cache_dir: Path, options: ReportOptions) 
     evidence = tuple(_read_evidence(run, positions, cache_dir) for run in scored)
     runs = [run_record(run, name, own, options.prices) for run, name, own in zip(scored, names, evidence, strict=True)]
     counts = [read_counts(path, stale=True) for path in paths]
+    comparison, reason = _compare(counts, options)
     return Report(
         record={
             "headline_ks": list(HEADLINE_KS),
             "problems": ids,
             "runs": runs,
-            "comparison": _comparison(counts, names, options) if len(paths) > 1 else None,
+            "comparison": _comparison_record(comparison, reason, counts, names, options.level),
             "sweep": _sweep(paths, scored),
             "provenance": _provenance(scored),
         },
+        scored=tuple(scored),
+        comparison=comparison,
         evidence=evidence,
     )
 
@@ -99,13 +105,23 @@ def _read_evidence(run: ScoredRun, positions: Mapping[str, int], cache_dir: Path
     return read_evidence(Path(run.source), positions, cache_dir) if run.kind == "run" else None
 
 
-def _comparison(counts: Sequence[RunCounts], names: Sequence[str], options: ReportOptions) -> dict[str, Any]:
+def _compare(counts: Sequence[RunCounts], options: ReportOptions) -> tuple[comparisons.Comparison | None, str]:
     """Return the paired comparison of every two runs, or the reason why there is none."""
+    if len(counts) < 2:
+        return None, ""
     try:
-        ks = [k for k in comparisons.default_ks(counts) if k in HEADLINE_KS or k == 1]
-        made = comparisons.compare(counts, ks, level=options.level, common=options.common)
+        ks = [k for k in comparisons.default_ks(counts) if k in HEADLINE_KS]
+        return comparisons.compare(counts, ks, level=options.level, common=options.common), ""
     except (DataError, UsageError) as error:
-        return {"reason": str(error), "pairs": []}
+        return None, str(error)
+
+
+def _comparison_record(
+    made: comparisons.Comparison | None, reason: str, counts: Sequence[RunCounts], names: Sequence[str], level: float
+) -> dict[str, Any] | None:
+    """Return a comparison with the counts of each problem; None for a single run."""
+    if made is None:
+        return {"reason": reason, "pairs": []} if reason else None
     labels = dict(zip(made.runs, names, strict=True))
     by_run = {
         label: {count.problem_id: count for count in run.counts} for label, run in zip(made.runs, counts, strict=True)
@@ -119,7 +135,7 @@ def _comparison(counts: Sequence[RunCounts], names: Sequence[str], options: Repo
             if name in b and a[name].n and b[name].n
         ]
         for difference in pair["differences"]:
-            difference["reading"] = _reading(difference, options.level)
+            difference["reading"] = _reading(difference, level)
         pair["numbers"] = [made.runs.index(pair["a"]), made.runs.index(pair["b"])]
         pair["a"], pair["b"] = labels[pair["a"]], labels[pair["b"]]
     return record | {"reason": "", "methods": methods.describe_comparison(made), "runs": list(names)}

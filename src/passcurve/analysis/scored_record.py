@@ -36,3 +36,16 @@ def scored_record(scored: ScoredRun, paragraph: str) -> dict[str, Any]:
 def suite_records(scored: ScoredRun) -> dict[str, dict[str, Any]]:
     """Return for each suite of tests how many samples pass it and all before it, and the score."""
     return {name: {"passed": suite.passed, **score_record(suite.estimates)} for name, suite in scored.suites.items()}
+
+
+def table_record(scored: ScoredRun, name: str) -> dict[str, Any]:
+    """Return what a table of scores has of a run."""
+    return {
+        "name": name,
+        "benchmark": scored.header.benchmark if scored.header is not None else "",
+        "attempted": scored.attempted,
+        "samples": scored.samples,
+        "scores": score_record(scored.estimates),
+        "curve": None,
+        "signature_digest": digest(scored.signature),
+    }

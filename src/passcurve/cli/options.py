@@ -52,6 +52,17 @@ class Theme(StrEnum):
     dark = "dark"
 
 
+class TableFormat(StrEnum):
+    """Forms of a table of scores."""
+
+    text = "text"
+    markdown = "markdown"
+    latex = "latex"
+    csv = "csv"
+    json = "json"
+
+
+Format = Annotated[TableFormat, typer.Option("--format", help="Form of the tables; json is --json.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show variances, all walls, the signature and a sentence for a paper.")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
+import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Level, Stale
-from passcurve.cli.output import warn, write_json
+from passcurve.cli.options import AsJson, Format, Level, Stale, TableFormat
+from passcurve.cli.output import warn, write, write_json, write_lines
 from passcurve.errors import UsageError, place_error
+
+if TYPE_CHECKING:
+    from passcurve.analysis.report import Report
 
 _MOST_RUNS = 20
 
@@ -29,6 +33,7 @@ def report(
         bool, typer.Option("--common", help="Compare the problems that all have, even if problems or tests differ.")
     ] = False,
     stale: Stale = False,
+    form: Format = TableFormat.text,
     as_json: AsJson = False,
 ) -> None:
     """Report on stored runs: scores, comparison, every sample and why it failed."""
@@ -43,8 +48,34 @@ def report(
         from passcurve.report.page import render
 
         _write(output, render(made.record, made.evidence))
-    if as_json:
+    if as_json or form is TableFormat.json:
         write_json(made.record)
+    elif output is None or form is not TableFormat.text:
+        _write_tables(made, form)
+    raise typer.Exit(2 if any(run.withheld or not run.finished for run in made.scored) else 0)
+
+
+def _write_tables(made: Report, form: TableFormat) -> None:
+    from passcurve.report import comparison, exchange
+    from passcurve.report.terminal import printable
+
+    for name, run in zip(made.record["runs"], made.scored, strict=True):
+        for note in run.notes:
+            warn(printable(f"note: {name['name']}: {note}"))
+    if form is not TableFormat.text:
+        for line in exchange.table_lines(made.record, form.value):
+            write(line)
+        return
+    from passcurve.cli.scored_lines import scored_lines
+
+    for at, run in enumerate(made.scored):
+        write_lines([*([""] if at else []), *([printable(made.record["runs"][at]["name"])] * (len(made.scored) > 1))])
+        steps = [step for step in run.estimates if step.metric == "pass@k"]
+        write_lines(scored_lines(msgspec.structs.replace(run, estimates=tuple(steps)), ""))
+    if made.comparison is not None:
+        write_lines(["", *comparison.comparison_lines(made.comparison)])
+    elif made.record["comparison"]:
+        warn(printable(f"no comparison: {made.record['comparison']['reason']}"))
 
 
 def _check_output(output: Path | None) -> None:

@@ -10,16 +10,14 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Level, Metrics, Plots, PlotTheme, Stale, Theme, Verbose
-from passcurve.cli.output import terminal_width, warn, write, write_json, write_lines
+from passcurve.cli.options import AsJson, Format, Level, Metrics, Plots, PlotTheme, Stale, TableFormat, Theme, Verbose
+from passcurve.cli.output import warn, write, write_json, write_lines
 from passcurve.cli.pictures import check_plots, draw_curves, read_curves
-from passcurve.cli.result import count_line, headline, mode_line, signature_line
 from passcurve.errors import DataError, UsageError
 from passcurve.store.locate import explain_partial_runs, find_run_dir
 
 if TYPE_CHECKING:
     from passcurve.analysis.inspect import InspectedSample
-    from passcurve.analysis.score import ScoredRun
 
 
 def show(
@@ -41,21 +39,43 @@ def show(
     ] = None,
     metric: Metrics = "pass@k",
     level: Level = 0.95,
+    rerun: Annotated[
+        bool, typer.Option("--rerun", help="Judge this sample again, and show both verdicts; nothing stored changes.")
+    ] = False,
+    timeout: Annotated[
+        Optional[float], typer.Option(min=0.001, help="With --rerun: seconds, in place of the limit of the run.")
+    ] = None,
     stale: Stale = False,
     plot: Plots = [],
     theme: PlotTheme = Theme.light,
     verbose: Verbose = False,
+    form: Format = TableFormat.text,
     as_json: AsJson = False,
 ) -> None:
     """Show what is stored: scores, or the verdicts on a problem with prompt, program, failing call, exception."""
     check_plots(plot)
+    _check_rerun(index, timeout, rerun=rerun)
     if problem is None:
         curves = read_curves([run], level, stale=stale) if plot else []
-        code = _show_scores(run, k, metric, level, stale=stale, verbose=verbose, as_json=as_json)
+        chosen = TableFormat.json if as_json else form
+        code = _show_scores(run, k, metric, level, chosen, stale=stale, verbose=verbose)
         draw_curves(curves, plot, theme)
         raise typer.Exit(code)
     if plot:
         raise UsageError("--plot draws the scores of a run; leave the problem out")
+    if form not in (TableFormat.text, TableFormat.json):
+        raise UsageError(f"--format {form.value} is for the scores of a run; leave the problem out")
+    raise typer.Exit(
+        _show_verdicts(
+            run, problem, index, timeout, rerun=rerun, stale=stale, as_json=as_json or form is TableFormat.json
+        )
+    )
+
+
+def _show_verdicts(
+    run: Path, problem: str, index: int | None, timeout_s: float | None, *, rerun: bool, stale: bool, as_json: bool
+) -> int:
+    """Write the verdicts on a problem, or judge one of its samples again; return the exit code."""
     from passcurve.analysis import inspect
 
     if not find_run_dir(run).is_dir() and (reason := explain_partial_runs(run)):
@@ -63,12 +83,22 @@ def show(
     samples = inspect.inspect_problem(find_run_dir(run), problem, config.cache_dir(), stale=stale)
     if index is not None:
         samples = _choose_sample(samples, index)
+    if rerun:
+        return _judge_again(samples[0], timeout_s, as_json=as_json)
     if as_json:
         write_json({"verdicts": [_verdict_record(sample) for sample in samples]})
     elif len(samples) == 1:
         _write_verdict(samples[0])
     else:
         _write_verdict_lines(samples)
+    return 0
+
+
+def _check_rerun(index: int | None, timeout: float | None, *, rerun: bool) -> None:
+    if rerun and index is None:
+        raise UsageError("--rerun judges one sample again: name its problem and its index")
+    if timeout is not None and not rerun:
+        raise UsageError("--timeout is for --rerun: stored verdicts keep the limit that they had")
 
 
 def _choose_sample(samples: Sequence[InspectedSample], index: int) -> list[InspectedSample]:
@@ -77,6 +107,25 @@ def _choose_sample(samples: Sequence[InspectedSample], index: int) -> list[Inspe
         name = samples[0].problem.id
         raise DataError(f"{name!r} has no judged sample {index}; it has {indices[0]} to {indices[-1]}")
     return [sample for sample in samples if sample.verdict.key.sample_index == index]
+
+
+def _judge_again(sample: InspectedSample, timeout_s: float | None, *, as_json: bool) -> int:
+    """Judge a sample again, write both verdicts and return the exit code."""
+    from passcurve.analysis.rerun import judge_again
+    from passcurve.report.terminal import printable, verdict_text
+
+    made = judge_again(sample, timeout_s)
+    if as_json:
+        record = {name: msgspec.to_builtins(getattr(made, name)) for name in ("stored", "fresh", "limits")}
+        write_json(record | {"same": made.is_same})
+        return 0
+    write(verdict_text(sample.problem, sample.program, made.fresh, made.limits, sample.header.jail, "").rstrip("\n"))
+    for name, verdict in (("stored", made.stored), ("now", made.fresh)):
+        message = f" - {verdict.message}" if verdict.message else ""
+        write(printable(f"{name:>6}: {verdict.status}{message} ({verdict.own_s:.3f} s)".replace("\n", " ")))
+    if not made.is_same:
+        warn("the verdict differs from the stored one")
+    return 0
 
 
 def _write_verdict(sample: InspectedSample) -> None:
@@ -109,61 +158,34 @@ def _verdict_record(sample: InspectedSample) -> dict[str, object]:
 
 
 def _show_scores(
-    run: Path, k: str | None, metric: str, level: float, *, stale: bool, verbose: bool, as_json: bool
+    run: Path, k: str | None, metric: str, level: float, form: TableFormat, *, stale: bool, verbose: bool
 ) -> int:
     """Write the scores of stored verdicts and return the exit code."""
     wanted = config.parse_scores(k, metric)
     from passcurve.analysis import score
-    from passcurve.analysis.scored_record import scored_record
-    from passcurve.report import methods, scores, terminal
-    from passcurve.report.diagnosis import diagnosis_lines
+    from passcurve.analysis.scored_record import scored_record, table_record
+    from passcurve.report import exchange, methods, terminal
     from passcurve.stats.metrics import ScoreRequest, lacks_requested_value
 
     request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k, level=level)
     scored = score.score_run(run, request, config.cache_dir(), stale=stale)
     unmet = lacks_requested_value(scored.estimates, wanted.metrics, ks_requested=wanted.ks_requested)
-    code = 2 if unmet or not scored.finished or scored.attempted < scored.problems else 0
+    code = 2 if unmet or scored.withheld or not scored.finished or scored.attempted < scored.problems else 0
     benchmark = scored.header.benchmark if scored.header is not None else ""
-    diagnosis = scored.diagnosis
-    scope = diagnosis.scope if diagnosis is not None else None
+    scope = scored.diagnosis.scope if scored.diagnosis is not None else None
     paragraph = methods.describe_scores(scored.estimates, scored.curve, scored.counts, benchmark, scored.header, scope)
-    code = 2 if scored.withheld else code
-    if as_json:
+    if form is TableFormat.json:
         write_json(scored_record(scored, paragraph))
         return code
     for note in scored.notes:
         warn(terminal.printable(f"note: {note}"))
-    lines = [
-        *(diagnosis_lines(diagnosis) if diagnosis is not None else []),
-        headline(benchmark or scored.source, scored.counts, scope),
-        *scores.score_lines(
-            scored.estimates,
-            scored.curve,
-            terminal_width(),
-            verbose=verbose,
-            above=diagnosis.withheld if diagnosis is not None else "",
-        ),
-        count_line(scored.by_status.statuses, scored.counts),
-        *([_suite_line(scored)] if scored.suites else []),
-        *(
-            [mode_line(scored.by_status.modes, scored.header.jail, verbose=verbose)]
-            if scored.header is not None
-            else []
-        ),
-        *([f"  for a paper: {paragraph}"] if paragraph and verbose else []),
-        *([signature_line(scored.signature, verbose=verbose)] if scored.signature else []),
-    ]
-    write_lines(terminal.printable(line) for line in lines)
+    if form is TableFormat.text:
+        from passcurve.cli.scored_lines import scored_lines
+
+        write_lines(scored_lines(scored, paragraph, verbose=verbose))
+        return code
+    if scored.withheld:
+        warn(terminal.printable(f"the score is withheld: {scored.withheld}"))
+    for line in exchange.table_lines({"runs": [table_record(scored, run.name)]}, form.value):
+        write(line)
     return code
-
-
-def _suite_line(scored: ScoredRun) -> str:
-    """Return the number of samples that pass each suite and all before it, with their pass@1."""
-    from passcurve.report.terminal import number
-
-    parts: list[str] = []
-    for at, (_, suite) in enumerate(scored.suites.items(), start=1):
-        value = next((estimate.value for estimate in suite.estimates if estimate.name == "pass@1"), None)
-        score = f" (pass@1 {number(value)})" if value is not None else ""
-        parts.append(f"{' and '.join([*scored.suites][:at])}: {suite.passed:,} passed{score}")
-    return f"  suites: {'; '.join(parts)}"

@@ -64,7 +64,7 @@ def curve_sheet(curves: Sequence[tuple[str, Curve]], theme: str) -> Sheet:
     return drawing
 
 
-def legend_labels(runs: Sequence[tuple[Path, Scope | None]]) -> list[str]:
+def run_labels(runs: Sequence[tuple[Path, Scope | None]]) -> list[str]:
     """Return a label for each run: its name, its path where names repeat, and the part of the problems it covers."""
     names = [run.name.removesuffix(".passcurve") or str(run) for run, _ in runs]
     paths = [name if names.count(name) == 1 else str(run) for name, (run, _) in zip(names, runs, strict=True)]
@@ -72,18 +72,23 @@ def legend_labels(runs: Sequence[tuple[Path, Scope | None]]) -> list[str]:
     for at, (path, (_, scope)) in enumerate(zip(paths, runs, strict=True)):
         turn = paths[: at + 1].count(path)
         part = f" ({scope.covered} of {scope.total} problems)" if scope and scope.covered < scope.total else ""
-        labels.append(_plain(path) + (f" ({turn})" if turn > 1 else "") + part)
+        labels.append(_shorten(path) + (f" ({turn})" if turn > 1 else "") + part)
     return labels
 
 
-def _plain(name: str) -> str:
-    """Return a name as matplotlib shows it letter by letter, its middle left out where it is long."""
+def legend_labels(runs: Sequence[tuple[Path, Scope | None]]) -> list[str]:
+    """Return the labels of runs as matplotlib shows them letter by letter."""
+    # A dollar begins mathematics, and a label that begins with an underscore is left out.
+    labels = [label.replace("$", r"\$") for label in run_labels(runs)]
+    return [f" {label}" if label.startswith("_") else label for label in labels]
+
+
+def _shorten(name: str) -> str:
+    """Return a name in a line, its middle left out where it is long."""
     name = printable(name)
     if len(name) > _LABEL_CHARACTERS:
         name = f"{name[: _LABEL_CHARACTERS // 2]}...{name[-_LABEL_CHARACTERS // 2 :]}"
-    # A dollar begins mathematics, and a label that begins with an underscore is left out.
-    name = name.replace("$", r"\$")
-    return f" {name}" if name.startswith("_") else name
+    return name
 
 
 def _style(drawing: Sheet, number: int) -> _Style:

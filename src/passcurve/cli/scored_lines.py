@@ -1,0 +1,55 @@
+"""Stored scores as the lines of a terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from passcurve.cli.output import terminal_width
+from passcurve.cli.result import count_line, headline, mode_line, signature_line
+from passcurve.report import scores, terminal
+from passcurve.report.diagnosis import diagnosis_lines
+from passcurve.report.sparkline import curve_line
+
+if TYPE_CHECKING:
+    from passcurve.analysis.score import ScoredRun
+
+
+def scored_lines(scored: ScoredRun, paragraph: str, *, verbose: bool = False) -> list[str]:
+    """Return the diagnosis, the scores with their curve, and the outcomes of a run; ``paragraph`` is for a paper."""
+    diagnosis = scored.diagnosis
+    scope = diagnosis.scope if diagnosis is not None else None
+    header = scored.header
+    has_value = any(estimate.metric == "pass@k" and estimate.value is not None for estimate in scored.estimates)
+    curve = curve_line(scored.counts, getattr(sys.stdout, "encoding", None) or "ascii") if has_value else ""
+    lines = [
+        *(diagnosis_lines(diagnosis) if diagnosis is not None else []),
+        headline(header.benchmark if header is not None else scored.source, scored.counts, scope),
+        *scores.score_lines(
+            scored.estimates,
+            scored.curve,
+            terminal_width(),
+            verbose=verbose,
+            above=diagnosis.withheld if diagnosis is not None else "",
+        ),
+        *([curve] if curve else []),
+        count_line(scored.by_status.statuses, scored.counts),
+        *([_suite_line(scored)] if scored.suites else []),
+        *([mode_line(scored.by_status.modes, header.jail, verbose=verbose)] if header is not None else []),
+        *([f"  for a paper: {paragraph}"] if paragraph and verbose else []),
+        *([signature_line(scored.signature, verbose=verbose)] if scored.signature else []),
+    ]
+    # Characters of the curve are ours, and where the terminal lacks them there are none.
+    return [line if line == curve else terminal.printable(line) for line in lines]
+
+
+def _suite_line(scored: ScoredRun) -> str:
+    """Return the number of samples that pass each suite and all before it, with their pass@1."""
+    from passcurve.report.terminal import number
+
+    parts: list[str] = []
+    for at, (_, suite) in enumerate(scored.suites.items(), start=1):
+        value = next((estimate.value for estimate in suite.estimates if estimate.name == "pass@1"), None)
+        score = f" (pass@1 {number(value)})" if value is not None else ""
+        parts.append(f"{' and '.join([*scored.suites][:at])}: {suite.passed:,} passed{score}")
+    return f"  suites: {'; '.join(parts)}"

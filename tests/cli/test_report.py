@@ -1,0 +1,115 @@
+"""``passcurve report`` in the terminal and as tables, and a sample that is judged again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+HOSTILE = "a|b_c\\d&e%f<i>\x1b[31m"
+
+
+@pytest.fixture(scope="module")
+def runs(shell_in, starter, tmp_path_factory):
+    """Judge two files of samples with six samples of each of two problems, one with a hostile name."""
+    shell = shell_in(tmp_path_factory.mktemp("runs"))
+    for name in ("one", HOSTILE):
+        shell.write(f"{name}.jsonl", starter.mixed(["starter/0", "starter/1"], 6))
+        assert 0 == shell("judge", f"{name}.jsonl", "--subset").code
+    return shell
+
+
+def test_scores_curves_and_comparison_fit_a_terminal(runs, lines_on_terminal):
+    """Without ``-o`` each run has its scores and its curve, the pair its comparison, in 80 columns."""
+    lines = lines_on_terminal(runs, 80, "report", "one.jsonl", f"{HOSTILE}.jsonl")
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= 80
+    assert 2 == len(re.findall(r"^  pass@1 to 6  [▁-█]{4,}  \.3333 to 1\.0000$", text, re.MULTILINE))
+    assert "A - B" in text
+    assert "\x1b" not in text
+
+
+def test_a_terminal_without_block_characters(runs):
+    """Where the encoding has no blocks, other characters stand for them."""
+    out = runs("show", "one.jsonl", PYTHONIOENCODING="ascii").out
+    assert re.search(r"^  pass@1 to 6  [_.:=+*#-]{4,}  \.3333 to 1\.0000$", out, re.MULTILINE)
+
+
+def test_markdown(runs):
+    """Every row has as many cells as the heading, whatever the names hold."""
+    done = runs("report", "one.jsonl", f"{HOSTILE}.jsonl", "--format", "markdown")
+    scores, differences = done.out.rstrip("\n").split("\n\n")
+    for table in (scores, differences):
+        cells = {len(re.split(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert 1 == len(cells)
+    assert r"\<i\>" in scores
+    assert "\x1b" not in done.out
+
+
+def test_latex(runs):
+    """Signs that LaTeX takes for its own are escaped, and rows have their columns."""
+    done = runs("report", "one.jsonl", f"{HOSTILE}.jsonl", "--format", "latex")
+    rows = [line for line in done.out.splitlines() if line.endswith(r"\\")]
+    assert {8, 9} == {len(re.split(r"(?<!\\)&", line)) for line in rows}
+    assert r"a\textbar{}b\_c\textbackslash{}" in done.out
+
+
+def test_csv_has_every_number_of_the_record(runs):
+    """A row for each run, metric and k, with the value in full."""
+    rows = list(csv.DictReader(io.StringIO(runs("report", "one.jsonl", "--format", "csv").out)))
+    (run,) = runs("report", "one.jsonl", "--json").record["runs"]
+    assert {row["metric"]: float(row["value"]) for row in rows if row["value"]} == {
+        name: estimate["value"] for name, estimate in run["scores"].items() if estimate["value"] is not None
+    }
+    assert all(row["reason"] for row in rows if not row["value"])
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["report", "one.jsonl", "-o", "absent/report.html"], "absent/report.html"),
+        (["report", "one.jsonl", "-o", "."], "'.'"),
+        (["report", "missing.jsonl"], "missing.jsonl"),
+        (["report", *["one.jsonl"] * 21], "21"),
+        (["show", "one.jsonl", "starter/0", "--rerun"], "index"),
+        (["show", "one.jsonl", "starter/0", "0", "--timeout", "3"], "--rerun"),
+        (["show", "one.jsonl", "starter/0", "--format", "csv"], "csv"),
+    ],
+)
+def test_what_is_refused(runs, words, named):
+    """What cannot be is refused in one line that names it."""
+    done = runs(*words)
+    assert 2 == done.code
+    assert named in done.err
+    assert 1 == done.err.count("\n")
+
+
+def test_a_sample_is_judged_again(runs):
+    """``--rerun`` gives the same verdict with another limit, and changes nothing."""
+    before = {path: path.read_bytes() for path in (runs.folder / "one.jsonl.passcurve").iterdir()}
+    for index, status in enumerate(("passed", "failed", "compile")):
+        made = runs("show", "one.jsonl", "starter/0", index, "--rerun", "--timeout", 30, "--json").record
+        assert (status, status, True) == (made["stored"]["status"], made["fresh"]["status"], made["same"])
+        assert 30 == made["limits"]["timeout_s"]
+    assert before == {path: path.read_bytes() for path in (runs.folder / "one.jsonl.passcurve").iterdir()}
+
+
+def test_a_sample_that_has_gone_cannot_be_judged_again(shell, starter):
+    """Where the text of the sample is gone, the line says so."""
+    shell.write("s.jsonl", [starter.right()])
+    shell("judge", "s.jsonl", "--subset")
+    shell.write("s.jsonl", [starter.bad()])
+    done = shell("show", "s.jsonl", "starter/0", "0", "--rerun", "--stale")
+    assert 2 == done.code
+    assert "changed" in done.err
+
+
+def test_what_autopsy_left_is_in_the_record(runs):
+    """A report finds the variants that an autopsy of the same samples has judged."""
+    assert 0 == runs("autopsy", "one.jsonl", "--policies", "raw,auto", "--subset").code
+    (run,) = runs("report", "one.jsonl", "--json").record["runs"]
+    assert ["raw", "auto"] == [ruling["policy"] for ruling in run["autopsy"]["rulings"]]
+    json.loads((runs.folder / "one.jsonl.autopsy" / "autopsy.json").read_text("utf-8"))
