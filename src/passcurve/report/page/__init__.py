@@ -4,6 +4,6 @@ In: the record of a report, whose numbers are those of ``--json``; the samples o
 Out: one page that needs no network and no server.
 """
 
-from passcurve.report.page.document import render
+from passcurve.report.page.document import render, render_list, render_rows
 
-__all__ = ["render"]
+__all__ = ["render", "render_list", "render_rows"]

@@ -20,33 +20,66 @@ from passcurve.report.page import figures
 from passcurve.report.page.payload import make_payload
 from passcurve.report.sentences import temperature_sentences
 from passcurve.report.terminal import number
-from passcurve.types import Interval
+from passcurve.types import Interval, Verdict
 
 _SCRIPTS = ("data.js", "dom.js", "table.js", "problems.js", "samples.js", "inspector.js", "main.js")
 
 
-def render(record: Mapping[str, Any], evidence: Sequence[Evidence | None]) -> str:
-    """Return the page of a report as HTML; it needs nothing but itself."""
-    payload = make_payload(record, evidence)
+def render(record: Mapping[str, Any], evidence: Sequence[Evidence | None], *, events: str = "") -> str:
+    """Return the page of a report as HTML; it needs nothing but itself.
+
+    ``events``: the address on its own server that tells how far the runs are, where there is one.
+    """
+    return _fill(
+        "page.html",
+        _SCRIPTS,
+        record=record,
+        runs=record["runs"],
+        evidence=evidence,
+        payload=make_payload(record, evidence),
+        events=events,
+        figures=figures,
+        title=_title(record),
+        **_tables(record),
+    )
+
+
+def render_list(runs: Sequence[Mapping[str, Any]], folder: str) -> str:
+    """Return the page that lists runs, with their counts while they go on."""
+    return _fill("list.html", ("list.js",), runs=runs, folder=folder, title=f"Runs in {folder}", events="events")
+
+
+def render_rows(run: Mapping[str, Any], verdicts: Sequence[Verdict], after: str, status: str, most: int) -> str:
+    """Return a page of a large run: some verdicts, in the order in which they came; ``after`` is the next place."""
+    title = f"{run['benchmark']}: {run['name']}"
+    return _fill(
+        "rows.html", (), run=run, verdicts=verdicts, after=after, status=status, most=most, title=title, events=""
+    )
+
+
+def _fill(template: str, scripts: Sequence[str], **values: Any) -> str:
+    """Return a template with style and script, and a policy that admits nothing else."""
     style = _read("style.css")
-    script = "\n".join(["'use strict';", *(_read(f"script/{name}") for name in _SCRIPTS)])
+    body = "\n".join(["'use strict';", *(_read(f"script/{name}") for name in scripts)])
+    script = f"(() => {{\n{body}\n}})();" if scripts else ""
+    policy = {
+        "default-src": "'none'",
+        "script-src": f"'{_hash(script)}'" if scripts else "'none'",
+        "style-src": f"'{_hash(style)}'",
+        "img-src": "data:",
+        "connect-src": "'self'" if values["events"] else "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
     return (
         _environment()
-        .get_template("page.html")
+        .get_template(template)
         .render(
-            record=record,
-            runs=record["runs"],
-            evidence=evidence,
-            payload=payload,
+            policy="; ".join(f"{name} {value}" for name, value in policy.items()),
             style=Markup(style),  # noqa: S704 - our own files
-            script=Markup(f"(() => {{\n{script}\n}})();"),  # noqa: S704
-            style_hash=_hash(style),
-            script_hash=_hash(f"(() => {{\n{script}\n}})();"),
-            connect="'none'",
-            figures=figures,
+            script=Markup(script),  # noqa: S704
             version=__version__,
-            title=_title(record),
-            **_tables(record),
+            **values,
         )
     )
 

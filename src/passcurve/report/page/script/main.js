@@ -90,7 +90,26 @@ function changeTheme() {
   root.dataset.theme = isDark ? 'light' : 'dark';
 }
 
+/**
+ * Say how far the runs are, where a server tells it.
+ * @param {string} place
+ */
+function watch(place) {
+  const wanted = new Set(new URLSearchParams(location.search).getAll('run'));
+  let first = '';
+  new EventSource(place).addEventListener('message', (event) => {
+    const runs = /** @type {{name: string, judged: number, passed: number, finished: boolean}[]} */ (JSON.parse(event.data))
+      .filter((run) => wanted.has(run.name));
+    const text = runs.map((run) =>
+      `${run.name}: ${counted(run.judged)} judged, ${counted(run.passed)} passed${run.finished ? ', finished' : ' so far'}`).join('; ');
+    first = first || text;
+    byId('live').textContent = text + (text === first ? '' : '. Load the page again for the report on them.');
+    byId('live').hidden = false;
+  });
+}
+
 async function start() {
+  if (document.documentElement.dataset.events) watch(document.documentElement.dataset.events);
   byId('theme').addEventListener('click', changeTheme);
   byId('pair')?.addEventListener('input', () => {
     for (const pair of document.querySelectorAll('.pair')) {

@@ -1,0 +1,120 @@
+"""The runs below a folder: what each is, how far it is, and whether it has changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from passcurve.errors import PasscurveError
+from passcurve.store.codec import decode_indexed
+from passcurve.store.parts import LOCK
+from passcurve.store.rundir import RunDir
+from passcurve.store.verdicts import Attempt
+from passcurve.types import SCORED, Status
+
+_DEEPEST = 5
+"""Folders below the folder of runs in which runs are looked for."""
+_MOST = 1000
+"""Runs that are listed."""
+
+
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in the list."""
+
+    name: str
+    """Its path below the folder."""
+    benchmark: str
+    started_at: str
+    finished: bool
+    statuses: dict[str, int]
+    """Numbers of samples; those so far where the run goes on."""
+
+    @property
+    def judged(self) -> int:
+        """Return the number of samples that have a verdict."""
+        return sum(self.statuses.values())
+
+
+class Runs:
+    """The runs of a folder; what was read of each is kept until its files change."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self._counters: dict[Path, _LineCounter] = {}
+
+    def names(self) -> list[str]:
+        """Return the paths of all runs below the folder, sorted; a link leads nowhere."""
+        return sorted(path.relative_to(self.folder).as_posix() for path in self._walk(self.folder, 0))[:_MOST]
+
+    def find(self, name: str) -> Path | None:
+        """Return the folder of a run by its name in the list, or None."""
+        return self.folder / name if name in self.names() else None
+
+    def summaries(self) -> list[RunSummary]:
+        """Return all runs, the one that began last first."""
+        runs = [summary for name in self.names() if (summary := self.summary(self.folder / name)) is not None]
+        return sorted(runs, key=lambda run: run.started_at, reverse=True)
+
+    def summary(self, path: Path) -> RunSummary | None:
+        """Return one run; None while it has no verdict."""
+        try:
+            attempts = RunDir(path).attempts()
+            if not attempts:
+                return None
+            attempt = ([attempt for attempt in attempts if attempt.finished] or attempts)[-1]
+            footer = RunDir(path).footer(attempt) if attempt.finished else None
+            statuses = footer.statuses if footer is not None else self._count(attempt)
+        except (PasscurveError, OSError):
+            # It was removed, or it is damaged: the report on it says so.
+            return None
+        return RunSummary(
+            name=path.relative_to(self.folder).as_posix(),
+            benchmark=attempt.header.benchmark,
+            started_at=attempt.started_at,
+            finished=attempt.finished,
+            statuses={status: count for status, count in statuses.items() if count},
+        )
+
+    def _count(self, attempt: Attempt) -> Mapping[Status, int]:
+        counts = dict.fromkeys(SCORED, 0)
+        for part in attempt.parts:
+            counter = self._counters.setdefault(part, _LineCounter(part))
+            counter.read()
+            for status, count in counter.counts.items():
+                counts[status] += count
+        return counts
+
+    def _walk(self, folder: Path, depth: int) -> Iterator[Path]:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            return
+        if any(entry.name == LOCK for entry in entries):
+            yield folder
+        for entry in entries:
+            if depth < _DEEPEST and entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                yield from self._walk(Path(entry.path), depth + 1)
+
+
+class _LineCounter:
+    """Counts the verdicts of a part that grows, each line once."""
+
+    def __init__(self, path: Path) -> None:
+        self.counts = dict.fromkeys(SCORED, 0)
+        self._path = path
+        self._offset = 0
+
+    def read(self) -> None:
+        """Count the lines that have come; a torn last one waits."""
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            for raw in file:
+                if not raw.endswith(b"\n"):
+                    break
+                self._offset += len(raw)
+                line = decode_indexed(raw)
+                if line is not None and line.verdict.status in self.counts:
+                    self.counts[line.verdict.status] += 1

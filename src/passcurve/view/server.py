@@ -1,0 +1,148 @@
+"""The server of the viewer: loopback, read-only, for one token; the only file that imports Starlette and uvicorn."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from passcurve.errors import PasscurveError, UsageError, place_error
+from passcurve.view.pages import Pages
+from passcurve.view.runs import Runs, RunSummary
+
+INSTALL = "pip install 'passcurve[view]'"
+_LOOK_S = 1.0
+"""Time between two looks at runs that go on."""
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+def serve(folder: Path, port: int, prices: Path | None, announce: Callable[[str], None]) -> None:
+    """Serve the runs below a folder until the user stops it; ``announce`` gets the address once it listens.
+
+    Raises UsageError where Starlette or uvicorn is missing, or the port is in use.
+    """
+    try:
+        import uvicorn
+    except ImportError:
+        raise UsageError(f"passcurve view needs starlette and uvicorn: {INSTALL}") from None
+    token = secrets.token_urlsafe(24)
+    try:
+        listener = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise place_error(f"--port {port} cannot be used: {error.strerror or error}", error) from error
+    with listener:
+        own = listener.getsockname()[1]
+        app = make_app(Runs(folder), token, own, prices)
+        announce(f"http://127.0.0.1:{own}/{token}/")
+        config = uvicorn.Config(app, log_level="critical", access_log=False, server_header=False, lifespan="off")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def make_app(runs: Runs, token: str, port: int, prices: Path | None = None) -> Any:
+    """Return the application: checks in front, then the pages."""
+    try:
+        from starlette.applications import Starlette
+        from starlette.concurrency import run_in_threadpool
+        from starlette.requests import Request
+        from starlette.responses import Response, StreamingResponse
+        from starlette.routing import Route
+    except ImportError:
+        raise UsageError(f"passcurve view needs starlette and uvicorn: {INSTALL}") from None
+    pages = Pages(runs, prices)
+
+    async def page(make: Callable[..., bytes], *arguments: Any) -> Response:
+        try:
+            return Response(await run_in_threadpool(make, *arguments), media_type="text/html", headers=_HEADERS)
+        except PasscurveError as error:
+            return Response(f"{error}\n", 404, media_type="text/plain", headers=_HEADERS)
+
+    async def list_runs(_: Request) -> Response:
+        return await page(pages.list_runs)
+
+    async def report(request: Request) -> Response:
+        names = request.query_params.getlist("run")
+        if not names:
+            return Response("name a run: ?run=NAME\n", 404, media_type="text/plain", headers=_HEADERS)
+
+        def make() -> bytes:
+            if len(names) == 1 and pages.is_large(names[0]):
+                return pages.rows(names[0], request.query_params.get("at", ""), request.query_params.get("status", ""))
+            return pages.report(names, f"/{token}/events")
+
+        return await page(make)
+
+    async def events(request: Request) -> Response:
+        return StreamingResponse(
+            _changes(runs, request.is_disconnected), media_type="text/event-stream", headers=_HEADERS
+        )
+
+    routes = [Route(f"/{token}/", list_runs), Route(f"/{token}/report", report), Route(f"/{token}/events", events)]
+    return _Guard(Starlette(routes=routes), token, port)
+
+
+async def _changes(runs: Runs, is_gone: Callable[[], Any]) -> AsyncIterator[str]:
+    """Yield the counts of all runs, whenever they have changed."""
+    before = ""
+    while not await is_gone():
+        rows = await asyncio.to_thread(runs.summaries)
+        now = json.dumps(
+            [
+                {"name": r.name, "judged": r.judged, "passed": r.statuses.get("passed", 0), "finished": r.finished}
+                for r in rows
+            ]
+        )
+        if now != before:
+            yield f"data: {now}\n\n"
+            before = now
+        await asyncio.sleep(_LOOK_S)
+
+
+def _counts(run: RunSummary) -> dict[str, Any]:
+    passed = run.statuses.get("passed", 0)
+    return {"name": run.name, "judged": run.judged, "passed": passed, "finished": run.finished}
+
+
+class _Guard:
+    """Lets through who reads, from this host, with the token."""
+
+    def __init__(self, app: Any, token: str, port: int) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost", "[::1]")}
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        """Answer a request, or refuse it."""
+        status = self._refusal(scope) if scope["type"] == "http" else 0
+        if not status:
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        headers = [(b"content-type", b"text/plain"), (b"cache-control", b"no-store")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"refused\n"})
+
+    def _refusal(self, scope: dict[str, Any]) -> int:
+        """Return the status of a refusal; 0 for none."""
+        headers = dict(scope["headers"])
+        origin = headers.get(b"origin")
+        if headers.get(b"host") not in self._hosts:
+            return 400
+        if origin is not None and origin.removeprefix(b"http://") not in self._hosts:
+            return 403
+        if scope["method"] not in ("GET", "HEAD"):
+            return 405
+        first = scope["raw_path"].split(b"/")[1] if scope["raw_path"].startswith(b"/") else b""
+        return 0 if hmac.compare_digest(first, self._token) else 403

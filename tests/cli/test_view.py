@@ -1,0 +1,165 @@
+"""``passcurve view``: a real server on loopback, what it shows and whom it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+pytest.importorskip("uvicorn", reason="the extra view is not installed")
+
+
+class Viewer:
+    """A viewer that runs: its address and a client."""
+
+    def __init__(self, shell: Any, *words: object) -> None:
+        self.shell = shell
+        self.process = shell.start("view", ".", *words, stderr=subprocess.STDOUT)
+        line = self.process.stdout.readline().decode()
+        match = re.search(r"http://127\.0\.0\.1:(\d+)/([\w-]+)/", line)
+        assert match, line
+        self.port, self.token = int(match[1]), match[2]
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", trust_env=False, timeout=60)
+
+    def get(self, path: str = "", **options: Any) -> httpx.Response:
+        """Get a page with the token."""
+        return self.client.get(f"/{self.token}/{path}", **options)
+
+    def close(self) -> int:
+        """End it by Ctrl-C; return its exit code."""
+        self.client.close()
+        self.process.send_signal(signal.SIGINT)
+        code = self.process.wait(20)
+        self.process.stdout.close()
+        return code
+
+
+@pytest.fixture(scope="module")
+def viewer(shell_in, starter, tmp_path_factory) -> Iterator[Viewer]:
+    """Serve a folder with two runs, one of them in a folder below."""
+    shell = shell_in(tmp_path_factory.mktemp("runs"))
+    (shell.folder / "below").mkdir()
+    for name in ("one.jsonl", "below/two.jsonl"):
+        shell.write(name, starter.mixed(["starter/0", "starter/1"], 3))
+        assert 0 == shell("judge", name, "--subset").code
+    (shell.folder / "away").symlink_to("/")
+    served = Viewer(shell)
+    yield served
+    assert served.close() in (0, 130, -signal.SIGINT)
+
+
+def test_the_list_names_every_run(viewer: Viewer):
+    """Runs below the folder are listed with their counts; what a link leads to is not."""
+    page = viewer.get()
+    assert 200 == page.status_code
+    assert ["below/two.jsonl.passcurve", "one.jsonl.passcurve"] == sorted(re.findall('data-run="([^"]+)"', page.text))
+    assert 2 == page.text.count('<td class="n judged-count">6</td>')
+
+
+def test_reports_are_those_of_the_command(viewer: Viewer):
+    """The page of a run is the file that ``report`` writes, byte for byte; several runs stand side by side."""
+    page = viewer.get("report", params={"run": "one.jsonl.passcurve"})
+    assert 0 == viewer.shell("report", "one.jsonl.passcurve", "-o", "one.html").code
+    assert (viewer.shell.folder / "one.html").read_text("utf-8") == page.text
+    both = viewer.get("report?run=one.jsonl.passcurve&run=below/two.jsonl.passcurve").text
+    assert 'id="compare"' in both
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"path": "/"}, 403),
+        ({"path": "/wrong/"}, 403),
+        ({"path": "//{token}/"}, 403),
+        ({"headers": {"Host": "evil.example"}}, 400),
+        ({"headers": {"Host": "127.0.0.1"}}, 400),
+        ({"headers": {"Origin": "http://evil.example"}}, 403),
+        ({"headers": {"Origin": "null"}}, 403),
+        ({"method": "POST"}, 405),
+        ({"method": "DELETE"}, 405),
+        ({"path": "/{token}/report?run=../one.jsonl.passcurve"}, 404),
+        ({"path": "/{token}/report?run=/etc"}, 404),
+        ({"path": "/{token}/report?run=away/etc"}, 404),
+        ({"path": "/{token}/report?run="}, 404),
+        ({"path": "/{token}/report"}, 404),
+        ({"path": "/{token}/%2e%2e/one.jsonl"}, 404),
+        ({"path": "/{token}/one.jsonl"}, 404),
+        ({"path": "/{token}/report?run=one.jsonl.passcurve%00"}, 404),
+    ],
+)
+def test_what_is_refused(viewer: Viewer, change: dict[str, Any], status: int):
+    """Without token, from elsewhere, to write, or out of the folder: no page, and no word about files."""
+    path = change.get("path", "/{token}/").replace("{token}", viewer.token)
+    answer = viewer.client.request(change.get("method", "GET"), path, headers=change.get("headers"))
+    assert status == answer.status_code
+    assert "Traceback" not in answer.text
+    assert str(viewer.shell.folder) not in answer.text
+
+
+def test_events_tell_what_changes(viewer: Viewer):
+    """The stream begins with all counts, and goes on when a run gets verdicts."""
+    folder = viewer.shell.folder / "live.passcurve"
+    folder.mkdir()
+    (part,) = (viewer.shell.folder / "one.jsonl.passcurve").glob("verdicts-*.jsonl")
+    lines = part.read_bytes().splitlines(keepends=True)
+    (folder / "passcurve.lock").touch()
+    (folder / part.name).write_bytes(b"".join(lines[:3]))
+    with viewer.client.stream("GET", f"/{viewer.token}/events") as stream:
+        counts = (json.loads(line[5:]) for line in stream.iter_lines() if line.startswith("data:"))
+
+        def judged() -> int:
+            (live,) = [run for run in next(counts) if run["name"] == "live.passcurve"]
+            assert not live["finished"]
+            return int(live["judged"])
+
+        assert 2 == judged()
+        with (folder / part.name).open("ab") as file:
+            file.write(b"".join(lines[3:5]) + lines[5][:10])
+        assert 4 == judged()
+    assert 'data-events="' in viewer.get("report?run=live.passcurve").text
+
+
+def test_a_large_run_comes_page_by_page(viewer: Viewer):
+    """Above the bound a run is read from its parts, 200 verdicts at a time, each once, or those of one status."""
+    folder = viewer.shell.folder / "large.passcurve"
+    folder.mkdir()
+    (part,) = (viewer.shell.folder / "one.jsonl.passcurve").glob("verdicts-*.jsonl")
+    head, *lines = part.read_bytes().splitlines(keepends=True)
+    (folder / "passcurve.lock").touch()
+    with (folder / part.name).open("wb") as file:
+        file.write(head)
+        for row in range(100_400):
+            file.write(re.sub(rb'"row":\d+', b'"row":%d' % row, lines[row % len(lines)]))
+    page = viewer.get("report?run=large.passcurve")
+    assert 200 == page.text.count('<th scope="row">')
+    assert "100,400" in page.text
+    place = re.search(r"at=([\d.]+)", page.text)
+    assert place
+    assert 200 == viewer.get(f"report?run=large.passcurve&at={place[1]}").text.count('<th scope="row">')
+    only = viewer.get("report?run=large.passcurve&status=compile").text
+    assert 200 == only.count('<td class="status compile">') == only.count('<th scope="row">')
+    for odd in ("0.99999999999", "7.0", "0.50", "x", "-1.-1"):
+        assert 200 == viewer.get("report", params={"run": "large.passcurve", "at": odd}).status_code
+
+
+@pytest.mark.parametrize(
+    ("words", "named"), [(["view", "absent"], "absent"), (["view", ".", "--port", "70000"], "port")]
+)
+def test_what_cannot_be_served(shell, words, named):
+    """A folder that is not there, and a port that is none, are refused in a line."""
+    done = shell(*words)
+    assert 2 == done.code
+    assert named in done.err
+
+
+def test_without_the_extra(shell, hide_packages):
+    """The message is the command that installs what is missing."""
+    hide_packages("uvicorn")
+    done = shell("view", ".")
+    assert (2, 1) == (done.code, done.err.count("pip install 'passcurve[view]'"))
