@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class PasscurveError(Exception):
@@ -96,6 +97,17 @@ _NO_PATH = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAME
 def place_error(message: str, error: OSError) -> StoreError:
     """Return the error of a place that cannot be used: the place is wrong, or reading or writing failed."""
     return PlaceError(message) if error.errno in _NO_ACCESS | _NO_PATH else StoreError(message)
+
+
+def nearest_file(path: Path) -> str:
+    """Return a hint at the file that is named most like one that is not there, as it could be typed."""
+    try:
+        others = {str(path.parent / entry.name) for entry in path.parent.iterdir()} - {str(path)}
+    except OSError:
+        return f"; the folder {str(path.parent)!r} does not exist" if not path.parent.is_dir() else ""
+    if path.is_symlink():
+        return "; it is a link that leads to no file"
+    return nearest(str(path), sorted(others))
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

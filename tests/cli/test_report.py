@@ -27,7 +27,7 @@ def test_scores_curves_and_comparison_fit_a_terminal(runs, lines_on_terminal):
     lines = lines_on_terminal(runs, 80, "report", "one.jsonl", f"{HOSTILE}.jsonl")
     text = "\n".join(lines)
     assert max(map(len, lines)) <= 80
-    assert 2 == len(re.findall(r"^  pass@1 to 6  [▁-█]{4,}  \.3333 to 1\.0000$", text, re.MULTILINE))
+    assert 2 == len(re.findall(r"^  curve     pass@1 \.3333  [▁-█]{4,}  pass@6 1\.0000$", text, re.MULTILINE))
     assert "A - B" in text
     assert "\x1b" not in text
 
@@ -35,7 +35,7 @@ def test_scores_curves_and_comparison_fit_a_terminal(runs, lines_on_terminal):
 def test_a_terminal_without_block_characters(runs):
     """Where the encoding has no blocks, other characters stand for them."""
     out = runs("show", "one.jsonl", PYTHONIOENCODING="ascii").out
-    assert re.search(r"^  pass@1 to 6  [_.:=+*#-]{4,}  \.3333 to 1\.0000$", out, re.MULTILINE)
+    assert re.search(r"^  curve     pass@1 \.3333  [_.:=+*#-]{4,}  pass@6 1\.0000$", out, re.MULTILINE)
 
 
 def test_markdown(runs):

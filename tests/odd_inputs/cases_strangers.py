@@ -54,7 +54,7 @@ CASES = [
         JUDGE,
         2,
         refused=True,
-        says=("'Own/{}_0=Own/{}'",),
+        says=("'Own/{}_*=Own/{}'",),
     ),
     Case(
         "ids that a table wrote as fractions",

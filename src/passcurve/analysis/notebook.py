@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -112,7 +113,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         for estimate in self.estimates:
             if estimate.name == name:
                 return estimate
-        metrics = config.parse_metrics(name)
+        metrics = _parse_metrics(name)
         if len(metrics) != 1 or (metrics[0].k is None and metrics[0].name != "cover"):
             raise UsageError(f"{name!r} is not one estimate; write it with its k, like pass@10")
         return load(self.path, (), metrics=metrics, stale=True).estimates[0]
@@ -248,6 +249,8 @@ def load(
     """
     from passcurve.stats.metrics import ScoreRequest
 
+    if not isinstance(run, str | Path):
+        raise UsageError(f"run must be a run directory or a file, got {type(run).__name__}")
     ks = config.checked_ks(k) if not metrics else ()
     request = ScoreRequest(ks=ks, metrics=tuple(metrics)) if metrics else ScoreRequest(ks=ks)
     scored = score_run(Path(run), request, config.cache_dir(), stale=stale)
@@ -279,6 +282,19 @@ def of_result(result: Result, notes: Sequence[str] = (), folder: TemporaryFolder
         diagnosis=result.diagnosis,
         folder=folder,
     )
+
+
+def _parse_metrics(name: str) -> tuple[Metric, ...]:
+    """Return the metrics of a name; raise UsageError for what is none."""
+    if not isinstance(name, str):
+        raise UsageError(f"the name of an estimate is a text like 'pass@1', got {name!r}")
+    k = re.fullmatch(r"[\w-]*[@^]([^:,]*)(?::.*)?", name)
+    if k is not None and k[1] not in ("k", "") and not (k[1].isdecimal() and int(k[1]) > 0):
+        raise UsageError(f"{name!r}: k must be a positive integer, as in 'pass@10'")
+    try:
+        return config.parse_metrics(name.lower())
+    except UsageError as error:
+        raise UsageError(str(error).removeprefix("--metric ")) from None
 
 
 def _cell(value: object) -> str:

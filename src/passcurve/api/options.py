@@ -58,6 +58,12 @@ class JudgingOptions(TypedDict, total=False):
 
 _PLAIN = ("verdict", "isolation", "reuse", "problems", "python", "dedup", "all_tests", "accept_input")
 _NAMES = JudgingOptions.__annotations__
+_NUMBERS: dict[str, Any] = {
+    "level": int | float,
+    "timeout_s": int | float,
+    "test_timeout_s": int | float,
+    "workers": int,
+}
 
 
 class Prepared(NamedTuple):
@@ -72,10 +78,19 @@ def check_options(function: str, options: JudgingOptions) -> None:
     for name in options:
         if name not in _NAMES:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{nearest(name, _NAMES)}")
+    _check_numbers(options)
     level = options.get("level", 0.95)
     if not _LEVELS[0] <= level <= _LEVELS[1]:
         raise UsageError(f"level={level!r} must be from {_LEVELS[0]} to {_LEVELS[1]}")
     reading_options(options.get("profile", NATIVE), options.get("task", ""), options.get("language", ""))
+
+
+def _check_numbers(options: JudgingOptions) -> None:
+    for name, kinds in _NUMBERS.items():
+        value = options.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
+            wanted = "an integer" if kinds is int else "a number"
+            raise UsageError(f"{name}={value!r} must be {wanted}, got {type(value).__name__}")
 
 
 def load_benchmark(

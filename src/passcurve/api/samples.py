@@ -13,6 +13,7 @@ from passcurve.analysis import notebook
 from passcurve.analysis.notebook import Run
 from passcurve.api.options import JudgingOptions, benchmark_of, check_options, make_request, watch_nothing
 from passcurve.bench.profiles import reading_options
+from passcurve.errors import DataError, UsageError
 from passcurve.judging import inputs
 from passcurve.judging import run as judging
 from passcurve.judging.inputs import Row
@@ -50,6 +51,7 @@ def judge(
     be isolated, StoreError where verdicts cannot be stored, Interrupted when the user stops it.
     """
     check_options("judge", options)
+    _check_types(samples, benchmark)
     place = None if run is None else Path(run)
     written = None if results is None else Path(results)
     reading, cache = parse_options(field, id_map), config.cache_dir()
@@ -82,6 +84,21 @@ def judge(
     result = judging.judge(request, watch or watch_nothing)
     source.check()
     return notebook.of_result(result, notes, source.folder)
+
+
+def _check_types(samples: object, benchmark: object) -> None:
+    """Raise UsageError for what are neither samples nor a benchmark."""
+    if isinstance(samples, Mapping) or not isinstance(samples, str | Path | Iterable):
+        raise UsageError(
+            "samples must be a file, a list of files, or rows as dicts with task_id and completion or solution, got "
+            f"{type(samples).__name__}" + ("; put it in a list" if isinstance(samples, Mapping) else "")
+        )
+    if isinstance(samples, list | tuple) and not samples:
+        raise DataError("there is no row to judge: the list of samples is empty")
+    if not isinstance(benchmark, str | Path | Benchmark | None):
+        raise UsageError(
+            f"benchmark must be a known name, a file of problems or a Benchmark, got {type(benchmark).__name__}"
+        )
 
 
 def _named_benchmark(benchmark: str | Path | Benchmark | None, options: JudgingOptions) -> Benchmark | None:

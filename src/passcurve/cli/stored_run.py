@@ -12,7 +12,7 @@ from passcurve.bench import resolve
 from passcurve.bench.formats import DEFAULT_OPTIONS, ReadOptions
 from passcurve.bench.profiles import find_profile
 from passcurve.cli.output import warn
-from passcurve.errors import DataError, UsageError, nearest
+from passcurve.errors import DataError, UsageError, nearest_file
 from passcurve.store.foreign import is_usual
 from passcurve.types import Benchmark, Header, Limits
 
@@ -63,8 +63,8 @@ def find_samples(samples: Path, header: Header | None) -> Path:
         raise DataError(f"the samples of this run, {str(source)!r}, are gone: an autopsy needs their texts")
     if source.exists():
         raise UsageError(f"{str(source)!r} is not a file of samples")
-    near = [path.name for path in source.parent.iterdir()] if source.parent.is_dir() else []
-    raise DataError(f"no file {str(source)!r}{nearest(source.name, near)}")
+
+    raise DataError(f"no file {str(source)!r}{nearest_file(source)}")
 
 
 def find_benchmark(

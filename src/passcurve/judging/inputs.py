@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import time
@@ -19,7 +20,7 @@ import msgspec
 from passcurve.bench import resolve
 from passcurve.bench.formats import DEFAULT_OPTIONS as NATIVE
 from passcurve.bench.formats import ReadOptions as BenchmarkOptions
-from passcurve.errors import DataError, UsageError, nearest
+from passcurve.errors import DataError, UsageError, nearest_file
 from passcurve.generation.sources import Spool
 from passcurve.store.foreign import (
     FindProblems,
@@ -122,8 +123,7 @@ def from_file(samples: str, run: Path | None = None, results: Path | None = None
     path = Path(samples)
     shipped = resolve.find_examples(samples) if not path.exists() else None
     if shipped is None and not path.exists():
-        neighbours = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise DataError(f"no file {samples!r}{nearest(path.name, neighbours)}")
+        raise DataError(f"no file {samples!r}{nearest_file(path)}")
     base = name_choice(_place_name(samples), pattern)
     return Input(
         samples=shipped or path,
@@ -318,9 +318,17 @@ def _lines(rows: Iterable[Row], options: ReadOptions, benchmark: Callable[[], Be
         convert_rows(checked, options, lambda: _problems_of(benchmark)) if options else checked
     ):
         try:
-            yield msgspec.json.encode(row) + b"\n"
+            yield _encode(row)
         except (TypeError, ValueError) as error:
             raise DataError(f"sample {number} cannot be written as JSON: {error}") from None
+
+
+def _encode(row: Mapping[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(row) + b"\n"
+    except UnicodeEncodeError:
+        # A model may write a lone surrogate, which JSON can hold and UTF-8 cannot.
+        return json.dumps(row).encode("ascii") + b"\n"
 
 
 def _checked(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ from passcurve.types import Assertions, FunctionTests, Problem, UnitTests
 
 NO_TESTS = "it has no tests"
 NO_UNIT_TESTS = "the tests define no method whose name begins with test"
-NO_CHECK = "the tests define no check(candidate)"
+NO_CHECK = "the tests define no check(candidate), which is all that is called"
 
 _DYNAMIC = frozenset({"eval", "exec", "globals", "locals", "vars", "__import__"})
 """Code that uses these can reach any name without spelling it."""

@@ -99,8 +99,11 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     if plan.discordant is not None:
         yield from _single_sample_lines(plan)
         return
-    yield f"  the pilot itself finds a true difference of {number(plan.minimum_detectable)}"
-    yield f"  however many samples: {plan.m} problems find no difference below {number(plan.floor)}"
+    yield f"  the pilot itself finds a true difference of {_detectable(plan.minimum_detectable)}"
+    if plan.floor > 0:
+        yield f"  however many samples: {plan.m} problems find no difference below {_detectable(plan.floor)}"
+    else:
+        yield "  however many samples: no bound is known, for the pilot's problems differ by noise alone"
     if plan.difference is not None:
         problems = f"{plan.problems:,}" if plan.problems is not None else "none"
         samples = f"{plan.samples:,}" if plan.samples is not None else "no number is enough"
@@ -109,9 +112,14 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield "  samples of each   finds with the pilot's problems" + ("   problems needed" if plan.difference else "")
     for row in plan.rows:
         needed = f"{row.problems:>17,}" if row.problems is not None else ""
-        yield f"  {row.n:>15,}   {number(row.minimum_detectable):>31}{' ' if needed else ''}{needed}"
+        yield f"  {row.n:>15,}   {_detectable(row.minimum_detectable):>31}{' ' if needed else ''}{needed}"
     for warning in plan.warnings:
         yield f"  warning: {warning}"
+
+
+def _detectable(difference: float) -> str:
+    """Return a difference that can be found; none is larger than 1."""
+    return number(difference) if difference <= 1.0 else "none"
 
 
 def _single_sample_lines(plan: Plan) -> Iterator[str]:

@@ -29,7 +29,8 @@ def curve_line(counts: Sequence[Counts], encoding: str) -> str:
     values = pass_at_k(n[:, None], c[:, None], np.array(ks)).mean(axis=0)
     bars = _bars(encoding)
     drawn = "".join(bars[min(len(bars) - 1, int(value * len(bars)))] for value in values)
-    return f"  pass@{ks[0]} to {ks[-1]}  {drawn}  {number(float(values[0]))} to {number(float(values[-1]))}"
+    first, last = (f"pass@{ks[at]} {number(float(values[at]))}" for at in (0, -1))
+    return f"  curve     {first}  {drawn}  {last}"
 
 
 def _bars(encoding: str) -> str:

@@ -137,7 +137,7 @@ class _Distributions:
             installed = {d.metadata["Name"] for d in importlib.metadata.distributions(path=self._folders)}
             raise UsageError(
                 f"package {name!r} is not installed for the interpreter of the samples"
-                f"{nearest(name, installed)}  Install it there, or leave it out of --packages."
+                f"{nearest(name, installed)}; install it there, or leave it out of --packages"
             )
         into[key] = distribution
         for requirement in distribution.requires or ():

@@ -54,7 +54,7 @@ def estimate(
     Raises ValueError for invalid counts (c > n, below 0, two for one problem), k < 1, owed < 0 and a level outside
     (0, 1).
     """
-    problems = tuple(counts)
+    problems = tuple(counts) if isinstance(counts, Iterable) else (counts,)
     _check(problems, ks, level, owed)
     n, c = np.asarray([problem.n for problem in problems]), np.asarray([problem.c for problem in problems])
     return tuple(_estimate(problems, n, c, int(k), level, owed, deterministic=deterministic, tuned=tuned) for k in ks)
@@ -153,7 +153,9 @@ def _mean(n: IntArray, c: IntArray, scores: FloatArray, k: int) -> float:
 
 
 def _check(problems: Sequence[Counts], ks: Sequence[int], level: float, owed: int) -> None:
-    """Raise ValueError for invalid arguments."""
+    """Raise ValueError for invalid arguments, TypeError for what are no counts."""
+    if not all(isinstance(problem, Counts) for problem in problems):
+        raise TypeError("counts must be Counts records, one for each problem; pass_at_k(n, c, k) takes plain numbers")
     if not 0.0 < level < 1.0:
         raise ValueError(f"level={level} is not between 0 and 1")
     if owed < 0:

@@ -31,6 +31,17 @@ _CODE_FIELDS = (
     "resps",
 )
 """Fields in which other tools write code, the surest first."""
+_NESTED = (
+    ".choices[0].message.content",
+    ".choices[0].text",
+    ".message.content",
+    ".response.body.choices[0].message.content",
+    ".response.choices[0].message.content",
+    ".messages[-1].content",
+    ".content[0].text",
+    ".output[0].content[0].text",
+)
+"""Places of the text in replies of chat APIs."""
 _OTHER_FIELDS = frozenset(
     "prompt instruction question task_id entry_point test tests example_test declaration canonical_solution reference "
     "name id model language docstring finish_reason stop_reason reasoning status result".split()
@@ -46,6 +57,25 @@ _MAX_NUMBER = 18
 """Digits of a number in an id."""
 _NUMBER = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
 _FIRST_NUMBER = re.compile(r"(\D*)(\d+)(.*)", re.DOTALL)
+
+
+def nested_code(fields: Mapping[str, object]) -> str:
+    """Return the place of the text in a reply of a chat API, as ``jq`` writes it; empty where there is none."""
+    for place in _NESTED:
+        value: object = fields
+        for name in re.findall(r"\w+|-1", place):
+            if isinstance(value, list) and name.lstrip("-").isdecimal() and value:
+                value = value[int(name)]
+            else:
+                value = value.get(name) if isinstance(value, Mapping) else None
+        if isinstance(value, str) and value:
+            return place
+    return ""
+
+
+def nested_remedy(place: str) -> str:
+    """Return the command that takes a text out of the reply of a chat API."""
+    return f"take it out first: jq -c '{{task_id, completion: {place}}}' IN > OUT, then --extract auto"
 
 
 def code_field(fields: Mapping[str, object]) -> str:
@@ -95,6 +125,8 @@ def suggest_id_map(unknown: Iterable[str | int], task_ids: Collection[str]) -> I
 
 def _suggest(tasks: Sequence[str | int], task_ids: Collection[str], number: re.Pattern[str]) -> IdMapping | None:
     pieces = [match.groups() for task in tasks if (match := number.fullmatch(str(task)))]
+    # A number behind that of the problem is that of the sample.
+    pieces = [(before, digits, re.sub(r"\d+", "*", after)) for before, digits, after in pieces]
     templates = Counter((before, after) for before, _, after in pieces)
     targets = Counter(match.groups()[::2] for task in task_ids if (match := _NUMBER.fullmatch(task)))
     if not templates or not targets:

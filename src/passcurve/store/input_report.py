@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -11,36 +10,82 @@ from passcurve.diagnosis import MAX_SHARE, Finding, InputReport
 from passcurve.store.hints import unknown_tasks_remedy
 from passcurve.store.repetition import multiplicity, repeated_part
 from passcurve.store.samples import CUT_OFF, EMPTY_SOLUTION, NO_CODE_FIELD, MalformedLine, shorten
-from passcurve.types import Completion, Expression, Problem, Status
-
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
-_CHAT = re.compile(
-    r"\n ?(?:(?:Sure|Certainly|Of course|Absolutely|Great|Okay|OK|Yes)\b[!,.:]"
-    r"|(?:Here|Below) (?:is|are)\b|Here['\u2019]s\b|To (?:solve|implement|complete|do|fix)\b"
-    r"|Let(?:['\u2019]s| me| us)\b|I(?:['\u2019](?:ll|ve|m)| have| will| can)\b"
-    r"|You can\b|We (?:can|need|use|first)\b|In this\b|Explanation\b|Note(?: that|:)"
-    r"|(?:This|The) (?:\w+ )?(?:function|solution|code|program|implementation|approach|method)\b"
-    r"|<think>|\[PYTHON\]"
-    r"|(?:Answer|Solution|Example usage|Output|Step \d+):)",
+from passcurve.store.text_faults import (
+    BODY,
+    CHATTY,
+    CONTINUATION,
+    ESCAPED,
+    FENCED,
+    FLUSH,
+    IF_BROKEN,
+    METHOD,
+    NEWLINES,
+    NEXT,
+    NUL,
+    OPEN,
+    PROMPT,
+    TABS,
+    TOKEN,
+    find_faults,
 )
-"""A line of prose by a chat model, with the end of the line before, for which a search is quick."""
-_OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
-_TOKEN = re.compile(r"<\|[\w ]{2,40}\|>|</?s>|<(?:eos|bos|pad|unk|end_of_turn)>|\[/?INST\]")
-"""A special token of a model, left in its text."""
-_TOP_LEVEL = re.compile(r"def |class |async |import |from |@|#|\"\"\"|'''")
-_QUOTES = ('"""', "'''")
-_TAIL_CHARACTERS = 300
+from passcurve.types import Completion, Problem, Status
+
 _MIN_SHARE = 0.01
 """Share of the rows up to which a repeated prompt is a whim of a model, and no fault of the file."""
 
 _MANY_SHARE, _MANY_ROWS = 0.5, 10
 """Share and number of rows that do not compile above which the file, not the model, seems at fault."""
 
-_FENCED, _CHATTY, _OPEN, _PROMPT, _CONTINUATION, _FLUSH, _WITH_TOKEN = 1, 2, 4, 8, 16, 32, 64
-"""Bits of a text: it has a fence, has prose, ends amid a bracket or a block, has the prompt, lacks the function,
-begins flush left, has a special token."""
-_IF_BROKEN = _FENCED | _CHATTY | _OPEN | _FLUSH | _WITH_TOKEN
-"""Bits that count only in a program that does not compile."""
+_CAUSES = (
+    (FENCED, "fenced"),
+    (CHATTY, "chatty"),
+    (TOKEN, "token"),
+    (ESCAPED, "escaped"),
+    (NUL, "nul"),
+    (NEWLINES, "newlines"),
+    (FLUSH, "flush"),
+    (TABS, "tabs"),
+    (NEXT | OPEN, "next"),
+    (BODY, "body that does not compile"),
+    (OPEN, "open"),
+)
+"""Bits of a program that does not compile, with the name of the cause, the surest first."""
+_TEXTS = {
+    "token": (
+        "have",
+        "special tokens of a model in the text (such as <|endoftext|>) and cannot compile; remove them, or decode with "
+        "skip_special_tokens=True",
+    ),
+    "escaped": ("have", "entities of HTML in the code (such as &lt;) and do not compile; unescape them: html.unescape"),
+    "nul": ("have", "NUL characters in the code and cannot compile; remove them, or use --extract auto"),
+    "newlines": (
+        "have",
+        "line ends written as two characters (\\n) and do not compile; they were escaped twice: decode them again",
+    ),
+    "flush": (
+        "begin",
+        "without the indentation of a function's body and cannot compile; if it was stripped, use --extract auto "
+        "(passcurve autopsy compares)",
+    ),
+    "tabs": (
+        "have",
+        "tabs where the prompt has spaces, and do not compile; use --extract auto (passcurve autopsy compares)",
+    ),
+    "next": (
+        "go",
+        "on after the function, and that end does not compile; use --extract auto, or a stop-words policy, to cut it",
+    ),
+}
+_NAMES = {
+    "token": "special_tokens",
+    "escaped": "html_entities",
+    "nul": "nul_characters",
+    "newlines": "escaped_line_ends",
+    "flush": "lost_indentation",
+    "tabs": "mixed_indentation",
+    "next": "not_cut",
+}
+_SINGULAR = {"have": "has", "begin": "begins", "go": "goes"}
 _MAX_DIGEST = (1 << 64) - 1
 _MAX_LOOKS = 4096
 """Texts whose bits are kept: equal texts often follow one another."""
@@ -63,7 +108,7 @@ class InputObserver:
         self._digests = array("Q")
         self._problems = array("H")
         self._numbers: dict[str, int] = {}
-        self._flags = bytearray()
+        self._flags = array("H")
         """Bits of each row, by its number."""
         self._looks: dict[int, int] = {}
         """Bits by a hash of the text."""
@@ -92,39 +137,18 @@ class InputObserver:
         if bits is None:
             if len(self._looks) >= _MAX_LOOKS:
                 self._looks.clear()
-            bits = self._looks[place] = self._look(problem, row.form, text)
+            bits = self._looks[place] = find_faults(problem, row.form, text, is_taken_whole=self._is_taken_whole)
+        if row.has_both:
+            self._counts["both"] += 1
         if row.hints == CUT_OFF:
             self._counts["cut off"] += 1
-            bits &= ~_OPEN
-        if bits & _PROMPT:
-            self._counts["prompt"] += 1
-        elif bits & _CONTINUATION:
-            self._counts["continuation"] += 1
-        if bits & _IF_BROKEN:
+            bits &= ~OPEN
+        for bit, name in ((PROMPT, "prompt"), (CONTINUATION, "continuation"), (BODY, "body"), (METHOD, "method")):
+            self._counts[name] += bits & bit > 0
+        if bits & IF_BROKEN:
             if row.row >= len(self._flags):
-                self._flags.extend(bytes(row.row + 1 - len(self._flags)))
-            self._flags[row.row] = bits
-
-    def _look(self, problem: Problem, form: str, text: str) -> int:
-        """Return the bits of a text."""
-        bits = _OPEN if _ends_open(text) else 0
-        if not self._is_taken_whole:
-            return bits
-        if ("<" in text or "INST]" in text) and _TOKEN.search(text):
-            bits |= _WITH_TOKEN
-        if ("```" in text or "~~~" in text) and _has_fence(text):
-            bits |= _FENCED
-        elif _CHAT.search("\n" + text):
-            bits |= _CHATTY
-        if isinstance(problem.check, Expression):
-            return bits
-        if form == "solution" or not problem.prompt:
-            return bits if problem.entry_point.rpartition(".")[2] in text else bits | _CONTINUATION
-        if bits & (_FENCED | _CHATTY):
-            return bits
-        if _holds_prompt(problem, text):
-            return bits | _PROMPT
-        return bits if text[0].isspace() or _TOP_LEVEL.match(text) else bits | _FLUSH
+                self._flags.frombytes(bytes(self._flags.itemsize * (row.row + 1 - len(self._flags))))
+            self._flags[row.row] = bits & IF_BROKEN
 
     def judge(self, row: int, status: Status) -> None:
         """Take the status of a row."""
@@ -132,16 +156,7 @@ class InputObserver:
             return
         # Nothing that compiles is fenced: its backquotes stand in a string or a comment.
         bits = self._flags[row] if row < len(self._flags) else 0
-        if bits & (_FENCED | _CHATTY):
-            self._counts["fenced" if bits & _FENCED else "chatty"] += 1
-        elif bits & _WITH_TOKEN:
-            self._counts["token"] += 1
-        elif bits & _FLUSH:
-            self._counts["flush"] += 1
-        elif bits & _OPEN:
-            self._counts["open"] += 1
-        else:
-            self._counts["broken"] += 1
+        self._counts[next((name for bit, name in _CAUSES if bits & bit == bit), "broken")] += 1
 
     def report(
         self,
@@ -168,11 +183,12 @@ class InputObserver:
             self._lists_of_code(withholds=max(self._lists.values(), default=0) > MAX_SHARE * seen),
             self._fenced(withholds=withholds and self._extract == "raw"),
             unknown_tasks_finding(malformed, unknown_tasks, task_ids),
+            self._two_fields(),
             self._empty_text(),
             self._holding_prompt(),
             self._continuations(),
-            self._special_tokens(),
-            self._lost_indentation(),
+            self._methods(),
+            *self._causes(),
             self._broken(),
             repeated,
             self._truncated(),
@@ -256,29 +272,40 @@ class InputObserver:
         if rows <= _MIN_SHARE * len(self._digests):
             return None
         text = f"the `solution` of {_rows(rows)} lacks the function to test"
-        if rows == len(self._digests):
+        if 2 * self._counts["body"] > rows:
+            text += "; they look like bodies that continue the prompt: use --field solution"
+        elif rows == len(self._digests):
             text += "; if it continues the prompt, use --field solution, else check that the task ids are right"
         return Finding(name="lacks_function", rows=rows, text=text)
 
-    def _special_tokens(self) -> Finding | None:
-        rows = self._counts["token"]
-        if not rows:
-            return None
-        text = (
-            f"{_rows(rows)} {_has(rows)} special tokens of a model in the text (such as <|endoftext|>) and cannot "
-            "compile; remove them, or decode with skip_special_tokens=True"
-        )
-        return Finding(name="special_tokens", rows=rows, text=text)
+    def _causes(self) -> list[Finding]:
+        """Return what keeps programs from compiling, where it is known."""
+        findings = []
+        for name, (verb, fault) in _TEXTS.items():
+            if rows := self._counts[name]:
+                text = f"{_rows(rows)} {verb if rows > 1 else _SINGULAR.get(verb, verb)} {fault}"
+                findings.append(Finding(name=_NAMES[name], rows=rows, text=text))
+        return findings
 
-    def _lost_indentation(self) -> Finding | None:
-        rows = self._counts["flush"]
+    def _two_fields(self) -> Finding | None:
+        rows = self._counts["both"]
         if not rows:
             return None
         text = (
-            f"{_rows(rows)} {'begins' if rows == 1 else 'begin'} without the indentation of a function's body and "
-            "cannot compile; if it was stripped, use --extract auto (passcurve autopsy compares)"
+            f"{_rows(rows)} {_has(rows)} both `completion` and `solution`, and `solution` is judged, as in EvalPlus; "
+            "use --field completion if that is what the model wrote"
         )
-        return Finding(name="lost_indentation", rows=rows, text=text)
+        return Finding(name="two_fields", rows=rows, text=text)
+
+    def _methods(self) -> Finding | None:
+        rows = self._counts["method"]
+        if not rows:
+            return None
+        text = (
+            f"the `solution` of {_rows(rows)} has the function to test as a method of `class Solution` only, where the "
+            "tests do not find it"
+        )
+        return Finding(name="method_only", rows=rows, text=text)
 
     def _broken(self) -> Finding | None:
         rows = self._counts["broken"]
@@ -320,36 +347,6 @@ class InputObserver:
     def _is_one_row_a_problem(self, times: int) -> bool:
         """Tell whether the copies are all samples of a problem, as a model at temperature 0 writes them."""
         return len(self._digests) == times * len(self._numbers)
-
-
-def _has_fence(text: str) -> bool:
-    """Tell whether a line begins with a fence, outside a docstring."""
-    match = _FENCE.search(text)
-    return match is not None and not any(text.count(quote, 0, match.start()) % 2 for quote in _QUOTES)
-
-
-def _holds_prompt(problem: Problem, text: str) -> bool:
-    prompt = problem.prompt.strip()
-    if len(prompt) <= len(text) and prompt and prompt in text:
-        return True
-    # Models mend white space and docstrings; they keep the line that defines the function.
-    define = f"def {problem.entry_point}("
-    return text.lstrip().startswith((define, "from ", "import ")) and define in text and define in prompt
-
-
-def _ends_open(text: str) -> bool:
-    """Tell whether a text ends amid a bracket, a string, an expression or a block."""
-    tail = text[-_TAIL_CHARACTERS:].rstrip()
-    line = tail[tail.rfind("\n") + 1 :]
-    if line.endswith(_OPEN_ENDS):
-        return not line.lstrip().startswith("#")
-    opened = line.count("(") + line.count("[") + line.count("{")
-    if opened and opened > line.count(")") + line.count("]") + line.count("}"):
-        return True
-    if (line.count('"') + line.count("'")) % 2:
-        return True
-    # A docstring that is closed but never opened is no cut: a text that is whole ends with its line.
-    return not text.endswith("\n") and any(text.count(quote) % 2 for quote in _QUOTES)
 
 
 def unknown_tasks_finding(malformed: Sequence[MalformedLine], count: int, task_ids: Collection[str]) -> Finding | None:

@@ -28,6 +28,7 @@ _WHOLE_BYTES = 1 << 30
 """Largest file of another harness, which must fit into memory as one JSON document, in bytes."""
 
 
+_OLD = "it was judged before samples and references were checked; judge it again for that"
 _NO_SUITES: Mapping[str, bool] = MappingProxyType({})
 
 
@@ -191,12 +192,22 @@ def _require_unchanged(header: Header, run: Path, footer: Footer) -> None:
         require_unchanged(Path(source), run, judged)
 
 
+def _describe_change(header: Header, run: Path, footer: Footer) -> str:
+    """Return that the samples have changed since they were judged; nothing where they have not."""
+    try:
+        _require_unchanged(header, run, footer)
+    except DataError:
+        return "the samples have changed since they were judged: these are the verdicts of before"
+    return ""
+
+
 def _read_run(path: Path, *, stale: bool) -> RunCounts:
     counter = _SampleCounter()
     with RunDir(path).read() as stored:
         footer = RunDir(path).footer(stored.attempt) if stored.attempt.finished else None
         if footer is not None and not stale:
             _require_unchanged(stored.attempt.header, path, footer)
+        changed = _describe_change(stored.attempt.header, path, footer) if footer is not None and stale else ""
         diagnosis = footer.diagnosis if footer is not None else None
         is_old = footer is not None and diagnosis is None
         excluded = diagnosis.scope.faulty if diagnosis is not None else frozenset()
@@ -213,7 +224,7 @@ def _read_run(path: Path, *, stale: bool) -> RunCounts:
         counter.result(path, "run"),
         header=attempt.header,
         finished=attempt.finished,
-        note="it was judged before samples and references were checked; judge it again for that" if is_old else "",
+        note="; ".join(filter(None, (changed, _OLD if is_old else ""))),
         diagnosis=diagnosis,
         withheld=diagnosis.withheld if diagnosis is not None else "",
     )

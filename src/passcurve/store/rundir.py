@@ -83,7 +83,7 @@ class RunDir:
         try:
             digest = settings_digest(header)
             attempts = self.attempts()
-            if attempts:
+            if attempts and _has_lines(attempts[-1]):
                 self._check_purpose(attempts[-1], header)
             same = [attempt for attempt in attempts if attempt.digest == digest]
             if same and same[-1].finished and reopen:
@@ -203,7 +203,7 @@ class RunDir:
             raise UsageError(f"{str(self.path)!r} is not a folder; {_REMEDY}") from error
         except OSError as error:
             reason = error.strerror or str(error)
-            if error.errno == errno.ENOENT:
+            if error.errno == errno.ENOENT and not self.path.parent.is_dir():
                 reason = f"there is no folder {str(self.path.parent)!r}"
             raise place_error(f"cannot keep the run in {str(self.path)!r}: {reason}; {_REMEDY}", error) from error
 
@@ -365,3 +365,13 @@ def _are_moved(was: Collection[str], now: Collection[str]) -> bool:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _has_lines(attempt: Attempt) -> bool:
+    """Tell whether an attempt has any verdict: what judged nothing binds nobody."""
+    for path in attempt.parts:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            file.readline()
+            if file.readline():
+                return True
+    return False

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from passcurve.errors import nearest
-from passcurve.store.hints import code_field, field_remedy
+from passcurve.store.hints import code_field, field_remedy, nested_code, nested_remedy
 from passcurve.store.lines import MAX_LINE_BYTES, PENDING, Pending, follow_lines, read_lines
 from passcurve.types import Completion, SampleKey
 
@@ -90,6 +90,8 @@ class RowContent(NamedTuple):
     """Why there is no text."""
     hints: tuple[str, ...] = ()
     """``CUT_OFF``, or the field that seems to hold the code of a row without ``completion`` and what reads it."""
+    has_both: bool = False
+    """Whether ``completion`` and ``solution`` have different texts."""
 
 
 _DIGITS = re.compile(r"\d+")
@@ -203,6 +205,7 @@ def _completion(row: RawRow) -> Completion:
         text=content.text,
         missing=content.missing,
         hints=content.hints,
+        has_both=content.has_both,
     )
 
 
@@ -225,7 +228,8 @@ def _read_common(text: bytes, task_ids: Container[str]) -> RowContent | None:
         if not row.solution and row.completion:
             return None  # its code stands in the other field
         missing = _size_error("solution", row.solution)
-        return RowContent(row.task_id, "solution", None if missing else row.solution, missing, hints)
+        has_both = bool(row.completion) and row.completion is not UNSET and row.completion != row.solution
+        return RowContent(row.task_id, "solution", None if missing else row.solution, missing, hints, has_both)
     if row.completion is not UNSET:
         missing = _size_error("completion", row.completion)
         return RowContent(row.task_id, "completion", None if missing else row.completion, missing, hints)
@@ -255,9 +259,15 @@ def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> 
             facts = (form, "write the text itself there")
         elif not value and form == "solution" and fields.get("completion"):
             content, missing, facts = None, EMPTY_SOLUTION, ("completion", "use --field completion")
+    elif place := nested_code(fields):
+        facts = (place.split(".")[1].partition("[")[0], nested_remedy(place))
+    elif "canonical_solution" in fields and "entry_point" in fields:
+        facts = ("canonical_solution", "this is the benchmark itself: name the samples of the model")
     elif other := code_field(fields):
         facts = (other, field_remedy(other, fields[other]))
-    return RowContent(task, form, content, missing, facts)
+    completion = fields.get("completion")
+    has_both = form == "solution" and bool(content) and isinstance(completion, str) and completion not in ("", content)
+    return RowContent(task, form, content, missing, facts, has_both)
 
 
 def _hints(finish_reason: object, stop_reason: object) -> tuple[str, ...]:

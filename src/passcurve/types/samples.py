@@ -32,6 +32,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """None when there is no text to extract code from; ``missing`` is then the reason."""
     missing: str = ""
     hints: tuple[str, ...] = ()  # what store/samples.py saw in the other fields
+    has_both: bool = False
+    """Whether the row has text in ``completion`` and in ``solution``."""
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True, gc=False):

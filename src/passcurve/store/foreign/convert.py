@@ -21,6 +21,7 @@ from passcurve.store.foreign.lm_eval import read_lm_eval
 from passcurve.store.foreign.options import FindProblems, ReadOptions, with_functions
 from passcurve.store.foreign.parquet import read_parquet
 from passcurve.store.foreign.values import flatten, parse_object
+from passcurve.store.hints import nested_code, nested_remedy
 from passcurve.store.lines import PENDING, Pending, follow_lines
 
 Sample = dict[str, Any]
@@ -128,6 +129,10 @@ class _RowMapping:
             return
         self._with_field += 1
         for text in flatten(row[name]):
+            if isinstance(text, dict):
+                place = nested_code(row)
+                remedy = nested_remedy(place) if place else "name a field of text"
+                raise DataError(f"`{name}` in {self._name} holds objects, not text; {remedy}")
             yield self._with_task(rest | {self._options.form: text})
 
     def check(self) -> None:

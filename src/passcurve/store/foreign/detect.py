@@ -120,6 +120,11 @@ def _parse(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        # NaN, infinities and lone surrogates, which rows may hold.
+        return json.loads(text)
+    except (ValueError, RecursionError):
         return None
 
 

@@ -72,6 +72,12 @@ def _check_order(path: Path, lists: list[list[object]], problems: Sequence[Probl
             re.search(rf"\b{re.escape(problem.entry_point.rpartition('.')[2])}\b", str(program)) for program in programs
         )
     ]
+    texts = [str(program) for _, programs in pairs for program in programs]
+    if len(strangers) * 2 > len(pairs) and 2 * sum(text[:1].isspace() for text in texts) > len(texts):
+        raise DataError(
+            f"{str(path)!r} has bodies that continue the prompt where whole programs should stand; write rows with "
+            "`task_id` and `completion`"
+        )
     if len(strangers) * 2 > len(pairs):
         raise DataError(
             f"{str(path)!r}: the programs for {len(strangers)} of {len(pairs)} problems lack the function to test "

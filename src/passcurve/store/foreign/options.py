@@ -17,7 +17,10 @@ from passcurve.types import Problem
 FindProblems = Callable[[], Sequence[Problem] | None]
 """Returns the problems of the benchmark that the user named, or None."""
 
-_EXAMPLE = "write it like 'Python/{}=HumanEval/{}', or name a JSON file with an object of ids"
+_EXAMPLE = (
+    "write it like 'Python/{}=HumanEval/{}', where * stands for a number that does not count, "
+    "or name a JSON file with an object of ids"
+)
 BY_FUNCTION = "entry_point"
 _SLOT = re.compile(r"\{([+-]\d{1,9})?\}")
 _DIGITS = re.compile(r"[0-9]{1,18}")
@@ -93,6 +96,8 @@ def with_functions(options: ReadOptions, problems: FindProblems) -> ReadOptions:
         raise UsageError(f"--id-map {BY_FUNCTION} needs the benchmark: name it with --benchmark")
     names = Counter(problem.entry_point for problem in named)
     table = {problem.entry_point: problem.id for problem in named if names[problem.entry_point] == 1}
+    # These are no ids: the line that refuses them says why.
+    table |= {name: f"{name} (of {count} problems)" for name, count in names.items() if count > 1}
     return msgspec.structs.replace(options, id_map=IdMap(text=BY_FUNCTION, table=table))
 
 
@@ -108,12 +113,17 @@ def _parse_id_map(text: str) -> IdMap:
         slot = slots[0]
         return IdMap(
             text=text,
-            pattern=f"{re.escape(head)}(.+){re.escape(tail)}",
+            pattern=f"{_escape(head)}(.+?){_escape(tail)}",
             before=ours[: slot.start()],
             after=ours[slot.end() :],
             offset=int(slot[1]) if slot[1] else None,
         )
     return _read_id_map(Path(text))
+
+
+def _escape(text: str) -> str:
+    """Return a part of a pattern as a regular expression; ``*`` stands for a number."""
+    return re.escape(text).replace(r"\*", r"\d+")
 
 
 def _read_id_map(path: Path) -> IdMap:

@@ -1,0 +1,117 @@
+"""Faults of a text that keep a program from compiling, or that a score does not show: each is a bit."""
+
+from __future__ import annotations
+
+import re
+
+from passcurve.types import Expression, Problem
+
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+_CHAT = re.compile(
+    r"\n ?(?:(?:Sure|Certainly|Of course|Absolutely|Great|Okay|OK|Yes)\b[!,.:]"
+    r"|(?:Here|Below) (?:is|are)\b|Here['\u2019]s\b|To (?:solve|implement|complete|do|fix)\b"
+    r"|Let(?:['\u2019]s| me| us)\b|I(?:['\u2019](?:ll|ve|m)| have| will| can)\b"
+    r"|You can\b|We (?:can|need|use|first)\b|In this\b|Explanation\b|Note(?: that|:)"
+    r"|(?:This|The) (?:\w+ )?(?:function|solution|code|program|implementation|approach|method)\b"
+    r"|<think>|\[PYTHON\]"
+    r"|(?:Answer|Solution|Example usage|Output|Step \d+):)",
+)
+"""A line of prose by a chat model, with the end of the line before, for which a search is quick."""
+_OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
+_TOKEN = re.compile(r"<\|[\w ]{2,40}\|>|</?s>|<(?:eos|bos|pad|unk|end_of_turn)>|\[/?INST\]")
+"""A special token of a model, left in its text."""
+_TOP_LEVEL = re.compile(r"def |class |async |import |from |@|#|\"\"\"|'''")
+_QUOTES = ('"""', "'''")
+_TAIL_CHARACTERS = 300
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27);")
+"""A sign of code as HTML has it."""
+_NEXT = re.compile(r"\n(?:def |class |if __name__|print\(|#|assert |```)")
+"""What begins after the function, at the beginning of a line."""
+_MIN_NEWLINES = 2
+
+FENCED, CHATTY, OPEN, PROMPT, CONTINUATION, FLUSH, TOKEN = 1, 2, 4, 8, 16, 32, 64
+"""The text has a fence, has prose, ends amid a bracket or a block, has the prompt, lacks the function, begins flush
+left, has a special token of a model."""
+ESCAPED, METHOD, NUL, NEWLINES, TABS, NEXT, BODY = 128, 256, 512, 1024, 2048, 4096, 8192
+"""It has entities of HTML, has the function as a method alone, has a NUL, has line ends as two characters, has tabs
+where the prompt has spaces, goes on after the function, is the body of a function."""
+IF_BROKEN = FENCED | CHATTY | OPEN | FLUSH | TOKEN | ESCAPED | NUL | NEWLINES | TABS | NEXT | BODY
+"""Bits that count only in a program that does not compile."""
+
+
+def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool) -> int:
+    """Return the bits of a text; ``is_taken_whole`` where the extraction removes nothing."""
+    bits = OPEN if _ends_open(text) else 0
+    if "&" in text and _ENTITY.search(text):
+        bits |= ESCAPED
+    if not is_taken_whole:
+        return bits
+    bits |= _characters(problem, text)
+    if ("<" in text or "INST]" in text) and _TOKEN.search(text):
+        bits |= TOKEN
+    if ("```" in text or "~~~" in text) and _has_fence(text):
+        bits |= FENCED
+    elif _CHAT.search("\n" + text):
+        bits |= CHATTY
+    if isinstance(problem.check, Expression):
+        return bits
+    if form == "solution" or not problem.prompt:
+        return bits | _whole_program(problem, text)
+    if bits & (FENCED | CHATTY):
+        return bits
+    if _holds_prompt(problem, text):
+        return bits | PROMPT
+    if _NEXT.search(text):
+        bits |= NEXT
+    return bits if text[0].isspace() or _TOP_LEVEL.match(text) else bits | FLUSH
+
+
+def _characters(problem: Problem, text: str) -> int:
+    """Return the bits of characters that a program should not have."""
+    bits = NUL if "\0" in text else 0
+    if "\n" not in text.strip() and text.count("\\n") >= _MIN_NEWLINES:
+        bits |= NEWLINES
+    if "\t" in text and (text[0] == "\t" or "\n\t" in text) and "\n    " in problem.prompt:
+        bits |= TABS
+    return bits
+
+
+def _whole_program(problem: Problem, text: str) -> int:
+    """Return the bits of a text that should be a whole program."""
+    name = re.escape(problem.entry_point.rpartition(".")[2])
+    if name not in text:
+        return CONTINUATION | (BODY if text[0].isspace() else 0)
+    is_method = "class Solution" in text and "class Solution" not in problem.prompt and "." not in problem.entry_point
+    if is_method and name and not re.search(rf"^(?:(?:async )?def |class )?{name}\b", text, re.MULTILINE):
+        return METHOD
+    return 0
+
+
+def _has_fence(text: str) -> bool:
+    """Tell whether a line begins with a fence, outside a docstring."""
+    match = _FENCE.search(text)
+    return match is not None and not any(text.count(quote, 0, match.start()) % 2 for quote in _QUOTES)
+
+
+def _holds_prompt(problem: Problem, text: str) -> bool:
+    prompt = problem.prompt.strip()
+    if len(prompt) <= len(text) and prompt and prompt in text:
+        return True
+    # Models mend white space and docstrings; they keep the line that defines the function.
+    define = f"def {problem.entry_point}("
+    return text.lstrip().startswith((define, "from ", "import ")) and define in text and define in prompt
+
+
+def _ends_open(text: str) -> bool:
+    """Tell whether a text ends amid a bracket, a string, an expression or a block."""
+    tail = text[-_TAIL_CHARACTERS:].rstrip()
+    line = tail[tail.rfind("\n") + 1 :]
+    if line.endswith(_OPEN_ENDS):
+        return not line.lstrip().startswith("#")
+    opened = line.count("(") + line.count("[") + line.count("{")
+    if opened and opened > line.count(")") + line.count("]") + line.count("}"):
+        return True
+    if (line.count('"') + line.count("'")) % 2:
+        return True
+    # A docstring that is closed but never opened is no cut: a text that is whole ends with its line.
+    return not text.endswith("\n") and any(text.count(quote) % 2 for quote in _QUOTES)
