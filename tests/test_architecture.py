@@ -254,6 +254,12 @@ def test_modules_are_loaded_by_a_string_in_three_files_only():
     assert BY_STRING == paths
 
 
+def test_each_file_of_tests_has_a_name_of_its_own():
+    """Two files of tests with one name cannot be collected together."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert [] == sorted(name for name in set(names) if names.count(name) > 1)
+
+
 def test_the_environment_is_read_in_one_file():
     """Only the settings read the environment of the process."""
     paths = {

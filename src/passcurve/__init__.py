@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from passcurve.analysis.compare import Comparison
     from passcurve.analysis.notebook import Run, Table, load
     from passcurve.api import (
+        AsyncJudge,
+        Judge,
+        Judgement,
         compare,
         evaluate,
         evaluate_async,
@@ -48,10 +51,13 @@ if TYPE_CHECKING:
     from passcurve.types import Benchmark, Counts, Estimate, Problem
 
 __all__ = [
+    "AsyncJudge",
     "Benchmark",
     "Comparison",
     "Counts",
     "Estimate",
+    "Judge",
+    "Judgement",
     "PasscurveError",
     "Problem",
     "Run",

@@ -8,10 +8,13 @@ from typing import Any
 from passcurve.errors import UnknownNameError, UsageError, nearest
 
 PUBLIC: dict[str, str] = {
+    "AsyncJudge": "passcurve.api:AsyncJudge",
     "Benchmark": "passcurve.types:Benchmark",
     "Comparison": "passcurve.analysis.compare:Comparison",
     "Counts": "passcurve.types:Counts",
     "Estimate": "passcurve.types:Estimate",
+    "Judge": "passcurve.api:Judge",
+    "Judgement": "passcurve.api:Judgement",
     "PasscurveError": "passcurve.errors:PasscurveError",
     "Problem": "passcurve.types:Problem",
     "Run": "passcurve.analysis.notebook:Run",

@@ -7,6 +7,7 @@ Refuses: what the commands refuse, with the same errors; keywords that no functi
 
 from passcurve.api.comparison import compare
 from passcurve.api.generation import evaluate, generate
+from passcurve.api.live import AsyncJudge, Judge, Judgement
 from passcurve.api.options import JudgingOptions, load_benchmark
 from passcurve.api.samples import judge
 from passcurve.api.twins import async_twin
@@ -16,6 +17,9 @@ generate_async = async_twin(generate)
 evaluate_async = async_twin(evaluate)
 
 __all__ = [
+    "AsyncJudge",
+    "Judge",
+    "Judgement",
     "JudgingOptions",
     "compare",
     "evaluate",

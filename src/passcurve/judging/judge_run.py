@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -15,8 +15,6 @@ from passcurve.interruption import defer_interrupts
 from passcurve.judging.attempts import first_attempt, next_attempt
 from passcurve.judging.calibration import Calibrations
 from passcurve.judging.case_trials import Calibration
-from passcurve.judging.collector import VerdictCollector
-from passcurve.judging.conclusion import FinishedRun
 from passcurve.judging.pending import PendingProgram, PendingPrograms, Row
 from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.judging.plan_cache import PlanCache
@@ -25,8 +23,8 @@ from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
-from passcurve.store.rundir import JudgingSession
-from passcurve.types import Completion, Problem, Verdict
+from passcurve.store.tally import Tally
+from passcurve.types import Completion, Problem, SampleKey, Verdict
 
 BATCH_ROWS = 1000
 """Rows that are read before outcomes are taken again."""
@@ -45,18 +43,62 @@ class _Batch(NamedTuple):
     """The next row is not there yet."""
 
 
+class VerdictStore(Protocol):
+    """Verdicts that were reached before."""
+
+    @property
+    def resumed(self) -> bool:
+        """Tell whether any row may have one."""
+        ...
+
+    def check_row(self, completion: Completion, /) -> None:
+        """Raise DataError when the verdict of a row was reached on another text."""
+        ...
+
+    def countable_at(self, row: int, key: SampleKey, /) -> Verdict | None:
+        """Return the counted part of the verdict of a row, or None."""
+        ...
+
+    def find_verdict(self, problem_id: str, program: str, /) -> Verdict | None:
+        """Return the verdict on an equal program, or None."""
+        ...
+
+
+class Collector(Protocol):
+    """Takes the verdicts."""
+
+    tally: Tally
+
+    def plan(self, problem: Problem, row: Completion, /) -> None:
+        """Take a row that is to have a verdict."""
+        ...
+
+    def add(self, row: Row, program: str, verdict: Verdict, /) -> None:
+        """Take a verdict for a row."""
+        ...
+
+    def add_stored(self, row: int, verdict: Verdict, /) -> None:
+        """Take a verdict that was reached before."""
+        ...
+
+    def flush(self) -> None:
+        """Keep what has come since the last call."""
+        ...
+
+
 class JudgeRun:
-    """Reads samples, has their programs judged, and collects the verdicts."""
+    """Reads samples, has their programs judged, and hands the verdicts to a collector."""
 
     def __init__(
         self,
         request: Request,
         problems: tuple[Problem, ...],
         source: Source,
-        store: JudgingSession,
+        store: VerdictStore,
         pool: Pool,
         watch: Callable[[Progress], None],
         cache: PlanCache | None,
+        collector: Collector,
     ) -> None:
         self._request = request
         self._problems = {problem.id: problem for problem in problems}
@@ -72,10 +114,20 @@ class JudgeRun:
         """None while a problem is under calibration."""
         self._pending = PendingPrograms()
         self._running: dict[int, tuple[PendingProgram, Job]] = {}
-        self.collector = VerdictCollector(store, request.extract)
+        self.collector = collector
 
-    def run(self) -> FinishedRun:
-        """Read, judge and store until every row has its verdict or is owed."""
+    @property
+    def problems(self) -> Mapping[str, Problem]:
+        """The problems by id."""
+        return self._problems
+
+    @property
+    def plans(self) -> Mapping[str, CheckPlan | None]:
+        """The plans of the problems so far; None while one is under calibration."""
+        return self._plans
+
+    def judge(self) -> None:
+        """Read and judge until every row has its verdict or is owed."""
         completions = self._source.completions()
         upcoming = self._source.upcoming_problems()
         self._source.notify(self._pool.wakeup.set)
@@ -96,8 +148,6 @@ class JudgeRun:
                 # Before more is read: an equal program is looked for among the pending ones and in the store.
                 self.collector.flush()
             self._watch(self._progress(read_all=read_all))
-        plans = {problem_id: plan for problem_id, plan in self._plans.items() if plan is not None}
-        return FinishedRun(self._request, self._problems, self._source, self._store, self.collector, plans)
 
     def _read(self, completions: Iterator[Completion | None]) -> _Batch:
         rows = 0

@@ -13,7 +13,8 @@ from passcurve.errors import Interrupted
 from passcurve.extract import NO_PRELUDE, find_policy, fit_to_packages, with_prelude
 from passcurve.generation.engine import GenerationEngine, GenerationRequest
 from passcurve.generation.sources import FileSource, ModelSource, Source
-from passcurve.judging.conclusion import conclude
+from passcurve.judging.collector import VerdictCollector
+from passcurve.judging.conclusion import FinishedRun, conclude
 from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.judge_run import JudgeRun
 from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, limits_of
@@ -102,18 +103,21 @@ def _judge(
             workers = max(1, source.count_rows(request.workers))
             cache = PlanCache(request.cache, header) if request.cache is not None else None
             with Pool(workers, sandbox) as pool:
-                judge_run = JudgeRun(request, problems, source, store, pool, watch, cache)
+                collector = VerdictCollector(store, request.extract)
+                judge_run = JudgeRun(request, problems, source, store, pool, watch, cache, collector)
                 try:
-                    finished = judge_run.run()
+                    judge_run.judge()
                 except KeyboardInterrupt:
-                    judge_run.collector.flush()
-                    tally = judge_run.collector.tally
+                    collector.flush()
+                    tally = collector.tally
                     raise Interrupted(
                         f"{tally.scored} of {tally.planned} rows read are judged and stored in "
                         f"{str(request.run)!r}; run the same command again to resume"
                     ) from None
             if cache is not None:
                 cache.save()
+            plans = {problem_id: plan for problem_id, plan in judge_run.plans.items() if plan is not None}
+            finished = FinishedRun(request, judge_run.problems, source, store, collector, plans)
             return conclude(finished, header, probe, begun)
 
 

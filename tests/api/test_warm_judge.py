@@ -1,0 +1,187 @@
+"""``Judge`` and ``AsyncJudge``: batches in a sandbox that stays warm, with the verdicts of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import passcurve as pc
+from passcurve.errors import DataError, SandboxError, UsageError
+
+
+@pytest.fixture(scope="module")
+def judge():
+    """Start one judge for all tests."""
+    with pc.Judge("starter", workers=2, timeout_s=1.0) as started:
+        yield started
+
+
+def test_the_verdicts_are_those_of_a_run(judge: pc.Judge, starter, tmp_path):
+    """The shipped examples, with every kind of end, get the statuses that ``judge`` gives them, in their order."""
+    rows = starter.examples
+    run = pc.judge(rows, "starter", subset=True, timeout_s=1.0, workers=2)
+    stored = dict(
+        zip(
+            zip(run.samples.columns["problem_id"], run.samples.columns["sample_index"], strict=True),
+            run.samples.columns["status"],
+            strict=True,
+        )
+    )
+    seen: Counter[str] = Counter()
+    for row, judgement in zip(rows, judge(rows), strict=True):
+        task = row["task_id"]
+        assert (task, stored[task, seen[task]]) == (judgement.task_id, judgement.status), judgement
+        assert (judgement.status == "passed") is judgement.passed
+        seen[task] += 1
+    assert len(set(stored.values())) > 3
+
+
+def test_a_batch_after_another(judge: pc.Judge, starter):
+    """Batches share one sandbox; equal programs are judged once, whichever batch they come in."""
+    before = judge.problems
+    row = starter.right("starter/1")
+    first, second = judge([row, row]), judge([row])
+    assert [True] * 3 == [judgement.passed for judgement in (*first, *second)]
+    assert [0, 1] == [judgement.index for judgement in first]
+    assert 1.0 == first[0].reward == first[0].share
+    assert before == judge.problems
+    assert 0 == judge.waiting
+
+
+def test_a_loop_keeps_nobody_waiting(judge: pc.Judge, starter):
+    """Of a stream the quick ones come first; the loop comes last, as a failure of its own."""
+    loop = {"task_id": "starter/0", "completion": "    while True: pass\n"}
+    order = [judgement.index for judgement in judge.stream([loop, starter.right(), starter.bad("starter/2")])]
+    assert 0 == order[-1]
+    assert "timeout" == judge([loop])[0].status
+
+
+def test_many_threads_share_a_judge(judge: pc.Judge, starter):
+    """Each thread gets the verdicts on its own rows."""
+    wrong: list[object] = []
+
+    def work(number: int) -> None:
+        rows = [starter.right(f"starter/{number}"), starter.bad(f"starter/{number}")]
+        rows[0]["completion"] += f"    # {number}\n"
+        got = judge(rows)
+        wrong.extend(one for one, passed in zip(got, (True, False), strict=True) if one.passed is not passed)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [] == wrong
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "named"),
+    [
+        ([{"task_id": "starter/999", "completion": ""}], DataError, "starter/999"),
+        ([{"completion": ""}], DataError, "task_id"),
+        ([{"task_id": "starter/0"}], DataError, "starter/0"),
+        ([{"task_id": "starter/0", "completion": 5}], DataError, "starter/0"),
+        ([5], DataError, "dict"),
+        ({"task_id": "starter/0", "completion": ""}, UsageError, "list"),
+    ],
+)
+def test_what_is_no_row(judge: pc.Judge, rows, error, named):
+    """A batch with a wrong row is refused whole, with the row's name."""
+    with pytest.raises(error, match=named):
+        judge(rows)
+    assert 0 == judge.waiting
+
+
+def test_a_share_of_the_tests(starter):
+    """With ``all_tests`` a sample that fails some has the share of those that passed."""
+    with pc.Judge("starter", workers=1, all_tests=True) as judge:
+        (judgement,) = judge([{"task_id": "starter/0", "completion": "    return 1\n"}])
+    assert judgement.passed is False
+    assert judgement.tests > 1
+    assert judgement.share == judgement.tests_passed / judgement.tests
+
+
+def test_a_problem_that_cannot_be_judged_rewards_nobody(tmp_path, shell_in):
+    """Where the reference fails its own tests, nobody knows whether a sample is right."""
+    shell = shell_in(tmp_path)
+    row = {"task_id": "B/0", "prompt": "def f(x):\n", "entry_point": "f", "canonical_solution": "    return 1\n"}
+    shell.write("b.jsonl", [row | {"test": "def check(candidate):\n    assert candidate(1) == 2\n"}])
+    with pc.Judge(tmp_path / "b.jsonl", workers=1) as judge:
+        (judgement,) = judge([{"task_id": "B/0", "completion": "    return 2\n"}])
+    assert (None, None, None) == (judgement.passed, judgement.reward, judgement.share)
+    assert judgement.excluded
+
+
+def test_before_and_after(starter):
+    """A judge that is not started, or closed, says so; what was put in before the end is judged."""
+    judge = pc.Judge("starter", workers=1)
+    with pytest.raises(UsageError, match="with Judge"):
+        judge([starter.right()])
+    with judge:
+        future = judge.submit(starter.right())
+    assert future.result(0).passed
+    assert not judge.is_alive
+    with pytest.raises(UsageError):
+        judge([starter.right()])
+
+
+def test_asyncio(starter):
+    """Thousands wait at once, in order or as they come, and the loop goes on meanwhile."""
+
+    async def main() -> None:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0.01)
+                ticks += 1
+
+        ticking = asyncio.create_task(tick())
+        async with pc.AsyncJudge("starter", workers=2) as judge:
+            rows = [starter.right() | {"completion": starter.right()["completion"] + f"# {n}\n"} for n in range(1500)]
+            rows[7] = starter.bad()
+            got = await judge.judge(rows)
+            assert [n for n, judgement in enumerate(got) if not judgement.passed] == [7]
+            assert {0, 1, 2} == {judgement.index async for judgement in judge.judge_each(rows[:3])}
+        ticking.cancel()
+        assert ticks > 10
+
+    asyncio.run(main())
+
+
+def test_workers_that_die_cost_nobody_a_verdict(starter):
+    """Whatever is killed of the sandbox, every sample has the verdict that it deserves, or none at all."""
+    with pc.Judge("starter", workers=2) as judge:
+        rows = [starter.right() | {"completion": starter.right()["completion"] + f"# {n}\n"} for n in range(600)]
+        futures = [judge.submit(row) for row in rows]
+        for _ in range(5):
+            time.sleep(0.05)
+            for pid in children(os.getpid()):
+                for inner in children(pid):
+                    for worker in children(inner)[:1]:
+                        os.kill(worker, signal.SIGKILL)
+        statuses = Counter(future.result(60).status for future in futures)
+    assert {"passed", "void"} >= set(statuses)
+    assert statuses["passed"] > 500
+
+
+def children(pid: int) -> list[int]:
+    """Return the child processes of a process."""
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
+    except OSError:
+        return []
+
+
+def test_a_sandbox_that_cannot_be_had():
+    """What cannot be started is an error of the start, not of the first sample."""
+    with pytest.raises((SandboxError, UsageError)), pc.Judge("starter", python="/bin/false"):
+        pass
