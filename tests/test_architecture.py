@@ -215,14 +215,14 @@ EXTRAS = {
     "matplotlib": "report/plots.py",
     "pandas": "analysis/notebook.py",
     "pyarrow": "store/arrow.py",
-    "starlette": "view/server.py",
+    "starlette": "serve/web.py",
     "torch": "models/hf_loading.py",
     "transformers": "models/hf_loading.py",
     "tree_sitter": "models/mutant_grammars.py",
     "tree_sitter_cpp": "models/mutant_grammars.py",
     "tree_sitter_java": "models/mutant_grammars.py",
     "tree_sitter_javascript": "models/mutant_grammars.py",
-    "uvicorn": "view/server.py",
+    "uvicorn": "serve/web.py",
     "vllm": "models/vllm.py",
 }
 """What has to be installed apart, and the one file that imports it."""

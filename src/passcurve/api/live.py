@@ -110,6 +110,14 @@ class Judge:
             self._live.close()
             self._live = None
 
+    def check(self, rows: Iterable[Row]) -> None:
+        """Raise DataError for the first of some rows that is none of this benchmark."""
+        problems = self._started().problems
+        for row in rows:
+            task, _, _ = _fields(row)
+            if task not in problems:
+                raise DataError(f"there is no problem {task!r}{nearest(task, problems)}")
+
     def submit(self, row: Row) -> Future[Verdict]:
         """Return the verdict on one row as a future.  Raises DataError for what is no row of the benchmark."""
         live = self._started()
@@ -121,14 +129,10 @@ class Judge:
     def _submit_all(self, rows: Iterable[Row]) -> list[Future[Verdict]]:
         if isinstance(rows, Mapping | str):
             raise UsageError("give a list of rows, each a dict with task_id and completion or solution")
-        checked = list(rows)
-        live = self._started()
-        for row in checked:
-            # All or none: a batch with a wrong row is not judged in part.
-            task, _, _ = _fields(row)
-            if task not in live.problems:
-                raise DataError(f"there is no problem {task!r}{nearest(task, live.problems)}")
-        return [self.submit(row) for row in checked]
+        every = list(rows)
+        # All or none: a batch with a wrong row is not judged in part.
+        self.check(every)
+        return [self.submit(row) for row in every]
 
     def _started(self) -> LiveJudge:
         if self._live is None:

@@ -7,7 +7,22 @@ from typing import Annotated
 import typer
 
 from passcurve import __version__
-from passcurve.cli import autopsy, bench, compare, convert, doctor, judge, lab, match, profiles, report, run, show, view
+from passcurve.cli import (
+    autopsy,
+    bench,
+    compare,
+    convert,
+    doctor,
+    judge,
+    lab,
+    match,
+    profiles,
+    report,
+    run,
+    serve,
+    show,
+    view,
+)
 from passcurve.cli.command import Commands
 from passcurve.cli.output import write
 
@@ -25,6 +40,7 @@ app.command("run")(run.run)
 app.command("show")(show.show)
 app.command("report")(report.report)
 app.command("view")(view.view)
+app.command("serve")(serve.serve)
 app.command("compare")(compare.compare)
 app.command("convert")(convert.convert)
 app.command("autopsy")(autopsy.autopsy)

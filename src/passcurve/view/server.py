@@ -1,8 +1,9 @@
-"""The server of the viewer: loopback, read-only, for one token; the only file that imports Starlette and uvicorn."""
+"""The server of the viewer: loopback, read-only, for one token."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import json
 import secrets
@@ -11,11 +12,11 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-from passcurve.errors import PasscurveError, UsageError, place_error
+from passcurve.errors import PasscurveError, place_error
+from passcurve.serve.web import Web, import_web
 from passcurve.view.pages import Pages
 from passcurve.view.runs import Runs, RunSummary
 
-INSTALL = "pip install 'passcurve[view]'"
 _LOOK_S = 1.0
 """Time between two looks at runs that go on."""
 _HEADERS = {
@@ -33,10 +34,7 @@ def serve(folder: Path, port: int, prices: Path | None, announce: Callable[[str]
 
     Raises UsageError where Starlette or uvicorn is missing, or the port is in use.
     """
-    try:
-        import uvicorn
-    except ImportError:
-        raise UsageError(f"passcurve view needs starlette and uvicorn: {INSTALL}") from None
+    web = import_web("view")
     token = secrets.token_urlsafe(24)
     try:
         listener = socket.create_server(("127.0.0.1", port))
@@ -44,37 +42,31 @@ def serve(folder: Path, port: int, prices: Path | None, announce: Callable[[str]
         raise place_error(f"--port {port} cannot be used: {error.strerror or error}", error) from error
     with listener:
         own = listener.getsockname()[1]
-        app = make_app(Runs(folder), token, own, prices)
+        app = make_app(Runs(folder), token, own, web, prices)
         announce(f"http://127.0.0.1:{own}/{token}/")
-        config = uvicorn.Config(app, log_level="critical", access_log=False, server_header=False, lifespan="off")
-        uvicorn.Server(config).run(sockets=[listener])
+        config = web.config(app, log_level="critical", access_log=False, server_header=False, lifespan="off")
+        # It answers what is under way, and then raises the signal that ended it once more.
+        with contextlib.suppress(KeyboardInterrupt):
+            web.server(config).run(sockets=[listener])
 
 
-def make_app(runs: Runs, token: str, port: int, prices: Path | None = None) -> Any:
+def make_app(runs: Runs, token: str, port: int, web: Web, prices: Path | None = None) -> Any:
     """Return the application: checks in front, then the pages."""
-    try:
-        from starlette.applications import Starlette
-        from starlette.concurrency import run_in_threadpool
-        from starlette.requests import Request
-        from starlette.responses import Response, StreamingResponse
-        from starlette.routing import Route
-    except ImportError:
-        raise UsageError(f"passcurve view needs starlette and uvicorn: {INSTALL}") from None
     pages = Pages(runs, prices)
 
-    async def page(make: Callable[..., bytes], *arguments: Any) -> Response:
+    async def page(make: Callable[..., bytes], *arguments: Any) -> Any:
         try:
-            return Response(await run_in_threadpool(make, *arguments), media_type="text/html", headers=_HEADERS)
+            return web.response(await web.run_in_thread(make, *arguments), media_type="text/html", headers=_HEADERS)
         except PasscurveError as error:
-            return Response(f"{error}\n", 404, media_type="text/plain", headers=_HEADERS)
+            return web.response(f"{error}\n", 404, media_type="text/plain", headers=_HEADERS)
 
-    async def list_runs(_: Request) -> Response:
+    async def list_runs(_: Any) -> Any:
         return await page(pages.list_runs)
 
-    async def report(request: Request) -> Response:
+    async def report(request: Any) -> Any:
         names = request.query_params.getlist("run")
         if not names:
-            return Response("name a run: ?run=NAME\n", 404, media_type="text/plain", headers=_HEADERS)
+            return web.response("name a run: ?run=NAME\n", 404, media_type="text/plain", headers=_HEADERS)
 
         def make() -> bytes:
             if len(names) == 1 and pages.is_large(names[0]):
@@ -83,13 +75,17 @@ def make_app(runs: Runs, token: str, port: int, prices: Path | None = None) -> A
 
         return await page(make)
 
-    async def events(request: Request) -> Response:
-        return StreamingResponse(
+    async def events(request: Any) -> Any:
+        return web.streaming_response(
             _changes(runs, request.is_disconnected), media_type="text/event-stream", headers=_HEADERS
         )
 
-    routes = [Route(f"/{token}/", list_runs), Route(f"/{token}/report", report), Route(f"/{token}/events", events)]
-    return _Guard(Starlette(routes=routes), token, port)
+    routes = [
+        web.route(f"/{token}/", list_runs),
+        web.route(f"/{token}/report", report),
+        web.route(f"/{token}/events", events),
+    ]
+    return _Guard(web.application(routes=routes), token, port)
 
 
 async def _changes(runs: Runs, is_gone: Callable[[], Any]) -> AsyncIterator[str]:

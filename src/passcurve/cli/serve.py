@@ -1,0 +1,69 @@
+"""``passcurve serve``: the judge as a server for trainers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from passcurve.cli.output import warn, write
+from passcurve.errors import DataError
+
+_MIN_TOKEN = 16
+
+
+def serve(
+    benchmark: Annotated[str, typer.Argument(help="A known benchmark, or a file of problems.")],
+    host: Annotated[
+        str, typer.Option(help="The address to listen at; others than loopback need a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
+    token_file: Annotated[
+        Optional[Path], typer.Option(help="File with the token that requests must know, of 16 characters or more.")
+    ] = None,
+    queue: Annotated[int, typer.Option(min=1, help="Samples that may wait; a request beyond gets 503.")] = 20_000,
+    workers: Annotated[
+        Optional[int], typer.Option("--workers", "-j", help="Processes that judge; default: the cores.")
+    ] = None,
+    timeout: Annotated[Optional[float], typer.Option(min=0.001, help="Seconds for each sample.")] = None,
+    memory: Annotated[Optional[str], typer.Option(help="Memory of each sample, as in 1GiB.")] = None,
+    extract: Annotated[Optional[str], typer.Option(help="How texts become programs, as for judge.")] = None,
+    all_tests: Annotated[
+        bool, typer.Option("--all-tests", help="Go on after the first failure, for shares of tests.")
+    ] = False,
+) -> None:
+    """Judge samples that come over HTTP, until SIGTERM or Ctrl-C."""
+    from passcurve.api import AsyncJudge
+    from passcurve.serve.server import ServeOptions
+    from passcurve.serve.server import serve as run
+
+    settings = {"workers": workers, "timeout_s": timeout, "memory": memory, "extract": extract}
+    options: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+    judge = AsyncJudge(benchmark, all_tests=all_tests, **options)
+    token = _read_token(token_file)
+    for note in judge.notes:
+        warn(note)
+
+    def announce(address: str) -> None:
+        write(f"judging {benchmark} at {address} (SIGTERM or Ctrl-C ends)")
+        # Who starts it through a pipe waits for this line.
+        sys.stdout.flush()
+
+    with judge:
+        run(judge, ServeOptions(host=host, port=port, token=token, queue=queue), announce)
+
+
+def _read_token(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        token = path.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"--token-file {str(path)!r} cannot be read: {error}") from None
+    if len(token) < _MIN_TOKEN or "/" in token or " " in token:
+        raise DataError(
+            f"--token-file {str(path)!r} must have {_MIN_TOKEN} characters or more, none of them / or blank"
+        )
+    return token

@@ -1,0 +1,222 @@
+"""The server: batches in, verdicts out, and its state for those who watch it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import socket
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import msgspec
+
+from passcurve.api import AsyncJudge, Judgement
+from passcurve.errors import PasscurveError, UsageError, place_error
+from passcurve.serve.requests import MAX_BODY_BYTES, Batch, RequestError, answer, read_batch
+from passcurve.serve.web import Web, import_web
+
+RETRY_AFTER_S = 5
+_BODY_S = 30.0
+"""Time in which a body must have come."""
+_CONNECTIONS = 1000
+"""Connections at once; further ones get 503."""
+
+
+class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The place of a server, and what it admits."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str = ""
+    """What a request must know; empty on loopback alone."""
+    queue: int = 20_000
+    """Samples that may wait at once."""
+
+
+class Metrics:
+    """Counts for Prometheus."""
+
+    def __init__(self) -> None:
+        self.statuses: Counter[str] = Counter()
+        self.requests: Counter[int] = Counter()
+        self.seconds = 0.0
+
+    def text(self, judge: AsyncJudge) -> str:
+        """Return the text format of Prometheus."""
+        lines = ["# TYPE passcurve_samples_total counter"]
+        lines += [f'passcurve_samples_total{{status="{name}"}} {count}' for name, count in self.statuses.items()]
+        lines += ["# TYPE passcurve_requests_total counter"]
+        lines += [f'passcurve_requests_total{{code="{code}"}} {count}' for code, count in self.requests.items()]
+        lines += [
+            "# TYPE passcurve_request_seconds_total counter",
+            f"passcurve_request_seconds_total {self.seconds:.3f}",
+        ]
+        lines += ["# TYPE passcurve_waiting gauge", f"passcurve_waiting {judge.waiting}"]
+        return "\n".join([*lines, ""])
+
+
+def serve(judge: AsyncJudge, options: ServeOptions, announce: Callable[[str], None]) -> None:
+    """Answer requests until SIGTERM or Ctrl-C; those under way are answered first.
+
+    ``judge`` must be started.  Raises UsageError where Starlette or uvicorn is missing, where the port is in use, and
+    off loopback without a token.
+    """
+    web = import_web("serve")
+    if not _is_loopback(options.host) and not options.token:
+        raise UsageError(f"--host {options.host} is open to others: set a token with --token-file FILE")
+    try:
+        listener = socket.create_server((options.host, options.port))
+    except OSError as error:
+        message = f"--host {options.host} --port {options.port} cannot be used: {error.strerror or error}"
+        raise place_error(message, error) from error
+    with listener:
+        app = make_app(judge, options, web)
+        announce(f"http://{options.host}:{listener.getsockname()[1]}/")
+        config = web.config(
+            app,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            limit_concurrency=_CONNECTIONS,
+            timeout_keep_alive=30,
+            h11_max_incomplete_event_size=1 << 16,
+        )
+        # It answers what is under way, and then raises the signal that ended it once more.
+        with contextlib.suppress(KeyboardInterrupt):
+            web.server(config).run(sockets=[listener])
+
+
+def make_app(judge: AsyncJudge, options: ServeOptions, web: Web) -> Any:
+    """Return the application."""
+    handlers = _Handlers(judge, options, web)
+    routes = [
+        web.route("/judge", handlers.judge_batch, methods=["POST"]),
+        web.route("/problems", handlers.list_problems),
+        web.route("/healthz", handlers.tell_health),
+        web.route("/readyz", handlers.tell_readiness),
+        web.route("/metrics", handlers.tell_metrics),
+    ]
+    return _Guard(web.application(routes=routes), options.token)
+
+
+class _Handlers:
+    """Answers requests."""
+
+    def __init__(self, judge: AsyncJudge, options: ServeOptions, web: Web) -> None:
+        self._judge, self._options, self._web = judge, options, web
+        self._metrics = Metrics()
+
+    async def judge_batch(self, request: Any) -> Any:
+        """Judge the samples of a request."""
+        judge, web, begun = self._judge, self._web, time.monotonic()
+        try:
+            batch = await asyncio.to_thread(read_batch, await _body_of(request), judge)
+            if judge.waiting + len(batch.samples) > self._options.queue:
+                return self._refuse(503, "the queue is full")
+            if batch.stream:
+                return web.streaming_response(_lines(judge, batch, self._metrics), media_type="application/x-ndjson")
+            judgements = await judge.judge(batch.samples)
+        except RequestError as error:
+            return self._refuse(error.status, str(error))
+        except (TimeoutError, web.client_gone):
+            return self._refuse(408, "the body did not come in time")
+        except PasscurveError:
+            # Ours: its reason may name places of this machine.
+            return self._refuse(503, "the judging failed")
+        self._metrics.statuses.update(judgement.status for judgement in judgements)
+        self._metrics.requests[200] += 1
+        self._metrics.seconds += time.monotonic() - begun
+        return web.response(_encode({"results": _answers(judgements, batch)}), media_type="application/json")
+
+    async def list_problems(self, _: Any) -> Any:
+        """Return the ids of the problems."""
+        return self._web.json_response({"problems": self._judge.problems})
+
+    async def tell_health(self, _: Any) -> Any:
+        """Return that the process lives."""
+        return self._web.text_response("ok\n")
+
+    async def tell_readiness(self, _: Any) -> Any:
+        """Return whether samples are judged."""
+        return self._web.text_response(*(("ready\n",) if self._judge.is_alive else ("not ready\n", 503)))
+
+    async def tell_metrics(self, _: Any) -> Any:
+        """Return the counts."""
+        return self._web.text_response(self._metrics.text(self._judge))
+
+    def _refuse(self, status: int, message: str) -> Any:
+        self._metrics.requests[status] += 1
+        headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else None
+        return self._web.json_response({"error": message}, status, headers=headers)
+
+
+async def _body_of(request: Any) -> bytes:
+    """Return the body of a request; raise RequestError where it is too large, TimeoutError where it is too slow."""
+    pieces: list[bytes] = []
+    size = 0
+    async with asyncio.timeout(_BODY_S):
+        async for piece in request.stream():
+            size += len(piece)
+            if size > MAX_BODY_BYTES:
+                raise RequestError(413, f"the body is larger than {MAX_BODY_BYTES:,} bytes")
+            pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _answers(judgements: list[Judgement], batch: Batch) -> list[dict[str, Any]]:
+    return [answer(judgement, batch.samples[judgement.index]) for judgement in judgements]
+
+
+async def _lines(judge: AsyncJudge, batch: Batch, metrics: Metrics) -> AsyncIterator[bytes]:
+    """Yield an answer for each row, as soon as it is known."""
+    async for judgement in judge.judge_each(batch.samples):
+        metrics.statuses[judgement.status] += 1
+        yield _encode(answer(judgement, batch.samples[judgement.index])) + b"\n"
+    metrics.requests[200] += 1
+
+
+def _encode(value: Any) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _Guard:
+    """Lets requests with the token through, as a header or in front of the path; the state of the server is open."""
+
+    def __init__(self, app: Any, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            return
+        if self._token and scope["path"] not in ("/healthz", "/readyz"):
+            rest = self._without_token(scope)
+            if rest is None:
+                await send(
+                    {"type": "http.response.start", "status": 401, "headers": [(b"content-type", b"text/plain")]}
+                )
+                await send({"type": "http.response.body", "body": b"a token is needed\n"})
+                return
+            scope = {**scope, "path": rest, "raw_path": rest.encode()}
+        await self._app(scope, receive, send)
+
+    def _without_token(self, scope: dict[str, Any]) -> str | None:
+        """Return the path without the token; None where the request does not know it."""
+        header = dict(scope["headers"]).get(b"authorization", b"")
+        if hmac.compare_digest(header, b"Bearer " + self._token):
+            return str(scope["path"])
+        first, _, rest = scope["path"].removeprefix("/").partition("/")
+        return f"/{rest}" if hmac.compare_digest(first.encode(), self._token) else None
