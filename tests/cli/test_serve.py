@@ -196,6 +196,7 @@ def test_the_end_waits_for_what_is_under_way(shell, starter):
     assert ["failed"] == [result["status"] for result in answers[0].json()["results"]]
     assert 0 == server.process.wait(30)
     server.process.stdout.close()
+    server.client.close()
 
 
 @pytest.mark.parametrize(

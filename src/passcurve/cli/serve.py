@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from passcurve import config
 from passcurve.cli.output import warn, write
-from passcurve.errors import DataError
+from passcurve.errors import DataError, IsolationError
+from passcurve.types import Limits
+
+if TYPE_CHECKING:
+    from passcurve.judging.program_runner import ProgramRunner
 
 _MIN_TOKEN = 16
 
 
 def serve(
-    benchmark: Annotated[str, typer.Argument(help="A known benchmark, or a file of problems.")],
+    benchmark: Annotated[
+        Optional[str], typer.Argument(help="A known benchmark, or a file of problems; default: programs alone.")
+    ] = None,
     host: Annotated[
         str, typer.Option(help="The address to listen at; others than loopback need a token.")
     ] = "127.0.0.1",
@@ -41,18 +49,40 @@ def serve(
 
     settings = {"workers": workers, "timeout_s": timeout, "memory": memory, "extract": extract}
     options: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-    judge = AsyncJudge(benchmark, all_tests=all_tests, **options)
+    judge = AsyncJudge(benchmark, all_tests=all_tests, **options) if benchmark is not None else None
     token = _read_token(token_file)
-    for note in judge.notes:
-        warn(note)
+    resources = config.fit_to_machine(workers, config.parse_size(memory) if memory else None)
+    if resources.note:
+        warn(resources.note)
 
     def announce(address: str) -> None:
-        write(f"judging {benchmark} at {address} (SIGTERM or Ctrl-C ends)")
+        what = f"judging {benchmark}, and running programs," if benchmark is not None else "running programs"
+        write(f"{what} at {address} (SIGTERM or Ctrl-C ends)")
         # Who starts it through a pipe waits for this line.
         sys.stdout.flush()
 
-    with judge:
-        run(judge, ServeOptions(host=host, port=port, token=token, queue=queue), announce)
+    limits = Limits(memory_bytes=resources.memory_bytes)
+    place = ServeOptions(host=host, port=port, token=token, queue=queue, limits=limits)
+    with contextlib.ExitStack() as stack:
+        if judge is not None:
+            stack.enter_context(judge)
+        runner = _start_runner(limits, resources.workers, has_judge=judge is not None)
+        if runner is not None:
+            stack.callback(runner.close)
+        run(judge, runner, place, announce)
+
+
+def _start_runner(limits: Limits, workers: int, *, has_judge: bool) -> ProgramRunner | None:
+    """Return a runner of programs; None where they cannot be isolated here but samples can be judged."""
+    from passcurve.judging.program_runner import ProgramRunner
+
+    try:
+        return ProgramRunner(limits, workers)
+    except IsolationError as error:
+        if not has_judge:
+            raise
+        warn(f"/run_code is not offered: {error}")
+        return None
 
 
 def _read_token(path: Path | None) -> str:

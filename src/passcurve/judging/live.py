@@ -30,7 +30,7 @@ from passcurve.store.samples import MalformedLine, RawRow
 from passcurve.store.tally import Tally
 from passcurve.types import Completion, GenerationProgress, Problem, SampleKey, Verdict
 
-KEPT_VERDICTS = 100_000
+KEPT_VERDICTS = 20_000
 """Verdicts on distinct programs that are kept for equal ones."""
 
 

@@ -16,8 +16,11 @@ import msgspec
 
 from passcurve.api import AsyncJudge, Judgement
 from passcurve.errors import PasscurveError, UsageError, place_error
+from passcurve.judging.program_runner import ProgramRunner
 from passcurve.serve.requests import MAX_BODY_BYTES, Batch, RequestError, answer, read_batch
+from passcurve.serve.run_code import answer_of, make_job, read_request
 from passcurve.serve.web import Web, import_web
+from passcurve.types import Limits
 
 RETRY_AFTER_S = 5
 _BODY_S = 30.0
@@ -35,6 +38,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a request must know; empty on loopback alone."""
     queue: int = 20_000
     """Samples that may wait at once."""
+    limits: Limits = Limits()
+    """The limits of programs, where a request has no lower ones."""
 
 
 class Metrics:
@@ -45,7 +50,7 @@ class Metrics:
         self.requests: Counter[int] = Counter()
         self.seconds = 0.0
 
-    def text(self, judge: AsyncJudge) -> str:
+    def text(self, waiting: int) -> str:
         """Return the text format of Prometheus."""
         lines = ["# TYPE passcurve_samples_total counter"]
         lines += [f'passcurve_samples_total{{status="{name}"}} {count}' for name, count in self.statuses.items()]
@@ -55,15 +60,17 @@ class Metrics:
             "# TYPE passcurve_request_seconds_total counter",
             f"passcurve_request_seconds_total {self.seconds:.3f}",
         ]
-        lines += ["# TYPE passcurve_waiting gauge", f"passcurve_waiting {judge.waiting}"]
+        lines += ["# TYPE passcurve_waiting gauge", f"passcurve_waiting {waiting}"]
         return "\n".join([*lines, ""])
 
 
-def serve(judge: AsyncJudge, options: ServeOptions, announce: Callable[[str], None]) -> None:
+def serve(
+    judge: AsyncJudge | None, runner: ProgramRunner | None, options: ServeOptions, announce: Callable[[str], None]
+) -> None:
     """Answer requests until SIGTERM or Ctrl-C; those under way are answered first.
 
-    ``judge`` must be started.  Raises UsageError where Starlette or uvicorn is missing, where the port is in use, and
-    off loopback without a token.
+    ``judge``, which must be started, judges samples; ``runner`` runs programs.  Raises UsageError where Starlette or
+    uvicorn is missing, where the port is in use, and off loopback without a token.
     """
     web = import_web("serve")
     if not _is_loopback(options.host) and not options.token:
@@ -74,7 +81,7 @@ def serve(judge: AsyncJudge, options: ServeOptions, announce: Callable[[str], No
         message = f"--host {options.host} --port {options.port} cannot be used: {error.strerror or error}"
         raise place_error(message, error) from error
     with listener:
-        app = make_app(judge, options, web)
+        app = make_app(judge, runner, options, web)
         announce(f"http://{options.host}:{listener.getsockname()[1]}/")
         config = web.config(
             app,
@@ -91,29 +98,38 @@ def serve(judge: AsyncJudge, options: ServeOptions, announce: Callable[[str], No
             web.server(config).run(sockets=[listener])
 
 
-def make_app(judge: AsyncJudge, options: ServeOptions, web: Web) -> Any:
+def make_app(judge: AsyncJudge | None, runner: ProgramRunner | None, options: ServeOptions, web: Web) -> Any:
     """Return the application."""
-    handlers = _Handlers(judge, options, web)
+    handlers = _Handlers(judge, runner, options, web)
     routes = [
-        web.route("/judge", handlers.judge_batch, methods=["POST"]),
-        web.route("/problems", handlers.list_problems),
         web.route("/healthz", handlers.tell_health),
         web.route("/readyz", handlers.tell_readiness),
         web.route("/metrics", handlers.tell_metrics),
     ]
+    if judge is not None:
+        routes += [
+            web.route("/judge", handlers.judge_batch, methods=["POST"]),
+            web.route("/problems", handlers.list_problems),
+        ]
+    if runner is not None:
+        routes += [
+            web.route("/run_code", handlers.run_code, methods=["POST"]),
+            web.route("/v1/ping", handlers.answer_ping),
+        ]
     return _Guard(web.application(routes=routes), options.token)
 
 
 class _Handlers:
     """Answers requests."""
 
-    def __init__(self, judge: AsyncJudge, options: ServeOptions, web: Web) -> None:
-        self._judge, self._options, self._web = judge, options, web
+    def __init__(self, judge: AsyncJudge | None, runner: ProgramRunner | None, options: ServeOptions, web: Web) -> None:
+        self._judge, self._runner, self._options, self._web = judge, runner, options, web
         self._metrics = Metrics()
 
     async def judge_batch(self, request: Any) -> Any:
         """Judge the samples of a request."""
         judge, web, begun = self._judge, self._web, time.monotonic()
+        assert judge is not None
         try:
             batch = await asyncio.to_thread(read_batch, await _body_of(request), judge)
             if judge.waiting + len(batch.samples) > self._options.queue:
@@ -135,7 +151,7 @@ class _Handlers:
 
     async def list_problems(self, _: Any) -> Any:
         """Return the ids of the problems."""
-        return self._web.json_response({"problems": self._judge.problems})
+        return self._web.json_response({"problems": self._judge.problems if self._judge is not None else ()})
 
     async def tell_health(self, _: Any) -> Any:
         """Return that the process lives."""
@@ -143,11 +159,38 @@ class _Handlers:
 
     async def tell_readiness(self, _: Any) -> Any:
         """Return whether samples are judged."""
-        return self._web.text_response(*(("ready\n",) if self._judge.is_alive else ("not ready\n", 503)))
+        is_ready = self._judge is None or self._judge.is_alive
+        return self._web.text_response(*(("ready\n",) if is_ready else ("not ready\n", 503)))
 
     async def tell_metrics(self, _: Any) -> Any:
         """Return the counts."""
-        return self._web.text_response(self._metrics.text(self._judge))
+        waiting = sum(one.waiting for one in (self._judge, self._runner) if one is not None)
+        return self._web.text_response(self._metrics.text(waiting))
+
+    async def answer_ping(self, _: Any) -> Any:
+        """Answer as SandboxFusion does."""
+        return self._web.json_response("pong")
+
+    async def run_code(self, request: Any) -> Any:
+        """Run one program.  Never 429, 500 or 503, which clients take for a failed program: they repeat a 504."""
+        runner, begun = self._runner, time.monotonic()
+        assert runner is not None
+        try:
+            wanted = read_request(await _body_of(request))
+            job = await asyncio.to_thread(make_job, wanted, self._options.limits)
+            left_s = wanted.deadline_s - (time.monotonic() - begun)
+            outcome = await asyncio.wait_for(asyncio.wrap_future(runner.submit(job)), left_s)
+        except RequestError as error:
+            return self._refuse(error.status, str(error))
+        except (TimeoutError, PasscurveError, self._web.client_gone):
+            return self._refuse(504, "the program was not run; ask again")
+        answered = answer_of(job, outcome)
+        if answered is None:
+            return self._refuse(504, "the program could not be run; ask again")
+        self._metrics.statuses[answered.status] += 1
+        self._metrics.requests[200] += 1
+        self._metrics.seconds += time.monotonic() - begun
+        return self._web.response(_encode(answered), media_type="application/json")
 
     def _refuse(self, status: int, message: str) -> Any:
         self._metrics.requests[status] += 1

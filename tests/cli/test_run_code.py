@@ -1,0 +1,224 @@
+"""``/run_code`` as SandboxFusion has it, by requests like those of verl's client, behind real walls."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import signal
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+
+ANSWER = {"status", "message", "compile_result", "run_result", "executor_pod_name", "files"}
+RESULT = {"status", "execution_time", "return_code", "stdout", "stderr"}
+
+
+@pytest.fixture(scope="module")
+def client(shell_in, tmp_path_factory) -> Iterator[httpx.Client]:
+    """Start a server for programs."""
+    shell = shell_in(tmp_path_factory.mktemp("programs"))
+    process = shell.start("serve", "--port", 0, "--memory", "512MiB", "--workers", 2, stderr=subprocess.STDOUT)
+    line = process.stdout.readline().decode()
+    address = re.search(r"http://\S+", line)
+    if address is None:
+        process.wait(30)
+        pytest.skip(f"programs cannot be isolated here: {line}")
+    with httpx.Client(base_url=address[0], trust_env=False, timeout=60) as opened:
+        yield opened
+    process.send_signal(signal.SIGTERM)
+    assert 0 == process.wait(30)
+    process.stdout.close()
+
+
+def run(client: httpx.Client, code: str, language: str = "python", **fields: Any) -> dict[str, Any]:
+    """Send all eight fields, as verl does, and return the answer, each field of which must be there."""
+    request = {
+        "compile_timeout": 20,
+        "run_timeout": 2,
+        "code": code,
+        "stdin": "3 4\n",
+        "memory_limit_MB": 1024,
+        "language": language,
+        "files": {},
+        "fetch_files": [],
+    }
+    answer = client.post("/run_code", json=request | fields)
+    assert 200 == answer.status_code, answer.text
+    record: dict[str, Any] = answer.json()
+    assert record.keys() == ANSWER
+    for result in (record["compile_result"], record["run_result"]):
+        assert result is None or result.keys() == RESULT
+    return record
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "run_status", "return_code", "stdout"),
+    [
+        ("print(sum(map(int, input().split())))", "Success", "Finished", 0, "7\n"),
+        ("import sys; sys.exit(3)", "Failed", "Finished", 3, ""),
+        ("print(1); 1 / 0", "Failed", "Finished", 1, "1\n"),
+        ("import os; os.kill(os.getpid(), 9)", "Failed", "Finished", -9, ""),
+        ("while True: pass", "Failed", "TimeLimitExceeded", None, ""),
+        ("print('\\u00e9\\x00')", "Success", "Finished", 0, "\u00e9\x00\n"),
+        ("print('x' * 1_000_000)", "Success", "Finished", 0, "x" * 1_000_000 + "\n"),
+        ("import os; os.write(1, bytes(range(128, 256)))", "Success", "Finished", 0, None),
+        ("", "Success", "Finished", 0, ""),
+        ("(", "Failed", "Finished", 1, ""),
+    ],
+)
+def test_ends_of_a_program(client: httpx.Client, code, status, run_status, return_code, stdout):
+    """Each end has the status, the return code and the output that clients expect."""
+    answer = run(client, code)
+    result = answer["run_result"]
+    assert (status, run_status, return_code) == (answer["status"], result["status"], result["return_code"])
+    assert stdout is None or stdout == result["stdout"]
+
+
+@pytest.mark.parametrize(
+    ("code", "return_codes"),
+    [
+        ("x = b'x' * (1 << 30)", {1}),
+        # Together they hold too much, each alone does not.
+        ("import os\nos.fork(); os.fork()\nx = b'x' * (300 << 20)\nwhile True: pass", {137}),
+    ],
+)
+def test_too_much_memory(client: httpx.Client, code, return_codes):
+    """A program over the limit fails, and the message says why for machines."""
+    answer = run(client, code, run_timeout=10)
+    assert ("Failed", "memory") == (answer["status"], answer["message"])
+    assert answer["run_result"]["return_code"] in return_codes
+
+
+def test_files_of_a_request(client: httpx.Client):
+    """Files stand in the working folder; names that lead out of it are refused, and so is what is no base64."""
+    files = {"a/b.txt": base64.b64encode(b"hello").decode(), "empty": None}
+    code = "import os; print(open('a/b.txt').read(), os.path.getsize('empty'))"
+    assert "hello 0\n" == run(client, code, files=files)["run_result"]["stdout"]
+    for name in ("../x", "/etc/x", "", "a/../../x", "a\x00"):
+        body = {"code": "", "language": "python", "files": {name: ""}}
+        assert 422 == client.post("/run_code", json=body).status_code, name
+    body = {"code": "", "language": "python", "files": {"x": "*"}}
+    assert 422 == client.post("/run_code", json=body).status_code
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"code": "", "language": "cobol"}, {"language": "python"}, [], {"code": 5, "language": "python"},
+     {"code": "", "language": "python", "run_timeout": -1}, {"code": "", "language": "python", "run_timeout": 1e9},
+     {"code": "", "language": "python", "fetch_files": ["x"]}],
+)  # fmt: skip
+def test_what_is_no_request(client: httpx.Client, body):
+    """422 for what can never be run, with a reason."""
+    answer = client.post("/run_code", json=body)
+    assert 422 == answer.status_code
+    assert answer.json()["error"]
+
+
+def test_nothing_of_the_host(client: httpx.Client, tmp_path):
+    """A program sees no file of ours, no process and no network, and leaves nothing to the next."""
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    secret.chmod(0o644)
+    attempts = f"""
+import os, socket
+def tries(name, function):
+    try:
+        function()
+        print(name)
+    except Exception:
+        pass
+tries("file", lambda: open({str(secret)!r}).read())
+tries("passwd", lambda: open("/etc/shadow").read())
+tries("network", lambda: socket.create_connection(("127.0.0.1", {client.base_url.port}), 1))
+tries("kill", lambda: os.kill(1, 9))
+tries("before", lambda: open("left").read())
+open("left", "w").write("x")
+"""
+    for _ in range(3):
+        assert "" == run(client, attempts)["run_result"]["stdout"]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("tool", "language", "right", "wrong"),
+    [
+        (
+            "g++",
+            "cpp",
+            "#include <iostream>\nint main(){int a,b;std::cin>>a>>b;std::cout<<a+b<<std::endl;}",
+            "int main({",
+        ),
+        (
+            "node",
+            "nodejs",
+            "const [a,b]=require('fs').readFileSync(0,'utf8').split(' ').map(Number);console.log(a+b)",
+            "(",
+        ),
+        ("bash", "bash", "read a b; echo $((a+b))", "if"),
+        (
+            "javac",
+            "java",
+            "import java.util.*; public class Main { public static void main(String[] x) {"
+            " Scanner s = new Scanner(System.in); System.out.println(s.nextInt() + s.nextInt()); } }",
+            "class",
+        ),
+    ],
+)
+def test_other_languages(client: httpx.Client, tool, language, right, wrong):
+    """A right program writes the sum; a wrong one fails where its compiler or its interpreter says so."""
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    answer = run(client, right, language, run_timeout=10)
+    assert ("Success", "7\n") == (answer["status"], answer["run_result"]["stdout"])
+    answer = run(client, wrong, language, run_timeout=10)
+    assert "Failed" == answer["status"]
+    failed = answer["compile_result"] or answer["run_result"]
+    assert 0 != failed["return_code"]
+    assert failed["stderr"]
+
+
+def test_many_at_once(client: httpx.Client):
+    """Each of a hundred requests at once has its own answer."""
+    wrong: list[object] = []
+
+    def ask(number: int) -> None:
+        answer = run(client, f"print({number} + int(input().split()[0]))", run_timeout=10)
+        if f"{number + 3}\n" != (answer["run_result"] or {}).get("stdout"):
+            wrong.append((number, answer))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [] == wrong
+
+
+def test_a_deadline_is_504(client: httpx.Client):
+    """What cannot begin in time is answered with the one status that clients repeat, shortly before they go."""
+    statuses: Counter[int] = Counter()
+
+    def ask(code: str, seconds: float) -> None:
+        body = {"code": code, "language": "python", "compile_timeout": 0.1, "run_timeout": seconds}
+        statuses[client.post("/run_code", json=body).status_code] += 1
+
+    # With two workers these take longer than the shorter ones may wait.
+    slow = [threading.Thread(target=ask, args=("import time; time.sleep(6)", 10)) for _ in range(6)]
+    for thread in slow:
+        thread.start()
+    quick = [threading.Thread(target=ask, args=("print(1)", 0.5)) for _ in range(4)]
+    for thread in quick:
+        thread.start()
+    for thread in (*slow, *quick):
+        thread.join()
+    assert statuses.keys() <= {200, 504}
+    assert statuses[504] > 0
+    assert "pong" == client.get("/v1/ping").json()
