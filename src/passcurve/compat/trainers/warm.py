@@ -1,0 +1,55 @@
+"""The judges that a process keeps for the trainer that calls it, one for each benchmark and its options."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from passcurve.api import AsyncJudge
+from passcurve.types import Benchmark
+
+_judges: dict[tuple[int, object], AsyncJudge] = {}
+_locks: dict[int, threading.Lock] = {}
+"""By process: after a fork nobody may wait for a lock that a thread of the parent held."""
+
+
+def warm_judge(benchmark: str | Path | Benchmark, options: Mapping[str, Any]) -> AsyncJudge:
+    """Return the judge of a benchmark that this process keeps until it ends; the first call starts it.
+
+    A judge that has ended is replaced.  Raises what ``Judge`` raises.
+    """
+    name = (benchmark.name, benchmark.digest) if isinstance(benchmark, Benchmark) else str(benchmark)
+    # A forked process has none of the threads and workers of its parent.
+    key = (os.getpid(), (name, repr(sorted(options.items()))))
+    with _locks.setdefault(os.getpid(), threading.Lock()):
+        judge = _judges.get(key)
+        if judge is None or not judge.is_alive:
+            judge = AsyncJudge(benchmark, **options)
+            judge.__enter__()
+            _judges[key] = judge
+        return judge
+
+
+def text_of(completion: object) -> str | None:
+    """Return the text of a completion: the text itself, or the content of the last of its messages."""
+    if isinstance(completion, list | tuple):
+        completion = completion[-1] if completion else None
+    if isinstance(completion, Mapping):
+        completion = completion.get("content")
+    if isinstance(completion, list | tuple):
+        parts = [part.get("text") for part in completion if isinstance(part, Mapping)]
+        completion = "".join(part for part in parts if isinstance(part, str))
+    return completion if isinstance(completion, str) else None
+
+
+def _close_all() -> None:
+    for (pid, _), judge in list(_judges.items()):
+        if pid == os.getpid():
+            judge.close()
+
+
+atexit.register(_close_all)

@@ -1,0 +1,105 @@
+"""Rewards for trainers, against the contracts of their callers: called as these call, judged in the jail.
+
+These are contract tests: the trainers themselves are not installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+from passcurve.compat.trainers.trl import make_reward
+from passcurve.compat.trainers.verl import compute_score
+from passcurve.errors import DataError, SandboxError, UsageError
+
+CHEATS = ["    import sys; sys.exit(0)\n", "    print('passed')\n", "    import os; os._exit(0)\n"]
+PARTLY = "    return 1\n"
+
+
+@pytest.fixture
+def unjudgeable(tmp_path, shell_in):
+    """Write a benchmark whose reference fails its tests; return its path."""
+    row = {"task_id": "B/0", "prompt": "def f(x):\n", "entry_point": "f", "canonical_solution": "    return 1\n"}
+    test = "def check(candidate):\n    assert candidate(1) == 2\n"
+    shell_in(tmp_path).write("b.jsonl", [row | {"test": test}])
+    return str(tmp_path / "b.jsonl")
+
+
+def test_trl(starter, unjudgeable):
+    """As GRPO calls it: keywords, every column as a list; texts or messages; None where nobody knows."""
+    reward = make_reward("starter", workers=1)
+    assert inspect.iscoroutinefunction(reward)
+    assert reward.__name__ == "passcurve_reward"
+    texts = [starter.right()["completion"], starter.bad()["completion"], *CHEATS]
+    messages = [[{"role": "assistant", "content": text}] for text in texts]
+    more = {"completion_ids": [[1]] * len(texts), "trainer_state": None, "log_extra": None, "log_metric": None}
+    tasks = ["starter/0"] * len(texts)
+
+    async def main() -> list[list[float | None]]:
+        calls = (
+            reward(prompts=["p"] * len(texts), completions=form, task_id=tasks, **more) for form in (texts, messages)
+        )
+        unknown = make_reward(unjudgeable, workers=1)
+        last = unknown(prompts=["p"], completions=["    return 2\n"], task_id=["B/0"], **more)
+        return list(await asyncio.gather(*calls, last))
+
+    plain, chat, unknown = asyncio.run(main())
+    assert [1.0, *[0.0] * 4] == plain == chat
+    assert [None] == unknown
+    with pytest.raises(UsageError, match="task_id"):
+        asyncio.run(reward(prompts=["p"], completions=["x"]))
+    with pytest.raises(DataError, match="starter/999"):
+        asyncio.run(reward(prompts=["p"], completions=["x"], task_id=["starter/999"]))
+
+
+def test_trl_with_shares():
+    """A reward in part is a number between those of wrong and right."""
+    reward = make_reward("starter", share=True, workers=1)
+    (part,) = asyncio.run(reward(prompts=["p"], completions=[PARTLY], task_id=["starter/0"]))
+    assert part is not None
+    assert 0 < part < 1
+
+
+def test_verl(starter, unjudgeable):
+    """As the naive manager calls it: keywords, and ``reward_kwargs`` beside; ``void`` is told apart, never made up."""
+
+    def score(text: str, task: str = "starter/0", **settings: object) -> dict[str, float]:
+        return compute_score(
+            data_source="starter",
+            solution_str=text,
+            ground_truth="",
+            extra_info={"task_id": task, "index": 3},
+            options={"workers": 1},
+            reward_router_address=None,
+            **settings,
+        )
+
+    assert {"score": 1.0, "passed": 1.0, "void": 0.0} == score(starter.right()["completion"])
+    for cheat in CHEATS:
+        assert {"score": 0.0, "passed": 0.0, "void": 0.0} == score(cheat)
+    assert 0 < score(PARTLY, share=True)["score"] < 1
+    with pytest.raises(SandboxError, match="void_score"):
+        score("    return 2\n", "B/0", benchmark=unjudgeable)
+    unknown = score("    return 2\n", "B/0", benchmark=unjudgeable, void_score=-1.0)
+    assert {"score": -1.0, "passed": 0.0, "void": 1.0} == unknown
+    with pytest.raises(UsageError, match="task_id"):
+        compute_score("starter", "x", {"inputs": []})
+
+
+def test_a_process_ends_with_its_judge(starter):
+    """A trainer that never closes anything ends, also after a fork that has judged for itself."""
+    source = (
+        "import os\n"
+        "from passcurve.compat.trainers.verl import compute_score\n"
+        f"call = lambda: compute_score('starter', {starter.right()['completion']!r}, 'starter/0',"
+        " options={'workers': 1})\n"
+        "assert call()['score'] == 1.0\n"
+        "child = os.fork()\n"
+        "assert call()['score'] == 1.0\n"
+        "assert child == 0 or os.waitpid(child, 0)[1] == 0\n"
+    )
+    assert 0 == subprocess.run([sys.executable, "-c", source], timeout=60, check=False).returncode
