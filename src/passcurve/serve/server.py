@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from passcurve.api import AsyncJudge, Judgement
-from passcurve.errors import PasscurveError, UsageError, place_error
+from passcurve.errors import DataError, PasscurveError, UsageError, place_error
 from passcurve.judging.program_runner import ProgramRunner
 from passcurve.serve.requests import MAX_BODY_BYTES, Batch, RequestError, answer, read_batch
+from passcurve.serve.rewards import CONTRACTS, Contract
 from passcurve.serve.run_code import answer_of, make_job, read_request
 from passcurve.serve.web import Web, import_web
 from passcurve.types import Limits
@@ -110,6 +111,7 @@ def make_app(judge: AsyncJudge | None, runner: ProgramRunner | None, options: Se
         routes += [
             web.route("/judge", handlers.judge_batch, methods=["POST"]),
             web.route("/problems", handlers.list_problems),
+            *(web.route(path, handlers.reward_by(one), methods=["POST"]) for path, one in CONTRACTS.items()),
         ]
     if runner is not None:
         routes += [
@@ -148,6 +150,34 @@ class _Handlers:
         self._metrics.requests[200] += 1
         self._metrics.seconds += time.monotonic() - begun
         return web.response(_encode({"results": _answers(judgements, batch)}), media_type="application/json")
+
+    def reward_by(self, contract: Contract) -> Any:
+        """Return what answers the requests of a trainer."""
+
+        async def reward(request: Any) -> Any:
+            judge, web, begun = self._judge, self._web, time.monotonic()
+            assert judge is not None
+            try:
+                body = await _body_of(request)
+                rows = await asyncio.to_thread(contract.read, body)
+                if judge.waiting + len(rows) > self._options.queue:
+                    return self._refuse(503, "the queue is full")
+                judgements = await judge.judge(rows)
+                answered = contract.answer(judgements, body)
+            except RequestError as error:
+                return self._refuse(error.status, str(error))
+            except DataError as error:
+                return self._refuse(422, str(error))
+            except (TimeoutError, web.client_gone):
+                return self._refuse(408, "the body did not come in time")
+            except PasscurveError:
+                return self._refuse(503, "the judging failed")
+            self._metrics.statuses.update(judgement.status for judgement in judgements)
+            self._metrics.requests[200] += 1
+            self._metrics.seconds += time.monotonic() - begun
+            return web.response(_encode(answered), media_type="application/json")
+
+        return reward
 
     async def list_problems(self, _: Any) -> Any:
         """Return the ids of the problems."""

@@ -1,0 +1,129 @@
+"""Rewards over HTTP with the requests and answers of trainers: NeMo-Gym's ``/verify``, OpenRLHF and slime.
+
+Each names a problem by its id, and has its own way to say that nobody knows: a mark in the answer, or 503, which its
+client tries again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from passcurve.api import Judgement
+from passcurve.serve.requests import MAX_ROWS, RequestError
+
+Rows = list[dict[str, Any]]
+
+
+class _Slime(msgspec.Struct):
+    response: str
+    label: str
+
+
+class _OpenRlhf(msgspec.Struct):
+    query: list[str]
+    prompts: list[str]
+    labels: list[str]
+
+
+class _Metadata(msgspec.Struct):
+    task_id: str
+
+
+class _Verify(msgspec.Struct):
+    response: dict[str, Any]
+    verifier_metadata: _Metadata
+
+
+class Contract(NamedTuple):
+    """The way a trainer asks for rewards."""
+
+    read: Callable[[bytes], Rows]
+    """Returns the rows of a body; raises RequestError with 422."""
+    answer: Callable[[list[Judgement], bytes], Any]
+    """Returns the answer to a body; raises RequestError with 503 where it cannot say that nobody knows."""
+
+
+def _decode(body: bytes, kind: Any, what: str) -> Any:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError(422, f"no request of {what}: {error}") from None
+
+
+def _read_slime(body: bytes) -> Rows:
+    request = _decode(body, _Slime, "slime, whose label is the id of a problem")
+    return [{"task_id": request.label, "completion": request.response}]
+
+
+def _answer_slime(judgements: list[Judgement], _: bytes) -> float:
+    return _rewards(judgements)[0]
+
+
+def _read_openrlhf(body: bytes) -> Rows:
+    request = _decode(body, _OpenRlhf, "OpenRLHF, whose labels are the ids of problems")
+    if not len(request.query) == len(request.prompts) == len(request.labels) <= MAX_ROWS:
+        raise RequestError(422, f"query, prompts and labels must have one length, of {MAX_ROWS:,} at most")
+    columns = zip(request.query, request.prompts, request.labels, strict=True)
+    return [{"task_id": label, "completion": query.removeprefix(prompt)} for query, prompt, label in columns]
+
+
+def _answer_openrlhf(judgements: list[Judgement], _: bytes) -> dict[str, Any]:
+    rewards = _rewards(judgements)
+    passed = [float(judgement.passed or False) for judgement in judgements]
+    return {"rewards": rewards, "scores": rewards, "extra_logs": {"passed": passed}}
+
+
+def _read_verify(body: bytes) -> Rows:
+    request = _decode(body, _Verify, "NeMo-Gym, whose verifier_metadata has the task_id of a problem")
+    return [{"task_id": request.verifier_metadata.task_id, "completion": _output_text(request.response)}]
+
+
+def _answer_verify(judgements: list[Judgement], body: bytes) -> dict[str, Any]:
+    (judgement,) = judgements
+    request: dict[str, Any] = msgspec.json.decode(body)
+    reward = judgement.reward
+    answer = request | {
+        "reward": reward or 0.0,
+        "extracted_model_output": _output_text(request["response"]),
+        "extracted_model_code": None,
+        "result": [] if judgement.passed is None else [judgement.passed],
+        "metadata": {"status": judgement.status, "message": judgement.message, "suspicious": judgement.suspicious},
+        "unit_tests_time_taken": judgement.own_s,
+    }
+    if reward is not None:
+        return answer
+    config = request.get("instance_config")
+    masked = {**(config if isinstance(config, dict) else {}), "mask_sample": True}
+    return answer | {"_ng_failure_class": "judge_failed", "instance_config": masked}
+
+
+def _output_text(response: Mapping[str, Any]) -> str:
+    """Return the text of a response: its field, or what stands in its messages."""
+    if isinstance(text := response.get("output_text"), str):
+        return text
+    messages = response.get("output")
+    contents = (
+        [item.get("content") for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
+    )
+    parts = [part for content in contents if isinstance(content, list) for part in content if isinstance(part, dict)]
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _rewards(judgements: list[Judgement]) -> list[float]:
+    """Return the rewards; raise RequestError with 503 where one is not known."""
+    rewards = [judgement.reward for judgement in judgements if judgement.reward is not None]
+    if len(rewards) < len(judgements):
+        raise RequestError(503, "some could not be judged, which says nothing about them")
+    return rewards
+
+
+CONTRACTS = {
+    "/verify": Contract(_read_verify, _answer_verify),
+    "/openrlhf": Contract(_read_openrlhf, _answer_openrlhf),
+    "/slime": Contract(_read_slime, _answer_slime),
+}
+"""The contracts by their paths."""

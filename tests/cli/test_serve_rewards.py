@@ -1,0 +1,104 @@
+"""The rewards of ``passcurve serve``, asked for as trainers do: contract tests against a real server on loopback."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+
+RIGHT = "    return 2\n"
+FORGED = "    import sys; print(2); sys.exit(0)\n"
+
+
+@pytest.fixture(scope="module")
+def client(shell_in, tmp_path_factory) -> Iterator[httpx.Client]:
+    """Start a server of two problems, the second of which cannot be judged; return a client of it."""
+    shell = shell_in(tmp_path_factory.mktemp("rewards"))
+    test = "def check(candidate):\n    assert candidate(1) == 2\n"
+    row = {"prompt": "def f(x):\n", "entry_point": "f", "test": test}
+    references = {"B/0": RIGHT, "B/1": "    return 1\n"}
+    shell.write("b.jsonl", [row | {"task_id": task, "canonical_solution": text} for task, text in references.items()])
+    process = shell.start("serve", "b.jsonl", "--port", 0, "--workers", 1, stderr=subprocess.STDOUT)
+    match = re.search(r"http://\S+/", process.stdout.readline().decode())
+    assert match
+    with httpx.Client(base_url=match[0], trust_env=False, timeout=60) as started:
+        yield started
+    process.send_signal(signal.SIGTERM)
+    assert 0 == process.wait(30)
+    process.stdout.close()
+
+
+def verify(client: httpx.Client, text: str, task: str = "B/0", **more: Any) -> httpx.Response:
+    """Ask as NeMo-Gym does."""
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    response = {"id": "r", "output": [{"type": "reasoning"}, {"type": "message", "content": content}]}
+    parameters = {"input": [{"role": "user", "content": "f"}]}
+    body = {"responses_create_params": parameters, "response": response, "verifier_metadata": {"task_id": task}}
+    return client.post("/verify", json=body | more)
+
+
+def test_nemo_gym(client: httpx.Client):
+    """The request comes back with a reward; what nobody knows has a class of failure and a mask."""
+    answer = verify(client, RIGHT, agent_ref={"name": "a"}).json()
+    assert (1.0, [True], RIGHT) == (answer["reward"], answer["result"], answer["extracted_model_output"])
+    assert {"name": "a"} == answer["agent_ref"]
+    assert {"task_id": "B/0"} == answer["verifier_metadata"]
+    assert "_ng_failure_class" not in answer
+    assert (0.0, [False]) == (lambda wrong: (wrong["reward"], wrong["result"]))(verify(client, FORGED).json())
+    got = verify(client, RIGHT, "B/1", instance_config={"a": 1})
+    assert 200 == got.status_code
+    unknown = got.json()
+    assert ("judge_failed", 0.0, []) == (unknown["_ng_failure_class"], unknown["reward"], unknown["result"])
+    assert {"a": 1, "mask_sample": True} == unknown["instance_config"]
+
+
+def test_openrlhf(client: httpx.Client):
+    """A reward for each query; 503, which is asked again, where one is not known."""
+
+    def post(*pairs: tuple[str, str]) -> httpx.Response:
+        prompts = ["write f:\n"] * len(pairs)
+        query = [prompt + text for prompt, (text, _) in zip(prompts, pairs, strict=True)]
+        labels = [task for _, task in pairs]
+        return client.post("/openrlhf", json={"query": query, "prompts": prompts, "labels": labels})
+
+    answer = post((RIGHT, "B/0"), (FORGED, "B/0")).json()
+    assert [1.0, 0.0] == answer["rewards"] == answer["scores"] == answer["extra_logs"]["passed"]
+    unknown = post((RIGHT, "B/0"), (RIGHT, "B/1"))
+    assert 503 == unknown.status_code
+    assert "Retry-After" in unknown.headers
+
+
+def test_slime(client: httpx.Client):
+    """The answer is a bare number; 503 where it is not known."""
+
+    def post(text: str, task: str = "B/0") -> httpx.Response:
+        return client.post("/slime", json={"prompt": "write f", "response": text, "label": task})
+
+    assert [1.0, 0.0] == [post(RIGHT).json(), post(FORGED).json()]
+    assert 503 == post(RIGHT, "B/1").status_code
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "named"),
+    [
+        ("/slime", {"prompt": "", "response": "x", "label": "B/9"}, "B/9"),
+        ("/slime", {"prompt": "", "response": "x", "label": None}, "label"),
+        ("/openrlhf", {"query": ["x"], "prompts": [], "labels": ["B/0"]}, "length"),
+        ("/verify", {"response": {}, "verifier_metadata": {"unit_tests": {"inputs": [], "outputs": []}}}, "task_id"),
+        ("/verify", {"response": {}, "verifier_metadata": {"task_id": "B/9"}}, "B/9"),
+        ("/verify", [], "NeMo"),
+    ],
+)
+def test_no_request(client: httpx.Client, path: str, body: Any, named: str):
+    """What is no request, or names no problem, is refused and never scored."""
+    answer = client.post(path, json=body)
+    assert 422 == answer.status_code
+    assert named in answer.json()["error"]
+    assert "Traceback" not in answer.text
