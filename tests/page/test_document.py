@@ -141,6 +141,43 @@ def test_the_same_runs_make_the_same_page(two_runs: Made, shell_in):
     assert two_runs.page.read_bytes() == (two_runs.page.parent / "again.html").read_bytes()
 
 
+class Outline(HTMLParser):
+    """Reads the structure of a page: views, titles, headings of columns, labels, figures."""
+
+    _TEXTS = ("h1", "h2", "h3", "th", "summary", "label", "button", "option")
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self._open = ""
+        self.feed(page.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take the start of an element."""
+        named = dict(attrs)
+        if tag == "section":
+            self.lines.append(f"== {named['id']}")
+        elif tag == "svg" and named.get("aria-label"):
+            self.lines.append(f"figure: {named['aria-label']}")
+        self._open = tag if tag in self._TEXTS and named.get("scope") != "row" else ""
+
+    def handle_data(self, data: str) -> None:
+        """Take a text."""
+        if self._open and data.strip():
+            self.lines.append(f"{self._open}: {data.strip()}")
+            self._open = ""
+
+
+def test_the_structure_is_as_it_was_looked_at(two_runs: Made):
+    """Views, titles, columns, controls and figures are those of the outline beside this file.
+
+    Where this changes on purpose, look at the pictures of all views at both widths and in both themes, and then write
+    the outline anew.
+    """
+    lines = [line for line in Outline(two_runs.page).lines if "seed" not in line]
+    assert (Path(__file__).parent / "outline.txt").read_text("utf-8").splitlines() == lines
+
+
 def test_script_and_style_are_small(two_runs: Made):
     """What is ours in each page stays within its budget."""
     own = Reader(two_runs.page).own

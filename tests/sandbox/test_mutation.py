@@ -45,9 +45,9 @@ def without(name: str, line: str) -> Edit:
     return name, line, ""
 
 
-def unlimited(name: str, value: str) -> list[Edit]:
+def unlimited(limit: str) -> list[Edit]:
     """Return the edit that leaves one resource without a limit of ours."""
-    return [(RLIMITS, f"_set(resource.RLIMIT_{name}, {value})", "pass")]
+    return [(RLIMITS, f"_set({limit})", "pass")]
 
 
 LAYERS: dict[str, list[Edit]] = {
@@ -69,7 +69,7 @@ LAYERS: dict[str, list[Edit]] = {
     "bounded scratch": [(MOUNTS, "MS_NOEXEC | MS_NOATIME, options)", 'MS_NOEXEC | MS_NOATIME, "mode=0700")')],
     "noexec scratch": [(MOUNTS, "MS_NODEV | MS_NOEXEC | MS_NOATIME", "MS_NODEV | MS_NOATIME")],
     "landlock": [(LANDLOCK, "_RESTRICT_SELF, rules, 0)", "_RESTRICT_SELF, rules, 0) if False else None")],
-    "broad": [(WATCH, "if _can_answer():", "if False:"), (WATCH, "seccomp.install_broad()", "pass")],
+    "broad": [(WATCH, "if _can_answer():", "if False:"), (WATCH, "seccomp.install_broad(processes=processes)", "pass")],
     "narrow": [(CONFINEMENT, "else (self._narrow, pid)", "else (None, pid)")],
     "watcher": [(WATCH, "by_zygote = pid ==", "by_zygote = True or pid ==")],
     "capabilities": [(CONFINEMENT, "kernel.drop_capabilities()", "pass")],
@@ -79,13 +79,13 @@ LAYERS: dict[str, list[Edit]] = {
         (CONFINEMENT, "kernel.prctl(kernel.PR_SET_DUMPABLE, 0)", "kernel.prctl(kernel.PR_SET_DUMPABLE, 1)")
     ],
     "death with the parent": [(KERNEL, "prctl(PR_SET_PDEATHSIG, signal.SIGKILL)", "pass")],
-    "address space": unlimited("AS", "memory_bytes"),
-    "core": unlimited("CORE", "0"),
-    "descriptors": unlimited("NOFILE", "OPEN_FILES"),
-    "locked memory": unlimited("MEMLOCK", "0"),
-    "file size": unlimited("FSIZE", "file_bytes"),
-    "message queues": unlimited("MSGQUEUE", "0"),
-    "threads": unlimited("NPROC", "PROCESSES + others"),
+    "address space": unlimited("resource.RLIMIT_DATA if commands else resource.RLIMIT_AS, memory_bytes"),
+    "core": unlimited("resource.RLIMIT_CORE, 0"),
+    "descriptors": unlimited("resource.RLIMIT_NOFILE, COMMAND_FILES if commands else OPEN_FILES"),
+    "locked memory": unlimited("resource.RLIMIT_MEMLOCK, 0"),
+    "file size": unlimited("resource.RLIMIT_FSIZE, file_bytes"),
+    "message queues": unlimited("resource.RLIMIT_MSGQUEUE, 0"),
+    "threads": unlimited("resource.RLIMIT_NPROC, (COMMAND_PROCESSES if commands else PROCESSES) + others"),
     "cpu": [(RLIMITS, "resource.prlimit(pid, resource.RLIMIT_CPU, (cpu_s, cpu_s))", "pass")],
 }
 

@@ -68,7 +68,9 @@ def read_report(paths: Sequence[Path], cache_dir: Path, options: ReportOptions) 
     ids = list(dict.fromkeys(_ordered_ids(scored, cache_dir)))
     positions = {task_id: at for at, task_id in enumerate(ids)}
     evidence = tuple(_read_evidence(run, positions, cache_dir) for run in scored)
-    runs = [run_record(run, name, own, options.prices) for run, name, own in zip(scored, names, evidence, strict=True)]
+    runs = [
+        run_record(run, name, ids, own, options.prices) for run, name, own in zip(scored, names, evidence, strict=True)
+    ]
     counts = [read_counts(path, stale=True) for path in paths]
     comparison, reason = _compare(counts, options)
     return Report(

@@ -24,13 +24,20 @@ from passcurve.types import STATUSES
 HEADLINE_KS = (1, 5, 10, 100)
 _BINS = 10
 """Bins of the solve rates."""
+_MOST_TESTS = 12
+"""Failing tests that are named."""
 _BINS_PER_DECADE = 10
 """Bins of times, memory and tokens between a value and its tenfold."""
 _STEPS = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
 
 
-def run_record(run: ScoredRun, name: str, evidence: Evidence | None, prices: Path | None) -> dict[str, Any]:
-    """Return everything that a report says of one run; ``prices`` is a file that says what tokens cost."""
+def run_record(
+    run: ScoredRun, name: str, ids: Sequence[str], evidence: Evidence | None, prices: Path | None
+) -> dict[str, Any]:
+    """Return everything that a report says of one run.
+
+    ``ids`` are the problems of the report; ``prices`` is a file that says what tokens cost.
+    """
     scope = run.diagnosis.scope if run.diagnosis is not None else None
     benchmark = run.header.benchmark if run.header is not None else ""
     paragraph = methods.describe_scores(run.estimates, run.curve, run.counts, benchmark, run.header, scope)
@@ -50,6 +57,7 @@ def run_record(run: ScoredRun, name: str, evidence: Evidence | None, prices: Pat
         "by_problem": [{"task_id": count.problem_id, "n": count.n, "c": count.c} for count in run.counts],
         "solve_rates": _solve_rates(run),
         "failures": _failures(evidence) if evidence is not None else [],
+        "failing_tests": _failing_tests(evidence, ids) if evidence is not None else [],
         "limits": msgspec.to_builtins(run.header.limits) if run.header is not None else None,
         "own_limits": run.header.own_limits if run.header is not None else False,
         "spreads": _spreads(evidence) if evidence is not None else {},
@@ -120,6 +128,17 @@ def _failures(evidence: Evidence) -> list[dict[str, Any]]:
             if status not in ("passed", "void"):
                 kinds[status, group.exception or ("" if status != "failed" else "wrong result")] += group.count
     return [{"status": status, "cause": cause, "samples": count} for (status, cause), count in kinds.most_common()]
+
+
+def _failing_tests(evidence: Evidence, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the tests that fail first in most samples: the number of the test, or its line where none is counted."""
+    counts: Counter[tuple[int, str]] = Counter()
+    for position, groups in evidence.groups.items():
+        for group in groups:
+            if test := group.test_line or group.failed_test:
+                counts[position, test] += group.count
+    most = counts.most_common(_MOST_TESTS)
+    return [{"task_id": ids[position], "test": test, "samples": count} for (position, test), count in most]
 
 
 def _spreads(evidence: Evidence) -> dict[str, Any]:

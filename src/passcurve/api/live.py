@@ -45,7 +45,10 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float | None:
-        """The share of tests that passed; the reward where they are not counted, None where nobody knows."""
+        """The share of tests that passed; the reward where they are not counted, None where nobody knows.
+
+        Without ``all_tests`` those after the first failure have not run.
+        """
         if self.passed is None or not self.tests:
             return self.reward
         return self.tests_passed / self.tests
