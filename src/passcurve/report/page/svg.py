@@ -101,7 +101,7 @@ class Plot:
             Markup(
                 '<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>'
                 '<text class="note" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>'
-            ).format(kind, across, top, across, bottom, across + aside, top + 10, anchor, text)
+            ).format(kind, across, top, across, bottom, across + aside, bottom - 6, anchor, text)
         )
 
     def text(self, x: float, y: float, text: str, *, above: float = 8.0) -> None:

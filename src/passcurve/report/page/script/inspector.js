@@ -34,8 +34,8 @@ class Inspector {
     );
     this.place.hidden = false;
     this.view.grid.choose(row);
-    // What was opened by keyboard or by an address is in sight at once.
-    this.place.scrollIntoView({ block: 'nearest' });
+    // What was opened by keyboard or by an address is in sight at once, from its title on.
+    this.place.scrollIntoView({ block: 'start' });
   }
 
   /** @param {number} row */
