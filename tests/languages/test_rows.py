@@ -54,7 +54,7 @@ def test_a_language(name: str, tmp_path: Path) -> None:
     assert all(messages[kind] for kind in kinds if expected[kind] != "passed")
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_doctor_tries_each_language(shell: Any) -> None:
     """Those whose toolchain is there work, and the others name what to install; a broken one would be exit code 1."""
     done = shell("doctor", "--languages", "--json")
