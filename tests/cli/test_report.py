@@ -41,7 +41,8 @@ def test_a_terminal_without_block_characters(runs):
 def test_markdown(runs):
     """Every row has as many cells as the heading, whatever the names hold."""
     done = runs("report", "one.jsonl", f"{HOSTILE}.jsonl", "--format", "markdown")
-    scores, differences = done.out.rstrip("\n").split("\n\n")
+    scores, findings, differences = done.out.rstrip("\n").split("\n\n")
+    assert all(line.startswith("- ") for line in findings.splitlines())
     for table in (scores, differences):
         cells = {len(re.split(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert 1 == len(cells)

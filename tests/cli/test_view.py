@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -146,6 +149,73 @@ def test_a_large_run_comes_page_by_page(viewer: Viewer):
     assert 200 == only.count('<td class="status compile">') == only.count('<th scope="row">')
     for odd in ("0.99999999999", "7.0", "0.50", "x", "-1.-1"):
         assert 200 == viewer.get("report", params={"run": "large.passcurve", "at": odd}).status_code
+
+
+def add_run(viewer: Viewer, name: bytes, lines: int) -> tuple[Path, bytes]:
+    """Write a run that goes on, with so many lines; return the path of its part and one more line."""
+    (part,) = (viewer.shell.folder / "one.jsonl.passcurve").glob("verdicts-*.jsonl")
+    written = part.read_bytes().splitlines(keepends=True)
+    folder: Path = viewer.shell.folder / os.fsdecode(name)
+    folder.mkdir()
+    (folder / "passcurve.lock").touch()
+    (folder / part.name).write_bytes(b"".join(written[:lines]))
+    return folder / part.name, written[1]
+
+
+def judged(viewer: Viewer, name: str) -> int:
+    """Return the count that the list has for a run."""
+    row = viewer.get().text.split(f'data-run="{name}"')[1]
+    match = re.search(r'judged-count">([\d,]+)<', row)
+    assert match
+    return int(match[1].replace(",", ""))
+
+
+def test_a_run_that_is_written_anew(viewer: Viewer):
+    """Counts are those of the file as it is, also where it is shorter than before, or another."""
+    place, line = add_run(viewer, b"anew.passcurve", 4)
+    assert 3 == judged(viewer, "anew.passcurve")
+    head = place.read_bytes().splitlines(keepends=True)[0]
+    place.write_bytes(head + line)
+    assert 1 == judged(viewer, "anew.passcurve")
+    other = place.with_suffix(".new")
+    other.write_bytes(head + line * 5)
+    other.rename(place)
+    assert 5 == judged(viewer, "anew.passcurve")
+    shutil.rmtree(place.parent)
+    assert 404 == viewer.get("report?run=anew.passcurve").status_code
+
+
+def test_what_cannot_be_shown_hides_nothing_else(viewer: Viewer):
+    """A folder whose name is no text, and a pipe in the place of a file, keep nobody from the rest."""
+    odd, _ = add_run(viewer, b"\xff\xfe.passcurve", 3)
+    pipe, _ = add_run(viewer, b"pipe.passcurve", 3)
+    pipe.unlink()
+    os.mkfifo(pipe)
+    page = viewer.get()
+    assert 200 == page.status_code
+    assert "one.jsonl.passcurve" in page.text
+    assert "pipe.passcurve" not in page.text
+    assert 404 == viewer.get("report?run=pipe.passcurve").status_code
+    for place in (odd, pipe):
+        shutil.rmtree(place.parent)
+
+
+def test_a_damaged_run(viewer: Viewer):
+    """The page says what is wrong, and no place of this machine."""
+    place, _ = add_run(viewer, b"damaged.passcurve", 0)
+    answer = viewer.get("report?run=damaged.passcurve")
+    assert 404 == answer.status_code
+    assert "damaged.passcurve" in answer.text
+    assert str(viewer.shell.folder) not in answer.text
+    shutil.rmtree(place.parent)
+
+
+def test_ctrl_c_with_a_page_open(shell):
+    """A page that listens to counts does not keep the viewer from ending."""
+    viewer = Viewer(shell)
+    with viewer.client.stream("GET", f"/{viewer.token}/events") as stream:
+        assert next(stream.iter_lines()).startswith("data:")
+        assert 0 == viewer.close()
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import time
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +32,48 @@ def report(shell: Any, *runs: str) -> Made:
     done = shell("report", *runs, "-o", "report.html", "--json")
     assert 0 == done.code, done.err
     return Made(shell.folder / "report.html", json.loads(done.out))
+
+
+class Reader(HTMLParser):
+    """Reads a page: its elements, the texts of scripts and styles, and the numbers with their places in the record."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.own: dict[str, list[str]] = {"script": [], "style": []}
+        self.data: dict[str, str] = {}
+        self.numbers: list[tuple[str, str, str]] = []
+        self._open: list[tuple[str, dict[str, str | None], list[str]]] = []
+        self.feed(page.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take the start of an element."""
+        self.elements.append((tag, dict(attrs)))
+        if tag in self.own or "data-of" in dict(attrs):
+            self._open.append((tag, dict(attrs), []))
+
+    def handle_data(self, data: str) -> None:
+        """Take a text."""
+        for _, _, texts in self._open:
+            texts.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Take the end of an element."""
+        if not self._open or self._open[-1][0] != tag:
+            return
+        _, attributes, texts = self._open.pop()
+        text = "".join(texts)
+        if place := attributes.get("data-of"):
+            self.numbers.append((place, attributes.get("data-as") or "", text.strip()))
+        elif attributes.get("type") == "text/plain":
+            self.data[str(attributes["id"])] = text
+        else:
+            self.own[tag].append(text)
+
+
+def part(reader: Reader, name: str) -> Any:
+    """Return the value of a compressed part."""
+    return json.loads(gzip.decompress(base64.b64decode(reader.data[name])))
 
 
 class Tab:

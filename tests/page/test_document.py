@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
-import json
 import re
 import shutil
 import subprocess
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import Made
+from pages import Made, Reader, part
 
 from passcurve.report.comparison import p_value, signed
 from passcurve.report.page.highlight import find_lexer, token_runs
@@ -26,52 +24,10 @@ OWN_BYTES = 60_000
 """Largest size of script and style together."""
 
 
-class Reader(HTMLParser):
-    """Reads a page: its elements, the texts of scripts and styles, and the numbers with their places in the record."""
-
-    def __init__(self, page: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.own: dict[str, list[str]] = {"script": [], "style": []}
-        self.data: dict[str, str] = {}
-        self.numbers: list[tuple[str, str, str]] = []
-        self._open: list[tuple[str, dict[str, str | None], list[str]]] = []
-        self.feed(page.read_text("utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take the start of an element."""
-        self.elements.append((tag, dict(attrs)))
-        if tag in self.own or "data-of" in dict(attrs):
-            self._open.append((tag, dict(attrs), []))
-
-    def handle_data(self, data: str) -> None:
-        """Take a text."""
-        for _, _, texts in self._open:
-            texts.append(data)
-
-    def handle_endtag(self, tag: str) -> None:
-        """Take the end of an element."""
-        if not self._open or self._open[-1][0] != tag:
-            return
-        _, attributes, texts = self._open.pop()
-        text = "".join(texts)
-        if place := attributes.get("data-of"):
-            self.numbers.append((place, attributes.get("data-as") or "", text.strip()))
-        elif attributes.get("type") == "text/plain":
-            self.data[str(attributes["id"])] = text
-        else:
-            self.own[tag].append(text)
-
-
 @pytest.fixture(scope="module", params=["two_runs", "hostile"])
 def made(request: pytest.FixtureRequest) -> Made:
     """Return each report."""
     return request.getfixturevalue(request.param)
-
-
-def part(reader: Reader, name: str) -> Any:
-    """Return the value of a compressed part."""
-    return json.loads(gzip.decompress(base64.b64decode(reader.data[name])))
 
 
 def test_the_policy_admits_our_script_and_style_only(made: Made):
@@ -112,6 +68,11 @@ def text_of(value: Any, form: str, place: str) -> str:
         return " to ".join(signed(end) if form == "signed" else number(end) for end in ends)
     if form == "p":
         return p_value(value)
+    if form == "milli":
+        return f"{1000 * value:.3g}" if value < 1 else f"{1000 * value:,.0f}"
+    if form == "tidy":
+        is_tidy = abs(100 * value - round(100 * value)) < 1e-6
+        return (f"{value:+.2f}" if is_tidy else f"{value:+.4f}").replace("0.", ".", 1)
     if form == "short":
         return f"{value:.3g}"
     if isinstance(value, int):

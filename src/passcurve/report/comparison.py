@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from passcurve.report import methods
-from passcurve.report.records import Comparison, Difference, Pair
+from passcurve.report.records import Comparison, Difference, Pair, RunFinding
 from passcurve.report.terminal import number, printable
 from passcurve.types import Counts, Interval
 
@@ -20,6 +20,12 @@ _DECIDERS = 5
 def signed(value: float) -> str:
     """Return a difference with its sign and four digits, ``+.0315``."""
     return f"{'-' if value < 0 else '+'}{number(abs(value))}"
+
+
+def tidy(value: float) -> str:
+    """Return the difference of two shares with two digits where it has no more, ``+.30``, and with four otherwise."""
+    text = signed(value)
+    return text.removesuffix("00")
 
 
 def p_value(p: float) -> str:
@@ -43,6 +49,7 @@ def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterat
     yield f"{name}{len(comparison.runs)} runs on the same {comparison.problems} problems"
     if comparison.coverage:
         yield printable(f"  covered: {comparison.coverage}")
+    yield from run_finding_lines(comparison.findings)
     for note in comparison.notes:
         yield printable(f"  note: {note}")
     for pair in comparison.pairs:
@@ -57,6 +64,12 @@ def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterat
     if verbose:
         yield ""
         yield printable(f"  for a paper: {methods.describe_comparison(comparison)}")
+
+
+def run_finding_lines(findings: Iterable[RunFinding]) -> Iterator[str]:
+    """Yield a line for each fault of the samples of a run: the number beside it may come from that alone."""
+    for finding in findings:
+        yield printable(f"  warning: {finding.run}: {finding.text}")
 
 
 def _difference_lines(difference: Difference, *, verbose: bool) -> Iterator[str]:
@@ -75,6 +88,9 @@ def _difference_lines(difference: Difference, *, verbose: bool) -> Iterator[str]
         between, within = number(difference.between), number(difference.within)
         yield f"    variance of the differences: {between} between problems, {within} within"
     yield f"    equally good on problems like these: p {p_value(difference.p)} ({difference.p_test})"
+    interval = difference.new_problems
+    if interval is not None and (interval.low <= 0 <= interval.high) != (difference.p > 1 - interval.level):
+        yield "    interval and p are made in different ways and disagree: it is undecided"
     if difference.adjusted is not None:
         yield f"    p {p_value(difference.adjusted)} after adjusting for all comparisons above and below"
     if difference.minimum_detectable is not None:

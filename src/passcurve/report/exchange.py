@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from passcurve.report.comparison import p_value, signed
@@ -36,10 +36,22 @@ def table_lines(record: Mapping[str, Any], form: str) -> Iterator[str]:
         return
     draw = _markdown_table if form == "markdown" else _latex_table
     yield from draw(*_scores(runs))
+    yield from _finding_lines(runs, form)
     comparison = record.get("comparison")
     if comparison and comparison["pairs"]:
         yield ""
         yield from draw(*_differences(comparison["pairs"]))
+
+
+def _finding_lines(runs: Sequence[Mapping[str, Any]], form: str) -> Iterator[str]:
+    """Yield what was found in the samples of each run, which belongs to its score: as a list or as small print."""
+    faults = [f"{run['name']}: {line.strip()}" for run in runs for line in run["findings"]]
+    if not faults:
+        return
+    yield ""
+    for text in faults:
+        line = _one_line(text)
+        yield f"- {_escape_markdown(line)}" if form == "markdown" else rf"\par{{\footnotesize {_escape_latex(line)}}}"
 
 
 def _scores(runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
@@ -102,7 +114,11 @@ def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iter
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(_MARKDOWN.sub(r"\\\1", _one_line(cell)) for cell in cells) + " |"
+    return "| " + " | ".join(_escape_markdown(_one_line(cell)) for cell in cells) + " |"
+
+
+def _escape_markdown(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\1", text)
 
 
 def _latex_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -116,8 +132,11 @@ def _latex_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterato
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    escape: Callable[[str], str] = lambda cell: "".join(_LATEX.get(sign, sign) for sign in _one_line(cell))  # noqa: E731
-    return " & ".join(map(escape, cells)) + r" \\"
+    return " & ".join(_escape_latex(_one_line(cell)) for cell in cells) + r" \\"
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text)
 
 
 def _one_line(text: str) -> str:
@@ -128,13 +147,14 @@ def _csv_lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     ends = [f"{kind}_{end}" for kind in ("new_problems", "these_problems") for end in ("low", "high")]
-    writer.writerow(["run", "benchmark", "metric", "value", *ends, "level", "reason", "signature"])
+    writer.writerow(["run", "benchmark", "metric", "value", *ends, "level", "reason", "signature", "findings"])
     for run in runs:
+        faults = _one_line("; ".join(line.strip() for line in run["findings"]))
         for name, estimate in run["scores"].items():
             intervals = [estimate.get("new_problems"), estimate.get("these_problems")]
             limits = [interval[end] if interval else "" for interval in intervals for end in ("low", "high")]
             level = next((interval["level"] for interval in intervals if interval), "")
             value = "" if estimate["value"] is None else estimate["value"]
-            texts = [estimate.get("reason", ""), run["signature_digest"]]
+            texts = [estimate.get("reason", ""), run["signature_digest"], faults]
             writer.writerow([_one_line(run["name"]), _one_line(run["benchmark"]), name, value, *limits, level, *texts])
     yield from target.getvalue().splitlines()

@@ -45,6 +45,8 @@ def final_lines(progress: GenerationProgress) -> list[str]:
     if progress.retried:
         parts.append(f"{progress.retried:,} attempts failed and were made again")
     lines = [f"  generated: {'; '.join(parts)}"]
+    if progress.stored > progress.planned:
+        lines.append(f"  more than asked for: {progress.stored:,} samples are stored, and all of them are scored")
     lines += _copies(progress)
     if progress.truncated:
         share = f"{progress.truncated:,} of {progress.stored:,} samples ({progress.truncated / progress.stored:.1%})"

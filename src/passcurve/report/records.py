@@ -132,6 +132,15 @@ class Autopsy(Protocol):
     def up_to_formatting(self) -> Sequence[Estimate]: ...
 
 
+class RunFinding(Protocol):
+    """A fault of the samples of one of several runs."""
+
+    @property
+    def run(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
 class Difference(Protocol):
     """The difference between two runs at one k."""
 
@@ -259,6 +268,8 @@ class Match(Protocol):
     @property
     def inverted(self) -> Sequence[Inversion]: ...
     @property
+    def findings(self) -> Sequence[RunFinding]: ...
+    @property
     def notes(self) -> Sequence[str]: ...
 
 
@@ -288,3 +299,5 @@ class Comparison(Protocol):
     def seed(self) -> int: ...
     @property
     def notes(self) -> Sequence[str]: ...
+    @property
+    def findings(self) -> Sequence[RunFinding]: ...

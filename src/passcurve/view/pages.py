@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ class Pages:
         self._runs = runs
         self._prices = prices
         self._reports: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
+        self._lock = threading.Lock()
 
     def list_runs(self) -> bytes:
         """Return the page with all runs."""
@@ -42,6 +44,10 @@ class Pages:
             raise DataError(f"{large[0]!r} has more than {LARGE:,} samples: it is shown by itself")
         paths = [self._find(name) for name in names]
         key = (*names, *(_stamp(path) for path in paths))
+        with self._lock:
+            return self._make(key, paths, events)
+
+    def _make(self, key: tuple[Any, ...], paths: list[Path], events: str) -> bytes:
         if key not in self._reports:
             made = read_report(paths, config.cache_dir(), ReportOptions(prices=self._prices, stale=True))
             live = "" if all(run.finished for run in made.scored) else events

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -44,6 +46,8 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self._counters: dict[Path, _LineCounter] = {}
+        self._lock = threading.Lock()
+        """Of the counters: pages are made in many threads, and each line counts once."""
 
     def names(self) -> list[str]:
         """Return the paths of all runs below the folder, sorted; a link leads nowhere."""
@@ -81,22 +85,38 @@ class Runs:
     def _count(self, attempt: Attempt) -> Mapping[Status, int]:
         counts = dict.fromkeys(SCORED, 0)
         for part in attempt.parts:
-            counter = self._counters.setdefault(part, _LineCounter(part))
-            counter.read()
-            for status, count in counter.counts.items():
-                counts[status] += count
+            with self._lock:
+                counter = self._counters.setdefault(part, _LineCounter(part))
+                counter.read()
+                for status, count in counter.counts.items():
+                    counts[status] += count
         return counts
 
     def _walk(self, folder: Path, depth: int) -> Iterator[Path]:
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            everything = list(os.scandir(folder))
         except OSError:
             return
-        if any(entry.name == LOCK for entry in entries):
+        entries = sorted(filter(_is_readable, everything), key=lambda entry: entry.name)
+        # A report would wait for ever for the writer of a pipe.
+        if any(entry.name == LOCK for entry in entries) and len(entries) == len(everything):
             yield folder
         for entry in entries:
             if depth < _DEEPEST and entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
                 yield from self._walk(Path(entry.path), depth + 1)
+
+
+def _is_readable(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry has a name that a page can show, and is no pipe, socket or device."""
+    try:
+        entry.name.encode()
+        mode = entry.stat().st_mode
+    except UnicodeError:
+        return False
+    except OSError:
+        # A link that leads nowhere; whoever opens it is told so.
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
 class _LineCounter:
@@ -106,10 +126,16 @@ class _LineCounter:
         self.counts = dict.fromkeys(SCORED, 0)
         self._path = path
         self._offset = 0
+        self._file = (0, 0)
 
     def read(self) -> None:
         """Count the lines that have come; a torn last one waits."""
         with self._path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if self._file != (status.st_dev, status.st_ino) or status.st_size < self._offset:
+                # It was written anew.
+                self._file, self._offset = (status.st_dev, status.st_ino), 0
+                self.counts = dict.fromkeys(SCORED, 0)
             file.seek(self._offset)
             for raw in file:
                 if not raw.endswith(b"\n"):

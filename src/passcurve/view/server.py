@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
 import json
 import secrets
-import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 from passcurve.errors import PasscurveError, place_error
+from passcurve.serve.connections import Connections, make_server, open_listener, run_server
 from passcurve.serve.web import Web, import_web
 from passcurve.view.pages import Pages
 from passcurve.view.runs import Runs, RunSummary
@@ -37,28 +36,31 @@ def serve(folder: Path, port: int, prices: Path | None, announce: Callable[[str]
     web = import_web("view")
     token = secrets.token_urlsafe(24)
     try:
-        listener = socket.create_server(("127.0.0.1", port))
+        listener = open_listener("127.0.0.1", port)
     except OSError as error:
         raise place_error(f"--port {port} cannot be used: {error.strerror or error}", error) from error
     with listener:
         own = listener.getsockname()[1]
-        app = make_app(Runs(folder), token, own, web, prices)
+        app = make_app(Runs(folder), token, own, web, prices, is_ending=lambda: server.should_exit)
+        server = make_server(web, app, Connections())
         announce(f"http://127.0.0.1:{own}/{token}/")
-        config = web.config(app, log_level="critical", access_log=False, server_header=False, lifespan="off")
-        # It answers what is under way, and then raises the signal that ended it once more.
-        with contextlib.suppress(KeyboardInterrupt):
-            web.server(config).run(sockets=[listener])
+        run_server(server, listener)
 
 
-def make_app(runs: Runs, token: str, port: int, web: Web, prices: Path | None = None) -> Any:
-    """Return the application: checks in front, then the pages."""
+def make_app(
+    runs: Runs, token: str, port: int, web: Web, prices: Path | None = None, *, is_ending: Callable[[], bool]
+) -> Any:
+    """Return the application: checks in front, then the pages; streams end when the server does."""
     pages = Pages(runs, prices)
 
     async def page(make: Callable[..., bytes], *arguments: Any) -> Any:
         try:
             return web.response(await web.run_in_thread(make, *arguments), media_type="text/html", headers=_HEADERS)
-        except PasscurveError as error:
-            return web.response(f"{error}\n", 404, media_type="text/plain", headers=_HEADERS)
+        except (PasscurveError, OSError) as error:
+            # It may have been removed just now; an error of the system's names its place on this machine.
+            reason = str(error) if isinstance(error, PasscurveError) else f"it cannot be read: {error.strerror}"
+            text = reason.replace(str(runs.folder), ".")
+            return web.response(f"{text}\n", 404, media_type="text/plain", headers=_HEADERS)
 
     async def list_runs(_: Any) -> Any:
         return await page(pages.list_runs)
@@ -77,7 +79,7 @@ def make_app(runs: Runs, token: str, port: int, web: Web, prices: Path | None = 
 
     async def events(request: Any) -> Any:
         return web.streaming_response(
-            _changes(runs, request.is_disconnected), media_type="text/event-stream", headers=_HEADERS
+            _changes(runs, request.is_disconnected, is_ending), media_type="text/event-stream", headers=_HEADERS
         )
 
     routes = [
@@ -88,10 +90,10 @@ def make_app(runs: Runs, token: str, port: int, web: Web, prices: Path | None = 
     return _Guard(web.application(routes=routes), token, port)
 
 
-async def _changes(runs: Runs, is_gone: Callable[[], Any]) -> AsyncIterator[str]:
+async def _changes(runs: Runs, is_gone: Callable[[], Any], is_ending: Callable[[], bool]) -> AsyncIterator[str]:
     """Yield the counts of all runs, whenever they have changed."""
     before = ""
-    while not await is_gone():
+    while not (is_ending() or await is_gone()):
         rows = await asyncio.to_thread(runs.summaries)
         now = json.dumps(
             [

@@ -14,15 +14,16 @@ from markupsafe import Markup
 
 from passcurve import __version__
 from passcurve.lab.temperature import Temperature
-from passcurve.report.comparison import p_value, signed, signed_interval
+from passcurve.report.comparison import p_value, signed, signed_interval, tidy
 from passcurve.report.evidence import Evidence
 from passcurve.report.page import figures
 from passcurve.report.page.payload import make_payload
+from passcurve.report.page.settings import breakable, meaning, setting
 from passcurve.report.sentences import temperature_sentences
 from passcurve.report.terminal import number
 from passcurve.types import Interval, Verdict
 
-_SCRIPTS = ("data.js", "dom.js", "table.js", "problems.js", "samples.js", "inspector.js", "main.js")
+_SCRIPTS = ("data.js", "dom.js", "filters.js", "table.js", "problems.js", "samples.js", "inspector.js", "main.js")
 
 
 def render(record: Mapping[str, Any], evidence: Sequence[Evidence | None], *, events: str = "") -> str:
@@ -95,6 +96,7 @@ def _tables(record: Mapping[str, Any]) -> dict[str, Any]:
     }
     names = [f"pass@{k}" for k in record["headline_ks"]]
     has_value = [name for name in names if any(run["scores"].get(name, {}).get("value") is not None for run in runs)]
+    headline = has_value or names[:1]
     limits = [run["limits"] for run in runs if run["limits"] is not None and not run["own_limits"]]
     timeout_s = limits[0]["timeout_s"] if limits else None
     memory_mib = limits[0]["memory_bytes"] / (1 << 20) if limits else None
@@ -103,21 +105,39 @@ def _tables(record: Mapping[str, Any]) -> dict[str, Any]:
         return [(run["name"], run["spreads"][kind]) for run in runs if run["spreads"]]
 
     return {
-        "headline": has_value or names[:1],
+        "headline": headline,
+        "notes": _merge([(run["name"], text) for run in runs for text in _notes(run, headline)]),
+        "methods": _merge([(run["name"], run["methods"]) for run in runs if run["methods"]]),
+        "sampled": any(run["generated"] for run in runs),
         "level": f"{100 * min(levels):g}%" if levels else "95%",
         "priced": any(run["generated"] and run["generated"]["cost"] for run in runs),
         "spreads": [
-            (rows("own_s"), "time of a sample, seconds", timeout_s, "s"),
+            (rows("own_s"), "time of a sample, seconds", timeout_s, "seconds"),
             (rows("memory_mib"), "memory of a sample, MiB", memory_mib, "MiB"),
         ],
         "requests": [
             (rows("tokens"), "completion tokens of a request", None, "tokens"),
-            (rows("latency_s"), "latency of a request, seconds", None, "s"),
+            (rows("latency_s"), "latency of a request, seconds", None, "seconds"),
         ],
         "sweep_sentences": temperature_sentences(msgspec.convert(record["sweep"], Temperature))
         if record["sweep"]
         else [],
     }
+
+
+def _notes(run: Mapping[str, Any], headline: Sequence[str]) -> list[str]:
+    """Return what is to be said of the scores that the page shows; a k that nobody asked for is none of them."""
+    shown = {name: run["scores"][name] for name in headline if name in run["scores"]}
+    missing = [f"{name}: {score['reason']}" for name, score in shown.items() if score["value"] is None]
+    return [*missing, *dict.fromkeys(text for score in shown.values() for text in score["warnings"])]
+
+
+def _merge(notes: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return each note once, with the names of its runs."""
+    merged: dict[str, list[str]] = {}
+    for name, text in notes:
+        merged.setdefault(text, []).append(name)
+    return [{"text": text, "runs": names} for text, names in merged.items()]
 
 
 def _title(record: Mapping[str, Any]) -> str:
@@ -144,6 +164,11 @@ def _environment() -> jinja2.Environment:
         "count": lambda value: f"{value:,}",
         "share": lambda value: f"{value:.1%}",
         "short": lambda value: f"{value:.3g}",
+        "milli": lambda value: f"{1000 * value:.3g}" if value < 1 else f"{1000 * value:,.0f}",
+        "tidy": tidy,
+        "breakable": breakable,
+        "meaning": meaning,
+        "setting": setting,
     }
     return environment
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from passcurve.report.page.svg import Plot, Scale
+from passcurve.report.terminal import number
 
 _SERIES = 8
 """Colours of the style sheet."""
 _BINS = 30
+_BARS = 12
+"""Most values of k of which each has its interval as a bar; of more the round ones have."""
+_APART = 0.008
+"""Distance between the bars of two runs at one k, as a share of the axis."""
+_FAR = 4.0
+"""How far beyond all values a limit may lie to be in the picture, as a factor."""
 
 
 def series(number: int) -> str:
@@ -29,14 +37,18 @@ def curve_figure(runs: Sequence[Mapping[str, Any]], metric: str = "pass@k") -> M
     last = max(row["k"] for _, _, points in drawn for row in points)
     modelled = [run["extrapolation"] for _, run, _ in drawn if run["extrapolation"] and metric == "pass@k"]
     far = max([last, *(part["k"][-1] for part in modelled)])
-    plot = Plot(Scale(1, max(2, far), "log"), Scale(0.0, 1.0), size=(620, 340), labels=("k, samples drawn", metric))
+    plot = Plot(
+        Scale(1, max(2, far), "log"), Scale(0.0, 1.0), size=(620, 340), labels=("k, samples drawn; logarithmic", metric)
+    )
     for at, run, _ in drawn:
         if metric == "pass@k" and (band := run["curve"]):
             plot.band(band["k"], band["low"], band["high"], f"band {series(at)}")
     for at, run, points in drawn:
         for row in points:
-            if row["low"] is not None and (len(points) < _BINS or _is_step(row["k"])):
-                plot.line([(row["k"], row["low"]), (row["k"], row["high"])], f"whisker {series(at)}")
+            if row["low"] is not None and (len(points) <= _BARS or _is_step(row["k"]) or row is points[-1]):
+                # Beside each other, so that none hides another.
+                k = row["k"] * max(2, far) ** (_APART * (at - (len(runs) - 1) / 2))
+                plot.line([(k, row["low"]), (k, row["high"])], f"whisker {series(at)}")
         plot.line([(row["k"], row["value"]) for row in points], f"line {series(at)}")
         for row in points:
             if len(points) < _BINS or _is_step(row["k"]) or row is points[-1]:
@@ -69,69 +81,114 @@ def _is_step(k: int) -> bool:
 
 
 def rate_figure(runs: Sequence[Mapping[str, Any]]) -> Markup:
-    """Draw how many problems have which share of right samples."""
+    """Draw how many problems have which share of right samples: a bar for each c/n, or for each tenth of it."""
     largest = max([1, *(count for run in runs for count in run["solve_rates"]["bins"])])
-    bins = len(runs[0]["solve_rates"]["bins"])
-    labels = ("right samples of a problem, c/n", "problems")
-    plot = Plot(Scale(0.0, 1.0), Scale(0.0, float(largest)), size=(620, 260), labels=labels)
+    least = min((run["solve_rates"]["n"] or math.inf for run in runs), default=math.inf)
+    labels = ("samples of a problem that passed, c/n", "problems")
+    # Bars on 0 and 1 are as wide as the others.
+    x = Scale(-0.5 / least, 1.0 + 0.5 / least)
+    plot = Plot(x, Scale(0.0, largest * 1.05), size=(620, 340), labels=labels)
     for at, run in enumerate(runs):
-        width = 1.0 / bins / len(runs)
-        for number, count in enumerate(run["solve_rates"]["bins"]):
-            left = number / bins + at * width
-            title = f"{run['name']}: {count} problems with c/n from {number / bins:.1f} to {(number + 1) / bins:.1f}"
+        n, counts = run["solve_rates"]["n"], run["solve_rates"]["bins"]
+        width = (0.9 if n else 1.0) / (n or len(counts)) / len(runs)
+        for place, count in enumerate(counts):
+            if n:
+                left, which = place / n + (at - len(runs) / 2) * width, f"{place} of {n}"
+            else:
+                left = place / len(counts) + at * width
+                which = f"c/n from {place / len(counts):.1f} to {(place + 1) / len(counts):.1f}"
+            title = f"{run['name']}: {count} problem{'s' * (count != 1)} with {which}"
             plot.bar(left, left + width, count, f"bar {series(at)}", title)
     return plot.render("Problems by their share of right samples")
 
 
 def scatter_figure(pair: Mapping[str, Any]) -> Markup:
     """Draw c/n of each problem for A against B; problems at one place are one dot, which grows with them."""
-    plot = Plot(Scale(0.0, 1.0), Scale(0.0, 1.0), size=(440, 420), labels=(f"A: {pair['a']}", f"B: {pair['b']}"))
+    plot = Plot(Scale(0.0, 1.0), Scale(0.0, 1.0), size=(520, 470), labels=(f"A: {pair['a']}", f"B: {pair['b']}"))
+    a_colour, b_colour = map(series, pair["numbers"])
     plot.line([(0.0, 0.0), (1.0, 1.0)], "diagonal")
     places: dict[tuple[float, float], list[str]] = {}
     for row in pair["problems"]:
         places.setdefault((row["a"]["c"] / row["a"]["n"], row["b"]["c"] / row["b"]["n"]), []).append(row["task_id"])
     for (a, b), names in sorted(places.items(), key=lambda place: -len(place[1])):
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        title = f"A {a:.2f}, B {b:.2f}: {', '.join(names[:5])}{more}"
-        kind = "dot s0" if a > b else "dot s1" if b > a else "dot even"
-        radius = min(18.0, 3.0 + 1.5 * math.sqrt(len(names) - 1))
-        link = f"#{names[0]}" if len(names) == 1 else f"#problems?a={a:.6f}&b={b:.6f}"
-        plot.dot(a, b, kind, title, radius=radius, link=link)
+        title = f"A {number(a)}, B {number(b)}: {', '.join(names[:5])}{more}"
+        kind = f"dot {a_colour}" if a > b else f"dot {b_colour}" if b > a else "dot even"
+        of = ",".join(map(str, pair["numbers"]))
+        link = f"#{_address(names[0])}" if len(names) == 1 else f"#problems?a={a:.6f}&b={b:.6f}&of={of}"
+        plot.dot(a, b, kind, title, radius=_radius(len(names)), link=link)
     return plot.render("Right samples of each problem, A against B")
+
+
+def _address(task_id: str) -> str:
+    """Return an id without the characters that mean something else in an address."""
+    return task_id.replace("%", "%25").replace("?", "%3F").replace("#", "%23")
+
+
+def _radius(problems: int) -> float:
+    return min(18.0, 3.0 + 1.5 * math.sqrt(problems - 1))
+
+
+def size_key(pair: Mapping[str, Any]) -> list[tuple[int, Markup]]:
+    """Return some numbers of problems, each with the dot that stands for so many."""
+    places = Counter((row["a"]["c"] / row["a"]["n"], row["b"]["c"] / row["b"]["n"]) for row in pair["problems"])
+    most = max(places.values(), default=1)
+    dot = Markup(
+        '<svg class="plot" width="{0}" height="{0}" aria-hidden="true">'
+        '<circle class="dot even" cx="{1}" cy="{1}" r="{2:.1f}"/></svg>'
+    )
+    sizes = [size for size in (1, 5, 20, 100) if size <= most]
+    return [(size, dot.format(2 * round(_radius(size)) + 2, round(_radius(size)) + 1, _radius(size))) for size in sizes]
 
 
 def spread_figure(
     rows: Sequence[tuple[str, Mapping[str, Any]]], label: str, limit: float | None, unit: str
 ) -> Markup | None:
-    """Draw how often which value occurs, on a logarithmic axis, with the limit; None without any value."""
+    """Draw how often which value occurs, on a logarithmic axis, with the limit; None without any value.
+
+    The runs lie over each other, each bar as wide as its bin; a limit far beyond all values is told by ``is_far`` only.
+    """
     drawn = [(at, name, spread) for at, (name, spread) in enumerate(rows) if spread["counts"]]
     if not drawn:
         return None
-    low = min(_edge(spread["first_bin"]) for _, _, spread in drawn)
-    high = max(_edge(spread["first_bin"] + len(spread["counts"])) for _, _, spread in drawn)
+    low = min(_edge(spread, 0) for _, _, spread in drawn)
+    high = max(_edge(spread, len(spread["counts"])) for _, _, spread in drawn)
     most = max(count for _, _, spread in drawn for count in spread["counts"])
-    x = Scale(low, max(high, (limit or 0.0) * 1.05), "log")
-    plot = Plot(x, Scale(0.0, float(most)), size=(620, 240), labels=(label, "samples"))
+    shown = None if is_far(rows, limit) else limit
+    x = Scale(low, max(high, (shown or 0.0) * 1.1), "log")
+    labels = (f"{label}; logarithmic", "samples")
+    plot = Plot(x, Scale(0.0, most * 1.05), size=(620, 280), labels=labels)
     for at, name, spread in drawn:
-        for number, count in enumerate(spread["counts"], spread["first_bin"]):
+        for place, count in enumerate(spread["counts"]):
             if count:
-                start, step = _edge(number), (_edge(1) / _edge(0)) ** (1 / len(rows))
-                title = f"{name}: {count} samples from {start:.3g} to {_edge(number + 1):.3g} {unit}"
-                plot.bar(start * step**at, start * step ** (at + 1), count, f"bar {series(at)}", title)
-    if limit is not None:
-        plot.upright(limit, f"limit {limit:g} {unit}")
+                start, end = _edge(spread, place), _edge(spread, place + 1)
+                title = f"{name}: {count} sample{'s' * (count != 1)} from {start:.3g} to {end:.3g} {unit}"
+                plot.bar(start, end, count, f"bar over {series(at)}", title)
+    if shown is not None:
+        plot.upright(shown, f"limit {shown:g} {unit}")
     return plot.render(label)
 
 
-def _edge(number: int) -> float:
+def is_far(rows: Sequence[tuple[str, Mapping[str, Any]]], limit: float | None) -> bool:
+    """Tell whether a limit lies so far beyond all values that a picture of both would show neither."""
+    most = max((spread["most"] for _, spread in rows if spread["counts"]), default=None)
+    return limit is not None and most is not None and limit > _FAR * most
+
+
+def _edge(spread: Mapping[str, Any], place: int) -> float:
     """Return the least value of a bin."""
-    return float(10.0 ** (number / 10))
+    return float(10.0 ** ((spread["first_bin"] + place) / spread["per_decade"]))
 
 
 def sweep_figure(sweep: Mapping[str, Any]) -> Markup:
     """Draw pass@k at each temperature, and over them the best of each k with its temperature."""
     last = max(sweep["k"])
-    plot = Plot(Scale(1, max(2, last), "log"), Scale(0.0, 1.0), size=(620, 340), labels=("k, samples drawn", "pass@k"))
+    plot = Plot(
+        Scale(1, max(2, last), "log"),
+        Scale(0.0, 1.0),
+        size=(620, 340),
+        labels=("k, samples drawn; logarithmic", "pass@k"),
+    )
     for at, curve in enumerate(sweep["curves"]):
         points = [*zip(sweep["k"], curve["value"], strict=True)]
         plot.line(points, f"line {series(at)}")

@@ -78,6 +78,7 @@ def _core(record: Mapping[str, Any], evidence: Sequence[Evidence | None]) -> dic
                 "limits": run["limits"],
                 "columns": own.columns if own is not None else None,
                 "messages": [_cut(message) for message in own.messages] if own is not None else [],
+                "causes": [_cut(cause) for cause in own.causes] if own is not None else [],
                 "counts": [[row["task_id"], row["n"], row["c"]] for row in run["by_problem"]],
             }
             for run, own in zip(record["runs"], evidence, strict=True)

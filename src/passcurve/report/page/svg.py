@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from markupsafe import Markup
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 12.0, 40.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 14.0, 12.0, 44.0
 """Space around the panel, for ticks and labels, in pixels."""
 _TICKS = 6
-_FINE, _COARSE = 3, 5
-"""Largest numbers of decades with ticks at 1, 2 and 5 of each, and at 1 and 5."""
+_DIGITS = (((1, 2, 5), 1), ((1, 5), 1), ((1,), 1), ((1,), 2), ((1,), 4))
+"""Digits of the ticks of a decade, and which decades have any, from many to few."""
+_CHARACTER, _SPACE = 9.0, 10.0
+"""Room for a character of a tick, and between two ticks, in pixels: as much as a telephone's larger letters take."""
 
 
 class Scale(NamedTuple):
@@ -29,14 +32,18 @@ class Scale(NamedTuple):
             return (math.log(value) - low) / (high - low or 1.0)
         return (value - self.low) / (self.high - self.low or 1.0)
 
-    def ticks(self) -> list[float]:
-        """Return round values in the range: steps of 1, 2 or 5 times a power of ten."""
-        if self.kind == "log":
-            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            decades = math.log10(self.high / self.low)
-            digits = (1, 2, 5) if decades <= _FINE else (1, 5) if decades <= _COARSE else (1,)
-            steps = [digit * 10.0**power for power in powers for digit in digits]
-            return [step for step in steps if self.low * 0.999 <= step <= self.high * 1.001]
+    def tick_choices(self) -> Iterator[list[float]]:
+        """Yield round values in the range, from many to few: steps of 1, 2 or 5 times a power of ten."""
+        if self.kind == "linear":
+            yield self._steps()
+            return
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        for digits, stride in _DIGITS:
+            steps = [digit * 10.0**power for power in powers[::stride] for digit in digits]
+            ticks = [step for step in steps if self.low * 0.999 <= step <= self.high * 1.001]
+            yield ticks if len(ticks) > 1 else self._steps()
+
+    def _steps(self) -> list[float]:
         raw = (self.high - self.low or 1.0) / _TICKS
         power = 10.0 ** math.floor(math.log10(raw))
         step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= raw * 0.999)
@@ -123,7 +130,7 @@ class Plot:
     def _axes(self) -> Markup:
         width, height = self.size
         floor, parts = height - _BOTTOM, []
-        for tick in self.y.ticks():
+        for tick in next(self.y.tick_choices()):
             _, down = self.at(self.x.low, tick)
             parts.append(
                 Markup(
@@ -131,7 +138,7 @@ class Plot:
                     '<text class="tick" x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>'
                 ).format(_LEFT, down, width - _RIGHT, down, _LEFT - 6, down + 4, _number(tick))
             )
-        for tick in self.x.ticks():
+        for tick in self._x_ticks():
             across, _ = self.at(tick, self.y.low)
             parts.append(
                 Markup(
@@ -161,6 +168,14 @@ class Plot:
         )
         return Markup("").join(parts)
 
+    def _x_ticks(self) -> list[float]:
+        """Return as many ticks as have room for their labels."""
+        for ticks in self.x.tick_choices():
+            ends = [(self.at(tick, self.y.low)[0], _CHARACTER * len(_number(tick)) / 2 + _SPACE / 2) for tick in ticks]
+            if all(one + half + rest <= other for (one, half), (other, rest) in pairwise(ends)):
+                break
+        return ticks
+
     def _path(self, points: Iterable[tuple[float, float]]) -> str:
         return " ".join(f"{across:.1f},{down:.1f}" for across, down in (self.at(x, y) for x, y in points))
 
@@ -169,4 +184,5 @@ def _number(value: float) -> str:
     for least, size, unit in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if abs(value) >= least:
             return f"{value / size:g}{unit}"
-    return f"{value:.6f}".rstrip("0").rstrip(".") if 0 < abs(value) < 1 else f"{value:g}"
+    # Without the zero before the point, as in the tables.
+    return f"{value:.6f}".strip("0").rstrip(".") if 0 < value < 1 else f"{value:g}"

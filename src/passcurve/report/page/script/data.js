@@ -1,9 +1,9 @@
 /**
  * What the page knows of a run.
  * @typedef {{problem: number[], index: number[], status: number[], own_us: number[], memory_kib: number[],
- *   message: number[], group: number[], tokens: number[], latency_ms: number[]}} Columns
+ *   message: number[], cause: number[], group: number[], tokens: number[], latency_ms: number[]}} Columns
  * @typedef {{name: string, limits: {timeout_s: number, memory_bytes: number}|null, columns: Columns|null,
- *   messages: string[], counts: [string, number, number][]}} RunData
+ *   messages: string[], causes: string[], counts: [string, number, number][]}} RunData
  * @typedef {{statuses: string[], problems: string[], runs: RunData[], chunks: number[]}} Core
  *
  * The samples with one program and one verdict.
@@ -66,6 +66,7 @@ class Samples {
     this.own = new Float64Array(size);
     this.memory = new Float64Array(size);
     this.message = new Uint32Array(size);
+    this.cause = new Uint32Array(size);
     this.group = new Uint32Array(size);
     let at = 0;
     runs.forEach((run, number) => {
@@ -79,6 +80,7 @@ class Samples {
         this.own[at] = columns.own_us[place] / 1e6;
         this.memory[at] = columns.memory_kib[place] / 1024;
         this.message[at] = columns.message[place];
+        this.cause[at] = columns.cause[place];
         this.group[at] = columns.group[place];
       }
     });

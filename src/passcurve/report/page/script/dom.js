@@ -40,6 +40,14 @@ function isolate(text) {
 }
 
 /**
+ * Return the colour of a run.
+ * @param {number} run
+ */
+function runKey(run) {
+  return make('span', { class: `key s${run % 8}`, 'aria-hidden': 'true' });
+}
+
+/**
  * Return the address of a problem or a sample on this page.
  * @param {number} problem
  * @param {number} [index]
@@ -75,6 +83,23 @@ function matcher(wanted) {
  */
 function counted(value) {
   return value.toLocaleString('en-US');
+}
+
+/**
+ * Return a share or a difference of shares without the zero before the point.
+ * @param {number} value
+ */
+function share(value) {
+  return value.toFixed(2).replace(/^0/, '');
+}
+
+/**
+ * Return a time in milliseconds, with three digits.
+ * @param {number} seconds
+ */
+function milliseconds(seconds) {
+  const value = seconds * 1000;
+  return value >= 100 ? counted(Math.round(value)) : value > 0 ? value.toPrecision(3) : '0';
 }
 
 /**

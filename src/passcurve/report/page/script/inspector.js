@@ -19,13 +19,14 @@ class Inspector {
     const entry = await entryOf(position);
     const group = entry.groups[samples.run[row]][samples.group[row]];
     const status = core.statuses[samples.status[row]];
-    const name = `${core.problems[position]}/${samples.index[row]}`;
     const run = core.runs[samples.run[row]];
+    const several = core.runs.length > 1;
     this.place.replaceChildren(
-      make('h2', {}, isolate(name), ' ', make('span', { class: `status ${status}` }, status)),
+      make('h2', {}, several && runKey(samples.run[row]), several && isolate(run.name), several && ' · ',
+        isolate(core.problems[position]), ` · sample ${samples.index[row]} `, make('span', { class: `status ${status}` }, status)),
       this.tools(row),
       this.facts(row, run, group),
-      ...this.failure(group, entry),
+      ...this.failure(group, status),
       ...this.program(group),
       ...this.reply(group),
       ...folded('Prompt', entry.prompt),
@@ -34,8 +35,8 @@ class Inspector {
     );
     this.place.hidden = false;
     this.view.grid.choose(row);
-    // What was opened by keyboard or by an address is in sight at once, from its title on.
-    this.place.scrollIntoView({ block: 'start' });
+    // Its title is in sight at once, and where there is room the filters that led to it.
+    (innerWidth > 700 ? byId('sample-filters') : this.place).scrollIntoView({ block: 'start' });
   }
 
   /** @param {number} row */
@@ -44,15 +45,20 @@ class Inspector {
       const next = this.view.grid.beside(step);
       if (next >= 0) location.hash = this.view.link(next);
     };
-    const copy = (/** @type {any} */ event) => {
-      navigator.clipboard?.writeText(location.href.replace(/#.*/, '') + this.view.link(row));
-      event.target.textContent = 'Copied';
+    const note = make('span', { class: 'muted', role: 'status' });
+    const copy = async () => {
+      try {
+        await navigator.clipboard.writeText(location.href.replace(/#.*/, '') + this.view.link(row));
+        note.textContent = location.protocol === 'file:' ? 'Copied: it names the file on this machine.' : 'Copied.';
+      } catch {
+        note.textContent = 'This browser does not let the page copy; the address bar has the link.';
+      }
     };
     return make('div', { class: 'tools' },
       make('button', { type: 'button', click: go(-1) }, 'Previous'),
       make('button', { type: 'button', click: go(1) }, 'Next'),
-      make('button', { type: 'button', click: copy }, 'Copy link'),
-      make('button', { type: 'button', click: () => { location.hash = '#samples'; } }, 'Close'));
+      make('button', { type: 'button', click: () => { location.hash = '#samples'; } }, 'Close'),
+      make('button', { type: 'button', click: copy }, 'Copy link'), note);
   }
 
   /**
@@ -64,14 +70,13 @@ class Inspector {
     const limits = run.limits;
     const columns = /** @type {Columns} */ (run.columns);
     const tokens = columns.tokens.length ? columns.tokens[samples.place[row]] : -1;
+    const measured = this.view.alike(row) > 1 ? ', measured once for all that are alike' : '';
     /** @type {[string, Node|string|undefined|false][]} */
     const facts = [
-      ['Run', core.runs.length > 1 && isolate(run.name)],
       ['Message', group.message && isolate(group.message)],
-      ['Failing test', group.failed_test],
-      ['Suites', group.suites?.join('; ')],
-      ['Time', `${samples.own[row].toFixed(3)} s${limits ? ` of ${limits.timeout_s} s` : ''}`],
-      ['Memory', `${samples.memory[row].toFixed(0)} MiB${limits ? ` of ${(limits.memory_bytes / 1048576).toFixed(0)}` : ''}`],
+      ['Tests', group.suites?.map((text) => text.replace(/^tests: /, '')).join('; ')],
+      ['Time', `${milliseconds(samples.own[row])} ms${limits ? ` of ${counted(limits.timeout_s * 1000)}` : ''}${measured}`],
+      ['Memory', `${samples.memory[row].toFixed(0)} MiB${limits ? ` of ${counted(Math.round(limits.memory_bytes / 1048576))}` : ''}${measured}`],
       ['Tests ran', { referee: 'in a process of their own', shared: 'beside the sample', none: 'not at all' }[group.mode ?? '']],
       ['Extraction', group.steps?.length ? isolate(group.steps.join('; ')) : undefined],
       ['Tokens', tokens >= 0 && counted(tokens)],
@@ -85,19 +90,24 @@ class Inspector {
 
   /**
    * @param {Group} group
-   * @param {Entry} entry
+   * @param {string} status
    */
-  failure(group, entry) {
+  failure(group, status) {
     const shown = [];
     if (group.arguments !== undefined || group.outcome !== undefined) {
       shown.push(make('h3', {}, 'The call that failed'));
       const list = make('dl', { class: 'facts' }, make('dt', {}, 'input'), make('dd', { class: 'mono' }, isolate(group.arguments ?? '')));
-      if (group.expected) list.append(make('dt', {}, 'expected'), make('dd', { class: 'mono' }, isolate(group.expected)));
-      list.append(make('dt', {}, 'got'), make('dd', { class: 'mono' }, isolate(group.outcome ?? '')));
+      const expected = make('dd', { class: 'mono' }, isolate(group.expected ?? ''));
+      const unknown = status === 'timeout' ? 'not compared: the call took too long'
+        : `not one value: ${group.test_line ? 'the line below decides' : 'the tests decide'}`;
+      list.append(make('dt', {}, 'expected'), group.expected ? expected : make('dd', { class: 'muted' }, unknown));
+      const got = make('dd', { class: 'mono' }, isolate(group.outcome ?? ''));
+      const ended = make('dd', { class: 'muted' }, status === 'timeout' ? 'no answer within the limit' : 'no answer');
+      list.append(make('dt', {}, 'got'), group.outcome ? got : ended);
       shown.push(list);
     }
     if (group.test_line) shown.push(make('h3', {}, 'At this line of the tests'), make('pre', {}, group.test_line));
-    return entry ? shown : [];
+    return shown;
   }
 
   /** @param {Group} group */
@@ -115,28 +125,36 @@ class Inspector {
     const [wrote, ran] = [group.reply.split('\n'), (group.program ?? '').split('\n')];
     const place = make('pre', {});
     for (const [kind, line] of difference(wrote, ran)) {
-      place.append(kind === ' ' ? `${line}\n` : make(kind === '+' ? 'ins' : 'del', {}, `${kind} ${line}`));
+      place.append(kind === ' ' ? `  ${line}\n` : make(kind === '+' ? 'ins' : 'del', {}, `${kind} ${line}`));
     }
-    const details = make('details', {}, make('summary', {}, 'What the model wrote, and what was run'), place);
+    const details = make('details', {}, make('summary', {}, 'What the model wrote, and what was run'),
+      make('p', { class: 'muted' }, make('ins', { class: 'legend-line' }, '+ only in the program: from the prompt or a prelude'), ' ',
+        make('del', { class: 'legend-line' }, '- only in the text of the model: not run')), place);
     return [details];
   }
 
   /** @param {number} row */
   others(row) {
+    /** @type {number[]} */
     const alike = [];
+    /** @type {number[]} */
     const beside = [];
     for (let at = 0; at < samples.size; at += 1) {
       if (samples.problem[at] !== samples.problem[row] || at === row) continue;
       if (samples.groupKey(at) === samples.groupKey(row)) alike.push(at);
       else beside.push(at);
     }
-    const links = (/** @type {number[]} */ rows) => rows.slice(0, 40).flatMap((at) => [
-      make('a', { href: this.view.link(at), class: `status ${core.statuses[samples.status[at]]}` },
-        `${core.runs.length > 1 ? `${core.runs[samples.run[at]].name} ` : ''}${samples.index[at]}`), ' ']);
-    const more = (/** @type {number[]} */ rows) => (rows.length > 40 ? `and ${counted(rows.length - 40)} more` : '');
+    const links = (/** @type {number[]} */ rows) => [...rows.slice(0, 40).flatMap((at) => [
+      make('a', { href: this.view.link(at), class: `status ${core.statuses[samples.status[at]]}` }, String(samples.index[at])), ' ']),
+    rows.length > 40 && `and ${counted(rows.length - 40)} more`];
+    const several = core.runs.length > 1;
     return make('div', {},
-      alike.length > 0 && make('p', {}, `${counted(alike.length + 1)} samples have this program and this verdict; the others: `, ...links(alike), more(alike)),
-      beside.length > 0 && make('p', {}, 'Other samples of this problem: ', ...links(beside), more(beside)));
+      alike.length > 0 && make('p', {}, `${counted(alike.length + 1)} samples${several ? ' of this run' : ''} have this program and this verdict`
+        + ' and share one measurement; the others: ', ...links(alike)),
+      ...core.runs.map((run, number) => {
+        const rows = beside.filter((at) => samples.run[at] === number);
+        return rows.length > 0 && make('p', {}, 'Other samples of this problem', several && ' in ', several && isolate(run.name), ': ', ...links(rows));
+      }));
   }
 }
 

@@ -8,15 +8,21 @@ const views = [...document.querySelectorAll('main > section')].map((view) => /**
 function show(name) {
   for (const view of views) view.hidden = view.id !== name;
   for (const link of document.querySelectorAll('nav a')) {
-    if (link.getAttribute('href') === `#${name}`) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+    if (link.getAttribute('href') === `#${name}`) {
+      link.setAttribute('aria-current', 'page');
+      // On a telephone the bar scrolls.
+      const bar = link.closest('ul');
+      if (bar) bar.scrollLeft = /** @type {HTMLElement} */ (link).offsetLeft - innerWidth / 3;
+    } else {
+      link.removeAttribute('aria-current');
+    }
   }
 }
 
 /**
  * Return what an address names: a view, a problem or a sample.
  * @param {string} hash
- * @returns {{view: string, wanted: URLSearchParams, problem: number, index: number}}
+ * @returns {{view: string, wanted: URLSearchParams, problem: number, index: number, unknown: string}}
  */
 function read(hash) {
   const [path, query] = hash.replace(/^#/, '').split('?');
@@ -27,14 +33,14 @@ function read(hash) {
   } catch {
     // It is taken as it stands.
   }
-  const nothing = { wanted, problem: -1, index: -1 };
+  const nothing = { wanted, problem: -1, index: -1, unknown: '' };
   if (views.some((view) => view.id === name)) return { ...nothing, view: name };
   const whole = core.problems.indexOf(name);
   if (whole >= 0) return { ...nothing, view: 'samples', problem: whole };
   const parts = /^(.*)\/(\d+)$/s.exec(name);
   const problem = parts ? core.problems.indexOf(parts[1]) : -1;
-  if (parts && problem >= 0) return { view: 'samples', wanted, problem, index: Number(parts[2]) };
-  return { ...nothing, view: 'overview' };
+  if (parts && problem >= 0) return { ...nothing, view: 'samples', problem, index: Number(parts[2]) };
+  return { ...nothing, view: 'overview', unknown: name };
 }
 
 /**
@@ -43,26 +49,40 @@ function read(hash) {
  * @param {Inspector} inspector
  */
 async function route(problems, list, inspector) {
-  const { view, wanted, problem, index } = read(location.hash);
+  // The link that skips the bar names no view.
+  if (location.hash === '#content') return;
+  const { view, wanted, problem, index, unknown } = read(location.hash);
   show(view);
   if (index < 0) window.scrollTo(0, 0);
-  byId('trouble').hidden = true;
-  if (view === 'problems') problems.open(wanted);
+  trouble(unknown && `This report has no view, problem or sample "${unknown}"; this is the overview.`);
+  const isAsked = [...wanted.keys()].length > 0;
+  if (view === 'problems' && isAsked) problems.open(wanted);
+  else if (view === 'problems') problems.filter();
   if (view !== 'samples') return;
   if (index < 0) {
     if (problem >= 0) wanted.set('problem', core.problems[problem]);
-    if ([...wanted.keys()].length) list.open(wanted);
+    if (isAsked || problem >= 0) list.open(wanted);
     inspector.close();
-    list.grid.paint();
+    list.showFilters();
     return;
   }
   const row = samples.find(Number(wanted.get('run') ?? 0), problem, index);
   if (row < 0) {
-    byId('trouble').textContent = `There is no judged sample ${index} of ${core.problems[problem]} in this run.`;
-    byId('trouble').hidden = false;
+    const name = core.runs[Number(wanted.get('run') ?? 0)]?.name;
+    trouble(`There is no judged sample ${index} of ${core.problems[problem]} in ${name ?? 'a run of that number'}.`);
+    inspector.close();
     return;
   }
   await inspector.open(row);
+}
+
+/**
+ * Say what is wrong, above all views; an empty text takes it away.
+ * @param {string} text
+ */
+function trouble(text) {
+  byId('trouble').textContent = text;
+  byId('trouble').hidden = !text;
 }
 
 /** @param {Inspector} inspector @param {SampleView} list */
@@ -84,10 +104,18 @@ function listen(inspector, list) {
   });
 }
 
-function changeTheme() {
+/**
+ * Give the button its name, after the theme is changed where that is wanted.
+ * @param {boolean} isWanted
+ */
+function changeTheme(isWanted) {
   const root = document.documentElement;
-  const isDark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
-  root.dataset.theme = isDark ? 'light' : 'dark';
+  let isDark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+  if (isWanted) {
+    isDark = !isDark;
+    root.dataset.theme = isDark ? 'dark' : 'light';
+  }
+  byId('theme').textContent = isDark ? 'Light theme' : 'Dark theme';
 }
 
 /**
@@ -110,7 +138,14 @@ function watch(place) {
 
 async function start() {
   if (document.documentElement.dataset.events) watch(document.documentElement.dataset.events);
-  byId('theme').addEventListener('click', changeTheme);
+  // On a telephone each row is a card, and each value has its heading beside it.
+  for (const table of /** @type {NodeListOf<HTMLTableElement>} */ (document.querySelectorAll('table.cards'))) {
+    const heads = [...table.tHead?.rows[0].cells ?? []].map((cell) => cell.textContent ?? '');
+    table.dataset.cards = '';
+    for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, at) => (cell.dataset.label ??= heads[at]));
+  }
+  changeTheme(false);
+  byId('theme').addEventListener('click', () => changeTheme(true));
   byId('pair')?.addEventListener('input', () => {
     for (const pair of document.querySelectorAll('.pair')) {
       /** @type {HTMLElement} */ (pair).hidden = pair.getAttribute('data-pair') !== byId('pair').value;
@@ -118,8 +153,7 @@ async function start() {
   });
   show(views.some((view) => `#${view.id}` === location.hash) ? location.hash.slice(1) : 'overview');
   if (!('DecompressionStream' in window)) {
-    byId('trouble').textContent = 'This browser cannot unpack the samples (DecompressionStream); scores and figures are complete.';
-    byId('trouble').hidden = false;
+    trouble('This browser cannot unpack the samples (DecompressionStream); scores and figures are complete.');
     return;
   }
   core = await unpack('core');

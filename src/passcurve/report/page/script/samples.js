@@ -1,9 +1,14 @@
+const CONTROLS = ['run', 'status', 'problem', 'text', 'where', 'ms', 'group'];
+
 /** The view of the samples: find, filter, sort, group. */
 class SampleView {
   constructor() {
     /** @type {Set<string>|null} */
     this.inPrograms = null;
+    /** Filters without a control: links set them, chips clear them. */
     this.near = false;
+    this.cause = '';
+    this.searches = 0;
     this.counts = new Map();
     for (let at = 0; at < samples.size; at += 1) {
       const key = samples.groupKey(at);
@@ -11,13 +16,9 @@ class SampleView {
     }
     core.statuses.forEach((status) => byId('sample-status').append(make('option', { value: status }, status)));
     this.grid = new Grid(byId('sample-grid'), 'Samples', this.columns(), (row) => { location.hash = this.link(row); });
-    const controls = ['run', 'status', 'problem', 'text', 'where', 'seconds', 'group'];
-    for (const name of controls) {
-      byId(`sample-${name}`)?.addEventListener('input', debounced(() => {
-        this.near = false;
-        this.search();
-      }));
-    }
+    /** @type {Record<string, any>} */
+    this.controls = Object.fromEntries(CONTROLS.map((name) => [name, byId(`sample-${name}`)]).filter(([, control]) => control));
+    for (const control of Object.values(this.controls)) control.addEventListener('input', debounced(() => this.search()));
     this.filter();
   }
 
@@ -25,21 +26,22 @@ class SampleView {
   columns() {
     /** @type {Column[]} */
     const columns = [
-      { name: 'sample', width: 'minmax(130px, 2fr)', cell: (row) => make('a', { href: this.link(row) },
+      { name: 'sample', width: 'minmax(130px, 2fr)', narrow: 'minmax(118px, 1.3fr)', cell: (row) => make('a', { href: this.link(row) },
         isolate(`${core.problems[samples.problem[row]]}/${samples.index[row]}`)),
       key: (row) => samples.problem[row] * 0x1000000 + samples.index[row] },
-      { name: 'status', width: '84px', cell: (row) => this.status(row), key: (row) => samples.status[row] },
-      { name: 'seconds', width: '78px', number: true, first: 'down', cell: (row) => samples.own[row].toFixed(3),
-        key: (row) => samples.own[row] },
-      { name: 'MiB', width: '60px', number: true, first: 'down', cell: (row) => samples.memory[row].toFixed(0),
-        key: (row) => samples.memory[row] },
-      { name: 'alike', width: '60px', number: true, first: 'down', cell: (row) => counted(this.alike(row)),
-        key: (row) => this.alike(row) },
-      { name: 'message', width: 'minmax(160px, 5fr)', cell: (row) => isolate(this.message(row)), key: (row) => this.message(row) },
+      { name: 'status', width: '90px', narrow: '58px', cell: (row) => this.status(row), key: (row) => samples.status[row] },
+      { name: 'ms', title: "the sample's own time in milliseconds", width: '78px', narrow: '42px', number: true, first: 'down',
+        cell: (row) => milliseconds(samples.own[row]), key: (row) => samples.own[row] },
+      { name: 'MiB', title: 'memory at most', width: '66px', narrow: 'none', number: true, first: 'down',
+        cell: (row) => samples.memory[row].toFixed(0), key: (row) => samples.memory[row] },
+      { name: 'alike', title: 'samples of this run and problem with this program and this verdict', width: '72px', narrow: 'none',
+        number: true, first: 'down', cell: (row) => counted(this.alike(row)), key: (row) => this.alike(row) },
+      { name: 'message', width: 'minmax(160px, 5fr)', narrow: 'below', cell: (row) => isolate(this.message(row)),
+        key: (row) => this.message(row) },
     ];
     if (core.runs.length > 1) {
-      columns.splice(1, 0, { name: 'run', width: 'minmax(70px, 1fr)', cell: (row) => isolate(core.runs[samples.run[row]].name),
-        key: (row) => samples.run[row] });
+      columns.unshift({ name: 'run', width: 'minmax(80px, 1fr)', narrow: 'minmax(76px, 1fr)', key: (row) => samples.run[row],
+        cell: (row) => make('span', {}, runKey(samples.run[row]), isolate(core.runs[samples.run[row]].name)) });
     }
     return columns;
   }
@@ -67,70 +69,101 @@ class SampleView {
 
   /** Filter, after looking through the programs where that is asked for. */
   async search() {
-    const wanted = byId('sample-text').value.trim();
-    this.inPrograms = null;
-    if (matcher(wanted) === null) {
-      byId('sample-count').textContent = `${wanted} is no pattern`;
-      return;
-    }
-    if (wanted && byId('sample-where').value === 'program') {
-      const test = matcher(wanted);
+    this.searches += 1;
+    const search = this.searches;
+    const { text, where, problem } = this.controls;
+    const tests = testsOf([text, problem]);
+    /** @type {Set<string>|null} */
+    let hits = null;
+    if (tests && text.value.trim() && where.value === 'program') {
       byId('sample-count').textContent = 'looking through the programs ...';
-      const found = new Set();
-      for (let position = 0; test && position < core.problems.length; position += 1) {
+      const groupsWithText = new Set();
+      for (let position = 0; position < core.problems.length; position += 1) {
         const entry = await entryOf(position);
         entry.groups.forEach((groups, run) => groups.forEach((group, at) => {
-          if (group.program !== undefined && test(group.program)) found.add(`${run}.${position}.${at}`);
+          if (group.program !== undefined && tests[0](group.program)) groupsWithText.add(`${run}.${position}.${at}`);
         }));
       }
-      this.inPrograms = found;
+      hits = groupsWithText;
     }
+    // A later search may have ended first.
+    if (search !== this.searches) return;
+    this.inPrograms = hits;
     this.filter();
   }
 
-  filter() {
-    const run = byId('sample-run')?.value ?? '';
-    const status = byId('sample-status').value;
-    const problem = byId('sample-problem').value.trim();
-    const text = byId('sample-text').value.trim();
-    const seconds = Number(byId('sample-seconds').value) || 0;
-    const grouped = byId('sample-group').value === 'program';
-    const test = text && !this.inPrograms ? matcher(text) : null;
-    const isProblem = problem ? matcher(problem) : null;
-    const problems = core.problems.map((name) => !isProblem || name === problem || isProblem(name));
+  /**
+   * Return a test of a row by all filters but grouping.
+   * @param {((text: string) => boolean)[]} tests
+   * @returns {(row: number) => boolean}
+   */
+  test([isText, isProblem]) {
+    const run = this.controls.run?.value ?? '';
+    const status = this.controls.status.value;
+    const problem = this.controls.problem.value.trim();
+    const seconds = (Number(this.controls.ms.value) || 0) / 1000;
     const exact = core.problems.indexOf(problem);
-    const messages = core.runs.map((one) => one.messages.map((message) => !test || test(message)));
+    const problems = core.problems.map((name, at) => (exact >= 0 ? at === exact : isProblem(name)));
+    const messages = core.runs.map((one) => one.messages.map((message) => this.inPrograms !== null || isText(message)));
     const passed = core.statuses.indexOf('passed');
+    return (row) => {
+      const at = samples.run[row];
+      if (run !== '' && at !== Number(run)) return false;
+      if (status === '!passed' ? samples.status[row] === passed : status && core.statuses[samples.status[row]] !== status) return false;
+      if (!problems[samples.problem[row]] || samples.own[row] < seconds || !messages[at][samples.message[row]]) return false;
+      if (this.cause && core.runs[at].causes[samples.cause[row]] !== this.cause) return false;
+      if (this.near && samples.own[row] < 0.5 * (core.runs[at].limits?.timeout_s ?? Infinity)) return false;
+      return !this.inPrograms || this.inPrograms.has(samples.groupKey(row));
+    };
+  }
+
+  filter() {
+    const { text, problem, group } = this.controls;
+    const tests = testsOf([text, problem]);
+    const test = tests ? this.test(tests) : () => false;
     const seen = new Set();
     const rows = [];
+    let left = 0;
     for (let row = 0; row < samples.size; row += 1) {
-      const at = samples.run[row];
-      if (run !== '' && at !== Number(run)) continue;
-      if (status === '!passed' ? samples.status[row] === passed : status && core.statuses[samples.status[row]] !== status) continue;
-      if (exact >= 0 ? samples.problem[row] !== exact : !problems[samples.problem[row]]) continue;
-      if (samples.own[row] < seconds || !messages[at][samples.message[row]]) continue;
-      if (this.near && samples.own[row] < 0.5 * (core.runs[at].limits?.timeout_s ?? Infinity)) continue;
-      const key = grouped || this.inPrograms ? samples.groupKey(row) : '';
-      if (this.inPrograms && !this.inPrograms.has(key)) continue;
-      if (grouped && seen.has(key)) continue;
-      seen.add(key);
+      if (!test(row)) continue;
+      left += 1;
+      if (group.value === 'program') {
+        const key = samples.groupKey(row);
+        if (seen.has(key)) continue;
+        seen.add(key);
+      }
       rows.push(row);
     }
-    this.grid.fill(rows);
+    const wrong = [text, problem].find((field) => field.getAttribute('aria-invalid') === 'true');
+    this.grid.fill(rows, wrong ? `${wrong.value.trim()} is no pattern.`
+      : samples.size ? 'No sample is left by these filters.' : 'Only counts are stored of these runs.');
+    const groups = group.value === 'program' ? `, in ${counted(rows.length)} groups of the same run, problem, program and verdict` : '';
     byId('sample-count').textContent = samples.size
-      ? `${counted(rows.length)} of ${counted(samples.size)} samples`
+      ? `${counted(left)} of ${counted(samples.size)} samples${groups}`
       : 'only counts are stored of these runs';
+    this.showFilters();
+  }
+
+  showFilters() {
+    const { run, status, problem, text, ms } = this.controls;
+    const chips = chipsOf([run, status, problem, text, ms]);
+    if (this.cause) chips.push({ label: this.cause, clear: () => { this.cause = ''; } });
+    if (this.near) chips.push({ label: 'over half of the time limit', clear: () => { this.near = false; } });
+    showChips(byId('sample-chips'), chips, () => this.search());
+    keepAddress('samples', [...Object.entries(this.controls).map(([name, control]) => /** @type {[string, string]} */ ([name,
+      name === 'where' && control.value === 'message' ? '' : control.value.trim()])), ['cause', this.cause], ['near', this.near ? '1' : '']]);
   }
 
   /**
-   * Show what an address asks for.
+   * Show what an address asks for, and nothing of what was asked for before.
    * @param {URLSearchParams} wanted
    */
   open(wanted) {
-    for (const name of ['run', 'status', 'problem', 'text', 'where', 'seconds', 'group']) {
-      const control = byId(`sample-${name}`);
-      if (control && wanted.has(name)) control.value = wanted.get(name);
+    for (const [name, control] of Object.entries(this.controls)) {
+      control.value = wanted.get(name) ?? (name === 'where' ? 'message' : '');
+      if (control.options && control.selectedIndex < 0) control.selectedIndex = 0;
     }
+    this.cause = wanted.get('cause') ?? '';
     this.near = wanted.has('near');
     this.search();
   }

@@ -1,10 +1,11 @@
-const ROW = 28;
+const ONE_LINE = 28;
+const TWO_LINES = 50;
 const SPARE = 8;
 
 /**
- * A column of a grid.
- * @typedef {{name: string, width: string, number?: boolean, cell: (row: number) => Node|string,
- *   key?: (row: number) => number|string, first?: 'up'|'down'}} Column
+ * A column of a grid.  `narrow` is its width on a telephone: 'none' hides it there, 'below' gives it a line of its own.
+ * @typedef {{name: string, run?: number, title?: string, width: string, narrow: string, number?: boolean,
+ *   cell: (row: number) => Node|string, key?: (row: number) => number|string, first?: 'up'|'down'}} Column
  */
 
 /** A table of which only the rows in sight are elements. */
@@ -24,17 +25,19 @@ class Grid {
     this.chosen = -1;
     this.sorted = -1;
     this.down = false;
-    this.changed = () => {};
+    this.telephone = matchMedia('(max-width: 600px)');
+    this.hasTwoLines = columns.some((column) => column.narrow === 'below');
     place.setAttribute('role', 'table');
     place.setAttribute('aria-label', label);
     place.tabIndex = 0;
     this.head = make('div', { role: 'row', class: 'head' });
     columns.forEach((column, at) => this.head.append(this.heading(column, at)));
     this.body = make('div', { class: 'body', role: 'rowgroup' });
-    place.append(make('div', { role: 'rowgroup', class: 'top' }, this.head), this.body);
-    const widths = columns.map((column) => column.width).join(' ');
-    this.widths = widths;
-    this.head.style.gridTemplateColumns = widths;
+    this.nothing = make('div', { class: 'nothing', role: 'note', hidden: true });
+    place.append(make('div', { role: 'rowgroup', class: 'top' }, this.head), this.nothing, this.body);
+    const narrow = columns.map((column) => column.narrow).filter((width) => width !== 'none' && width !== 'below');
+    place.style.setProperty('--wide', columns.map((column) => column.width).join(' '));
+    place.style.setProperty('--narrow', narrow.join(' '));
     place.addEventListener('scroll', () => this.paint(), { passive: true });
     new ResizeObserver(() => this.paint()).observe(place);
   }
@@ -44,12 +47,13 @@ class Grid {
    * @param {number} at
    */
   heading(column, at) {
-    const cell = make('div', { role: 'columnheader', class: column.number ? 'n' : null });
+    const cell = make('div', { role: 'columnheader', class: kindOf(column), title: column.title });
     if (!column.key) {
       cell.append(column.name);
       return cell;
     }
-    cell.append(make('button', { type: 'button', click: () => this.sort(at) }, column.name));
+    cell.append(make('button', { type: 'button', click: () => this.sort(at) },
+      make('span', {}, column.run !== undefined && runKey(column.run), column.name), make('span', { class: 'arrow', 'aria-hidden': 'true' })));
     return cell;
   }
 
@@ -67,8 +71,8 @@ class Grid {
   order() {
     [...this.head.children].forEach((cell, at) => {
       cell.setAttribute('aria-sort', at !== this.sorted ? 'none' : this.down ? 'descending' : 'ascending');
-      const button = cell.querySelector('button');
-      if (button) button.textContent = this.columns[at].name + (at !== this.sorted ? '' : this.down ? ' ▼' : ' ▲');
+      const arrow = cell.querySelector('.arrow');
+      if (arrow) arrow.textContent = at !== this.sorted ? '' : this.down ? '▼' : '▲';
     });
     const key = this.sorted < 0 ? null : this.columns[this.sorted].key;
     if (!key) return;
@@ -82,22 +86,31 @@ class Grid {
   }
 
   /**
-   * Show these rows.
+   * Show these rows, or why there is none.
    * @param {number[]} rows
+   * @param {string} nothing
    */
-  fill(rows) {
+  fill(rows, nothing) {
     this.rows = rows;
+    this.nothing.textContent = nothing;
+    this.nothing.hidden = rows.length > 0;
     this.order();
     this.place.scrollTop = 0;
     this.place.setAttribute('aria-rowcount', String(rows.length + 1));
     this.paint();
   }
 
+  /** Return the height of a row. */
+  height() {
+    return this.telephone.matches && this.hasTwoLines ? TWO_LINES : ONE_LINE;
+  }
+
   /** Make the rows in sight. */
   paint() {
-    this.body.style.height = `${this.rows.length * ROW}px`;
-    const first = Math.max(0, Math.floor(this.place.scrollTop / ROW) - SPARE);
-    const last = Math.min(this.rows.length, first + Math.ceil(this.place.clientHeight / ROW) + 2 * SPARE);
+    const height = this.height();
+    this.body.style.height = `${this.rows.length * height}px`;
+    const first = Math.max(0, Math.floor(this.place.scrollTop / height) - SPARE);
+    const last = Math.min(this.rows.length, first + Math.ceil(this.place.clientHeight / height) + 2 * SPARE);
     const made = [];
     for (let at = first; at < last; at += 1) made.push(this.row(this.rows[at], at));
     const active = document.activeElement;
@@ -112,7 +125,7 @@ class Grid {
    */
   row(row, at) {
     const cells = this.columns.map((column) =>
-      make('div', { role: 'cell', class: column.number ? 'n' : null }, column.cell(row)));
+      make('div', { role: 'cell', class: kindOf(column) }, column.cell(row)));
     const element = make('div', {
       role: 'row',
       'aria-rowindex': at + 2,
@@ -121,8 +134,7 @@ class Grid {
         if (!event.target.closest('a')) this.open(row);
       },
     }, ...cells);
-    element.style.gridTemplateColumns = this.widths;
-    element.style.top = `${at * ROW}px`;
+    element.style.top = `${at * this.height()}px`;
     return element;
   }
 
@@ -134,8 +146,9 @@ class Grid {
     this.chosen = row;
     const at = this.rows.indexOf(row);
     if (at >= 0) {
-      const top = at * ROW;
-      const room = this.place.clientHeight - 2 * ROW;
+      const height = this.height();
+      const top = at * height;
+      const room = this.place.clientHeight - 2 * height;
       if (top < this.place.scrollTop || top > this.place.scrollTop + room) this.place.scrollTop = Math.max(0, top - room / 2);
     }
     this.paint();
@@ -149,4 +162,13 @@ class Grid {
     const at = this.rows.indexOf(this.chosen) + step;
     return at >= 0 && at < this.rows.length ? this.rows[at] : -1;
   }
+}
+
+/**
+ * Return the classes of the cells of a column.
+ * @param {Column} column
+ */
+function kindOf(column) {
+  const kinds = [column.number && 'n', column.narrow === 'none' && 'wide-only', column.narrow === 'below' && 'below'];
+  return kinds.filter(Boolean).join(' ') || null;
 }
