@@ -25,6 +25,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     withholds: bool = False
     """True when no score may be reported unless the user insists."""
 
+    def record(self) -> dict[str, str | int]:
+        """Return it as plain data."""
+        return {"name": self.name, "rows": self.rows, "text": self.text}
+
 
 class InputReport(msgspec.Struct, frozen=True, kw_only=True):
     """Findings on a file of samples, made while it is read."""
@@ -32,6 +36,8 @@ class InputReport(msgspec.Struct, frozen=True, kw_only=True):
     rows: int = 0
     """Lines of the file, blank ones aside."""
     findings: tuple[Finding, ...] = ()
+    unread: int = 0
+    """Lines of those that count for nothing: they are damaged, or of tasks that the benchmark lacks."""
 
 
 class Exclusion(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ def judge(shell):
 LINES = {
     "cut short": (b'{"task_id": "starter/0", "completion": "    ret', "not JSON: Unterminated string"),
     "words": (b"Here is the code you asked for:", "not JSON: Expecting value at column 1"),
-    "two rows in one": (row(completion=GOOD) + row(completion=GOOD), "not JSON: Extra data"),
+    "two rows in one": (row(completion=GOOD) + row(completion=GOOD), "two objects in one line: a new line is missing"),
     "a list": (b'["starter/0", "pass"]', "a row must be a JSON object, got a list"),
     "a number": (b"17", "a row must be a JSON object, got a number"),
     "a string": (b'"starter/0"', "a row must be a JSON object, got a string"),

@@ -235,6 +235,14 @@ SECOND_FUNCTIONS = [
         excluded=("Own/3",),
         says=("--verdict auto",),
     ),
+    Case(
+        "a function that the prompt does not define, and no reference",
+        own(ROWS, benchmark(_3=NO_REFERENCE | {"entry_point": "g"})),
+        JUDGE,
+        2,
+        excluded=("Own/3",),
+        says=("entry_point 'g' is not defined in the prompt", "--accept-benchmark"),
+    ),
     Case("no references at all", own(ROWS, with_all(**NO_REFERENCE)), JUDGE, value=0.75, says=("no reference",)),
 ]
 

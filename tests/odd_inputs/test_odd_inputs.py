@@ -65,3 +65,4 @@ def test_an_odd_input(shell, case: Case):
         assert record["pass@1"]["value"] == shown.record["pass@1"]["value"]
         shown = shell("show", record["results"], "--json", "--k", "1")
         assert case.value is not None or shown.record["pass@1"]["value"] is None
+        assert names == {finding["name"] for finding in shown.record["input"]["findings"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -37,6 +38,12 @@ def require_accepted(run: RunCounts, name: str) -> None:
     """Raise DataError when the score of a run is withheld."""
     if run.withheld:
         raise DataError(f"the score of {name!r} is withheld: {run.withheld}")
+
+
+def natural_key(name: str) -> tuple[tuple[int, str], ...]:
+    """Return what sorts names as a reader counts: ``p/7`` before ``p/30``."""
+    parts = re.split("0*([0-9]+)", name)
+    return tuple((len(part) if at % 2 else 0, part) for at, part in enumerate(parts))
 
 
 def unique_names(runs: Sequence[RunCounts]) -> tuple[str, ...]:

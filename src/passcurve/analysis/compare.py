@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import msgspec
 from passcurve.analysis.common_problems import (
     describe_coverage,
     find_common,
+    natural_key,
     require_score,
     unique_names,
 )
@@ -76,9 +78,18 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     b: str
     differences: tuple[Difference, ...]
     deciders: tuple[Decider, ...]
-    """Largest difference in pass@1 first."""
+    """Largest difference in pass@1 first; equal ones in the order of their ids, 7 before 30."""
     differs: tuple[str, ...]
     """Other differences between the runs, from their signatures."""
+
+
+class RunFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault of the samples of one of the runs."""
+
+    run: str
+    name: str
+    rows: int
+    text: str
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +104,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     pairs: tuple[Pair, ...]
     seed: int
     notes: tuple[str, ...]
+    findings: tuple[RunFinding, ...] = ()
+    """What was found in the samples of each run; a difference may come from that alone."""
 
     def __getitem__(self, name: str) -> Difference:
         """Return the difference at one k, as in ``pass@10``, between the first two runs.
@@ -153,6 +166,16 @@ def compare(
             *differing,
             *(f"{name}: {run.note}" for name, run in zip(names, runs, strict=True) if run.note),
         ),
+        findings=run_findings(runs),
+    )
+
+
+def run_findings(runs: Sequence[RunCounts]) -> tuple[RunFinding, ...]:
+    """Return what was found in the samples of these runs."""
+    return tuple(
+        RunFinding(run=name, name=finding.name, rows=finding.rows, text=finding.text)
+        for name, run in zip(unique_names(runs), runs, strict=True)
+        for finding in run.findings
     )
 
 
@@ -231,6 +254,9 @@ def plan_from_runs(
     names = unique_names(runs)
     for run, name in zip(runs, names, strict=True):
         require_score(run, name)
+        least = min(run.counts, key=lambda count: count.n, default=None)
+        if least is not None and least.n < k:
+            raise DataError(f"{name!r} has {least.n} samples of {least.problem_id!r}: pass@{k} needs {k}")
     ids, _ = find_common(runs, names)
     sides = [select_counts(run.counts, ids) for run in (runs[0], runs[-1])]
     (n_a, c_a), (n_b, c_b) = ([[count.n for count in side], [count.c for count in side]] for side in sides)
@@ -313,8 +339,13 @@ def _deciders(a: Sequence[Counts], b: Sequence[Counts]) -> tuple[Decider, ...]:
         for one, other in zip(a, b, strict=True)
         if one.n and other.n and one.c * other.n != other.c * one.n
     ]
-    deciders.sort(key=lambda decider: (-abs(decider.difference), decider.problem_id))
+    deciders.sort(key=lambda decider: (-abs(_exact_difference(decider)), natural_key(decider.problem_id)))
     return tuple(deciders[:_MAX_DECIDERS])
+
+
+def _exact_difference(decider: Decider) -> Fraction:
+    """Return the difference as a fraction: those of floats that should be equal are not."""
+    return Fraction(decider.a.c, decider.a.n) - Fraction(decider.b.c, decider.b.n)
 
 
 def _compare_signatures(a: Header | None, b: Header | None) -> tuple[str, ...]:

@@ -13,7 +13,10 @@ from passcurve.store.codec import VerdictLine
 from passcurve.store.completions import stored_completions, stored_lines
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
-from passcurve.types import STATUSES, Completion, Header, Verdict
+from passcurve.types import STATUSES, Completion, Header, SuiteOutcome, Verdict
+
+_LONGEST_PART = 160
+"""Characters of a call, its result and what was expected in a message."""
 
 
 def read_evidence(run: Path, positions: Mapping[str, int], cache_dir: Path) -> Evidence:
@@ -22,7 +25,8 @@ def read_evidence(run: Path, positions: Mapping[str, int], cache_dir: Path) -> E
     Texts are those of the samples that have not changed since they were judged.  Raises StoreError when the run cannot
     be read.
     """
-    table: dict[str, int] = {}
+    messages: dict[str, int] = {}
+    causes: dict[str, int] = {}
     columns, groups = SampleColumns(), _Groups()
     with RunDir(run).read() as stored:
         header = stored.attempt.header
@@ -34,9 +38,11 @@ def read_evidence(run: Path, positions: Mapping[str, int], cache_dir: Path) -> E
             columns.status.append(STATUSES.index(verdict.status))
             columns.own_us.append(round(verdict.own_s * 1e6))
             columns.memory_kib.append(verdict.memory_bytes >> 10)
-            columns.message.append(table.setdefault(verdict.message, len(table)))
-            columns.group.append(groups.add(columns.problem[-1], line))
-    evidence = Evidence(columns=columns, messages=[*table], groups=groups.by_problem, problems={})
+            columns.group.append(groups.add(columns.problem[-1], line, all_tests=header.all_tests))
+            group = groups.by_problem[columns.problem[-1]][columns.group[-1]]
+            columns.message.append(messages.setdefault(_message(group), len(messages)))
+            columns.cause.append(causes.setdefault(group.cause, len(causes)))
+    evidence = Evidence(columns=columns, messages=[*messages], causes=[*causes], groups=groups.by_problem, problems={})
     try:
         problems = {problem.id: problem for problem in resolve.reload(header, cache_dir).problems}
     except DataError as error:
@@ -47,6 +53,19 @@ def read_evidence(run: Path, positions: Mapping[str, int], cache_dir: Path) -> E
     if header.generation is not None:
         _add_requests(run, positions, evidence)
     return evidence
+
+
+def _message(group: Group) -> str:
+    """Return the message of a group; the name of an exception alone says less than the call that failed."""
+    if group.message != group.exception or not group.arguments:
+        return group.message
+    parts = [group.arguments, group.outcome, f"expected {group.expected}" if group.expected else ""]
+    return ": ".join([group.message, ", ".join(_short(part) for part in parts if part)])
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_PART else f"{line[:_LONGEST_PART]}..."
 
 
 def _place(line: VerdictLine, positions: Mapping[str, int]) -> tuple[int, int]:
@@ -63,20 +82,20 @@ class _Groups:
         """The group of each row that is the first of one, and the digest of the row."""
         self._positions: dict[tuple[int, str, str, str], int] = {}
 
-    def add(self, problem: int, line: VerdictLine) -> int:
+    def add(self, problem: int, line: VerdictLine, *, all_tests: bool) -> int:
         """Count a sample in its group, and return the position of the group."""
         # Without a program every sample is its own; equal rows have equal digests.
         key = (problem, line.program or line.digest, line.verdict.status, line.verdict.message)
         groups = self.by_problem.setdefault(problem, [])
         at = self._positions.setdefault(key, len(groups))
         if at == len(groups):
-            groups.append(_make_group(line.verdict, line.row))
+            groups.append(_make_group(line.verdict, line.row, all_tests=all_tests))
             self.by_row[line.row] = groups[at], line.digest
         groups[at].count += 1
         return at
 
 
-def _make_group(verdict: Verdict, row: int) -> Group:
+def _make_group(verdict: Verdict, row: int, *, all_tests: bool) -> Group:
     call = verdict.call
     failed = next((suite for suite in verdict.suites if suite.first_failed >= 0), None)
     return Group(
@@ -91,11 +110,25 @@ def _make_group(verdict: Verdict, row: int) -> Group:
         expected=call.expected if call is not None else "",
         test_line=verdict.test_line,
         failed_test=f"{failed.name} {failed.first_failed + 1} of {failed.tests}" if failed is not None else "",
-        suites=tuple(f"{suite.name}: {suite.right} of {suite.tests} passed" for suite in verdict.suites),
+        suites=tuple(f"{suite.name}: {_counted(suite, all_tests=all_tests)}" for suite in verdict.suites),
         suspicious=verdict.suspicious,
         flattened=verdict.flattened,
         steps=verdict.extraction,
     )
+
+
+def _counted(suite: SuiteOutcome, *, all_tests: bool) -> str:
+    """Return how a suite went; what did not run after the first failure did not fail."""
+    if not suite.ran:
+        return f"none of {suite.tests} ended"
+    if suite.first_failed >= 0:
+        number = suite.first_failed + 1
+        if not all_tests:
+            return f"stopped at test {number} of {suite.tests}, which did not pass"
+        return f"{suite.right} of {suite.tests} passed; test {number} is the first that did not"
+    if suite.ran < suite.tests:
+        return f"stopped in test {suite.ran + 1} of {suite.tests}, which did not end"
+    return f"{suite.right} of {suite.tests} passed"
 
 
 def _add_texts(run: Path, header: Header, groups: _Groups, evidence: Evidence) -> None:

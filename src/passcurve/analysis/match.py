@@ -85,6 +85,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[MatchedRun, ...]
     inverted: tuple[Inversion, ...]
     """The inversions among all pairs of runs on the same problems."""
+    findings: tuple[compare.RunFinding, ...]
+    """What was found in the samples of each run."""
     notes: tuple[str, ...]
     """Which extras are missing, and which runs cannot be ranked."""
 
@@ -113,9 +115,11 @@ def match(
         if not stale and is_run(source):
             check_samples(source)
     tables: list[MatchRows] = []
+    faults: list[compare.RunFinding] = []
     for run, source in zip(runs, sources, strict=True):
         counts = read_counts(source, stale=True)
         require_score(counts, str(run))
+        faults += compare.run_findings([msgspec.structs.replace(counts, source=str(run))])
         tables.append(
             read_run_rows(run, source, cache_dir, counts.diagnosis)
             if is_run(source)
@@ -126,7 +130,8 @@ def match(
     ]
     matched = tuple(run for run, _ in results)
     inverted, notes = _find_inversions(sources, matched)
-    return Match(runs=matched, inverted=inverted, notes=(*chosen.notes, *notes)), tuple(values for _, values in results)
+    made = Match(runs=matched, inverted=inverted, findings=tuple(faults), notes=(*chosen.notes, *notes))
+    return made, tuple(values for _, values in results)
 
 
 def _match_rows(

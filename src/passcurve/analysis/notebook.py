@@ -14,11 +14,11 @@ import msgspec
 
 from passcurve import config
 from passcurve.analysis.score import read_curve, score_run
-from passcurve.diagnosis import Diagnosis, Scope
+from passcurve.diagnosis import Diagnosis, Finding, Scope
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.judging.inputs import TemporaryFolder
 from passcurve.report import plots
-from passcurve.report.diagnosis import coverage, diagnosis_lines
+from passcurve.report.diagnosis import coverage, fault_lines
 from passcurve.report.scores import interval_text, score_lines
 from passcurve.report.terminal import number
 from passcurve.signature import digest
@@ -101,6 +101,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """The file of results that judging wrote."""
     diagnosis: Diagnosis | None = None
     """What is odd about samples and benchmark, and the problems that the scores cover; None where it is not stored."""
+    findings: tuple[Finding, ...] = ()
+    """What was found in the samples, where that is stored."""
     folder: TemporaryFolder | None = None
     """Removed with this object, where the samples came without a file."""
 
@@ -217,7 +219,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return f"{sum(problem.n for problem in attempted):,} samples of {coverage(scope, len(attempted))}"
 
     def _faults(self) -> list[str]:
-        return diagnosis_lines(self.diagnosis) if self.diagnosis is not None else []
+        return fault_lines(self.diagnosis, self.findings)
 
     def _repr_html_(self) -> str:
         lines = []
@@ -262,6 +264,7 @@ def load(
         finished=scored.finished,
         notes=scored.notes,
         diagnosis=scored.diagnosis,
+        findings=scored.findings,
     )
 
 
@@ -280,6 +283,7 @@ def of_result(result: Result, notes: Sequence[str] = (), folder: TemporaryFolder
         notes=tuple(notes),
         results=Path(result.results) if result.results else None,
         diagnosis=result.diagnosis,
+        findings=result.diagnosis.input.findings,
         folder=folder,
     )
 

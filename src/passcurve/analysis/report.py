@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from passcurve.bench import resolve
 from passcurve.errors import DataError, UsageError
 from passcurve.lab.temperature import measure_sweep
 from passcurve.report import methods
+from passcurve.report.comparison import p_value
 from passcurve.report.curves import run_labels
 from passcurve.report.evidence import Evidence
 from passcurve.report.terminal import number
@@ -128,8 +130,10 @@ def _comparison_record(
     by_run = {
         label: {count.problem_id: count for count in run.counts} for label, run in zip(made.runs, counts, strict=True)
     }
+    headers = dict(zip(made.runs, (run.header for run in counts), strict=True))
     record: dict[str, Any] = msgspec.to_builtins(made)
     for pair in record["pairs"]:
+        pair["same_model"] = _same_model(headers[pair["a"]], headers[pair["b"]], pair["differs"])
         a, b = by_run[pair["a"]], by_run[pair["b"]]
         pair["problems"] = [
             {"task_id": name, "a": {"n": a[name].n, "c": a[name].c}, "b": {"n": b[name].n, "c": b[name].c}}
@@ -138,6 +142,8 @@ def _comparison_record(
         ]
         for difference in pair["differences"]:
             difference["reading"] = _reading(difference, level)
+            difference["lead"] = _lead(difference)
+        pair["ahead"] = _shares(pair)
         pair["numbers"] = [made.runs.index(pair["a"]), made.runs.index(pair["b"])]
         pair["a"], pair["b"] = labels[pair["a"]], labels[pair["b"]]
     return record | {"reason": "", "methods": methods.describe_comparison(made), "runs": list(names)}
@@ -146,10 +152,48 @@ def _comparison_record(
 def _reading(difference: Mapping[str, Any], level: float) -> str:
     """Return what the p-value says of a difference, after adjusting for all others where there are several."""
     p = difference["p"] if difference["adjusted"] is None else difference["adjusted"]
+    text = p_value(p)
+    name = "p" if difference["adjusted"] is None else "adjusted p"
+    evidence = f"{name} {text if text.startswith('<') else f'= {text}'}"
     if p <= 1.0 - level:
-        return f"yes: {'A' if difference['difference'] > 0 else 'B'} is better on problems like these"
+        return f"Yes: {'A' if difference['difference'] > 0 else 'B'} is better on problems like these ({evidence})."
     least = difference["minimum_detectable"]
-    return "not shown" + (f": these runs would find {number(least)} or more" if least is not None else "")
+    if least is None:
+        return f"No evidence of a difference ({evidence})."
+    return (
+        f"No evidence of a difference ({evidence}); with these runs a true difference of about {number(least)} or more "
+        "is found with 80 % power."
+    )
+
+
+def _lead(difference: Mapping[str, Any]) -> str:
+    """Return how a run can be better on the whole that is ahead on fewer problems; empty where none is."""
+    ahead = difference["wins"] - difference["losses"]
+    if ahead * difference["difference"] >= 0:
+        return ""
+    return f"{'A' if ahead < 0 else 'B'} is ahead on fewer problems, but by more"
+
+
+def _shares(pair: dict[str, Any]) -> dict[str, float]:
+    """Give each decider its part of the difference in pass@1; return those of all where A leads, and where B does."""
+    problems = pair["problems"]
+    differences = [row["a"]["c"] / row["a"]["n"] - row["b"]["c"] / row["b"]["n"] for row in problems]
+    for decider in pair["deciders"]:
+        decider["part"] = decider["difference"] / len(problems)
+    return {
+        "a": math.fsum(value for value in differences if value > 0) / max(1, len(problems)),
+        "b": math.fsum(value for value in differences if value < 0) / max(1, len(problems)),
+    }
+
+
+def _same_model(a: Header | None, b: Header | None, differs: Sequence[str]) -> str:
+    """Return that two runs name one model, and what else differs; empty where they do not, or name none."""
+    models = {header.generation.model for header in (a, b) if header is not None and header.generation is not None}
+    if a is None or b is None or a.generation is None or b.generation is None or len(models) > 1:
+        return ""
+    names = [text.partition(":")[0] for text in differs]
+    rest = f"only {' and '.join(names)} differ{'s' * (len(names) == 1)}" if names else "no setting differs"
+    return f'Both runs name the same model, "{models.pop()}"; {rest}.'
 
 
 def _sweep(paths: Sequence[Path], scored: Sequence[ScoredRun]) -> dict[str, Any] | None:

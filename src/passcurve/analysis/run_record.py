@@ -14,7 +14,7 @@ from passcurve import config
 from passcurve.analysis.score import ScoredRun
 from passcurve.analysis.scored_record import scored_record
 from passcurve.report import methods
-from passcurve.report.diagnosis import diagnosis_lines
+from passcurve.report.diagnosis import fault_lines
 from passcurve.report.evidence import Evidence
 from passcurve.report.generation import cost_record
 from passcurve.stats import extrapolate
@@ -23,11 +23,13 @@ from passcurve.types import STATUSES
 
 HEADLINE_KS = (1, 5, 10, 100)
 _BINS = 10
-"""Bins of the solve rates."""
+"""Bins of the solve rates of problems with many samples, or unequal numbers of them."""
+_FEW = 20
+"""Samples of each problem up to which every c/n has a bin of its own."""
 _MOST_TESTS = 12
 """Failing tests that are named."""
-_BINS_PER_DECADE = 10
-"""Bins of times, memory and tokens between a value and its tenfold."""
+_COARSE, _FINE = 20, 50
+"""Bins between a value and its tenfold: of times and tokens, which spread far, and of memory, which does not."""
 _STEPS = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
 
 
@@ -51,7 +53,7 @@ def run_record(
         "curve": record.get("curve"),
         "scores": {key: value for key, value in record.items() if _is_estimate(key)},
         "curves": _curves(run),
-        "findings": diagnosis_lines(run.diagnosis) if run.diagnosis is not None else [],
+        "findings": fault_lines(run.diagnosis, run.findings),
         "reasons": _reasons(run),
         "extrapolation": _extrapolation(run),
         "by_problem": [{"task_id": count.problem_id, "n": count.n, "c": count.c} for count in run.counts],
@@ -108,14 +110,25 @@ def _extrapolation(run: ScoredRun) -> dict[str, Any] | None:
 
 
 def _solve_rates(run: ScoredRun) -> dict[str, Any]:
-    """Return how many problems are never, sometimes and always solved, and how many have which c/n."""
+    """Return how many problems are never, sometimes and always solved, and how many have which c/n.
+
+    With few samples, as many of each problem, bin c counts the problems with c/n; else each bin is a tenth.
+    """
     rates = [(count.c, count.n) for count in run.counts if count.n]
-    bins = Counter(min(_BINS - 1, c * _BINS // n) for c, n in rates)
+    sizes = {n for _, n in rates}
+    size = sizes.pop() if len(sizes) == 1 else 0
+    if 0 < size <= _FEW:
+        counts = Counter(c for c, _ in rates)
+        bins = [counts[c] for c in range(size + 1)]
+    else:
+        size, counts = 0, Counter(min(_BINS - 1, c * _BINS // n) for c, n in rates)
+        bins = [counts[number] for number in range(_BINS)]
     return {
+        "n": size or None,
         "never": sum(c == 0 for c, _ in rates),
         "sometimes": sum(0 < c < n for c, n in rates),
         "always": sum(c == n for c, n in rates),
-        "bins": [bins[number] for number in range(_BINS)],
+        "bins": bins,
     }
 
 
@@ -126,7 +139,7 @@ def _failures(evidence: Evidence) -> list[dict[str, Any]]:
         for group in groups:
             status = STATUSES[group.status]
             if status not in ("passed", "void"):
-                kinds[status, group.exception or ("" if status != "failed" else "wrong result")] += group.count
+                kinds[status, group.cause] += group.count
     return [{"status": status, "cause": cause, "samples": count} for (status, cause), count in kinds.most_common()]
 
 
@@ -145,25 +158,27 @@ def _spreads(evidence: Evidence) -> dict[str, Any]:
     columns = evidence.columns
     return {
         "own_s": _spread([value / 1e6 for value in columns.own_us]),
-        "memory_mib": _spread([value / 1024 for value in columns.memory_kib]),
+        "memory_mib": _spread([value / 1024 for value in columns.memory_kib], _FINE),
         "tokens": _spread([float(value) for value in columns.tokens]),
         "latency_s": _spread([value / 1000 for value in columns.latency_ms]),
     }
 
 
-def _spread(values: Sequence[float]) -> dict[str, Any]:
+def _spread(values: Sequence[float], per_decade: int = _COARSE) -> dict[str, Any]:
     """Return how many of the values above 0 lie in which bin, with median, 95th percentile and largest value.
 
-    Bin i holds the values from 10^(i/10) on: the bins of all runs are the same.
+    Bin i holds the values from 10^(i/per_decade) on: the bins of all runs are the same.
     """
     positive = sorted(value for value in values if value > 0)
     if not positive:
-        return {"samples": 0, "first_bin": 0, "counts": [], "median": None, "p95": None, "most": None}
-    bins = Counter(math.floor(_BINS_PER_DECADE * math.log10(value)) for value in positive)
+        empty = {"samples": 0, "first_bin": 0, "per_decade": per_decade, "counts": []}
+        return empty | {"median": None, "p95": None, "most": None}
+    bins = Counter(math.floor(per_decade * math.log10(value)) for value in positive)
     first = min(bins)
     return {
         "samples": len(positive),
         "first_bin": first,
+        "per_decade": per_decade,
         "counts": [bins[number] for number in range(first, max(bins) + 1)],
         "median": positive[(len(positive) - 1) // 2],
         "p95": positive[math.ceil(0.95 * len(positive)) - 1],

@@ -10,10 +10,10 @@ import msgspec
 
 from passcurve.bench import resolve
 from passcurve.bench.choose import choose_problems
-from passcurve.diagnosis import Diagnosis, withhold
+from passcurve.diagnosis import Diagnosis, Finding, withhold
 from passcurve.errors import DataError
 from passcurve.signature import signature
-from passcurve.store.run_counts import RunCounts, StatusCounts, read_counts
+from passcurve.store.run_counts import RowFacts, RunCounts, read_counts
 from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Curve, Estimate, Header
 
@@ -48,13 +48,18 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     suites: dict[str, SuiteEstimates] = {}
     """Scores by each suite of tests and all before it, where the verdicts have several."""
-    by_status: StatusCounts = StatusCounts()
+    all_rows: RowFacts = RowFacts()
 
     @property
     def signature(self) -> str:
         """Return the signature; it is empty where the file does not say how it was judged."""
         scope = self.diagnosis.scope if self.diagnosis is not None else None
         return signature(self.header, scope) if self.header is not None else ""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what was found in the samples; rows of results have that without the rest of the diagnosis."""
+        return self.all_rows.findings
 
     @property
     def problems(self) -> int:
@@ -97,7 +102,14 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool
             counts = select_counts(run.counts, dict.fromkeys([*judged, *sound]))
             groups = groups and groups + ((),) * (len(counts) - len(judged))
     owed = 0 if run.finished else 1
-    scored = score_counts(counts, request, owed, groups=groups, uniform_problems=run.equal_programs.uniform_problems)
+    scored = score_counts(
+        counts,
+        request,
+        owed,
+        groups=groups,
+        uniform_problems=run.equal_programs.uniform_problems,
+        greedy=run.header is not None and run.header.is_greedy,
+    )
     estimates = scored.estimates
     if not run.finished:
         reason = f"the run is not finished: {sum(count.n for count in counts):,} verdicts so far; judge it to its end"
@@ -116,7 +128,7 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool
         diagnosis=run.diagnosis,
         notes=tuple(notes),
         suites=_score_suites(run, request, counts) if run.finished else {},
-        by_status=run.by_status,
+        all_rows=run.all_rows,
     )
 
 

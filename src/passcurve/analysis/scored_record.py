@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from passcurve.report.diagnosis import diagnosis_record
+from passcurve.report.diagnosis import diagnosis_record, fault_lines
 from passcurve.report.scores import score_record
 from passcurve.signature import digest
 
@@ -17,7 +17,11 @@ def scored_record(scored: ScoredRun, paragraph: str) -> dict[str, Any]:
     return {
         **score_record(scored.estimates, scored.curve),
         "methods": paragraph,
-        **(diagnosis_record(scored.diagnosis) if scored.diagnosis is not None else {}),
+        **(
+            diagnosis_record(scored.diagnosis)
+            if scored.diagnosis is not None
+            else {"input": {"rows": scored.samples, "findings": [finding.record() for finding in scored.findings]}}
+        ),
         "source": scored.source,
         "kind": scored.kind,
         "benchmark": scored.header.benchmark if scored.header is not None else "",
@@ -25,7 +29,7 @@ def scored_record(scored: ScoredRun, paragraph: str) -> dict[str, Any]:
         "attempted": scored.attempted,
         "samples": scored.samples,
         "finished": scored.finished,
-        "statuses": scored.by_status.statuses,
+        "statuses": scored.all_rows.statuses,
         **({"suites": suite_records(scored)} if scored.suites else {}),
         "notes": list(scored.notes),
         "signature": scored.signature,
@@ -47,5 +51,6 @@ def table_record(scored: ScoredRun, name: str) -> dict[str, Any]:
         "samples": scored.samples,
         "scores": score_record(scored.estimates),
         "curve": None,
+        "findings": fault_lines(scored.diagnosis, scored.findings),
         "signature_digest": digest(scored.signature),
     }

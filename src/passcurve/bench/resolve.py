@@ -108,6 +108,10 @@ def reload(header: Header, cache_dir: Path) -> Benchmark:
     Raises DataError when its problems have changed since, and what ``load`` raises.
     """
     source = Path(header.benchmark_source)
+    if header.benchmark_source and not source.is_file() and find_entry(header.benchmark, load_catalog()) is None:
+        raise DataError(
+            f"{str(source)!r}, which the run was judged with, is gone: put it back, or judge the samples again"
+        )
     name = str(source) if header.benchmark_source and source.is_file() else header.benchmark
     benchmark = load(name, cache_dir, ReadOptions(profile=header.profile, task=header.task, language=header.language))
     if benchmark.digest != header.benchmark_digest:

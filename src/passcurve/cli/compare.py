@@ -82,8 +82,10 @@ def plan(
     from passcurve.report import comparison as report
     from passcurve.store.run_counts import read_counts
 
+    runs = [read_counts(run, stale=stale) for run in (pilot, other) if run is not None]
+    faults = analysis.run_findings(runs)
     planned = analysis.plan_from_runs(
-        [read_counts(run, stale=stale) for run in (pilot, other) if run is not None],
+        runs,
         k,
         difference=difference,
         level=level,
@@ -91,9 +93,10 @@ def plan(
         correlation=correlation,
     )
     if as_json:
-        write_json(_nan_to_none(planned._asdict()) | {"rows": [_nan_to_none(row._asdict()) for row in planned.rows]})
+        rows = [_nan_to_none(row._asdict()) for row in planned.rows]
+        write_json(_nan_to_none(planned._asdict()) | {"rows": rows, "findings": msgspec.to_builtins(faults)})
         return
-    write_lines(report.plan_lines(planned))
+    write_lines([*report.run_finding_lines(faults), *report.plan_lines(planned)])
 
 
 def _nan_to_none(record: dict[str, Any]) -> dict[str, Any]:

@@ -125,6 +125,7 @@ def _open_source(
             sys.stdin.buffer, run, results, options=options, benchmark=benchmark, follow=idle is not None
         )
     else:
+        samples = _without_own(samples)
         source = inputs.from_files(
             samples,
             run,
@@ -134,7 +135,7 @@ def _open_source(
             idle_s=idle,
             pattern=pattern,
         )
-        if len(source.sources) > len(samples):
+        if len(source.sources) > 1:
             # Those of several models are not one set: let the user see them.
             names = [Path(name).name for name in source.sources]
             more = ", ..." if len(names) > _NAMED_PARTS else ""
@@ -142,6 +143,17 @@ def _open_source(
     if idle is not None:
         source.wait_for_row(idle)
     return source
+
+
+def _without_own(samples: list[str]) -> list[str]:
+    """Leave out what an earlier judging has written, which a pattern of the shell matches too."""
+    from passcurve.store.foreign.folder import is_ours
+
+    others = [name for name in samples if not is_ours(Path(name).name)]
+    if not others or len(others) == len(samples):
+        return samples
+    warn(f"left out {len(samples) - len(others)} of {len(samples)} files, which passcurve has written beside samples")
+    return others
 
 
 def _judge_with_display(request: Request) -> Result:

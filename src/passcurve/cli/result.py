@@ -11,7 +11,7 @@ from passcurve.cli.output import terminal_width, warn
 
 if TYPE_CHECKING:
     from passcurve.cli.request import Gate
-    from passcurve.diagnosis import Scope
+    from passcurve.diagnosis import Diagnosis, Scope
     from passcurve.judging.run import Result
     from passcurve.types import Counts, Estimate, Jail
 
@@ -159,7 +159,7 @@ def result_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
     yield from scores.score_lines(
         result.estimates, result.curve, terminal_width(), verbose=verbose, above=result.diagnosis.withheld
     )
-    yield count_line(result.statuses, result.counts)
+    yield count_line(result.statuses, result.counts, result.diagnosis)
     if len(result.suites) > 1:
         yield _suite_line(result)
     if result.generated is not None:
@@ -182,13 +182,17 @@ def result_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
     yield signature_line(result.signature, verbose=verbose)
 
 
-def count_line(statuses: Mapping[Any, int], counts: Sequence[Counts]) -> str:
-    """Return the number of samples of each status, and how many of them no score counts."""
+def count_line(statuses: Mapping[Any, int], counts: Sequence[Counts], diagnosis: Diagnosis | None) -> str:
+    """Return the number of samples of each status, how many of them no score counts, and how many rows are unread."""
     from passcurve.report import terminal
 
     uncounted = sum(statuses.values()) - statuses.get("void", 0) - sum(count.n for count in counts)
     part = f" (with {uncounted:,} of excluded problems)" if uncounted else ""
-    return f"  {terminal.status_line(statuses)}{part}"
+    report = diagnosis.input if diagnosis is not None else None
+    lost = (
+        f"; {report.unread:,} of {report.rows:,} rows unread, which no score counts" if report and report.unread else ""
+    )
+    return f"  {terminal.status_line(statuses)}{part}{lost}"
 
 
 def mode_line(modes: Mapping[Any, int], jail: Jail, *, verbose: bool) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from passcurve.cli.output import terminal_width
 from passcurve.cli.result import count_line, headline, mode_line, signature_line
 from passcurve.report import scores, terminal
-from passcurve.report.diagnosis import diagnosis_lines
+from passcurve.report.diagnosis import fault_lines
 from passcurve.report.sparkline import curve_line
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def scored_lines(scored: ScoredRun, paragraph: str, *, verbose: bool = False) ->
     has_value = any(estimate.metric == "pass@k" and estimate.value is not None for estimate in scored.estimates)
     curve = curve_line(scored.counts, getattr(sys.stdout, "encoding", None) or "ascii") if has_value else ""
     lines = [
-        *(diagnosis_lines(diagnosis) if diagnosis is not None else []),
+        *fault_lines(diagnosis, scored.findings),
         headline(header.benchmark if header is not None else scored.source, scored.counts, scope),
         *scores.score_lines(
             scored.estimates,
@@ -33,9 +33,9 @@ def scored_lines(scored: ScoredRun, paragraph: str, *, verbose: bool = False) ->
             above=diagnosis.withheld if diagnosis is not None else "",
         ),
         *([curve] if curve else []),
-        count_line(scored.by_status.statuses, scored.counts),
+        count_line(scored.all_rows.statuses, scored.counts, diagnosis),
         *([_suite_line(scored)] if scored.suites else []),
-        *([mode_line(scored.by_status.modes, header.jail, verbose=verbose)] if header is not None else []),
+        *([mode_line(scored.all_rows.modes, header.jail, verbose=verbose)] if header is not None else []),
         *([f"  for a paper: {paragraph}"] if paragraph and verbose else []),
         *([signature_line(scored.signature, verbose=verbose)] if scored.signature else []),
     ]

@@ -12,8 +12,9 @@ from passcurve.bench import resolve
 from passcurve.bench.formats import DEFAULT_OPTIONS, ReadOptions
 from passcurve.bench.profiles import find_profile
 from passcurve.cli.output import warn
-from passcurve.errors import DataError, UsageError, nearest_file
+from passcurve.errors import DataError, PasscurveError, UsageError, nearest_file
 from passcurve.store.foreign import is_usual
+from passcurve.store.locate import find_run_dir
 from passcurve.types import Benchmark, Header, Limits
 
 if TYPE_CHECKING:
@@ -70,7 +71,10 @@ def find_samples(samples: Path, header: Header | None) -> Path:
 def find_benchmark(
     source: Path, name: str | None, header: Header | None, options: ReadOptions = DEFAULT_OPTIONS
 ) -> Benchmark:
-    """Return the benchmark of a name, of a run, or of the task ids; raise what ``resolve.load`` raises."""
+    """Return the benchmark of a name, of a run, of the run beside a file, or of the task ids.
+
+    Raises what ``resolve.load`` raises.
+    """
     cache = config.cache_dir()
     if name is None and header is not None:
         benchmark = resolve.reload(header, cache)
@@ -79,7 +83,7 @@ def find_benchmark(
     if name is None:
         from passcurve.store.samples import first_ids
 
-        name = resolve.find_by_ids(first_ids(source), cache).name
+        name = _name_beside(source) or resolve.find_by_ids(first_ids(source), cache).name
     return resolve.load(name, cache, options)
 
 
@@ -96,6 +100,21 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot make the folder {str(folder)!r}: {error.strerror}; name another with --run") from None
+
+
+def _name_beside(source: Path) -> str:
+    """Return the benchmark that a file was judged with before; empty where it was not, or where that is gone."""
+    from passcurve.store.rundir import RunDir
+
+    folder = find_run_dir(source)
+    if source.is_dir() or not folder.is_dir():
+        return ""
+    try:
+        with RunDir(folder).read() as stored:
+            header = stored.attempt.header
+    except PasscurveError:
+        return ""
+    return header.benchmark_source if Path(header.benchmark_source).is_file() else ""
 
 
 def _name_of(header: Header) -> str:

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from passcurve.errors import DataError
 from passcurve.generation.engine import GenerationEngine
 from passcurve.store.completions import stored_rows
+from passcurve.store.hints import is_row_number
 from passcurve.store.input_report import unknown_tasks_finding
 from passcurve.store.lines import read_lines
 from passcurve.store.samples import FindTask, MalformedLine, RawRow, follow_rows, read_rows, scan_rows
@@ -252,6 +253,10 @@ def explain_no_rows(path: Path, source: Source, task_ids: Collection[str]) -> st
         if finding is not None:
             return f"{str(path)!r} has no row to judge: {finding.text}"
         first, count = source.malformed[0], source.malformed_lines
+        numbers = [line.number for line in source.malformed if line.number is not None]
+        if len(numbers) == len(source.malformed) and is_row_number(numbers, task_ids):
+            reason = f"`{first.field}` numbers the rows ({numbers[0]} to {numbers[-1]}) and names no task"
+            return f"{str(path)!r} has no row to judge: {reason}; write the id of its task into each row as `task_id`"
         lines = f"{count} malformed line{'s' * (count != 1)}"
         return f"{str(path)!r} has no row to judge: {lines}; line {first.line}: {first.reason}"
     return f"{str(path)!r} has no row to judge"

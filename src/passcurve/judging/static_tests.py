@@ -20,6 +20,7 @@ NO_CHECK = "the tests define no check(candidate), which is all that is called"
 _DYNAMIC = frozenset({"eval", "exec", "globals", "locals", "vars", "__import__"})
 """Code that uses these can reach any name without spelling it."""
 
+_FUNCTION = re.compile(r"^(?:async )?def \w", re.MULTILINE)
 _STAR = re.compile(r"^\s*from\s+[\w.]+\s+import\s*\*", re.MULTILINE)
 
 
@@ -73,6 +74,10 @@ def find_fault(problem: Problem) -> str:
     prompt = _names_in_prompt(problem.prompt)
     if "check" not in tests.defined | prompt.defined and not (tests.has_star or prompt.has_star):
         return NO_CHECK
+    # A reference that passes shows that the name is right.
+    name = problem.entry_point.rpartition(".")[2]
+    if problem.reference is None and _FUNCTION.search(problem.prompt) and name not in problem.prompt:
+        return f"entry_point {problem.entry_point!r} is not defined in the prompt, which defines another function"
     return ""
 
 

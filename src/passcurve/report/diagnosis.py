@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
-from passcurve.diagnosis import Diagnosis, Scope
+from passcurve.diagnosis import Diagnosis, Finding, Scope
 from passcurve.report.terminal import printable, truncate
 
 _EXCLUDED_SHOWN = 5
@@ -32,15 +33,23 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
     return [printable(line) for line in lines]
 
 
+def fault_lines(diagnosis: Diagnosis | None, findings: Iterable[Finding]) -> list[str]:
+    """Return the lines of a diagnosis; where only the findings on the samples are stored, a line for each of these."""
+    return diagnosis_lines(diagnosis) if diagnosis is not None else [finding_line(finding) for finding in findings]
+
+
+def finding_line(finding: Finding) -> str:
+    """Return a finding on samples as a line."""
+    return printable(f"input: {finding.text}")
+
+
 def diagnosis_record(diagnosis: Diagnosis) -> dict[str, Any]:
     """Return a diagnosis as plain data."""
     return {
         "input": {
             "rows": diagnosis.input.rows,
-            "findings": [
-                {"name": finding.name, "rows": finding.rows, "text": finding.text}
-                for finding in diagnosis.input.findings
-            ],
+            "unread": diagnosis.input.unread,
+            "findings": [finding.record() for finding in diagnosis.input.findings],
         },
         "scope": {
             "choice": diagnosis.scope.choice,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from passcurve.types import Problem
+from passcurve.types import STATUSES, Problem
 
 
 class SampleColumns(msgspec.Struct, kw_only=True):
@@ -22,6 +22,8 @@ class SampleColumns(msgspec.Struct, kw_only=True):
     memory_kib: list[int] = msgspec.field(default_factory=list)
     message: list[int] = msgspec.field(default_factory=list)
     """Position of its message among the distinct ones."""
+    cause: list[int] = msgspec.field(default_factory=list)
+    """Position of its cause among the distinct ones."""
     group: list[int] = msgspec.field(default_factory=list)
     """Position of its group among those of its problem."""
     tokens: list[int] = msgspec.field(default_factory=list)
@@ -60,12 +62,22 @@ class Group(msgspec.Struct, kw_only=True, omit_defaults=True):
     missing: str = ""
     """Why there is no program to show."""
 
+    @property
+    def cause(self) -> str:
+        """Cause of the failure: an exception, or that a result was wrong; empty where the status says it all."""
+        name = STATUSES[self.status]
+        if name in ("passed", "void"):
+            return ""
+        return self.exception or ("wrong result" if name == "failed" else "")
+
 
 class Evidence(msgspec.Struct, kw_only=True):
     """Everything that is stored about the samples of one run."""
 
     columns: SampleColumns
     messages: list[str]
+    """The distinct messages; one that is an exception without a text goes on with the call that failed."""
+    causes: list[str]
     groups: dict[int, list[Group]]
     """The groups of each problem, by its position."""
     problems: Mapping[str, Problem]

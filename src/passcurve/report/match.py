@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from passcurve.report.comparison import p_value, signed
+from passcurve.report.comparison import p_value, run_finding_lines, signed
 from passcurve.report.plots import Sheet, sheet
 from passcurve.report.records import Match, MatchedRun, MatchValues
 from passcurve.report.tables import table
@@ -41,6 +41,7 @@ def match_lines(match: Match, width: int | None = None, *, verbose: bool = False
 
     With ``verbose`` each number has its interval, and the signatures are in full.
     """
+    yield from run_finding_lines(match.findings)
     for run in match.runs:
         yield from _run_lines(run, width, verbose=verbose)
         yield ""
@@ -180,6 +181,7 @@ def match_record(match: Match) -> dict[str, object]:
     return {
         "runs": [_run_record(run) for run in match.runs],
         "inverted": [msgspec.to_builtins(inversion) for inversion in match.inverted],
+        "findings": [msgspec.to_builtins(finding) for finding in match.findings],
         "notes": list(match.notes),
     }
 

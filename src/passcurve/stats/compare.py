@@ -204,7 +204,7 @@ def _warnings(a: Row, b: Row, k: int, differences: FloatArray, noise: _Noise) ->
     if noise.method == "none":
         warnings.append(f"no interval for these problems: {noise.reason}")
     elif noise.reason:
-        warnings.append(f"variance from a model: {noise.reason}")
+        warnings.append(f"variance from a statistical model: {noise.reason}")
     if k > 1 and bool((2 * k > np.minimum(a.n, b.n)).any()):
         warnings.append(f"k={k} is more than half of the samples: pass@k rests on few independent groups of samples")
     return warnings

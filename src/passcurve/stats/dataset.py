@@ -260,7 +260,8 @@ def count_warnings(row: Row, k: int) -> tuple[str, ...]:
         warnings.append("every problem passed always or never: with duplicate samples (temperature 0) n is 1 in effect")
     if k > 1 and k == least:
         whose = "a problem's score" if least == row.n.max() else "the score of a problem with that n"
-        warnings.append(f"k = n = {k}: {whose} is 0 or 1, and the noise of sampling is known from a model only")
+        source = "the noise of sampling is known from a statistical model only"
+        warnings.append(f"k = n = {k}: {whose} is 0 or 1, and {source}")
     elif 2 * k > least and k > 1:
         warnings.append(f"k={k} is more than half of n={least}: there is no unbiased estimate of the sampling noise")
     if least != row.n.max():

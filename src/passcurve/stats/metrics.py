@@ -59,14 +59,16 @@ def score_counts(
     *,
     groups: Groups | None = None,
     uniform_problems: int = 0,
+    greedy: bool = False,
 ) -> Scores:
     """Return each metric at each k, from stored verdicts alone.
 
     ``groups``, in the order of ``counts``, is the input of ``distinct@k``.  ``uniform_problems`` is the number of
-    problems with several samples if all samples of each such problem are one program, else 0.  From 5 on, the samples
-    are copies, and k > 1 has no value.  Raises ValueError as ``estimate`` does, and for an unknown metric.
+    problems with several samples if all samples of each such problem are one program, else 0.  From 5 on, and from 1
+    on where the samples are known to be ``greedy``, they are copies, and k > 1 has no value.  Raises ValueError as
+    ``estimate`` does, and for an unknown metric.
     """
-    copies = uniform_problems >= _UNIFORM_PROBLEMS
+    copies = uniform_problems >= (1 if greedy else _UNIFORM_PROBLEMS)
     ks = request.ks
     if request.every_k:
         least = 1 if owed or copies or not counts else max(1, min(problem.n for problem in counts))

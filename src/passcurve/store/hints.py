@@ -31,17 +31,6 @@ _CODE_FIELDS = (
     "resps",
 )
 """Fields in which other tools write code, the surest first."""
-_NESTED = (
-    ".choices[0].message.content",
-    ".choices[0].text",
-    ".message.content",
-    ".response.body.choices[0].message.content",
-    ".response.choices[0].message.content",
-    ".messages[-1].content",
-    ".content[0].text",
-    ".output[0].content[0].text",
-)
-"""Places of the text in replies of chat APIs."""
 _OTHER_FIELDS = frozenset(
     "prompt instruction question task_id entry_point test tests example_test declaration canonical_solution reference "
     "name id model language docstring finish_reason stop_reason reasoning status result".split()
@@ -50,32 +39,15 @@ _OTHER_FIELDS = frozenset(
 _MIN_CODE = 8
 """Characters from which on the text of a field of an unknown name may be code."""
 _MAX_NAME = 40
+_MIN_LINES = 2
 _MAX_HEAD = 1 << 16
 """Characters of a text that are looked at."""
 _TOP_LEVEL = re.compile(r"^(?:def|class|import|from|async def) ", re.MULTILINE)
+_HUMANEVAL = re.compile(r"HumanEval/\d{1,3}")
 _MAX_NUMBER = 18
 """Digits of a number in an id."""
 _NUMBER = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
 _FIRST_NUMBER = re.compile(r"(\D*)(\d+)(.*)", re.DOTALL)
-
-
-def nested_code(fields: Mapping[str, object]) -> str:
-    """Return the place of the text in a reply of a chat API, as ``jq`` writes it; empty where there is none."""
-    for place in _NESTED:
-        value: object = fields
-        for name in re.findall(r"\w+|-1", place):
-            if isinstance(value, list) and name.lstrip("-").isdecimal() and value:
-                value = value[int(name)]
-            else:
-                value = value.get(name) if isinstance(value, Mapping) else None
-        if isinstance(value, str) and value:
-            return place
-    return ""
-
-
-def nested_remedy(place: str) -> str:
-    """Return the command that takes a text out of the reply of a chat API."""
-    return f"take it out first: jq -c '{{task_id, completion: {place}}}' IN > OUT, then --extract auto"
 
 
 def code_field(fields: Mapping[str, object]) -> str:
@@ -93,11 +65,27 @@ def code_field(fields: Mapping[str, object]) -> str:
 
 def field_remedy(name: str, value: object) -> str:
     """Return the options that read code from a field; a list is read as several samples."""
+    if isinstance(value, list) and (joint := _joint_of_lines(value)) is not None:
+        return (
+            f"its items look like the lines of one program: jq -c '.{name} |= join({joint})' IN > OUT; "
+            f"where each is a sample, use --field {shlex.quote(name)}"
+        )
     text = _text_of(value)[:_MAX_HEAD]
     if "```" in text:
         return f"use --field {shlex.quote(name)} --extract auto"
     is_whole = _TOP_LEVEL.search(text) is not None
     return f"use --field {shlex.quote(f'{name}:solution' if is_whole else name)}"
+
+
+def _joint_of_lines(items: list[object]) -> str | None:
+    """Return what joins the items of a list that are lines of one program, for ``jq``; None where they are not."""
+    lines = [item for item in items if isinstance(item, str)]
+    if len(lines) < _MIN_LINES or len(lines) < len(items) or any("\n" in line[:-1] for line in lines):
+        return None
+    # A line that opens a block, or an empty one, is no program by itself.
+    if not any(line.rstrip().endswith((":", "(", "[", "{", ",")) or not line.strip() for line in lines):
+        return None
+    return '""' if lines[0].endswith("\n") else '"\\n"'
 
 
 def _text_of(value: object) -> str:
@@ -121,6 +109,14 @@ def suggest_id_map(unknown: Iterable[str | int], task_ids: Collection[str]) -> I
     tasks = list(unknown)
     # Where a number of the sample follows that of the problem, the first one counts.
     return _suggest(tasks, task_ids, _NUMBER) or _suggest(tasks, task_ids, _FIRST_NUMBER)
+
+
+def is_row_number(tasks: Sequence[str | int], task_ids: Collection[str]) -> bool:
+    """Tell whether ids are numbers that count rows: all differ, without a gap, and there are more than problems."""
+    if len(tasks) <= len(task_ids) or not all(str(task).isdecimal() and len(str(task)) < _MAX_NUMBER for task in tasks):
+        return False
+    numbers = set(map(int, tasks))
+    return len(numbers) == len(tasks) == max(numbers) - min(numbers) + 1
 
 
 def _suggest(tasks: Sequence[str | int], task_ids: Collection[str], number: re.Pattern[str]) -> IdMapping | None:
@@ -160,11 +156,18 @@ def unknown_tasks_remedy(unknown: Iterable[str | int], task_ids: Collection[str]
     names = Counter(task_ids.values()) if isinstance(task_ids, Mapping) else Counter()
     if 2 * sum(names[str(task)] == 1 for task in tasks) > len(tasks):
         return "they are names of functions: use --id-map entry_point with --benchmark"
+    if is_row_number(tasks, task_ids):
+        return (
+            f"they number the rows ({min(map(int, tasks))} to {max(map(int, tasks))}) and name no task: "
+            "write the id of its task into each row"
+        )
+    example = next(iter(task_ids), "")
+    if all(_HUMANEVAL.fullmatch(str(task)) for task in tasks) and not any(map(_HUMANEVAL.fullmatch, task_ids)):
+        return f"these are ids of HumanEval, and this one has ids like {example!r}: use --benchmark humaneval"
     if (mapping := suggest_id_map(tasks, task_ids)) is not None:
         some = f" (it maps {mapping.mapped} of {len(tasks)})" if mapping.mapped < len(tasks) else ""
         other = f", or {mapping.other} if theirs count from 1" if mapping.other else ""
         return f"if they are the same problems, use {mapping.option}{some}{other}"
-    example = next(iter(task_ids), "")
     return (
         f"the benchmark has ids like {example!r}: name another with --benchmark, "
         "or map the ids with --id-map FILE.json (an object from theirs to those of the benchmark)"

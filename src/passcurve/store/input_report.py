@@ -7,85 +7,25 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from passcurve.diagnosis import MAX_SHARE, Finding, InputReport
+from passcurve.store.describe import shorten
 from passcurve.store.hints import unknown_tasks_remedy
+from passcurve.store.mixture import MixtureTracker
+from passcurve.store.reasons import ReasonTracker
 from passcurve.store.repetition import multiplicity, repeated_part
-from passcurve.store.samples import CUT_OFF, EMPTY_SOLUTION, NO_CODE_FIELD, MalformedLine, shorten
-from passcurve.store.text_faults import (
-    BODY,
-    CHATTY,
-    CONTINUATION,
-    ESCAPED,
-    FENCED,
-    FLUSH,
-    IF_BROKEN,
-    METHOD,
-    NEWLINES,
-    NEXT,
-    NUL,
-    OPEN,
-    PROMPT,
-    TABS,
-    TOKEN,
-    find_faults,
-)
+from passcurve.store.samples import CUT_OFF, EMPTY_SOLUTION, FAILED_REQUEST, NO_CODE_FIELD, MalformedLine
+from passcurve.store.text_causes import ALWAYS, BEFORE_CUTS, CAUSE_NAMES, cause_finding, cause_name, cause_number
+from passcurve.store.text_faults import BODY, CONTINUATION, FOR_ROWS, METHOD, OPEN, PROMPT, find_faults
 from passcurve.types import Completion, Problem, Status
 
 _MIN_SHARE = 0.01
 """Share of the rows up to which a repeated prompt is a whim of a model, and no fault of the file."""
 
+_FIELD_AND_REMEDY = 2
+"""Parts of a hint; the number of answers is a third."""
+
 _MANY_SHARE, _MANY_ROWS = 0.5, 10
 """Share and number of rows that do not compile above which the file, not the model, seems at fault."""
 
-_CAUSES = (
-    (FENCED, "fenced"),
-    (CHATTY, "chatty"),
-    (TOKEN, "token"),
-    (ESCAPED, "escaped"),
-    (NUL, "nul"),
-    (NEWLINES, "newlines"),
-    (FLUSH, "flush"),
-    (TABS, "tabs"),
-    (NEXT | OPEN, "next"),
-    (BODY, "body that does not compile"),
-    (OPEN, "open"),
-)
-"""Bits of a program that does not compile, with the name of the cause, the surest first."""
-_TEXTS = {
-    "token": (
-        "have",
-        "special tokens of a model in the text (such as <|endoftext|>) and cannot compile; remove them, or decode with "
-        "skip_special_tokens=True",
-    ),
-    "escaped": ("have", "entities of HTML in the code (such as &lt;) and do not compile; unescape them: html.unescape"),
-    "nul": ("have", "NUL characters in the code and cannot compile; remove them, or use --extract auto"),
-    "newlines": (
-        "have",
-        "line ends written as two characters (\\n) and do not compile; they were escaped twice: decode them again",
-    ),
-    "flush": (
-        "begin",
-        "without the indentation of a function's body and cannot compile; if it was stripped, use --extract auto "
-        "(passcurve autopsy compares)",
-    ),
-    "tabs": (
-        "have",
-        "tabs where the prompt has spaces, and do not compile; use --extract auto (passcurve autopsy compares)",
-    ),
-    "next": (
-        "go",
-        "on after the function, and that end does not compile; use --extract auto, or a stop-words policy, to cut it",
-    ),
-}
-_NAMES = {
-    "token": "special_tokens",
-    "escaped": "html_entities",
-    "nul": "nul_characters",
-    "newlines": "escaped_line_ends",
-    "flush": "lost_indentation",
-    "tabs": "mixed_indentation",
-    "next": "not_cut",
-}
-_SINGULAR = {"have": "has", "begin": "begins", "go": "goes"}
 _MAX_DIGEST = (1 << 64) - 1
 _MAX_LOOKS = 4096
 """Texts whose bits are kept: equal texts often follow one another."""
@@ -95,6 +35,18 @@ _COPIES = (
     "n is too large where the file was concatenated with itself (remove the copies), "
     "and 1 in effect where the model wrote them at temperature 0"
 )
+
+
+class MissingText:
+    """Rows without a text."""
+
+    def __init__(self) -> None:
+        self.remedies: Counter[tuple[str, ...]] = Counter()
+        """Fields of rows without code, with what reads them."""
+        self.lists: Counter[tuple[str, ...]] = Counter()
+        """The same of rows with lists of code."""
+        self.reasons: Counter[str] = Counter()
+        """Reasons of rows whose field of code holds no text."""
 
 
 class InputObserver:
@@ -108,23 +60,22 @@ class InputObserver:
         self._digests = array("Q")
         self._problems = array("H")
         self._numbers: dict[str, int] = {}
-        self._flags = array("H")
-        """Bits of each row, by its number."""
+        self._flags = array("B")
+        """Number of the cause that would keep a row from compiling, by the number of the row."""
         self._looks: dict[int, int] = {}
         """Bits by a hash of the text."""
         self._counts: Counter[str] = Counter()
-        self._remedies: Counter[tuple[str, ...]] = Counter()
-        """Fields of rows without code, with what reads them."""
-        self._lists: Counter[tuple[str, ...]] = Counter()
-        """The same of rows with lists of code."""
-        self._empty: Counter[str] = Counter()
-        """Reasons of rows whose field of code holds no text."""
+        self._missing = MissingText()
+        self._mixture = MixtureTracker()
+        self._reasons = ReasonTracker()
 
     def observe(self, problem: Problem, row: Completion) -> None:
         """Take a row, before its program is judged."""
         number = self._numbers.setdefault(problem.id, len(self._numbers))
         self._problems.append(min(number, 0xFFFF))
         text = row.text
+        if row.origin:
+            self._mixture.add(row.origin)
         if text is None or not text.strip():
             self._digests.append(int(row.digest, 16))
             if text is None or row.form == "solution" or not problem.has_gap:
@@ -145,23 +96,37 @@ class InputObserver:
             bits &= ~OPEN
         for bit, name in ((PROMPT, "prompt"), (CONTINUATION, "continuation"), (BODY, "body"), (METHOD, "method")):
             self._counts[name] += bits & bit > 0
-        if bits & IF_BROKEN:
+        if bits & CONTINUATION:
+            self._reasons.add_lacking(problem, text)
+        if cause := cause_number(bits & FOR_ROWS):
             if row.row >= len(self._flags):
-                self._flags.frombytes(bytes(self._flags.itemsize * (row.row + 1 - len(self._flags))))
-            self._flags[row.row] = bits & IF_BROKEN
+                self._flags.frombytes(bytes(row.row + 1 - len(self._flags)))
+            self._flags[row.row] = cause
 
-    def judge(self, row: int, status: Status) -> None:
-        """Take the status of a row."""
-        if status != "compile":
+    def judge(self, row: int, status: Status, message: str = "") -> None:
+        """Take the status of a row, and its message."""
+        if status == "passed":
             return
+        self._reasons.add(status, message)
+        cause = self._flags[row] if row < len(self._flags) else 0
+        if not cause:
+            self._counts["broken"] += status == "compile"
+            return
+        name = cause_name(cause)
         # Nothing that compiles is fenced: its backquotes stand in a string or a comment.
-        bits = self._flags[row] if row < len(self._flags) else 0
-        self._counts[next((name for bit, name in _CAUSES if bits & bit == bit), "broken")] += 1
+        if status == "compile" or name in ALWAYS or (not self._is_taken_whole and self._is_cut(name, status)):
+            self._counts[name] += 1
+
+    @staticmethod
+    def _is_cut(name: str, status: Status) -> bool:
+        """Tell whether a fault of the text may have made the extraction cut it, or leave nothing of it."""
+        return name in BEFORE_CUTS or status == "no_code"
 
     def report(
         self,
         *,
         rows: int,
+        unread: int = 0,
         malformed: Sequence[MalformedLine] = (),
         unknown_tasks: int = 0,
         task_ids: Collection[str] = (),
@@ -170,8 +135,9 @@ class InputObserver:
     ) -> InputReport:
         """Return the findings.
 
-        ``rows`` are the lines of the file; of the ``malformed`` ones the first are enough.  ``uniform`` are the
-        problems whose samples are all one program, where that is so for all problems with several, and their rows.
+        ``rows`` are the lines of the file.  ``unread`` of them are no rows of the benchmark; of these, the
+        ``malformed``, the first are enough.  ``uniform`` are the problems whose samples are all one program, where
+        that is so for all problems with several, and their rows.
         """
         counts, seen = self._counts, len(self._digests)
         unreadable = counts["no field"] + counts["fenced"] + counts["chatty"]
@@ -180,40 +146,52 @@ class InputObserver:
         repeated = self._find_repetition() if temperature is None else None
         findings = [
             self._no_field(withholds=withholds),
-            self._lists_of_code(withholds=max(self._lists.values(), default=0) > MAX_SHARE * seen),
+            self._lists_of_code(withholds=max(self._missing.lists.values(), default=0) > MAX_SHARE * seen),
             self._fenced(withholds=withholds and self._extract == "raw"),
             unknown_tasks_finding(malformed, unknown_tasks, task_ids),
             self._two_fields(),
             self._empty_text(),
             self._holding_prompt(),
-            self._continuations(),
+            self._continuations(task_ids),
             self._methods(),
-            *self._causes(),
+            *(cause_finding(name, counts[name]) for name in CAUSE_NAMES),
             self._broken(),
+            self._mixture.finding(),
             repeated,
             self._truncated(),
             None if repeated is not None else _equal_programs(uniform, temperature),
         ]
-        return InputReport(rows=rows, findings=tuple(finding for finding in findings if finding is not None))
+        if (
+            reason := self._reasons.finding(seen, [finding for finding in findings if finding is not None])
+        ) is not None:
+            findings.append(reason)
+        return InputReport(
+            rows=rows, unread=unread, findings=tuple(finding for finding in findings if finding is not None)
+        )
 
     def _observe_missing(self, row: Completion) -> None:
         if row.missing in (NO_CODE_FIELD, EMPTY_SOLUTION):
             self._counts["no field"] += 1
-            self._remedies[row.hints if row.hints != CUT_OFF else ()] += 1
+            self._missing.remedies[row.hints if row.hints != CUT_OFF else ()] += 1
         elif row.hints and row.hints != CUT_OFF:
             self._counts["list"] += 1
             what = row.missing.rpartition("got ")[2].partition(" (")[0]
-            self._lists[(*row.hints, what)] += 1
+            self._missing.lists[(*row.hints, what)] += 1
         else:
-            self._empty[row.missing or f"`{row.form}` is empty"] += 1
+            self._missing.reasons[row.missing or f"`{row.form}` is empty"] += 1
 
     def _no_field(self, *, withholds: bool) -> Finding | None:
         rows = self._counts["no field"]
         if not rows:
             return None
-        hints, named = self._remedies.most_common(1)[0]
+        # A command that takes all answers takes the only one, too.
+        hints, named = max(self._missing.remedies.items(), key=lambda item: (len(item[0]) > _FIELD_AND_REMEDY, item[1]))
         remedy = "name the field that holds the code with --field NAME"
-        if hints:
+        if len(hints) > _FIELD_AND_REMEDY:
+            text, remedy = self._answers(hints), hints[1]
+        elif hints == FAILED_REQUEST:
+            text, remedy = f"{_rows(named)} {_has(named)} an error and no answer", hints[1]
+        elif hints:
             field, remedy = hints
             is_all = rows == len(self._digests)
             none = "none has" if is_all else "but not"
@@ -221,27 +199,34 @@ class InputObserver:
             text = f"{_rows(named)} {_has(named)} `{field}`, {'and' if field == 'completion' else none} {empty}"
             text += f" ({rows - named} more have no text in it)" if rows > named else ""
             # The option reads a field of all rows.
-            remedy = remedy if is_all else f"rename `{field}` in them"
+            remedy = remedy if is_all or "jq " in remedy else f"rename `{field}` in them"
         else:
             text = f"{_rows(rows)} {_has(rows)} neither `completion` nor `solution`"
         return Finding(name="no_code_field", rows=rows, text=f"{text}; {remedy}", withholds=withholds)
+
+    def _answers(self, hints: tuple[str, ...]) -> str:
+        """Return how many answers the rows hold that have several each."""
+        counts = {int(several[2]): rows for several, rows in self._missing.remedies.items() if several[:2] == hints[:2]}
+        rows, answers = sum(counts.values()), sum(count * rows for count, rows in counts.items())
+        number = f"{next(iter(counts))} `{hints[0]}` each" if len(counts) == 1 else f"several `{hints[0]}`"
+        return f"{_rows(rows)} hold {number} ({answers:,} samples) and neither `completion` nor `solution`"
 
     def _lists_of_code(self, *, withholds: bool) -> Finding | None:
         rows = self._counts["list"]
         if not rows:
             return None
-        (field, remedy, what), _ = self._lists.most_common(1)[0]
-        if rows < len(self._digests) and what == "a list":
+        (field, remedy, what), _ = self._missing.lists.most_common(1)[0]
+        if rows < len(self._digests) and what == "a list" and "jq " not in remedy:
             remedy = "write a row for each of its items"
         text = f"`{field}` of {_rows(rows)} is {what} and not text; {remedy}"
         return Finding(name="list_of_code", rows=rows, text=text, withholds=withholds)
 
     def _empty_text(self) -> Finding | None:
-        rows = self._empty.total()
+        rows = self._missing.reasons.total()
         if not rows:
             return None
-        reason, _ = self._empty.most_common(1)[0]
-        more = ", and others" if len(self._empty) > 1 else ""
+        reason, _ = self._missing.reasons.most_common(1)[0]
+        more = ", and others" if len(self._missing.reasons) > 1 else ""
         text = f"{_rows(rows)} {_has(rows)} no code and {'counts' if rows == 1 else 'count'} as failed: {reason}{more}"
         return Finding(name="empty_text", rows=rows, text=text)
 
@@ -263,29 +248,22 @@ class InputObserver:
             return None
         text = (
             f"{_rows(rows)} {_has(rows)} the prompt in `completion` already, and it is put before them again; "
-            f"use {'--field completion:solution or ' if rows == len(self._digests) else ''}--extract auto"
+            f"use --extract auto{' or --field completion:solution' if rows == len(self._digests) else ''}"
         )
         return Finding(name="holds_prompt", rows=rows, text=text)
 
-    def _continuations(self) -> Finding | None:
+    def _continuations(self, task_ids: Collection[str]) -> Finding | None:
         rows = self._counts["continuation"]
         if rows <= _MIN_SHARE * len(self._digests):
             return None
         text = f"the `solution` of {_rows(rows)} lacks the function to test"
         if 2 * self._counts["body"] > rows:
             text += "; they look like bodies that continue the prompt: use --field solution"
+        elif others := self._reasons.explain_lacking(task_ids):
+            text += f"; {others}"
         elif rows == len(self._digests):
             text += "; if it continues the prompt, use --field solution, else check that the task ids are right"
         return Finding(name="lacks_function", rows=rows, text=text)
-
-    def _causes(self) -> list[Finding]:
-        """Return what keeps programs from compiling, where it is known."""
-        findings = []
-        for name, (verb, fault) in _TEXTS.items():
-            if rows := self._counts[name]:
-                text = f"{_rows(rows)} {verb if rows > 1 else _SINGULAR.get(verb, verb)} {fault}"
-                findings.append(Finding(name=_NAMES[name], rows=rows, text=text))
-        return findings
 
     def _two_fields(self) -> Finding | None:
         rows = self._counts["both"]
@@ -311,8 +289,9 @@ class InputObserver:
         rows = self._counts["broken"]
         if rows < _MANY_ROWS or rows <= _MANY_SHARE * len(self._digests):
             return None
+        reason = self._reasons.of_status("compile")
         text = (
-            f"{_rows(rows)} do not compile, for a reason that is not known here; "
+            f"{_rows(rows)} do not compile{reason}; "
             "passcurve autopsy compares ways to extract the code, passcurve show tells the error of a sample"
         )
         return Finding(name="broken", rows=rows, text=text)
@@ -333,7 +312,7 @@ class InputObserver:
             first, last = part.original + 1, part.original + min(part.rows, part.start - part.original)
             text = (
                 f"rows {part.start + 1:,} to {part.start + part.rows:,} repeat rows {first:,} to {last:,} one by one, "
-                f"so {count - part.rows:,} of {count:,} rows are distinct; {_COPIES}"
+                f"so {part.rows:,} of {count:,} rows are copies; {_COPIES}"
             )
             return Finding(name="duplicate_rows", rows=part.rows, text=text)
         times = multiplicity(self._digests)

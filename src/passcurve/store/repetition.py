@@ -12,7 +12,9 @@ _MAX_PLACES = 1000
 _MIN_SHARE = 0.1
 """Smallest share of the rows that a repeated part has; equal rows by chance are fewer."""
 _MIN_ROWS = 20
-"""Rows from which on equal numbers of copies are no chance."""
+"""Rows from which on equal numbers of copies, or so many equal rows one after another, are no chance."""
+_SURE_SHARE, _FEWEST_ROWS = 0.25, 3
+"""Share of a smaller file, and rows, that a repeated part must have: short programs are often equal by chance."""
 _ROWS_COUNTED = 64
 _COMPARISONS_PER_ROW = 8
 """Comparisons after which a part is looked for no more: a file of one text has equal rows at any distance."""
@@ -43,7 +45,9 @@ def repeated_part(digests: array[int], problems: array[int]) -> RepeatedPart | N
             compared += part.rows
             if part.rows * 2 >= count or compared > _COMPARISONS_PER_ROW * count:
                 break
-    return best if best is not None and best.rows >= _MIN_SHARE * count else None
+    if best is None or best.rows < _FEWEST_ROWS:
+        return None
+    return best if best.rows >= (_MIN_SHARE if best.rows >= _MIN_ROWS else _SURE_SHARE) * count else None
 
 
 def multiplicity(digests: array[int]) -> int:

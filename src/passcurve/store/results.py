@@ -24,7 +24,7 @@ from passcurve.types import Isolation, Verdict
 
 _REQUIRED_FIELDS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
 _FIELDS = _REQUIRED_FIELDS | {"message", "exception", "call", "suspicious", "extraction"}
-_FIELDS |= {"excluded", "withheld", "covers", "suites", "tests"}
+_FIELDS |= {"excluded", "withheld", "covers", "suites", "tests", "findings"}
 _DECODER = msgspec.json.Decoder(
     msgspec.defstruct("_Fields", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in sorted(_FIELDS)])
 )
@@ -72,7 +72,7 @@ def write_results(
 
     ``rows`` are the rows, where ``samples`` is no file in the usual form.  ``line_of`` returns the stored line of a row
     that is ``ALREADY_JUDGED``, so that equal verdicts are encoded once.  ``only`` names the tasks to write.
-    Rows that no score counts say so, by ``diagnosis``.
+    Rows that no score counts say so, by ``diagnosis``, and the first row has its findings.
     A row keeps its fields as they were written, except that fields of our names are replaced.  Malformed lines are
     left out.  A name that ends with .gz is written compressed.
     Raises DataError when the samples cannot be read or a verdict belongs to another row, StoreError when a row
@@ -83,6 +83,7 @@ def write_results(
     texts: dict[bytes, str] = {}
     uncounted = _uncounted(diagnosis)
     of_all = _members_of_all(diagnosis) if diagnosis is not None else ""
+    of_first = _members_of_first(diagnosis) if diagnosis is not None else ""
     try:
         with _whole_file(destination) as file:
             for row in scan_rows(samples, task_ids) if rows is None else rows:
@@ -95,7 +96,8 @@ def write_results(
                     text = _members_of(_get_verdict(row, samples, verdict_of), isolation)
                     if encoded and len(texts) < _CACHED_TEXTS:
                         texts[encoded] = text
-                file.write(_add_members(row.raw, text + uncounted.get(row.key.problem_id, "") + of_all))
+                file.write(_add_members(row.raw, text + uncounted.get(row.key.problem_id, "") + of_all + of_first))
+                of_first = ""
                 written += 1
     except OSError as error:
         reason = error.strerror or str(error)
@@ -116,6 +118,12 @@ def _members_of_all(diagnosis: Diagnosis) -> str:
     scope = diagnosis.scope
     part = f"{scope.covered} of {scope.total} problems ({scope.choice})" if scope.choice else ""
     return _member("withheld", diagnosis.withheld) + _member("covers", part)
+
+
+def _members_of_first(diagnosis: Diagnosis) -> str:
+    """Return the member of the first row: the findings, which are about all rows, once."""
+    records = [finding.record() for finding in diagnosis.input.findings]
+    return f', "findings": {json.dumps(records)}' if records else ""
 
 
 def _member(name: str, text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -11,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from passcurve.diagnosis import Diagnosis
+from passcurve.diagnosis import Diagnosis, Finding
 from passcurve.errors import DataError
 from passcurve.store.codec import Footer
+from passcurve.store.describe import describe_value
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.lines import read_lines
 from passcurve.store.locate import default_run_dir, explain_partial_runs, find_run_dir
@@ -41,12 +44,14 @@ class EqualPrograms(msgspec.Struct, frozen=True, kw_only=True):
     """Number of problems with several samples of one program; 0 if any has two programs."""
 
 
-class StatusCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of samples, those of excluded problems too."""
+class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts that are stored of all rows, those of excluded problems too."""
 
     statuses: dict[str, int] = {}
     modes: dict[str, int] = {}
     """By where their tests ran, where that is stored."""
+    findings: tuple[Finding, ...] = ()
+    """What was found in the samples, where that is stored."""
 
 
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +76,12 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Counts by each suite of tests and all before it, where the verdicts have several."""
     tests: str = ""
     """The tests that decide, where a file has verdicts of several suites."""
-    by_status: StatusCounts = StatusCounts()
+    all_rows: RowFacts = RowFacts()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what was found in the samples, where that is stored."""
+        return self.all_rows.findings
 
 
 class _SampleCounter:
@@ -118,7 +128,7 @@ class _SampleCounter:
                 # Suites of some problems alone say nothing about all.
                 if self._with_suite[suite] == self._n.total()
             },
-            by_status=StatusCounts(
+            all_rows=RowFacts(
                 statuses={name: count for name in STATUSES if (count := self.statuses[name])},
                 modes={name: count for name in ("referee", "shared") if (count := self.modes[name])},
             ),
@@ -151,7 +161,7 @@ def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
         return scored
     if not any(line is None or line.strip() for line in read_lines(path)):
         raise DataError(f"{str(path)!r} has no rows to score")
-    if reason := explain_partial_runs(path):
+    if reason := explain_partial_runs(path) or _odd_verdict(path):
         raise DataError(reason)
     raise DataError(
         f"{str(path)!r} is neither a run directory nor results of passcurve, human-eval, EvalPlus or another known "
@@ -220,14 +230,20 @@ def _read_run(path: Path, *, stale: bool) -> RunCounts:
             suites = {name: passed for name, passed in line.verdict.suite_passes().items() if name not in alone}
             counter.add(line.verdict.key.problem_id, line.verdict.passed, line.program, suites)
         attempt = stored.attempt
+    counts = counter.result(path, "run")
+    findings = diagnosis.input.findings if diagnosis is not None else ()
     return msgspec.structs.replace(
-        counter.result(path, "run"),
+        counts,
         header=attempt.header,
         finished=attempt.finished,
         note="; ".join(filter(None, (changed, _OLD if is_old else ""))),
         diagnosis=diagnosis,
+        all_rows=msgspec.structs.replace(counts.all_rows, findings=findings),
         withheld=diagnosis.withheld if diagnosis is not None else "",
     )
+
+
+_NO_NUMBER = re.compile(rb"\b(?:NaN|Infinity)\b")
 
 
 class _Row(msgspec.Struct):
@@ -236,6 +252,7 @@ class _Row(msgspec.Struct):
     excluded: str = ""
     withheld: str = ""
     covers: Any = ""
+    findings: Any = None
     suites: Any = None
     status: Any = None
     mode: Any = None
@@ -247,12 +264,13 @@ def _read_results(path: Path) -> RunCounts | None:
     """Read rows with ``task_id`` and ``passed``; return None when the first row has no verdict."""
     counter = _SampleCounter()
     excluded: set[str] = set()
+    findings: dict[Finding, None] = {}
     withheld = covers = ""
     for number, line in enumerate(read_lines(path), start=1):
         if line is not None and not line.strip():
             continue
         try:
-            row = msgspec.json.decode((line or b"").removeprefix(BOM), type=_Row)
+            row = _decode_row((line or b"").removeprefix(BOM))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             if not counter and not excluded:
                 return None
@@ -263,6 +281,8 @@ def _read_results(path: Path) -> RunCounts | None:
         if isinstance(row.mode, str):
             counter.modes[row.mode] += 1
         withheld, covers = withheld or row.withheld, covers or row.covers
+        if row.findings:
+            findings |= dict.fromkeys(_findings(row.findings))
         if row.excluded:
             excluded.add(row.task_id)
         else:
@@ -273,7 +293,42 @@ def _read_results(path: Path) -> RunCounts | None:
         return None
     notes = [f"it covers {covers}, as the rows say"] if covers and isinstance(covers, str) else []
     notes += [f"{_problems(len(excluded))} excluded, as the rows say"] if excluded else []
-    return msgspec.structs.replace(counter.result(path, "results", "; ".join(notes)), withheld=withheld)
+    counts = counter.result(path, "results", "; ".join(notes))
+    all_rows = msgspec.structs.replace(counts.all_rows, findings=tuple(findings))
+    return msgspec.structs.replace(counts, withheld=withheld, all_rows=all_rows)
+
+
+def _decode_row(line: bytes) -> _Row:
+    """Return a row; one with NaN or Infinity, which Python writes and JSON has not, has null there."""
+    try:
+        return msgspec.json.decode(line, type=_Row)
+    except msgspec.DecodeError:
+        if not _NO_NUMBER.search(line):
+            raise
+    try:
+        return msgspec.json.decode(msgspec.json.encode(json.loads(line)), type=_Row)
+    except (ValueError, TypeError) as error:
+        raise msgspec.DecodeError(str(error)) from None
+
+
+def _findings(value: object) -> tuple[Finding, ...]:
+    """Return the findings that a row holds; nothing where its field of that name is another's."""
+    try:
+        return msgspec.convert(value, tuple[Finding, ...])
+    except msgspec.ValidationError:
+        return ()
+
+
+def _odd_verdict(path: Path) -> str:
+    """Return what is wrong with the verdict of the first row; empty where it has none."""
+    line = next((line for line in read_lines(path) if line and line.strip()), b"")
+    try:
+        row = msgspec.json.decode(line.removeprefix(BOM))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    if not isinstance(row, dict) or "passed" not in row or isinstance(row["passed"], bool):
+        return ""
+    return f"{str(path)!r}: `passed` must be true or false, got {describe_value(row['passed'])}"
 
 
 def _status(status: object, *, passed: bool) -> str:

@@ -14,8 +14,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from passcurve.errors import nearest
-from passcurve.store.hints import code_field, field_remedy, nested_code, nested_remedy
+from passcurve.store.describe import MAX_SHOWN, describe_value, shorten
+from passcurve.store.hints import code_field, field_remedy
 from passcurve.store.lines import MAX_LINE_BYTES, PENDING, Pending, follow_lines, read_lines
+from passcurve.store.mixture import ORIGIN_FIELDS, Origin, origin_of
+from passcurve.store.replies import TASK_FIELDS, find_reply, reply_remedy
 from passcurve.types import Completion, SampleKey
 
 MAX_TEXT_BYTES = 16 << 20
@@ -23,21 +26,7 @@ MAX_TEXT_BYTES = 16 << 20
 MAX_DEPTH = 200
 """Deepest nesting of a row; fixed, because the parser's own limit depends on the depth of its caller."""
 DIGEST_BYTES = 8
-MAX_SHOWN = 80
 MAX_HINTS = 100
-_TASK_FIELDS = (
-    "task",
-    "taskid",
-    "custom_id",
-    "sample_id",
-    "problem_id",
-    "problem",
-    "question_id",
-    "name",
-    "id",
-    "idx",
-    "index",
-)
 FIRST_ROWS = 1000
 """Rows whose task ids tell the benchmark."""
 BOM = b"\xef\xbb\xbf"
@@ -45,6 +34,8 @@ EMPTY_SOLUTION = "`solution` is empty, but `completion` is not"
 NO_CODE_FIELD = "the row has neither 'completion' nor 'solution'"
 CUT_OFF = ("cut off",)
 """Hint on a row which says that the model reached its limit of tokens."""
+FAILED_REQUEST = ("error", "request them again")
+"""Hint on a row with an error in place of an answer."""
 _LIMIT_REASONS = frozenset(("length", "max_tokens", "MAX_TOKENS"))
 """Values of ``finish_reason`` and ``stop_reason`` of a model that reached its limit of tokens."""
 
@@ -57,6 +48,10 @@ class MalformedLine(msgspec.Struct, frozen=True):
     reason: str
     task: str | int | None = None
     """Its task id, where the line is a row of a task that the benchmark lacks."""
+    field: str = ""
+    """The field that may be the task, where the row has none."""
+    number: int | None = None
+    """The number in that field."""
 
 
 class RawRow(msgspec.Struct, frozen=True, gc=False):
@@ -78,6 +73,13 @@ class _CommonRow(msgspec.Struct, frozen=True, gc=False):
     solution: str | UnsetType = UNSET
     finish_reason: Any = None
     stop_reason: Any = None
+    model: Any = None
+    model_name: Any = None
+    model_id: Any = None
+    temperature: Any = None
+    decoding: Any = None
+    method: Any = None
+    identifier: Any = msgspec.field(default=None, name="_identifier")
 
 
 class RowContent(NamedTuple):
@@ -92,9 +94,11 @@ class RowContent(NamedTuple):
     """``CUT_OFF``, or the field that seems to hold the code of a row without ``completion`` and what reads it."""
     has_both: bool = False
     """Whether ``completion`` and ``solution`` have different texts."""
+    origin: Origin = ()
 
 
 _DIGITS = re.compile(r"\d+")
+_NOT_SAID = (None,) * (len(ORIGIN_FIELDS) - 1)
 _COMMON = msgspec.json.Decoder(_CommonRow)
 ALREADY_JUDGED = RowContent("", "completion", None, "")
 """Stands for the content of a row that was judged before with the same bytes: it is not read again."""
@@ -110,9 +114,9 @@ class _RowTask(msgspec.Struct):
 class _MalformedError(Exception):
     """The line is not a row; the message says why."""
 
-    def __init__(self, message: str, task: str | int | None = None) -> None:
+    def __init__(self, message: str, task: str | int | None = None, field: str = "", number: int | None = None) -> None:
         super().__init__(message)
-        self.task = task
+        self.task, self.field, self.number = task, field, number
 
 
 def first_ids(samples: Path) -> list[str]:
@@ -185,7 +189,7 @@ def _scan(
             try:
                 content = _read_common(text, sizes) or _read_any(text, sizes, hints)
             except _MalformedError as error:
-                yield MalformedLine(line, str(error), error.task)
+                yield MalformedLine(line, str(error), error.task, error.field, error.number)
                 continue
             task = content.task
         key = SampleKey(problem_id=task, sample_index=sizes[task])
@@ -206,6 +210,7 @@ def _completion(row: RawRow) -> Completion:
         missing=content.missing,
         hints=content.hints,
         has_both=content.has_both,
+        origin=content.origin,
     )
 
 
@@ -224,15 +229,17 @@ def _read_common(text: bytes, task_ids: Container[str]) -> RowContent | None:
     if row.task_id not in task_ids or text.count(b"[") + text.count(b"{") > MAX_DEPTH:
         return None
     hints = _hints(row.finish_reason, row.stop_reason)
+    made = (row.model, row.model_name, row.model_id, row.temperature, row.decoding, row.method)
+    origin = origin_of((*made, row.identifier)) if made != _NOT_SAID or row.identifier is not None else ()
     if row.solution is not UNSET:
         if not row.solution and row.completion:
             return None  # its code stands in the other field
         missing = _size_error("solution", row.solution)
         has_both = bool(row.completion) and row.completion is not UNSET and row.completion != row.solution
-        return RowContent(row.task_id, "solution", None if missing else row.solution, missing, hints, has_both)
+        return RowContent(row.task_id, "solution", None if missing else row.solution, missing, hints, has_both, origin)
     if row.completion is not UNSET:
         missing = _size_error("completion", row.completion)
-        return RowContent(row.task_id, "completion", None if missing else row.completion, missing, hints)
+        return RowContent(row.task_id, "completion", None if missing else row.completion, missing, hints, False, origin)
     return None
 
 
@@ -250,7 +257,7 @@ def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> 
         missing = (
             _size_error(form, value)
             if isinstance(value, str)
-            else f"`{form}` must be a string, got {_describe_value(value)}"
+            else f"`{form}` must be a string, got {describe_value(value)}"
         )
         content = value if isinstance(value, str) and not missing else None
         if isinstance(value, list) and value:
@@ -259,15 +266,18 @@ def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> 
             facts = (form, "write the text itself there")
         elif not value and form == "solution" and fields.get("completion"):
             content, missing, facts = None, EMPTY_SOLUTION, ("completion", "use --field completion")
-    elif place := nested_code(fields):
-        facts = (place.split(".")[1].partition("[")[0], nested_remedy(place))
+    elif reply := find_reply(fields):
+        facts = (reply.field, reply_remedy(fields, reply), *([str(reply.total)] if reply.answers else []))
     elif "canonical_solution" in fields and "entry_point" in fields:
         facts = ("canonical_solution", "this is the benchmark itself: name the samples of the model")
+    elif fields.get("error"):
+        facts = FAILED_REQUEST
     elif other := code_field(fields):
         facts = (other, field_remedy(other, fields[other]))
     completion = fields.get("completion")
     has_both = form == "solution" and bool(content) and isinstance(completion, str) and completion not in ("", content)
-    return RowContent(task, form, content, missing, facts, has_both)
+    origin = origin_of(tuple(map(fields.get, ORIGIN_FIELDS)))
+    return RowContent(task, form, content, missing, facts, has_both, origin)
 
 
 def _hints(finish_reason: object, stop_reason: object) -> tuple[str, ...]:
@@ -284,12 +294,15 @@ def _read_fields(text: bytes) -> dict[str, object]:
         value = _parse(source)
     except json.JSONDecodeError as error:
         rest = shorten(source[error.pos : error.pos + MAX_SHOWN])
+        if error.msg == "Extra data" and source[error.pos] == "{":
+            column = error.pos + 1
+            raise _MalformedError(f"two objects in one line: a new line is missing before column {column}") from error
         reason = error.msg.removesuffix(" at")
         raise _MalformedError(f"not JSON: {reason} at column {error.pos + 1}, before {rest}") from error
     except RecursionError as error:
         raise _MalformedError(_TOO_DEEP) from error
     if not isinstance(value, dict):
-        raise _MalformedError(f"a row must be a JSON object, got {_describe_value(value)}")
+        raise _MalformedError(f"a row must be a JSON object, got {describe_value(value)}")
     # Fewer brackets cannot nest that deep.
     if text.count(b"[") + text.count(b"{") > MAX_DEPTH and _too_deep(value):
         raise _MalformedError(_TOO_DEEP)
@@ -326,8 +339,13 @@ def _too_deep(value: object) -> bool:
 
 def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict[str, str]) -> str:
     if "task_id" not in fields:
-        name = next((name for name in _TASK_FIELDS if name in fields), None)
-        raise _MalformedError("the row has no 'task_id'" + (f"; if `{name}` is the task, rename it" if name else ""))
+        name = next((name for name in TASK_FIELDS if name in fields), None)
+        remedy = f"; if `{name}` is the task, rename it" if name else ""
+        if name and (reply := find_reply(fields)):
+            remedy = f"; if `{name}` is the task, {reply_remedy(fields, reply)}"
+        value = fields[name] if name else None
+        number = value if isinstance(value, int) and not isinstance(value, bool) else None
+        raise _MalformedError(f"the row has no 'task_id'{remedy}", None, name or "", number)
     task = fields["task_id"]
     if not isinstance(task, str):
         # Tables write whole numbers as 7.0 where one of them is missing.
@@ -336,7 +354,7 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
         # Some benchmarks, such as MBPP, are published with numbers for names.
         if number is not None and str(number) in task_ids:
             return str(number)
-        raise _MalformedError(f"`task_id` must be a string, got {_describe_value(task)}", number)
+        raise _MalformedError(f"`task_id` must be a string, got {describe_value(task)}", number)
     if task in task_ids:
         return task
     # A search for the nearest name takes a millisecond: bound them for a file full of unknown names.
@@ -362,25 +380,3 @@ def _size_error(form: str, text: str) -> str:
     if size <= MAX_TEXT_BYTES:
         return ""
     return f"the {form} has {size:,} bytes as UTF-8; at most {MAX_TEXT_BYTES:,} are judged"
-
-
-def _describe_value(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return f"a boolean ({str(value).lower()})"
-        case int() | float():
-            return f"a number ({str(value)[:MAX_SHOWN]})"
-        case str():
-            return f"a string ({shorten(value)})"
-        case list():
-            return "a list"
-        case _:
-            return "an object"
-
-
-def shorten(text: str) -> str:
-    """Return a text as Python writes it, no longer than a line."""
-    short = text if len(text) <= MAX_SHOWN // 2 else text[: MAX_SHOWN // 2] + "..."
-    return ascii(short)[: MAX_SHOWN + 2]

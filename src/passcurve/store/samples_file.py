@@ -81,8 +81,8 @@ def require_unchanged(samples: Path, run: Path, judged: SamplesFile | None) -> N
     path = samples if samples.is_file() else beside
     if path.is_file() and has_changed(path, judged):
         raise DataError(
-            f"{str(path)!r} has changed since it was judged: judge it again; show, compare, plan, match and "
-            "autopsy use the stored verdicts with --stale (in Python stale=True)"
+            f"{str(path)!r} has changed since it was judged: judge it again; show, compare, plan, match, report "
+            "and autopsy use the stored verdicts with --stale (in Python stale=True)"
         )
 
 

@@ -20,6 +20,7 @@ _CHAT = re.compile(
 _OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
 _TOKEN = re.compile(r"<\|[\w ]{2,40}\|>|</?s>|<(?:eos|bos|pad|unk|end_of_turn)>|\[/?INST\]")
 """A special token of a model, left in its text."""
+_COMMENTS = re.compile(r"(?:#.*\n|\n)+")
 _TOP_LEVEL = re.compile(r"def |class |async |import |from |@|#|\"\"\"|'''")
 _QUOTES = ('"""', "'''")
 _TAIL_CHARACTERS = 300
@@ -28,6 +29,27 @@ _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27);")
 _NEXT = re.compile(r"\n(?:def |class |if __name__|print\(|#|assert |```)")
 """What begins after the function, at the beginning of a line."""
 _MIN_NEWLINES = 2
+_HEAD_CHARACTERS = 400
+"""Beginning of a text, which tells what it is."""
+_DIFF = re.compile(r"(?:diff --git|--- |\+\+\+ |@@ -|\+ {4})")
+_LANGUAGE = re.compile(
+    r"^\s*(?:(?:export |async )*function \w+ ?\(|(?:const|let|var) \w+ = |#include\b|using namespace |public \w|"
+    r"import java|fn \w+|func \w+|<\?php|(?:int|bool|string|vector<.*>|double|void) \w+\()",
+    re.MULTILINE,
+)
+_REQUEST = re.compile(
+    r"\W*(?:(?:api |http |server |openai |anthropic )?error\b(?: code)?:|(?:error )?(?:429|5\d\d)\b|rate limit|"
+    r"internal server error|service unavailable|bad gateway|gateway time-?out|request timed out|connection error)",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(
+    r"(?:i['\u2019]m sorry|i am sorry|sorry, |i apologi[sz]e|unfortunately, i|as an ai\b|"
+    r"i(?: can['\u2019]t| can ?not|['\u2019]m (?:not able|unable)| am (?:not able|unable)) )",
+    re.IGNORECASE,
+)
+_NO_BREAK = re.compile(r"^[ \t]*\u00a0", re.MULTILINE)
+_TYPOGRAPHIC = re.compile(r"(?:[=(\[,+:{]|\b(?:return|in|not|and|or|print)) ?[\u201c\u201d\u2018\u2019]")
+"""A quote where code has one, and prose has none."""
 
 FENCED, CHATTY, OPEN, PROMPT, CONTINUATION, FLUSH, TOKEN = 1, 2, 4, 8, 16, 32, 64
 """The text has a fence, has prose, ends amid a bracket or a block, has the prompt, lacks the function, begins flush
@@ -35,15 +57,24 @@ left, has a special token of a model."""
 ESCAPED, METHOD, NUL, NEWLINES, TABS, NEXT, BODY = 128, 256, 512, 1024, 2048, 4096, 8192
 """It has entities of HTML, has the function as a method alone, has a NUL, has line ends as two characters, has tabs
 where the prompt has spaces, goes on after the function, is the body of a function."""
-IF_BROKEN = FENCED | CHATTY | OPEN | FLUSH | TOKEN | ESCAPED | NUL | NEWLINES | TABS | NEXT | BODY
-"""Bits that count only in a program that does not compile."""
+DIFF, DOCTEST, LANGUAGE, REQUEST, REFUSAL = 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18
+"""It is a diff, a session of doctest, in another language, an error message of an API, a refusal."""
+SPACES, QUOTES, QUOTED, JSON = 1 << 19, 1 << 20, 1 << 21, 1 << 22
+"""It has no-break spaces for indentation, has typographic quotes, is one quoted string, is JSON."""
+FOR_ROWS = ~(PROMPT | CONTINUATION | METHOD)
+"""Bits that count only in a program that does not compile, or does not pass."""
 
 
 def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool) -> int:
     """Return the bits of a text; ``is_taken_whole`` where the extraction removes nothing."""
     bits = OPEN if _ends_open(text) else 0
+    # The body of a function begins with spaces, and is nothing else.
+    if not text.startswith("    ") or "{" in text:
+        bits |= _kind(text)
     if "&" in text and _ENTITY.search(text):
         bits |= ESCAPED
+    if not text.isascii():
+        bits |= (SPACES if _NO_BREAK.search(text) else 0) | (QUOTES if _TYPOGRAPHIC.search(text) else 0)
     if not is_taken_whole:
         return bits
     bits |= _characters(problem, text)
@@ -57,13 +88,38 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
         return bits
     if form == "solution" or not problem.prompt:
         return bits | _whole_program(problem, text)
-    if bits & (FENCED | CHATTY):
+    if bits & (FENCED | CHATTY | REQUEST | REFUSAL):
         return bits
     if _holds_prompt(problem, text):
         return bits | PROMPT
     if _NEXT.search(text):
         bits |= NEXT
-    return bits if text[0].isspace() or _TOP_LEVEL.match(text) else bits | FLUSH
+    # A comment is indented as anyone likes.
+    head = _COMMENTS.sub("", text) if text[0] == "#" else text
+    return bits if not head or head[0].isspace() or _TOP_LEVEL.match(head) else bits | FLUSH
+
+
+def _kind(text: str) -> int:
+    """Return the bits of a text that is something else than a program of Python."""
+    head = text[:_HEAD_CHARACTERS].lstrip()
+    sign = head[:1]
+    if sign in "{[`":
+        inner = head.removeprefix("```json").lstrip() if sign == "`" else head
+        if inner.startswith(('{"', "{\n", '[{"')) and '":' in inner:
+            return JSON
+    if sign in "'\"":
+        end = text.strip()
+        return QUOTED if len(end) > 1 and end[-1] == sign and "\n" not in end and "\\n" in end else 0
+    if sign == ">" and head.startswith(">>> "):
+        return DOCTEST
+    if sign in "+-@d" and _DIFF.match(head):
+        return DIFF
+    if (sign.isalpha() or not sign.isalnum()) and text[0] == sign:
+        if _REFUSAL.match(head):
+            return REFUSAL
+        if len(text) <= _HEAD_CHARACTERS and _REQUEST.match(head):
+            return REQUEST
+    return LANGUAGE if "{" in text and _LANGUAGE.search(head) else 0
 
 
 def _characters(problem: Problem, text: str) -> int:
@@ -79,12 +135,26 @@ def _characters(problem: Problem, text: str) -> int:
 def _whole_program(problem: Problem, text: str) -> int:
     """Return the bits of a text that should be a whole program."""
     name = re.escape(problem.entry_point.rpartition(".")[2])
-    if name not in text:
+    if name not in text or not _defines(name, text):
         return CONTINUATION | (BODY if text[0].isspace() else 0)
     is_method = "class Solution" in text and "class Solution" not in problem.prompt and "." not in problem.entry_point
     if is_method and name and not re.search(rf"^(?:(?:async )?def |class )?{name}\b", text, re.MULTILINE):
         return METHOD
     return 0
+
+
+def _defines(name: str, text: str) -> bool:
+    """Tell whether a text may define a name, in whatever way; a call or a docstring is none."""
+    return (
+        f"def {name}" in text
+        or f"class {name}" in text
+        or re.search(
+            rf"^[^#\n]*\b{name}\b[^\n(]*=|\bimport\b.*\b{name}\b|\b(?:for|as|def|class)\s+{name}\b", text, re.M
+        )
+        is not None
+        or "exec(" in text
+        or "globals()" in text
+    )
 
 
 def _has_fence(text: str) -> bool:

@@ -21,8 +21,8 @@ from passcurve.store.foreign.lm_eval import read_lm_eval
 from passcurve.store.foreign.options import FindProblems, ReadOptions, with_functions
 from passcurve.store.foreign.parquet import read_parquet
 from passcurve.store.foreign.values import flatten, parse_object
-from passcurve.store.hints import nested_code, nested_remedy
 from passcurve.store.lines import PENDING, Pending, follow_lines
+from passcurve.store.replies import find_reply, reply_remedy
 
 Sample = dict[str, Any]
 """A row; where a format yields it and not bytes, it is in the usual form already."""
@@ -130,8 +130,8 @@ class _RowMapping:
         self._with_field += 1
         for text in flatten(row[name]):
             if isinstance(text, dict):
-                place = nested_code(row)
-                remedy = nested_remedy(place) if place else "name a field of text"
+                reply = find_reply(row)
+                remedy = reply_remedy(row, reply) if reply else "name a field of text"
                 raise DataError(f"`{name}` in {self._name} holds objects, not text; {remedy}")
             yield self._with_task(rest | {self._options.form: text})
 

@@ -78,8 +78,13 @@ def _program_files(place: Path) -> list[Path]:
     return sorted((path for path in place.iterdir() if path.suffix == ".py"), key=lambda path: _in_order(path.name))
 
 
+def is_ours(name: str) -> bool:
+    """Tell whether a file of this name is one that a judging leaves beside its samples."""
+    return _OURS.fullmatch(name) is not None
+
+
 def _is_part(name: str) -> bool:
-    return name.endswith(_PARTS) and not _OURS.fullmatch(name) and not name.startswith(".")
+    return name.endswith(_PARTS) and not is_ours(name) and not name.startswith(".")
 
 
 def _stem(name: str) -> str:

@@ -1,0 +1,146 @@
+"""The reason for which all samples fail, or nearly all: an exception, a missing name, nothing left to run."""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+from passcurve.diagnosis import Finding
+from passcurve.types import Problem, Status
+
+_MAX_REASONS = 256
+"""Different messages that are counted."""
+_MAX_PROBLEMS = 64
+"""Problems of which the function that a program has instead is remembered."""
+_MAX_CHARACTERS = 100
+_SHARE = 0.9
+"""Share of the rows from which on one reason is told."""
+_NAME_SHARE, _NAME_ROWS = 0.1, 3
+"""Share and number of rows from which on a name that an import would bring is told."""
+_MIN_ROWS, _ALL_ROWS = 4, 10
+_PLACE = re.compile(r" \([\w.<>]+, line \d+\)$")
+_NAME = re.compile(r"NameError: name '(\w+)' is not defined")
+_DEFINITION = re.compile(r"^(?:async )?def (\w+)", re.MULTILINE)
+_DIGITS = re.compile(r"(\D*)(\d+)(\D*)")
+_MODULES = frozenset(
+    "math re collections itertools functools heapq bisect string random sys os copy operator json datetime statistics "
+    "numpy np pandas pd deque defaultdict Counter OrderedDict reduce lru_cache cache heappush heappop ceil floor sqrt "
+    "gcd permutations combinations product accumulate".split()
+)
+_IMPORTS = _MODULES | frozenset(typing.__all__)
+"""Names that programs use without their import, which some harnesses put before them."""
+_REMEDIES = {
+    "NameError": "look whether the task ids belong to these texts, or a name is lost",
+    "EOFError": "they read standard input, but the tests call a function",
+    "SystemExit": "they end the process; look at one with passcurve show",
+    "ModuleNotFoundError": "--packages adds packages to what samples may import",
+}
+_WRONG = frozenset((("failed", ""), ("failed", "AssertionError")))
+"""Ends of programs that give wrong answers, each of its own."""
+_LOOK = "look at one with passcurve show"
+
+
+class ReasonTracker:
+    """Counts why rows do not pass."""
+
+    def __init__(self) -> None:
+        self._failed = 0
+        self._messages: dict[tuple[Status, str], int] = {}
+        """Rows by status and message; once there are many, by exception alone."""
+        self._instead: dict[str, str] = {}
+        """The function that a program has, by the problem whose function it lacks."""
+
+    def add(self, status: Status, message: str) -> None:
+        """Take a row that did not pass."""
+        self._failed += status != "void"
+        key = (status, message)
+        if key not in self._messages and len(self._messages) >= _MAX_REASONS:
+            key = (status, _kind(message))
+        self._messages[key] = self._messages.get(key, 0) + 1
+
+    def add_lacking(self, problem: Problem, text: str) -> None:
+        """Take a program without the function to test."""
+        if problem.id not in self._instead and len(self._instead) < _MAX_PROBLEMS:
+            names = _DEFINITION.findall(text)
+            if names:
+                self._instead[problem.id] = names[-1]
+
+    def explain_lacking(self, task_ids: Collection[str]) -> str:
+        """Return where the functions belong that programs have in place of their own; empty where nothing is known."""
+        owners = _owners(task_ids) if isinstance(task_ids, Mapping) else {}
+        moved = {task: owners[name] for task, name in self._instead.items() if name in owners}
+        if 2 * len(moved) > len(self._instead):
+            task, owner = next(iter(moved.items()))
+            text = f"that of {task!r} is the function of {owner!r}, so the ids do not belong to the texts"
+            return f"{text}: {_shift(moved)}"
+        if not self._instead:
+            return ""
+        task, name = next(iter(self._instead.items()))
+        return f"that of {task!r} has {name!r} in its place: give it the name that the tests call"
+
+    def of_status(self, status: Status) -> str:
+        """Return the commonest message of a status, to be put after what it explains; empty where there is none."""
+        messages: Counter[str] = Counter()
+        for (which, message), rows in self._messages.items():
+            if which == status:
+                messages[_PLACE.sub("", message)] += rows
+        message, rows = messages.most_common(1)[0] if messages else ("", 0)
+        return f", {rows:,} with {message[:_MAX_CHARACTERS]}" if message else ""
+
+    def finding(self, rows: int, others: Sequence[Finding]) -> Finding | None:
+        """Return the reason for which nearly all of so many rows fail, unless other findings explain it."""
+        names: Counter[str] = Counter()
+        for (_, message), count in self._messages.items():
+            if match := _NAME.match(message):
+                names[match[1]] += count
+        name, count = next(((name, count) for name, count in names.most_common() if name in _IMPORTS), ("", 0))
+        if count >= max(_NAME_ROWS, _NAME_SHARE * rows):
+            text = (
+                f"{count:,} of {rows:,} rows fail because {name!r} is not defined: an import is missing; "
+                "--prelude humaneval-x adds those of a harness (passcurve autopsy --preludes none,humaneval-x compares)"
+            )
+            return Finding(name="missing_import", rows=count, text=text)
+        if any(2 * other.rows > self._failed for other in others if other.name not in ("mixture", "equal_programs")):
+            return None
+        if self._failed < _MIN_ROWS or self._failed < _SHARE * rows:
+            return None
+        kinds: Counter[tuple[Status, str]] = Counter()
+        for (status, message), count in self._messages.items():
+            kinds[status, _kind(message) if status == "failed" else ""] += count
+        (status, kind), count = kinds.most_common(1)[0]
+        if count >= _SHARE * rows and status != "compile" and (status, kind) not in _WRONG:
+            return Finding(name="one_reason", rows=count, text=self._one_reason(status, kind, count, rows))
+        if self._failed < rows or rows < _ALL_ROWS:
+            return None
+        listed = ", ".join(f"{count:,} {kind or status}" for (status, kind), count in kinds.most_common(3))
+        text = f"none of {rows:,} rows passes ({listed}); {_LOOK}, and check that the task ids belong to the texts"
+        return Finding(name="none_passes", rows=rows, text=text)
+
+    def _one_reason(self, status: Status, kind: str, count: int, rows: int) -> str:
+        example = self.of_status(status)
+        message = example.partition(" with ")[2] or status
+        remedy = {"no_code": "--extract another policy, or mend the texts", "timeout": "raise --timeout"}.get(status)
+        return f"{count:,} of {rows:,} rows fail for one reason, {message}; {remedy or _REMEDIES.get(kind, _LOOK)}"
+
+
+def _kind(message: str) -> str:
+    """Return the exception of a message."""
+    return message.partition(":")[0][:_MAX_CHARACTERS]
+
+
+def _owners(task_ids: Mapping[str, str]) -> dict[str, str]:
+    """Return the problem of each function that is the function of one problem alone."""
+    times = Counter(task_ids.values())
+    return {name: task for task, name in task_ids.items() if times[name] == 1}
+
+
+def _shift(moved: Mapping[str, str]) -> str:
+    """Return the option that mends ids which count from 1, or what to do by hand."""
+    pairs = [(_DIGITS.fullmatch(task), _DIGITS.fullmatch(owner)) for task, owner in moved.items()]
+    if all(one and two and one[1] == two[1] and int(one[2]) - int(two[2]) == 1 for one, two in pairs):
+        form = _DIGITS.fullmatch(next(iter(moved)))
+        if form is not None:
+            return f"they count from 1, use --id-map '{form[1]}{{}}{form[3]}={form[1]}{{-1}}{form[3]}'"
+    return "write the id of its task into each row"

@@ -1,0 +1,143 @@
+"""Causes that keep a text from passing, by its bits: the surest one, and the line that says what to do."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from passcurve.diagnosis import Finding
+from passcurve.store.text_faults import (
+    BODY,
+    CHATTY,
+    DIFF,
+    DOCTEST,
+    ESCAPED,
+    FENCED,
+    FLUSH,
+    JSON,
+    LANGUAGE,
+    NEWLINES,
+    NEXT,
+    NUL,
+    OPEN,
+    QUOTED,
+    QUOTES,
+    REFUSAL,
+    REQUEST,
+    SPACES,
+    TABS,
+    TOKEN,
+)
+
+CAUSES = (
+    (REQUEST, "request"),
+    (REFUSAL, "refusal"),
+    (JSON, "json"),
+    (QUOTED, "quoted"),
+    (FENCED, "fenced"),
+    (CHATTY, "chatty"),
+    (TOKEN, "token"),
+    (ESCAPED, "escaped"),
+    (SPACES, "spaces"),
+    (QUOTES, "quotes"),
+    (NUL, "nul"),
+    (NEWLINES, "newlines"),
+    (DIFF, "diff"),
+    (DOCTEST, "doctest"),
+    (LANGUAGE, "language"),
+    (FLUSH, "flush"),
+    (TABS, "tabs"),
+    (NEXT | OPEN, "next"),
+    (BODY, "body that does not compile"),
+    (OPEN, "open"),
+)
+"""Bits of a program that does not compile, with the name of the cause, the surest first."""
+ALWAYS = frozenset(("json", "quoted"))
+"""Causes that keep a text from passing although it may compile."""
+BEFORE_CUTS = frozenset(("escaped", "spaces", "quotes"))
+"""The same where the extraction may cut a text to what compiles."""
+_TEXTS = {
+    "request": ("are", "error messages of an API and no answers; ask for these again"),
+    "refusal": ("refuse", "to answer, and count as failed"),
+    "json": ("hold", "JSON and no program; take the code out of it first: jq -c '.completion |= (fromjson | .code)'"),
+    "token": (
+        "have",
+        "special tokens of a model in the text (such as <|endoftext|>) and cannot compile; remove them, or decode with "
+        "skip_special_tokens=True",
+    ),
+    "escaped": ("have", "entities of HTML in the code (such as &lt;) and do not compile; unescape them: html.unescape"),
+    "spaces": ("have", "no-break spaces (U+00A0) for indentation and cannot compile; put plain spaces in their place"),
+    "quotes": ("have", "typographic quotes in the code and do not compile; put plain ones (' and \") in their place"),
+    "nul": ("have", "NUL characters in the code and cannot compile; remove them, or use --extract auto"),
+    "newlines": (
+        "have",
+        "line ends written as two characters (\\n) and do not compile; they were escaped twice: decode them again",
+    ),
+    "quoted": ("are", "one quoted string and no program, as repr() writes it; decode them: ast.literal_eval"),
+    "diff": ("are", "a diff and no program; apply it, or ask for whole programs"),
+    "doctest": ("begin", "with the prompt >>> of a session and cannot compile; remove >>> and ... from the lines"),
+    "language": ("seem", "to be in another language than Python and do not compile"),
+    "flush": (
+        "begin",
+        "without the indentation of a function's body and cannot compile; if it was stripped, use --extract auto "
+        "(passcurve autopsy compares)",
+    ),
+    "tabs": (
+        "have",
+        "tabs where the prompt has spaces, and do not compile; use --extract auto (passcurve autopsy compares)",
+    ),
+    "next": (
+        "go",
+        "on after the function, and that end does not compile; use --extract auto, or a stop-words policy, to cut it",
+    ),
+}
+_NAMES = {
+    "request": "error_messages",
+    "refusal": "refusals",
+    "json": "json_text",
+    "token": "special_tokens",
+    "escaped": "html_entities",
+    "spaces": "no_break_spaces",
+    "quotes": "typographic_quotes",
+    "nul": "nul_characters",
+    "newlines": "escaped_line_ends",
+    "quoted": "quoted_text",
+    "diff": "diffs",
+    "doctest": "doctest_prompts",
+    "language": "other_language",
+    "flush": "lost_indentation",
+    "tabs": "mixed_indentation",
+    "next": "not_cut",
+}
+_SINGULAR = {
+    "have": "has",
+    "begin": "begins",
+    "go": "goes",
+    "are": "is",
+    "refuse": "refuses",
+    "hold": "holds",
+    "seem": "seems",
+}
+
+
+@cache
+def cause_number(bits: int) -> int:
+    """Return the number of the surest cause of a text with these bits, from 1; 0 where there is none."""
+    return next((number for number, (bit, _) in enumerate(CAUSES, start=1) if bits & bit == bit), 0)
+
+
+def cause_name(number: int) -> str:
+    """Return the name of a cause by its number."""
+    return CAUSES[number - 1][1]
+
+
+def cause_finding(name: str, rows: int) -> Finding | None:
+    """Return the finding on so many rows with that cause; None for causes that are told in another way."""
+    if name not in _TEXTS or not rows:
+        return None
+    verb, fault = _TEXTS[name]
+    text = f"{rows:,} row{'s' * (rows > 1)} {verb if rows > 1 else _SINGULAR[verb]} {fault}"
+    return Finding(name=_NAMES[name], rows=rows, text=text)
+
+
+CAUSE_NAMES = tuple(_TEXTS)
+"""Causes with a finding of their own, in the order in which they are told."""

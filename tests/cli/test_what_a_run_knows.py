@@ -1,0 +1,57 @@
+"""What a run knows of itself is used: its temperature, its benchmark, and how many samples were asked for."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_few_copies_at_temperature_0(shell):
+    """Four problems are too few to take equal samples for copies, unless the temperature is known to be 0."""
+    words = ["run", "starter", "--model", "mutant:", "-n", "3", "--problems", "0-3", "-k", "1,3", "--run", "greedy"]
+    done = shell(*words, "--temperature", "0", "--json")
+    record = json.loads(done.out)
+    assert record["pass@1"]["value"] is not None
+    assert record["pass@3"]["value"] is None
+    assert "copies" in record["pass@3"]["reason"]
+    assert "copies" in shell("show", "greedy", "-k", "1,3").out
+
+
+def test_more_samples_than_are_asked_for(shell):
+    """A run that goes on with fewer samples scores all that it has, and says so."""
+    words = ["run", "starter", "--model", "mutant:", "--problems", "0-3", "-k", "1", "--run", "more"]
+    shell(*words, "-n", "3")
+    assert "more than asked for: 12 samples are stored" in shell(*words, "-n", "2").out
+    assert "more than asked for" not in shell(*words, "-n", "3").out
+
+
+def test_the_benchmark_of_a_file_that_was_judged(shell, starter):
+    """``autopsy`` of a file takes the benchmark that it was judged with; one that is gone is named."""
+    row = {**starter.problems["starter/0"], "task_id": "Own/0"}
+    shell.write("own.jsonl", [row])
+    text = f"```python\n{row['prompt']}{row['canonical_solution']}```\n"
+    shell.write("s.jsonl", [{"task_id": "Own/0", "completion": text}])
+    judged = shell("judge", "s.jsonl", "--benchmark", "own.jsonl", "--extract", "auto", "--json")
+    assert 1 == json.loads(judged.out)["pass@1"]["value"]
+    done = shell("autopsy", "s.jsonl", "--json")
+    assert done.code == 0, done.err
+    (shell.folder / "own.jsonl").unlink()
+    for words in (["show", "s.jsonl", "Own/0", "0"], ["autopsy", "s.jsonl.passcurve"]):
+        gone = shell(*words)
+        assert 2 == gone.code
+        assert "own.jsonl" in gone.err
+        assert "is gone" in gone.err
+
+
+def test_a_pattern_that_matches_what_was_written(shell, starter):
+    """The same pattern typed again leaves out what the first judging wrote: nothing is counted twice."""
+    shell.write("s0.jsonl", [starter.right(), starter.bad("starter/1")])
+    shell.write("s1.jsonl", [starter.bad(), starter.right("starter/1")])
+    first = shell("judge", "s0.jsonl", "s1.jsonl", "--subset", "-k", "1,2", "--json")
+    names = sorted(path.name for path in shell.folder.glob("s*.jsonl"))
+    assert len(names) > 2
+    second = shell("judge", *names, "--subset", "-k", "1,2", "--json")
+    assert json.loads(first.out)["pass@2"] == json.loads(second.out)["pass@2"]
+    assert "left out" in second.err
+    shell("judge", "s0.jsonl", "--subset")
+    one = shell("judge", "s0.jsonl", "s0.jsonl_results.jsonl", "--subset", "--json")
+    assert "left out 1 of 2 files" in one.err
