@@ -64,7 +64,6 @@ def become(kind: str, host_id: int | None) -> None:
 
 def drop_to(host_id: int) -> None:
     """Give up root for an unprivileged identity, without namespaces."""
-    socket.sethostname("sandbox")
     kernel.empty_bounding_set()
     os.setgroups([])
     os.setresgid(host_id, host_id, host_id)
