@@ -142,3 +142,11 @@ def test_names_of_languages() -> None:
     assert ((CPP,), True) == choose_language((CPP, JS), "cpp", "x.jsonl")
     with pytest.raises(UsageError, match="cpp, js"):
         choose_language((CPP, JS), "java", "x.jsonl")
+
+
+def test_whole_program_without_a_prompt_is_not_cut() -> None:
+    """Where there is no prompt to go on from, a whole program keeps what stands behind a stop word."""
+    problem = msgspec.structs.replace(CPP, prompt="", stop=("\nlong ",))
+    text = "#include <vector>\nlong twice(long x) {\n    return 2 * x;\n}\n"
+    for form in ("completion", "solution"):
+        assert "long twice" in program(problem, text, form=form)

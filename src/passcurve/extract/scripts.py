@@ -58,7 +58,7 @@ def fit_script(task: Task, text: str) -> Change:
     if len(text) > MAX_CHARS:
         whole = text if task.form == "solution" else prompt + text
         return Change(text=whole, note=f"too long to be taken apart ({len(text):,} characters)")
-    if task.form == "solution" and text.startswith(prompt):
+    if task.form == "solution" and prompt and text.startswith(prompt):
         return _continue(task, text[len(prompt) :])
     if isinstance(task.problem.check, ProgramCases):
         whole = text if task.form == "solution" or not prompt else prompt + text
