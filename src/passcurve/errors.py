@@ -110,9 +110,15 @@ def nearest_file(path: Path) -> str:
     return nearest(str(path), sorted(others))
 
 
+_LONGEST_NAME = 1000
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return a hint like ``; did you mean 'starter'?``, or the empty string."""
     import difflib  # loaded here: most commands need no hint, and it is slow to load
 
+    if len(name) > _LONGEST_NAME:
+        # The comparison takes time that grows with the square of its length.
+        return ""
     close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

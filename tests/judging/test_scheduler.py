@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passcurve.judging.fair_queue import FairQueue
 from passcurve.judging.scheduler import MAX_BATCH, Scheduler
 
 
@@ -216,3 +217,48 @@ def test_nothing_is_lost_or_run_twice(items: list[bool], count: int, cores: int,
     assert slots.most <= count
     kinds = [items[int(item)] for item in slots.started]
     assert sorted(kinds) == kinds
+
+
+def test_owners_take_turns_at_the_end():
+    """At the end one item of each owner runs, then the next of each; those that are forgotten never start."""
+    slots = Slots(1)
+    gone = {"a3", "c1"}
+    scheduler: Scheduler[str, str] = Scheduler(slots, owner_of=lambda item: item[0], forget=gone.__contains__)
+    for item in ("a1", "a2", "a3", "a4", "b1", "c1", "b2"):
+        scheduler.put(item, at_end=True)
+    assert ["a1", "b1", "a2", "b2", "a4"] == run_all(scheduler)
+
+
+def test_items_for_the_end_have_turns_while_others_come():
+    """With patience an item for the end runs while ordinary ones come without an end; those run too."""
+    slots = Slots(2)
+    scheduler: Scheduler[str, str] = Scheduler(slots, patience_s=0.0)
+    for number in range(4):
+        scheduler.put(f"end {number}", at_end=True)
+    for number in range(40):
+        put(scheduler, f"ordinary {number}")
+        scheduler.run(0.0)
+    assert {f"end {number}" for number in range(4)} <= set(slots.started)
+    assert sum(item.startswith("ordinary") for item in slots.started) > 10
+    for piece in slots.pieces:
+        assert 1 == len({item.split()[0] for item in piece})
+
+
+def test_a_fair_queue():
+    """The order within an owner stays, and nothing is lost."""
+    queue: FairQueue[int] = FairQueue()
+    for number in range(12):
+        queue.put(number, number // 4)
+    assert 12 == len(queue)
+    assert [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11] == [queue.pop() for _ in range(12)]
+    assert not queue
+
+
+def test_how_many_a_slot_takes():
+    """A slot takes no more than it may."""
+    slots = Slots(2)
+    scheduler: Scheduler[str, str] = Scheduler(slots, most_at_once=1)
+    for number in range(9):
+        scheduler.put(str(number))
+    assert list("012345678") == run_all(scheduler)
+    assert all(len(piece) == 1 for piece in slots.pieces)

@@ -1,17 +1,20 @@
 """Runs one command of a toolchain or one program beside itself, and reports how it ended.
 
 The command is a child of this process, which runs nothing but this code.  It inherits the walls and three descriptors:
-its standard streams.  It can neither read this process's memory nor signal it: the walls forbid both.
+its standard streams.  It cannot read this process's memory: the walls forbid that.  It may end this process, which is
+then reported as its own end.
 """
 
 from __future__ import annotations
 
+import base64
 import fnmatch
 import json
 import os
 import resource
 import select
 import signal
+import stat
 import struct
 import time
 from collections.abc import Iterator
@@ -23,6 +26,8 @@ from passcurve.harness.sample import read_job
 HEAD_BYTES, TAIL_BYTES = 48 << 10, 16 << 10
 """The parts of an output stream that are reported: how a compiler begins, and how a program ends."""
 
+FETCHED_BYTES = 2 << 20
+"""Bytes of the files that are fetched after a run."""
 _READ_BYTES = 1 << 16
 _SIZES = struct.Struct("<II")
 
@@ -100,7 +105,7 @@ def run(job: dict[str, Any], artifact: int) -> dict[str, Any]:
     status, waited_s = _wait(pid, out, err, wake_reading)
     seconds = time.monotonic() - started
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    report = {
+    report: dict[str, Any] = {
         "status": "ended",
         "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
         "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
@@ -113,6 +118,8 @@ def run(job: dict[str, Any], artifact: int) -> dict[str, Any]:
         "cpu_s": usage.ru_utime + usage.ru_stime,
         "memory_bytes": usage.ru_maxrss * 1024,
     }
+    if job.get("fetch"):
+        report["files"] = fetch_files(job["fetch"])
     if job["keep"] and report["exit"] == 0:
         report["kept"] = keep_files(job["keep"], artifact, is_binary=job["makes_binary"])
     return report
@@ -124,19 +131,26 @@ def _become(program: str, job: dict[str, Any], out: int, err: int) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        stdin = os.open("/dev/null", os.O_RDONLY)
-        if job["stdin"]:
-            write_file(".stdin", job["stdin"])
-            stdin = os.open(".stdin", os.O_RDONLY)
-            os.unlink(".stdin")
-        os.dup2(stdin, 0)
-        os.dup2(out, 1)
-        os.dup2(err, 2)
+        set_streams(job["stdin"], out, err)
+        if job.get("memory_bytes"):
+            resource.setrlimit(resource.RLIMIT_DATA, (job["memory_bytes"], job["memory_bytes"]))
         os.execve(program, job["argv"], job["env"])
     except OSError as error:
         os.write(2, ("%s: %s\n" % (program, error.strerror or error)).encode())
     finally:
         os._exit(127)
+
+
+def set_streams(stdin: bytes, out: int, err: int) -> None:
+    """Make these the standard streams; the first is a file without a name, in the scratch."""
+    reading = os.open("/dev/null", os.O_RDONLY)
+    if stdin:
+        write_file(".stdin", stdin)
+        reading = os.open(".stdin", os.O_RDONLY)
+        os.unlink(".stdin")
+    os.dup2(reading, 0)
+    os.dup2(out, 1)
+    os.dup2(err, 2)
 
 
 def _wait(pid: int, out: Stream, err: Stream, wake: int) -> tuple[int, float]:
@@ -198,6 +212,23 @@ def keep_files(patterns: list[str], artifact: int, *, is_binary: bool) -> int:
             _write(artifact, _SIZES.pack(len(encoded), len(data)) + encoded)
         _write(artifact, data)
     return len(names)
+
+
+def fetch_files(names: list[str]) -> dict[str, str]:
+    """Return the files of these names below the working folder, in base64; what is no file or too large is left out."""
+    files = {}
+    room = FETCHED_BYTES
+    for name in names:
+        try:
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except (OSError, ValueError):
+            continue
+        about = os.fstat(descriptor)
+        if stat.S_ISREG(about.st_mode) and about.st_size <= room:
+            room -= about.st_size
+            files[name] = base64.b64encode(os.pread(descriptor, about.st_size, 0)).decode("ascii")
+        os.close(descriptor)
+    return files
 
 
 def unpack_files(artifact: int) -> None:

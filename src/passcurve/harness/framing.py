@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from passcurve.harness.wire import MAX_FRAME, TooMuchError, WireError
 
-MAX_DESCRIPTORS = 4
+MAX_DESCRIPTORS = 6
 _ANCILLARY_BYTES = socket.CMSG_LEN(MAX_DESCRIPTORS * 4)
 _U32 = struct.Struct("<I")
 

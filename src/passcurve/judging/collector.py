@@ -61,6 +61,10 @@ class VerdictCollector:
             self.duplicates.add(row.key.problem_id, program)
         self._count(row.row, verdict)
 
+    def owner_of(self, _: int) -> str:
+        """Return who waits for a row: a run waits for all."""
+        return "run"
+
     def add_stored(self, row: int, verdict: Verdict) -> None:
         """Take a verdict that an interrupted session has stored."""
         self.resumed += 1
@@ -78,7 +82,7 @@ class VerdictCollector:
 
     def _count(self, row: int, verdict: Verdict) -> None:
         self.tally.add(verdict)
-        self.input.judge(row, verdict.status)
+        self.input.judge(row, verdict.status, verdict.message)
         if verdict.passed and (self.slowest is None or verdict.own_s > self.slowest.own_s):
             self.slowest = Slowest(key=verdict.key, own_s=verdict.own_s)
         if verdict.suspicious:

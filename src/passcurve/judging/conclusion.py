@@ -56,7 +56,7 @@ def conclude(run: FinishedRun, header: Header, probe: Probe, begun: FileState | 
         counts = select_counts(counts, run.problems)
     diagnosis = _diagnose(run, attempted, header)
     counts = tuple(count for count in counts if count.problem_id not in diagnosis.scope.faulty)
-    scored = _estimate(run, counts, diagnosis)
+    scored = _estimate(run, counts, diagnosis, greedy=header.is_greedy)
     counted = {count.problem_id for count in counts}
     generated = source.progress()
     if not tally.owed:
@@ -122,6 +122,7 @@ def _report_input(run: FinishedRun, header: Header) -> InputReport:
     uniform = run.collector.duplicates.count_uniform_problems(counts)
     return run.collector.input.report(
         rows=source.rows_read + source.malformed_lines,
+        unread=source.malformed_lines,
         malformed=source.malformed,
         unknown_tasks=source.unknown_tasks,
         task_ids=_task_ids(run.request),
@@ -141,7 +142,7 @@ def _at_fault(run: FinishedRun) -> tuple[Exclusion, ...]:
     )
 
 
-def _estimate(run: FinishedRun, counts: tuple[Counts, ...], diagnosis: Diagnosis) -> Scores:
+def _estimate(run: FinishedRun, counts: tuple[Counts, ...], diagnosis: Diagnosis, *, greedy: bool) -> Scores:
     # Loaded here: numpy takes longer to load than many samples take to be judged.
     from passcurve.stats.metrics import ScoreRequest, score_counts
 
@@ -156,6 +157,7 @@ def _estimate(run: FinishedRun, counts: tuple[Counts, ...], diagnosis: Diagnosis
         run.collector.tally.owed,
         groups=groups,
         uniform_problems=run.collector.duplicates.count_uniform_problems(counts),
+        greedy=greedy,
     )
     if diagnosis.withheld:
         return scores._replace(estimates=withhold(scores.estimates, diagnosis.withheld), curve=None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -19,7 +20,7 @@ from passcurve.judging.pending import PendingProgram, PendingPrograms, Row
 from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.request import Progress, Request
-from passcurve.judging.scheduler import Scheduler
+from passcurve.judging.scheduler import MAX_BATCH, Scheduler
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
@@ -31,6 +32,8 @@ BATCH_ROWS = 1000
 
 _TICK_S = 0.1
 _MOMENT_S = 0.001
+_LIVE_BATCHES = 2
+"""Batches for each worker that are read ahead where others may come at any time: those before them are waited for."""
 
 
 class _Batch(NamedTuple):
@@ -81,13 +84,44 @@ class Collector(Protocol):
         """Take a verdict that was reached before."""
         ...
 
+    def owner_of(self, row: int, /) -> Hashable | None:
+        """Return who waits for the verdict of a row; None where nobody does any more."""
+        ...
+
     def flush(self) -> None:
         """Keep what has come since the last call."""
         ...
 
 
+class _Owners:
+    """Those who wait for jobs.  Apart from the run, which its scheduler would hold else, and it its scheduler."""
+
+    def __init__(
+        self, running: dict[int, tuple[PendingProgram, Job]], pending: PendingPrograms, collector: Collector
+    ) -> None:
+        self._running, self._pending, self._collector = running, pending, collector
+
+    def owner_of(self, job: Job) -> Hashable | None:
+        """Return who waits for a job; None for one of a calibration, and where nobody does."""
+        pending, _ = self._running.get(job.tag, (None, None))
+        owners = (self._collector.owner_of(row.row) for row in pending.rows()) if pending is not None else ()
+        return next((owner for owner in owners if owner is not None), None)
+
+    def forget(self, job: Job) -> bool:
+        """Forget a job for which nobody waits; return whether it was one."""
+        if job.tag not in self._running or self.owner_of(job) is not None:
+            return False
+        pending, _ = self._running.pop(job.tag)
+        self._pending.remove(pending)
+        return True
+
+
 class JudgeRun:
-    """Reads samples, has their programs judged, and hands the verdicts to a collector."""
+    """Reads samples, has their programs judged, and hands the verdicts to a collector.
+
+    ``patience_s``, where samples come without an end: the time for which programs that need their whole limit wait
+    while others are judged; less is read ahead then, and what nobody waits for any more is not judged.
+    """
 
     def __init__(
         self,
@@ -99,6 +133,8 @@ class JudgeRun:
         watch: Callable[[Progress], None],
         cache: PlanCache | None,
         collector: Collector,
+        *,
+        patience_s: float = math.inf,
     ) -> None:
         self._request = request
         self._problems = {problem.id: problem for problem in problems}
@@ -106,15 +142,23 @@ class JudgeRun:
         self._store = store
         self._pool = pool
         self._watch = watch
-        self._scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
+        is_live = math.isfinite(patience_s)
+        self._pending = (
+            PendingPrograms(_LIVE_BATCHES * MAX_BATCH * pool.size, counts_postponed=False)
+            if is_live
+            else PendingPrograms()
+        )
+        self._running: dict[int, tuple[PendingProgram, Job]] = {}
+        self.collector = collector
+        owners = _Owners(self._running, self._pending, collector)
+        self._scheduler: Scheduler[Job, Outcome] = Scheduler(
+            pool, owner_of=owners.owner_of, forget=owners.forget, patience_s=patience_s
+        )
         self._calibrations = Calibrations(
             request.verdict, request.limits, request.seed, self._scheduler, cache, pool.modules
         )
         self._plans: dict[str, CheckPlan | None] = {}
         """None while a problem is under calibration."""
-        self._pending = PendingPrograms()
-        self._running: dict[int, tuple[PendingProgram, Job]] = {}
-        self.collector = collector
 
     @property
     def problems(self) -> Mapping[str, Problem]:
@@ -125,6 +169,15 @@ class JudgeRun:
     def plans(self) -> Mapping[str, CheckPlan | None]:
         """The plans of the problems so far; None while one is under calibration."""
         return self._plans
+
+    def add_problem(self, problem: Problem) -> None:
+        """Take samples of one more problem."""
+        self._problems[problem.id] = problem
+
+    def drop_problem(self, problem_id: str) -> None:
+        """Forget a problem, of which no sample may be under way."""
+        self._problems.pop(problem_id, None)
+        self._plans.pop(problem_id, None)
 
     def judge(self) -> None:
         """Read and judge until every row has its verdict or is owed."""
@@ -180,6 +233,8 @@ class JudgeRun:
 
     def _admit(self, row: Completion) -> None:
         problem = self._problems[row.key.problem_id]
+        if self.collector.owner_of(row.row) is None:
+            return
         self.collector.plan(problem, row)
         # Whatever becomes of its rows: a score must know whether the problem counts.
         if problem.id not in self._plans:

@@ -8,8 +8,8 @@ waits for it in place of a run directory.  Everything runs in one thread, which 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from hashlib import blake2b
 
@@ -18,11 +18,13 @@ import msgspec
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import SandboxError
 from passcurve.extract import NO_PRELUDE, find_policy, fit_to_packages, with_prelude
+from passcurve.judging.fair_queue import FairQueue
+from passcurve.judging.inline_problems import InlineProblems
 from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.judge_run import JudgeRun
 from passcurve.judging.pending import Row
 from passcurve.judging.plan import REFEREE_ROLE, CheckPlan
-from passcurve.judging.request import Request
+from passcurve.judging.request import Progress, Request
 from passcurve.judging.scripts import needs_commands, with_toolchains
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
@@ -35,7 +37,7 @@ KEPT_VERDICTS = 20_000
 
 
 class QueueSource:
-    """Samples as they are put in, until it is closed."""
+    """Samples as they are put in, until it is closed; each owner has its turn."""
 
     poll_s = 0.1
 
@@ -43,13 +45,15 @@ class QueueSource:
         self.rows_read = 0
         self.malformed: list[MalformedLine] = []
         self.malformed_lines = self.unknown_tasks = 0
-        self._queue: deque[Completion] = deque()
-        self._is_closed = False
+        self._queue: FairQueue[Completion] = FairQueue()
+        self._lock = threading.Lock()
+        self.is_closed = False
         self._callback: Callable[[], None] = lambda: None
 
-    def put(self, completion: Completion) -> None:
+    def put(self, completion: Completion, owner: Hashable) -> None:
         """Add a sample, from any thread."""
-        self._queue.append(completion)
+        with self._lock:
+            self._queue.put(completion, owner)
         self._callback()
 
     def notify(self, callback: Callable[[], None]) -> None:
@@ -68,13 +72,12 @@ class QueueSource:
         """Yield each sample, and None while there is none."""
         while True:
             # Closed first: what was put in before that is still there.
-            is_closed = self._is_closed
-            try:
-                yield self._queue.popleft()
-            except IndexError:
-                if is_closed:
-                    return
-                yield None
+            is_closed = self.is_closed
+            with self._lock:
+                completion = self._queue.pop() if self._queue else None
+            if completion is None and is_closed:
+                return
+            yield completion
 
     def missing(self) -> Mapping[str, int]:
         """Return nothing: none was promised."""
@@ -90,7 +93,7 @@ class QueueSource:
 
     def close(self) -> None:
         """Let the judge end when it has judged what is there."""
-        self._is_closed = True
+        self.is_closed = True
         self._callback()
 
 
@@ -124,6 +127,10 @@ class VerdictCache:
             self._verdicts.popitem(last=False)
 
 
+_ALL = SampleKey(problem_id="", sample_index=0)
+"""The key under which all are counted: problems that come with samples have no end."""
+
+
 class FutureCollector:
     """Hands each verdict to the future of its row."""
 
@@ -132,25 +139,35 @@ class FutureCollector:
     def __init__(self, cache: VerdictCache) -> None:
         self.tally = Tally()
         self.cache = cache
-        self._futures: dict[int, Future[Verdict]] = {}
+        self._futures: dict[int, tuple[Future[Verdict], Hashable]] = {}
 
-    def expect(self, row: int) -> Future[Verdict]:
-        """Return the future of a row that is about to be put in."""
+    @property
+    def waiting(self) -> int:
+        """Return the number of rows whose verdict somebody waits for."""
+        return len(self._futures)
+
+    def expect(self, row: int, owner: Hashable) -> Future[Verdict]:
+        """Return the future of a row that is about to be put in; one that is cancelled is not judged."""
         future: Future[Verdict] = Future()
-        self._futures[row] = future
+        self._futures[row] = future, owner
+        future.add_done_callback(lambda _: self._futures.pop(row, None))
         return future
 
-    def plan(self, problem: Problem, _: Completion) -> None:
+    def owner_of(self, row: int) -> Hashable | None:
+        """Return who waits for a row; None where nobody does any more."""
+        return self._futures.get(row, (None, None))[1]
+
+    def plan(self, _: Problem, __: Completion) -> None:
         """Count a row that is to have a verdict."""
-        self.tally.plan(problem.id)
+        self.tally.plan(_ALL.problem_id)
 
     def add(self, row: Row, program: str, verdict: Verdict) -> None:
         """Take a verdict for a row."""
         verdict = msgspec.structs.replace(verdict, key=row.key, extraction=row.steps)
-        self.tally.add(verdict)
+        self.tally.add(msgspec.structs.replace(verdict, key=_ALL))
         if program and verdict.status != "void":
             self.cache.add(program, verdict)
-        future = self._futures.pop(row.row, None)
+        future, _ = self._futures.get(row.row, (None, None))
         if future is not None and future.set_running_or_notify_cancel():
             future.set_result(verdict)
 
@@ -162,32 +179,33 @@ class FutureCollector:
 
     def fail(self, error: BaseException) -> None:
         """Give every row that waits this error."""
-        for row in list(self._futures):
-            future = self._futures.pop(row, None)
-            if future is not None and future.set_running_or_notify_cancel():
+        for future, _ in list(self._futures.values()):
+            if future.set_running_or_notify_cancel():
                 future.set_exception(error)
 
 
 class LiveJudge:
     """A warm sandbox with its workers in a thread of their own; close it.
 
-    ``request`` is one to judge, whose samples and places are not used.  Raises what ``judge`` raises where there is no
-    sandbox to be had.
+    ``request`` is one to judge, whose samples and places are not used.  ``commands``: whether problems that come with
+    samples are in other languages than Python; by default as those of the request are.  Raises what ``judge`` raises
+    where there is no sandbox to be had.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, *, commands: bool | None = None) -> None:
         self.problems: dict[str, Problem] = {
             problem.id: problem for problem in choose_problems(request.benchmark, request.problems)
         }
-        self.plans: Mapping[str, CheckPlan | None] = {}
-        self._policy = with_prelude(request.extract, request.prelude)
-        find_policy(self._policy)
+        self.commands = needs_commands(self.problems.values()) if commands is None else commands
+        """Whether its problems are in other languages than Python."""
+        find_policy(with_prelude(request.extract, request.prelude))
         self._request = request
         self._source = QueueSource()
         self._collector = FutureCollector(VerdictCache())
         self._lock = threading.Lock()
         self._rows = 0
-        self._is_closed = False
+        self._run: JudgeRun | None = None
+        self._inline = InlineProblems()
         self._error: BaseException | None = None
         self._is_ready = threading.Event()
         self._thread = threading.Thread(target=self._work, name="passcurve judge", daemon=True)
@@ -197,6 +215,11 @@ class LiveJudge:
             raise self._error
 
     @property
+    def plans(self) -> Mapping[str, CheckPlan | None]:
+        """Return how the problems so far are checked; None while one is under calibration."""
+        return self._run.plans if self._run is not None else {}
+
+    @property
     def is_alive(self) -> bool:
         """Tell whether samples are judged."""
         return self._thread.is_alive() and self._error is None
@@ -204,38 +227,49 @@ class LiveJudge:
     @property
     def waiting(self) -> int:
         """Return how many samples have no verdict yet."""
-        return self._collector.tally.planned - self._collector.tally.scored
+        return self._collector.waiting
 
-    def submit(self, problem_id: str, form: str, text: str | None) -> Future[Verdict]:
+    def submit(self, problem: Problem, form: str, text: str | None, owner: Hashable) -> Future[Verdict]:
         """Return the verdict on a sample of a problem, as a future; raise SandboxError where the judge has ended.
 
-        Without a text the verdict is ``no_code``.
+        The problem may be any of the same kind of language.  Without a text the verdict is ``no_code``.  Owners take
+        turns.  A sample whose future is cancelled is not judged unless it runs already.
         """
         with self._lock:
-            if not self.is_alive or self._is_closed:
+            if not self.is_alive or self._source.is_closed:
                 raise self._error or SandboxError("the judge is closed")
             row = self._rows
             self._rows += 1
-            future = self._collector.expect(row)
+            future = self._collector.expect(row, owner)
+            if problem.id not in self.problems and self._inline.hold(problem.id, future) and self._run is not None:
+                self._run.add_problem(problem)
             digest = blake2b((text or "").encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
             self._source.put(
                 Completion(
-                    key=SampleKey(problem_id=problem_id, sample_index=row),
+                    key=SampleKey(problem_id=problem.id, sample_index=row),
                     row=row,
                     line=row + 1,
                     digest=digest,
                     form="solution" if form == "solution" else "completion",
                     text=text,
                     missing=f"`{form}` must be a string, got null" if text is None else "",
-                )
+                ),
+                owner,
             )
         return future
+
+    def _forget_problems(self, _: Progress) -> None:
+        """Forget problems that came with samples and have none under way; called in the thread that judges."""
+        if not self._inline.is_full or self._run is None:
+            return
+        with self._lock:
+            for problem_id in self._inline.take_unused():
+                self._run.drop_problem(problem_id)
 
     def close(self) -> None:
         """Judge what is there, and end; a second call does nothing."""
         with self._lock:
-            self._is_closed = True
-        self._source.close()
+            self._source.close()
         self._thread.join()
 
     def _work(self) -> None:
@@ -259,15 +293,24 @@ class LiveJudge:
             reuse=request.reuse,
             preload=preload_modules(problems),
             processes=needs_processes(problems),
-            commands=needs_commands(problems),
+            commands=self.commands,
         ) as sandbox:
-            policy = fit_to_packages(self._policy, sandbox.probe.jail.packages)
+            policy = fit_to_packages(with_prelude(request.extract, request.prelude), sandbox.probe.jail.packages)
             request = msgspec.structs.replace(request, extract=policy, prelude=NO_PRELUDE)
             with_toolchains(sandbox.probe, problems)
             with Pool(max(1, request.workers), sandbox) as pool:
                 run = JudgeRun(
-                    request, problems, self._source, self._collector.cache, pool, lambda _: None, None, self._collector
+                    request,
+                    problems,
+                    self._source,
+                    self._collector.cache,
+                    pool,
+                    self._forget_problems,
+                    None,
+                    self._collector,
+                    # Those that need their whole limit, and all others, each have half of the time at least.
+                    patience_s=request.limits.timeout_s,
                 )
-                self.plans = run.plans
+                self._run = run
                 self._is_ready.set()
                 run.judge()

@@ -56,7 +56,9 @@ class PendingProgram:
 class PendingPrograms:
     """All programs that wait for their verdict: some for the plan of their problem, the others for a worker."""
 
-    def __init__(self) -> None:
+    def __init__(self, window: int = WINDOW_PROGRAMS, *, counts_postponed: bool = True) -> None:
+        """``counts_postponed``: those that wait for the end leave no room for others."""
+        self._window, self._counts_postponed = window, counts_postponed
         self._by_digest: dict[tuple[str, str], PendingProgram] = {}
         self._without_plan: dict[str, list[PendingProgram]] = {}
         self._postponed: dict[int, PendingProgram] = {}
@@ -67,7 +69,7 @@ class PendingPrograms:
     @property
     def is_full(self) -> bool:
         """True if no more programs should be read for now."""
-        return self._count >= WINDOW_PROGRAMS or self._characters >= WINDOW_CHARACTERS
+        return self._count >= self._window or self._characters >= WINDOW_CHARACTERS
 
     @property
     def postponed_programs(self) -> int:
@@ -94,12 +96,19 @@ class PendingPrograms:
 
     def postpone(self, program: PendingProgram) -> None:
         """Note that a program runs again at the end of the run."""
-        self._postponed[program.tag] = program
+        if program.tag not in self._postponed:
+            self._postponed[program.tag] = program
+            if not self._counts_postponed:
+                self._leave_window(program)
 
     def remove(self, program: PendingProgram) -> None:
         """Remove a program that has its verdict."""
-        self._postponed.pop(program.tag, None)
+        was_postponed = self._postponed.pop(program.tag, None) is not None
         self._by_digest.pop((program.problem.id, program.digest), None)
+        if self._counts_postponed or not was_postponed:
+            self._leave_window(program)
+
+    def _leave_window(self, program: PendingProgram) -> None:
         self._count -= 1
         self._characters -= len(program.text)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections import deque
+import time
 from concurrent.futures import Future
+from typing import NamedTuple
 
 import msgspec
 
 from passcurve.errors import SandboxError
 from passcurve.judging.attempts import next_attempt
+from passcurve.judging.fair_queue import FairQueue
 from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.judging.scheduler import Scheduler
 from passcurve.sandbox.job import Job, Outcome
@@ -18,6 +21,18 @@ from passcurve.sandbox.startup import start_sandbox
 from passcurve.types import Limits
 
 _TICK_S = 0.1
+_PATIENCE_S = 1.0
+"""Time that a second attempt waits for other jobs."""
+_AHEAD = 2
+"""Jobs for each worker that are under way or next."""
+
+
+class _Order(NamedTuple):
+    """A job that waits, until when anybody wants its outcome, and who gets it."""
+
+    job: Job
+    due: float
+    future: Future[Outcome]
 
 
 class ProgramRunner:
@@ -28,36 +43,62 @@ class ProgramRunner:
 
     def __init__(self, limits: Limits, workers: int) -> None:
         self._limits, self._workers = limits, workers
-        self._queue: deque[tuple[Job, Future[Outcome]]] = deque()
+        self._lock = threading.Lock()
+        self._queue: FairQueue[_Order] = FairQueue()
         self._running: dict[int, tuple[Job, Future[Outcome]]] = {}
         self._last_tag = 0
         self._is_closed = False
         self._error: BaseException | None = None
         self._pool: Pool | None = None
         self._is_ready = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="passcurve programs", daemon=True)
-        self._thread.start()
+        self._thread = self._start()
+
+    def _start(self) -> threading.Thread:
+        thread = threading.Thread(target=self._work, name="passcurve programs", daemon=True)
+        thread.start()
         self._is_ready.wait()
         if self._error is not None:
             raise self._error
+        return thread
+
+    def revive(self) -> None:
+        """Start the sandbox again where it was lost; raises what the start raises."""
+        if self._thread.is_alive():
+            return
+        self._running.clear()
+        self._is_ready.clear()
+        self._is_closed, self._error = False, None
+        self._thread = self._start()
 
     @property
     def waiting(self) -> int:
         """Return how many jobs have not ended."""
         return len(self._queue) + len(self._running)
 
-    def submit(self, job: Job) -> Future[Outcome]:
-        """Return the outcome of a job of commands as a future; one that is cancelled before it runs never runs."""
-        if self._is_closed or self._error is not None or self._pool is None:
-            raise SandboxError("the sandbox for programs has ended")
+    @property
+    def is_alive(self) -> bool:
+        """Tell whether programs are run."""
+        return self._thread.is_alive() and self._error is None
+
+    def submit(self, job: Job, client: str = "", within_s: float = math.inf) -> Future[Outcome]:
+        """Return the outcome of a job of commands as a future.
+
+        Clients take turns.  A job never runs if its future is cancelled before, or if it could begin only after
+        ``within_s`` seconds: then the future has a TimeoutError.  Raises SandboxError where the sandbox has ended.
+        """
         future: Future[Outcome] = Future()
-        self._queue.append((job, future))
+        due = time.monotonic() + within_s
+        with self._lock:
+            if self._is_closed or self._error is not None or self._pool is None:
+                raise SandboxError("the sandbox for programs has ended")
+            self._queue.put(_Order(job, due, future), client, due)
         self._pool.wakeup.set()
         return future
 
     def close(self) -> None:
         """Run what is there, and end; a second call does nothing."""
-        self._is_closed = True
+        with self._lock:
+            self._is_closed = True
         if self._pool is not None:
             self._pool.wakeup.set()
         self._thread.join()
@@ -75,21 +116,17 @@ class ProgramRunner:
             self._error = error
         finally:
             self._is_ready.set()
-            rest = [future for _, future in (*self._running.values(), *self._queue)]
-            for future in rest:
+            with self._lock:
+                self._is_closed = True
+                waiting = [self._queue.pop().future for _ in range(len(self._queue))]
+            for future in (*(future for _, future in self._running.values()), *waiting):
                 if not future.done():
                     future.set_exception(self._error or SandboxError("the sandbox for programs was closed"))
 
     def _run(self, pool: Pool) -> None:
-        scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
+        scheduler: Scheduler[Job, Outcome] = Scheduler(pool, patience_s=_PATIENCE_S, most_at_once=1)
         while not (self._is_closed and scheduler.is_empty and not self._queue):
-            while self._queue:
-                job, future = self._queue.popleft()
-                if future.set_running_or_notify_cancel():
-                    self._last_tag += 1
-                    job = msgspec.structs.replace(job, tag=self._last_tag)
-                    self._running[job.tag] = job, future
-                    scheduler.put(job)
+            self._fill(scheduler, pool.size)
             if scheduler.is_empty:
                 pool.wait_for_wakeup(_TICK_S)
                 continue
@@ -100,3 +137,20 @@ class ProgramRunner:
                     scheduler.put(retry.job, at_end=retry.at_end)
                 else:
                     future.set_result(outcome)
+
+    def _fill(self, scheduler: Scheduler[Job, Outcome], size: int) -> None:
+        """Hand over as many jobs as can begin soon; those of other clients may still go before the rest."""
+        while len(self._running) < _AHEAD * size:
+            with self._lock:
+                if not self._queue:
+                    return
+                order = self._queue.pop()
+            if not order.future.set_running_or_notify_cancel():
+                continue
+            if time.monotonic() > order.due:
+                order.future.set_exception(TimeoutError())
+                continue
+            self._last_tag += 1
+            job = msgspec.structs.replace(order.job, tag=self._last_tag)
+            self._running[job.tag] = job, order.future
+            scheduler.put(job)

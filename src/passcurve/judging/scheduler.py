@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, Protocol, TypeVar
+
+from passcurve.judging.fair_queue import FairQueue
 
 MAX_BATCH = 16
 """Items that a slot takes at once: with more, the slots would end at different times."""
@@ -38,14 +42,32 @@ class Scheduler(Generic[Item, Result]):
 
     Ordinary items may run beside others; a slot takes several at once.  Items for the end run when no ordinary item
     is left, at most one on each core, so that nothing else of ours changes what is measured of them.
+
+    Where items come without an end, those for the end have a turn, one on each core, once ordinary ones have run for
+    ``patience_s``; ``owner_of`` says whose an item is, and owners take turns at the end.  ``forget`` is called before
+    an item starts, and returns True where it was forgotten because nobody waits for it any more.
     """
 
-    def __init__(self, slots: Slots[Item, Result]) -> None:
+    def __init__(
+        self,
+        slots: Slots[Item, Result],
+        *,
+        owner_of: Callable[[Item], Hashable] = lambda _: None,
+        forget: Callable[[Item], bool] = lambda _: False,
+        patience_s: float = math.inf,
+        most_at_once: int = MAX_BATCH,
+    ) -> None:
+        """``most_at_once``: items that a slot takes."""
         self._slots = slots
+        self._most_at_once = most_at_once
+        self._owner_of, self._forget, self._patience_s = owner_of, forget, patience_s
         self._ordinary: deque[Item] = deque()
-        self._at_end: deque[Item] = deque()
+        self._at_end: FairQueue[Item] = FairQueue()
         self._running = 0
         self._is_ending = False
+        self._turns = 0
+        """Items for the end that may still start although ordinary ones wait."""
+        self._ordinary_since = time.monotonic()
 
     @property
     def waiting(self) -> int:
@@ -59,14 +81,17 @@ class Scheduler(Generic[Item, Result]):
 
     def put(self, item: Item, *, at_end: bool = False) -> None:
         """Queue an item."""
-        (self._at_end if at_end else self._ordinary).append(item)
+        if at_end:
+            self._at_end.put(item, self._owner_of(item))
+        else:
+            self._ordinary.append(item)
 
     def run(self, at_most_s: float) -> Sequence[Result]:
         """Start what can be started, wait at most that long, and return the results that have come."""
         if not self._running:
-            self._is_ending = not self._ordinary
+            self._begin_phase()
         idle = self._slots.idle(quiet=self._is_ending)
-        share = min(MAX_BATCH, -(-len(self._ordinary) // max(1, len(idle))))
+        share = min(self._most_at_once, -(-len(self._ordinary) // max(1, len(idle))))
         for slot in idle:
             items = self._take_one_at_end(slot) if self._is_ending else self._take_ordinary(share)
             if items:
@@ -76,12 +101,32 @@ class Scheduler(Generic[Item, Result]):
         self._running -= len(results)
         return results
 
+    @property
+    def _is_overdue(self) -> bool:
+        return bool(self._at_end) and time.monotonic() - self._ordinary_since > self._patience_s
+
+    def _begin_phase(self) -> None:
+        was_ending = self._is_ending
+        self._is_ending = not self._ordinary or (self._is_overdue and not was_ending)
+        self._turns = self._slots.cores if self._is_ending and self._ordinary else 0
+        if was_ending and not self._is_ending:
+            self._ordinary_since = time.monotonic()
+
     def _take_ordinary(self, at_most: int) -> list[Item]:
-        return [self._ordinary.popleft() for _ in range(min(at_most, len(self._ordinary)))]
+        if self._is_overdue:
+            # Those that run come to their end, so that those for the end can have their turn.
+            return []
+        items = [self._ordinary.popleft() for _ in range(min(at_most, len(self._ordinary)))]
+        return [item for item in items if not self._forget(item)]
 
     def _take_one_at_end(self, slot: int) -> list[Item]:
         # Ordinary items that came meanwhile go before the other items for the end, as soon as those that run have
         # ended: where items come one by one, none waits for all retries.
-        if self._ordinary or not self._at_end or slot >= self._slots.cores:
+        if (self._ordinary and not self._turns) or slot >= self._slots.cores:
             return []
-        return [self._at_end.popleft()]
+        while self._at_end:
+            item = self._at_end.pop()
+            if not self._forget(item):
+                self._turns = max(0, self._turns - 1)
+                return [item]
+        return []

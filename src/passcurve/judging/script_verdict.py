@@ -25,6 +25,8 @@ class EndReport(msgspec.Struct, frozen=True, kw_only=True):
     out_bytes: int = 0
     err_bytes: int = 0
     memory_bytes: int = 0
+    files: dict[str, str] = {}
+    """The files that were fetched, in base64, by name."""
 
 
 _WHERE = re.compile(r"(?:/tmp/)+")

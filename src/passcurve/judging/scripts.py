@@ -31,6 +31,9 @@ _ENVIRONMENT = {
     "TZ": "UTC",
 }
 
+PYTHON_FILE = "main.py"
+_PYTHON_JAIL = CommandJail(key="python", programs=(), is_of_samples=True)
+
 _LOCALE = "/usr/lib/locale/C.utf8"
 """The files of the locale that the environment names, where the system has them apart."""
 
@@ -111,6 +114,20 @@ def make_steps(
     jail = _jail(f"{language.name} runtime", language.runtime)
     steps.append(Step(name="run", jail=jail, setup=setup, timeout_s=limits.timeout_s))
     return tuple(steps)
+
+
+def make_python_step(source: bytes, limits: Limits) -> Step:
+    """Return the step that runs a Python file in the jail of samples: their interpreter is ready."""
+    setup = {
+        "argv": [PYTHON_FILE],
+        "files": {PYTHON_FILE: source},
+        "env": _ENVIRONMENT,
+        "stdin": b"",
+        "keep": [],
+        "fetch": [],
+        "memory_bytes": limits.memory_bytes,
+    }
+    return Step(name="run", jail=_PYTHON_JAIL, setup=setup, timeout_s=limits.timeout_s)
 
 
 def _other_files(language: Language, source: bytes) -> dict[str, bytes]:

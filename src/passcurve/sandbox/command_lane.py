@@ -30,7 +30,8 @@ class CommandLane:
         wake: Callable[[], None],
     ) -> None:
         self._selector, self._sandbox = selector, sandbox
-        self._settings = msgspec.structs.replace(sandbox.zygote_settings, commands=jail, rewinds=False)
+        commands = None if jail.is_of_samples else jail
+        self._settings = msgspec.structs.replace(sandbox.zygote_settings, commands=commands, rewinds=False)
         self._wake = wake
         self._client: ZygoteClient | None = None
         self.queue = WorkQueue()

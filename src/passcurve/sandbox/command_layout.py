@@ -11,26 +11,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from passcurve.sandbox.job import CommandJail
-from passcurve.sandbox.toolchain import RootLayout
+from passcurve.sandbox.toolchain import STREAM_LINKS, RootLayout
 
 _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
 _LIST_S = 20.0
 _VERSION_S = 60.0
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 _LOADED = re.compile(rb"(/\S+) \(0x[0-9a-f]+\)")
-_STANDARD_LINKS = (
-    ("/dev/fd", "/proc/self/fd"),
-    ("/dev/stdin", "/proc/self/fd/0"),
-    ("/dev/stdout", "/proc/self/fd/1"),
-    ("/dev/stderr", "/proc/self/fd/2"),
-)
 _MERGED = ("/bin", "/sbin", "/lib", "/lib64", "/lib32")
 """Folders that are links to those in ``/usr`` on most systems."""
 
 
 def command_layout(jail: CommandJail) -> RootLayout:
     """Return what the root of a jail holds; what is not there is left out."""
-    links = dict(_STANDARD_LINKS)
+    links = dict(STREAM_LINKS)
     for folder in _MERGED:
         if os.path.islink(folder):
             links[folder] = os.readlink(folder)

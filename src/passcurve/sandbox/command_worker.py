@@ -13,8 +13,9 @@ import msgspec
 
 from passcurve.sandbox.artifacts import Artifacts
 from passcurve.sandbox.command_lane import CommandLane
-from passcurve.sandbox.forkserver_client import COMMAND_ROLE
+from passcurve.sandbox.forkserver_client import COMMAND_ROLE, PROGRAM_ROLE
 from passcurve.sandbox.job import CommandJail, Job, Outcome, Step
+from passcurve.sandbox.output_pipes import OutputPipes
 from passcurve.sandbox.prepared import PLACE, PreparedFiles
 from passcurve.sandbox.running_job import OneShotJob
 from passcurve.sandbox.startup import Sandbox
@@ -95,6 +96,8 @@ class CommandWorker:
         self._running: _RunningSteps | None = None
         self._artifact: BufferedIOBase | None = None
         """The file that the last step has made."""
+        self._output: OutputPipes | None = None
+        """What the program at hand writes, where it reports nothing."""
         self._finished: list[Outcome] = []
         self._tag = 0
 
@@ -154,7 +157,14 @@ class CommandWorker:
         inner = msgspec.structs.replace(
             job, role=COMMAND_ROLE, setup=setup, limits=limits, slice_s=timeout_s, attempts=()
         )
-        self._lanes[jail.key].start(OneShotJob(inner, self._tag, [self._artifact]))
+        lane = self._lanes[jail.key]
+        if jail.is_of_samples:
+            self._output = OutputPipes(self._selector, setup["head_bytes"])
+            inner = msgspec.structs.replace(inner, role=PROGRAM_ROLE, is_silent=True)
+            lane.start(OneShotJob(inner, self._tag, self._output.files))
+            self._output.close_files()
+        else:
+            lane.start(OneShotJob(inner, self._tag, [self._artifact]))
         self._advance()
 
     def _advance(self) -> None:
@@ -166,6 +176,9 @@ class CommandWorker:
 
     def _take(self, running: _RunningSteps, outcome: Outcome) -> None:
         step = running.step
+        if self._output is not None:
+            outcome = self._output.complete(outcome)
+            self._output = None
         report = outcome.report or {}
         has_worked = outcome.ended == "report" and report.get("status") == "ended" and report.get("exit") == 0
         preparation = step.preparation

@@ -5,8 +5,17 @@ from __future__ import annotations
 import selectors
 import socket
 from collections.abc import Callable
+from typing import Protocol
 
 RECEIVE_BYTES = 1 << 18
+
+
+class HasFileno(Protocol):
+    """A socket or a file."""
+
+    def fileno(self) -> int:
+        """Return its descriptor."""
+        ...
 
 
 class Connection:
@@ -91,10 +100,10 @@ Connect = Callable[[Callable[[int], None]], Connection]
 """Makes a connection, without a socket yet, that calls a function with its events."""
 
 
-def unwatch(selector: selectors.BaseSelector, sock: socket.socket) -> None:
-    """Stop watching a socket, if it is watched."""
+def unwatch(selector: selectors.BaseSelector, source: HasFileno) -> None:
+    """Stop watching a socket or a pipe, if it is watched."""
     # An interruption may have come during an earlier call, or before the socket was watched at all.
     try:
-        selector.unregister(sock)
+        selector.unregister(source)
     except (KeyError, ValueError):
         pass

@@ -42,6 +42,7 @@ SAMPLE_ROLES = (
 )
 
 COMMAND_ROLE = "passcurve.harness.command"
+PROGRAM_ROLE = "passcurve.harness.program"
 
 PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 BOOT_SCRIPT = str(Path(__file__).parent / "zygote" / "forkserver_boot.py")
@@ -203,7 +204,7 @@ class ForkServers:
     def __init__(self, toolchain: Toolchain, referee_role: str, *, commands: bool = False) -> None:
         """``commands``: that of the samples forks what runs commands, too."""
         self.referee_role = referee_role
-        roles = (*SAMPLE_ROLES, COMMAND_ROLE) if commands else SAMPLE_ROLES
+        roles = (*SAMPLE_ROLES, COMMAND_ROLE, PROGRAM_ROLE) if commands else SAMPLE_ROLES
         self.samples = ForkServerClient(toolchain.executable, roles)
         self.tests = ForkServerClient(toolchain.executable, (referee_role,))
         for fork_server in (self.samples, self.tests):

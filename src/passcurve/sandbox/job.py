@@ -40,6 +40,8 @@ class CommandJail(msgspec.Struct, frozen=True, kw_only=True):
     """Folders to hide."""
     shared: tuple[str, str] | None = None
     """A folder of ours and its place in the jail, for what is prepared while the jail stands."""
+    is_of_samples: bool = False
+    """Whether its root is that of samples in Python, with their interpreter and packages, and nothing else."""
     scratch_bytes: int = 512 << 20
     scratch_files: int = 1 << 16
 
@@ -105,6 +107,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Time limits of tests that have longer ones, by number."""
     suites: tuple[Suite, ...] = ()
     """The suites that its report counts, in their order."""
+    is_silent: bool = False
+    """Whether it reports nothing: it writes to files that it gets, and its end is all that counts."""
     attempts: tuple[tuple[Step, ...], ...] = ()
     """Commands to run instead of a role: each attempt is a row of steps, and the next is made where one fails."""
 

@@ -65,6 +65,11 @@ class OneShotRunner:
         most = SAMPLE_BYTES + 6 * job.setup.get("head_bytes", 0)
         self._frames = FrameBuffer(REPORT_BYTES if job.referee is not None else most)
         to_sample, of_sample = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        if job.is_silent:
+            running.line = to_sample
+            with of_sample:
+                self._run_sample(running, to_sample, of_sample)
+            return
         if job.referee is None:
             self._connection.open(to_sample)
             with of_sample:
@@ -164,6 +169,7 @@ class OneShotRunner:
             if running.clock.query is None and not running.awaits_tests_exit:
                 running.pending_since = 0.0
             running.clock.stop()
+            running.is_reported |= running.job.is_silent
             self._clean_up_if_ended(running)
         self._finish_done()
 

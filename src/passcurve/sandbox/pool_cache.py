@@ -15,6 +15,9 @@ UNFIT_JOBS = 3
 REPORTS = 20_000
 """Largest number of reports that are kept."""
 
+KEYS = 10_000
+"""Largest number of keys whose fitness is kept."""
+
 LENGTHS = 200
 """Largest number of lengths of answers to one key: more are not worth comparing with."""
 
@@ -74,6 +77,9 @@ class PoolCache:
 
     def record_fit(self, key: str, *, is_fit: bool) -> None:
         """Record whether kept processes could judge a job with this key."""
+        if len(self._unfit_jobs) >= KEYS:
+            # Problems that come with samples have no end.
+            self._unfit_jobs.clear()
         if self._unfit_jobs.get(key, 0) < UNFIT_JOBS:
             self._unfit_jobs[key] = 0 if is_fit else self._unfit_jobs.get(key, 0) + 1
 

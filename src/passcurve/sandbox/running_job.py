@@ -5,14 +5,15 @@ from __future__ import annotations
 import marshal
 import os
 import signal
+import socket
 from collections.abc import Sequence
-from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from passcurve.harness import framing
 from passcurve.harness.protocol import MARSHAL_VERSION
+from passcurve.sandbox.connection import HasFileno
 from passcurve.sandbox.job import Ended, Job, Outcome
 from passcurve.sandbox.job_clock import JobClock
 from passcurve.sandbox.layers import syscalls
@@ -143,7 +144,7 @@ class KeptJob(RunningJob):
 class OneShotJob(RunningJob):
     """A job in two new processes: what has come of it, and what is still open."""
 
-    def __init__(self, job: Job, tag: int, files: Sequence[BufferedIOBase] = ()) -> None:
+    def __init__(self, job: Job, tag: int, files: Sequence[HasFileno] = ()) -> None:
         """``files``: they go to the sample's process besides its connection."""
         super().__init__(job, tag)
         self.files = files
@@ -153,6 +154,8 @@ class OneShotJob(RunningJob):
         self.garbage = ""
         self.is_referee_gone = False
         """True if the connection to its tests was closed; their zygote, which may be gone too, must confirm the end."""
+        self.line: socket.socket | None = None
+        """Where a job that is silent has said that it begins."""
         self.tests_exit: dict[str, Any] | None = None
         self.is_end_requested = False
         self.pending_since = 0.0
@@ -172,6 +175,7 @@ class OneShotJob(RunningJob):
 
     def outcome(self) -> Outcome:
         """Return the facts as they stand."""
+        self._read_line()
         outcome = super().outcome()
         return msgspec.structs.replace(
             outcome,
@@ -181,6 +185,19 @@ class OneShotJob(RunningJob):
             garbage=bool(self.garbage),
             doubt=self._doubt(outcome),
         )
+
+    def _read_line(self) -> None:
+        """Take a job that is silent for a fault of ours where it has not begun."""
+        line, self.line = self.line, None
+        if line is None:
+            return
+        with line:
+            try:
+                has_begun = bool(line.recv(1, socket.MSG_DONTWAIT))
+            except OSError:
+                has_begun = False
+        if not has_begun:
+            self.fault = self.fault or "the program did not begin"
 
     def _doubt(self, outcome: Outcome) -> str:
         if self.is_referee_gone:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from passcurve.errors import UsageError, nearest
+from passcurve.sandbox.layers import mounts
 from passcurve.sandbox.zygote.interpreter_facts import read_facts
 
 PACKAGES = "/packages"
@@ -174,6 +175,14 @@ class RootLayout(NamedTuple):
     """Folders to hide."""
 
 
+STREAM_LINKS = (
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+)
+
+
 def root_layout(toolchain: Toolchain, *, programs: bool = False) -> RootLayout:
     """Return what the jail's root holds: system folders, the standard library, and the packages.
 
@@ -186,6 +195,9 @@ def root_layout(toolchain: Toolchain, *, programs: bool = False) -> RootLayout:
         elif os.path.isdir(path):
             binds.append([path, path])
     interpreter = (os.path.realpath(toolchain.executable),) if programs else ()
+    if programs:
+        # Named semaphores are files, and the scratch is bounded.
+        links += [*map(list, STREAM_LINKS), ["/dev/shm", mounts.SCRATCH]]
     for path in ("/etc/ld.so.cache", *toolchain.folders, *interpreter):
         is_covered = any(path.startswith(target + "/") for _, target in binds)
         if not is_covered and Path(path).exists():

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 
@@ -23,7 +23,7 @@ from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.command_layout import command_layout
-from passcurve.sandbox.connection import RECEIVE_BYTES
+from passcurve.sandbox.connection import RECEIVE_BYTES, HasFileno
 from passcurve.sandbox.forkserver_client import ForkServerClient, KilledError
 from passcurve.sandbox.job import CommandJail
 from passcurve.sandbox.layers import namespaces
@@ -53,14 +53,6 @@ ANSWER_S = 60.0
 """A zygote answers within milliseconds, however busy the machine; one that takes this long never will."""
 
 _FRAME_BYTES = 64 << 20
-
-
-class HasFileno(Protocol):
-    """A socket or a file."""
-
-    def fileno(self) -> int:
-        """Return its descriptor."""
-        ...
 
 
 class Walls(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,6 +34,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     hints: tuple[str, ...] = ()  # what store/samples.py saw in the other fields
     has_both: bool = False
     """Whether the row has text in ``completion`` and in ``solution``."""
+    origin: tuple[tuple[str, str | float], ...] = ()
+    """Fields that say how the row was made, such as the name of the model."""
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -182,3 +182,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the tests went on after the first failure."""
     generation: Generation | None = None
     """The settings of generation, where passcurve generated the samples."""
+
+    @property
+    def is_greedy(self) -> bool:
+        """Tell whether the samples are known to be generated at temperature 0."""
+        return self.generation is not None and self.generation.decoding.temperature == 0.0

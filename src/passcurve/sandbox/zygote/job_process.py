@@ -29,6 +29,8 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 def end_others(keep: set[int]) -> None:
     """Kill and reap every process of this namespace but some.  Raises TimeoutError when one does not end."""
+    if not other_processes(keep):
+        return
     until = time.monotonic() + END_S
     _stop_others(keep, until)
     while others := other_processes(keep):

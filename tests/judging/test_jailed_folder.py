@@ -1,0 +1,115 @@
+"""Commands on a folder: files go from one jail to the next, and nothing else does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from passcurve.errors import IsolationError, SandboxError
+from passcurve.judging.jailed_folder import MAX_BYTES, JailedFolder
+from passcurve.judging.program_runner import ProgramRunner
+from passcurve.types import Limits
+
+LIMITS = Limits(timeout_s=60, memory_bytes=1 << 30)
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[ProgramRunner]:
+    """Return a warm sandbox; skip the tests where there is none."""
+    if not Path("/usr/bin/python3").exists():
+        pytest.skip("the system has no python3")
+    try:
+        made = ProgramRunner(LIMITS, 1)
+    except IsolationError as error:
+        pytest.skip(f"commands cannot be isolated here: {error}")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def folder(runner: ProgramRunner) -> JailedFolder:
+    """Return an empty folder."""
+    return JailedFolder(runner, LIMITS, output_bytes=1000)
+
+
+def shell(folder: JailedFolder, script: str) -> tuple[int, str]:
+    """Return the exit status and the output of a script."""
+    ended = folder.run(["sh", "-c", script])
+    return ended.exit_code, ended.out.decode()
+
+
+def test_files_stay(folder: JailedFolder):
+    """What a command writes, changes or removes is so for the next one and for us, with its mode."""
+    folder.write("a/b.txt", b"one\n")
+    folder.write("gone", b"")
+    assert (3, "one\n") == shell(folder, "cat a/b.txt; echo two >> a/b.txt; rm gone; ln -s a/b.txt link; exit 3")
+    assert b"one\ntwo\n" == folder.read("a/b.txt") == folder.read("/tmp/a/b.txt") == folder.read("link")
+    with pytest.raises(FileNotFoundError):
+        folder.read("gone")
+    assert (0, "") == shell(folder, "chmod 000 a/b.txt; chmod 500 a")
+    with pytest.raises(PermissionError):
+        folder.read("a/b.txt")
+    with pytest.raises(PermissionError):
+        folder.write("a/b.txt", b"")
+    assert (0, "---------- dr-x------\n") == shell(folder, "echo $(stat -c %A a/b.txt a)")
+    assert (0, "one\ntwo\n") == shell(folder, "chmod 700 a; chmod 600 a/b.txt; cat a/b.txt")
+
+
+def test_ends_of_a_command(folder: JailedFolder):
+    """Status, signal, time limit and absence are told apart; a command that exceeds its time keeps its files."""
+    assert 143 == folder.run(["sh", "-c", "kill -TERM $$"]).exit_code
+    assert 127 == folder.run(["no-such-program"]).exit_code
+    with pytest.raises(PermissionError):
+        folder.run(["/tmp"])
+    with pytest.raises(TimeoutError):
+        folder.run(["sh", "-c", "echo 1 > begun; sleep 30"], timeout_s=0.5)
+    assert b"1\n" == folder.read("begun")
+    assert 1001 == len(folder.run(["head", "-c", "5000", "/dev/zero"]).out)
+    assert b"\xff\x00$HOME" == folder.run(["cat"], stdin=b"\xff\x00$HOME").out
+
+
+def test_processes_end(folder: JailedFolder):
+    """What a command leaves running writes nothing any more, neither then nor beside the next command."""
+    assert 0 == shell(folder, "(sleep 0.3; echo late > late) & (while :; do echo x >> more; done) & sleep 0.1")[0]
+    size = len(folder.read("more"))
+    assert (1, "") == shell(folder, "sleep 0.5; test -e late")
+    assert size == len(folder.read("more"))
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../etc/passwd", "../../../../../etc/passwd", "link"])
+def test_links_lead_nowhere(folder: JailedFolder, target: str):
+    """A link that a command makes is never followed on the host."""
+    assert 0 == shell(folder, f"ln -s {target} link")[0]
+    with pytest.raises(OSError, match=r"outside of /tmp|too many"):
+        folder.read("link")
+    for path in ("/etc/passwd", "../etc/passwd"):
+        with pytest.raises(OSError, match="passwd"):
+            folder.read(path)
+        with pytest.raises(PermissionError):
+            folder.write(path, b"")
+
+
+def test_hostile_commands(folder: JailedFolder, tmp_path: Path):
+    """A command that ends what runs it, writes what we read, or reads the host, gets nothing but its own files."""
+    secret = tmp_path / "secret"
+    secret.write_text("host")
+    folder.write("mine", b"1")
+    assert 137 == shell(folder, "kill -9 $PPID")[0]
+    forged = '{"error": "", "exit": 0, "timeout": false, "out": "", "err": "", "files": {}, "is_too_large": false}'
+    shell(folder, f"echo '{forged}' > /proc/$PPID/fd/1; kill -9 $PPID")
+    assert (0, "") == shell(folder, f"cat {secret} {sys.executable} /proc/1/environ {Path.cwd()}/* 2> /dev/null; true")
+    assert 0 == shell(folder, "echo 2 > mine")[0]
+    assert b"2\n" == folder.read("mine")
+
+
+def test_too_many_bytes(folder: JailedFolder):
+    """A folder that grows too large is an error, and is as it was before."""
+    folder.write("a", b"1")
+    with pytest.raises(SandboxError, match="MiB"):
+        shell(folder, f"echo 2 > a; head -c {MAX_BYTES + 1} /dev/zero > large")
+    assert b"1" == folder.read("a")
+    with pytest.raises(FileNotFoundError):
+        folder.read("large")
