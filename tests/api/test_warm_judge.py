@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 import passcurve as pc
+from passcurve.api.local import LocalJudge
 from passcurve.errors import DataError, SandboxError, UsageError
+from passcurve.serve.revival import Revival
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +25,7 @@ def judge():
         yield started
 
 
+@pytest.mark.ci
 def test_the_verdicts_are_those_of_a_run(judge: pc.Judge, starter, tmp_path):
     """The shipped examples, with every kind of end, get the statuses that ``judge`` gives them, in their order."""
     rows = starter.examples
@@ -132,6 +135,31 @@ def test_before_and_after(starter):
         judge([starter.right()])
 
 
+def test_a_row_with_both_fields(judge: pc.Judge, starter):
+    """A solution that is none leaves the completion, as in a file."""
+    row = starter.right() | {"solution": None}
+    assert ["passed"] == [judgement.status for judgement in judge([row])]
+    assert ["no_code"] == [judgement.status for judgement in judge([{"task_id": "starter/0", "completion": None}])]
+
+
+def test_a_sandbox_that_has_ended_is_started_again(starter):
+    """Where the sandbox is lost the judge says that it does not live, and a server's revival brings it back."""
+
+    async def main() -> None:
+        revival = Revival([judge])
+        assert not revival.is_alive
+        revival.begin()
+        while not revival.is_alive:
+            await asyncio.sleep(0.05)
+
+    with pc.Judge("starter", workers=1) as judge:
+        judge._judge._live.close()
+        with pytest.raises(SandboxError):
+            judge([starter.right()])
+        asyncio.run(main())
+        assert ["passed"] == [judgement.status for judgement in judge([starter.right()])]
+
+
 def test_asyncio(starter):
     """Thousands wait at once, in order or as they come, and the loop goes on meanwhile."""
 
@@ -185,3 +213,67 @@ def test_a_sandbox_that_cannot_be_had():
     """What cannot be started is an error of the start, not of the first sample."""
     with pytest.raises((SandboxError, UsageError)), pc.Judge("starter", python="/bin/false"):
         pass
+
+
+STDIN = {"id": "sum", "kind": "stdin", "inputs": ["1 2\n", "3 4\n"], "outputs": ["3\n", "7\n"]}
+
+
+def test_problems_that_come_with_samples(starter):
+    """A row may have its problem, in any format of files: judged as in a benchmark, by its own name."""
+    rows = [
+        {"problem": {**starter.problems["starter/0"], "task_id": "mine"}, "completion": starter.right()["completion"]},
+        {
+            "problem": {**starter.problems["starter/0"], "task_id": "mine"},
+            "completion": "    import sys; sys.exit(0)\n",
+        },
+        {"problem": STDIN, "solution": "print(sum(map(int, input().split())))"},
+        {"problem": STDIN, "solution": "print(3)", "task_id": "other name"},
+        {"problem": STDIN, "solution": "while True: pass", "timeout_s": 0.3},
+        {"task_id": "starter/0", "completion": starter.right()["completion"]},
+    ]
+    with pc.Judge("starter", workers=2) as judge:
+        for _ in range(2):
+            results = judge(rows)
+            assert ["passed", "failed", "passed", "failed", "timeout", "passed"] == [one.status for one in results]
+            assert ["mine", "mine", "sum", "other name", "sum", "starter/0"] == [one.task_id for one in results]
+            assert results[4].own_s < 1
+    with pc.Judge(workers=1) as judge:
+        assert () == judge.problems
+        assert [True, False] == [one.passed for one in judge(rows[2:4])]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"problem": 5, "completion": ""}, "must be an object"),
+        ({"problem": {}, "completion": ""}, "entry_point"),
+        ({"problem": {"id": "a", "kind": "x"}, "completion": ""}, "kind"),
+        ({"problem": STDIN}, "neither"),
+        ({"problem": STDIN, "language": "cobol", "solution": ""}, "cobol"),
+        ({"problem": STDIN, "language": 5, "solution": ""}, "language"),
+        ({"problem": STDIN, "timeout_s": -1, "solution": ""}, "timeout_s"),
+        ({"problem": STDIN, "timeout_s": True, "solution": ""}, "timeout_s"),
+        ({"problem": {"id": "a", "kind": "unittest", "test": "x"}, "solution": ""}, "unittest"),
+        ({"problem": {"id": "a", "kind": "stdin", "inputs": [{1, 2}], "outputs": []}, "solution": ""}, "array"),
+    ],
+)
+def test_what_is_no_problem(row, message):
+    """One line says what is wrong with a problem; nothing is judged."""
+    with pc.Judge(workers=1) as judge, pytest.raises(DataError, match=message):
+        judge([{"problem": STDIN, "solution": "print(3)"}, row])
+
+
+@pytest.mark.nightly
+def test_more_problems_than_are_kept():
+    """Problems come and go: those without a sample under way are forgotten, and one may come again."""
+    with pc.Judge(workers=2) as judge:
+        for start in (0, 1500, 3000, 0):
+            rows = [
+                {"problem": {**STDIN, "id": str(number), "outputs": [f"{number}\n"], "inputs": [""]}, "solution": text}
+                for number in range(start, start + 1500)
+                for text in (f"print({number})",)
+            ]
+            assert {"passed"} == {one.status for one in judge(rows)}
+        assert isinstance(judge._judge, LocalJudge)
+        assert judge._judge._live is not None
+        assert len(judge._judge._live.plans) <= 2000 + 1500

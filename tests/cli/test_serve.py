@@ -51,6 +51,7 @@ def server(shell_in, tmp_path_factory) -> Iterator[Server]:
     assert 0 == started.end()
 
 
+@pytest.mark.ci
 def test_the_verdicts_are_those_of_the_command(server: Server, judged):
     """The shipped examples have the status of their row in the results, in order, and their own ids."""
     names = ("task_id", "completion", "solution")
@@ -123,6 +124,7 @@ def test_a_body_that_is_too_large(server: Server):
     assert 200 == server.client.get("/healthz").status_code
 
 
+@pytest.mark.ci
 def test_a_full_queue(server: Server, starter):
     """What does not fit is refused with Retry-After; what was accepted is judged."""
     slow = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 
 RIGHT = "    return 2\n"
+RAW_VERIFY = b'{"response": {}, "verifier_metadata": {"task_id": "B/0"}, "x": %s}'
 FORGED = "    import sys; print(2); sys.exit(0)\n"
 
 
@@ -91,14 +93,22 @@ def test_slime(client: httpx.Client):
         ("/slime", {"prompt": "", "response": "x", "label": "B/9"}, "B/9"),
         ("/slime", {"prompt": "", "response": "x", "label": None}, "label"),
         ("/openrlhf", {"query": ["x"], "prompts": [], "labels": ["B/0"]}, "length"),
-        ("/verify", {"response": {}, "verifier_metadata": {"unit_tests": {"inputs": [], "outputs": []}}}, "task_id"),
+        ("/verify", {"response": {}, "verifier_metadata": {"unit_tests": {"inputs": [], "outputs": []}}}, "unit_tests"),
+        ("/verify", {"response": {}, "verifier_metadata": {}}, "task_id"),
         ("/verify", {"response": {}, "verifier_metadata": {"task_id": "B/9"}}, "B/9"),
         ("/verify", [], "NeMo"),
+        ("/slime", {"response": "x", "label": "B/" * 4_000_000}, "no problem"),
+        ("/verify", RAW_VERIFY % b"1e400", "out of range"),
+        ("/verify", RAW_VERIFY % (b"9" * 5000), "out of range"),
+        ("/verify", RAW_VERIFY % (b"[" * 5000 + b"]" * 5000), "recursion"),
     ],
 )
 def test_no_request(client: httpx.Client, path: str, body: Any, named: str):
     """What is no request, or names no problem, is refused and never scored."""
-    answer = client.post(path, json=body)
+    begun = time.monotonic()
+    answer = client.post(path, json=body) if not isinstance(body, bytes) else client.post(path, content=body)
     assert 422 == answer.status_code
     assert named in answer.json()["error"]
+    assert len(answer.text) < 1000
+    assert time.monotonic() - begun < 2
     assert "Traceback" not in answer.text

@@ -7,7 +7,8 @@ Refuses: what the commands refuse, with the same errors; keywords that no functi
 
 from passcurve.api.comparison import compare
 from passcurve.api.generation import evaluate, generate
-from passcurve.api.live import AsyncJudge, Judge, Judgement
+from passcurve.api.judgement import Judgement
+from passcurve.api.live import AsyncJudge, Judge
 from passcurve.api.options import JudgingOptions, load_benchmark
 from passcurve.api.samples import judge
 from passcurve.api.twins import async_twin

@@ -35,12 +35,20 @@ _Languages = Annotated[
 ]
 
 
-def doctor(python: Interpreter = None, languages: _Languages = False, as_json: AsJson = False) -> None:
+_Serve = Annotated[bool, typer.Option("--serve", help="Start a server on loopback and try what callers ask instead.")]
+
+
+def doctor(
+    python: Interpreter = None, languages: _Languages = False, serve: _Serve = False, as_json: AsJson = False
+) -> None:
     """Try which isolation this machine supports, and say how to enable a layer that is missing."""
     from passcurve.sandbox import probe, toolchain
 
     if languages:
         _try_languages(as_json)
+        return
+    if serve:
+        _try_server(as_json)
         return
 
     limits = Limits()
@@ -97,6 +105,22 @@ def _try_languages(as_json: bool) -> None:
     if as_json:
         write_json({"languages": msgspec.to_builtins(trials)})
     raise typer.Exit(1 if any(not trial.works and not trial.packages for trial in trials) else 0)
+
+
+def _try_server(as_json: bool) -> None:
+    """Ask a server for what callers rely on; exit code 1 where anything fails."""
+    from passcurve.serve.trials import try_server
+    from passcurve.serve.web import import_web
+
+    import_web("serve")
+    trials = []
+    for trial in try_server():
+        trials.append(trial)
+        if not as_json:
+            write(f"  {'works  ' if trial.works else 'FAILS  '} {trial.name}: {trial.detail}")
+    if as_json:
+        write_json({"serve": [trial._asdict() for trial in trials]})
+    raise typer.Exit(0 if all(trial.works for trial in trials) else 1)
 
 
 def _write_report(record: dict[str, Any], layers: dict[str, str], failure: str | None, note: str) -> None:

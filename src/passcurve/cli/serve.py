@@ -18,11 +18,16 @@ if TYPE_CHECKING:
     from passcurve.judging.program_runner import ProgramRunner
 
 _MIN_TOKEN = 16
+_LANES = 2
+"""Programs at once for each worker: while one ends, another runs."""
 
 
 def serve(
     benchmark: Annotated[
-        Optional[str], typer.Argument(help="A known benchmark, or a file of problems; default: programs alone.")
+        Optional[str],
+        typer.Argument(
+            help="A known benchmark, or a file of problems; default: problems that come with their samples."
+        ),
     ] = None,
     host: Annotated[
         str, typer.Option(help="The address to listen at; others than loopback need a token.")
@@ -49,38 +54,37 @@ def serve(
 
     settings = {"workers": workers, "timeout_s": timeout, "memory": memory, "extract": extract}
     options: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-    judge = AsyncJudge(benchmark, all_tests=all_tests, **options) if benchmark is not None else None
+    judge = AsyncJudge(benchmark, all_tests=all_tests, **options)
     token = _read_token(token_file)
     resources = config.fit_to_machine(workers, config.parse_size(memory) if memory else None)
     if resources.note:
         warn(resources.note)
 
     def announce(address: str) -> None:
-        what = f"judging {benchmark}, and running programs," if benchmark is not None else "running programs"
-        write(f"{what} at {address} (SIGTERM or Ctrl-C ends)")
+        what = benchmark or "problems that come with samples"
+        write(f"judging {what}, and running programs, at {address} (SIGTERM or Ctrl-C ends)")
         # Who starts it through a pipe waits for this line.
         sys.stdout.flush()
 
     limits = Limits(memory_bytes=resources.memory_bytes)
-    place = ServeOptions(host=host, port=port, token=token, queue=queue, limits=limits)
+    place = ServeOptions(
+        host=host, port=port, token=token, queue=queue, limits=limits, benchmark=judge.benchmark if benchmark else ""
+    )
     with contextlib.ExitStack() as stack:
-        if judge is not None:
-            stack.enter_context(judge)
-        runner = _start_runner(limits, resources.workers, has_judge=judge is not None)
+        stack.enter_context(judge)
+        runner = _start_runner(limits, _LANES * resources.workers)
         if runner is not None:
             stack.callback(runner.close)
         run(judge, runner, place, announce)
 
 
-def _start_runner(limits: Limits, workers: int, *, has_judge: bool) -> ProgramRunner | None:
-    """Return a runner of programs; None where they cannot be isolated here but samples can be judged."""
+def _start_runner(limits: Limits, workers: int) -> ProgramRunner | None:
+    """Return a runner of programs; None where they cannot be isolated here, as samples can be."""
     from passcurve.judging.program_runner import ProgramRunner
 
     try:
         return ProgramRunner(limits, workers)
     except IsolationError as error:
-        if not has_judge:
-            raise
         warn(f"/run_code is not offered: {error}")
         return None
 

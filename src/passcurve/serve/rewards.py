@@ -1,4 +1,4 @@
-"""Rewards over HTTP with the requests and answers of trainers: NeMo-Gym's ``/verify``, OpenRLHF and slime.
+"""Rewards over HTTP with the requests and answers of callers: NeMo-Gym, OpenRLHF, slime, SandboxFusion's ``/submit``.
 
 Each names a problem by its id, and has its own way to say that nobody knows: a mark in the answer, or 503, which its
 client tries again.
@@ -7,12 +7,14 @@ client tries again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
 from passcurve.api import Judgement
 from passcurve.serve.requests import MAX_ROWS, RequestError
+from passcurve.serve.submissions import answer_submission, contest_row, read_submission
 
 Rows = list[dict[str, Any]]
 
@@ -28,8 +30,15 @@ class _OpenRlhf(msgspec.Struct):
     labels: list[str]
 
 
+class _UnitTests(msgspec.Struct):
+    inputs: list[str]
+    outputs: list[str]
+    fn_name: str | None = None
+
+
 class _Metadata(msgspec.Struct):
-    task_id: str
+    task_id: str | None = None
+    unit_tests: _UnitTests | None = None
 
 
 class _Verify(msgspec.Struct):
@@ -37,13 +46,16 @@ class _Verify(msgspec.Struct):
     verifier_metadata: _Metadata
 
 
-class Contract(NamedTuple):
-    """The way a trainer asks for rewards."""
+class Question(NamedTuple):
+    """The rows of a request, and what makes their judgements its answer."""
 
-    read: Callable[[bytes], Rows]
-    """Returns the rows of a body; raises RequestError with 422."""
-    answer: Callable[[list[Judgement], bytes], Any]
-    """Returns the answer to a body; raises RequestError with 503 where it cannot say that nobody knows."""
+    rows: Rows
+    answer: Callable[[list[Judgement]], Any]
+    """Raises RequestError with 503 where it cannot say that nobody knows."""
+
+
+Read = Callable[[bytes, tuple[str, ...]], Question]
+"""Reads a body, beside the ids of the problems that are served; raises RequestError with 422."""
 
 
 def _decode(body: bytes, kind: Any, what: str) -> Any:
@@ -58,7 +70,7 @@ def _read_slime(body: bytes) -> Rows:
     return [{"task_id": request.label, "completion": request.response}]
 
 
-def _answer_slime(judgements: list[Judgement], _: bytes) -> float:
+def _answer_slime(judgements: list[Judgement]) -> float:
     return _rewards(judgements)[0]
 
 
@@ -70,18 +82,29 @@ def _read_openrlhf(body: bytes) -> Rows:
     return [{"task_id": label, "completion": query.removeprefix(prompt)} for query, prompt, label in columns]
 
 
-def _answer_openrlhf(judgements: list[Judgement], _: bytes) -> dict[str, Any]:
+def _answer_openrlhf(judgements: list[Judgement]) -> dict[str, Any]:
     rewards = _rewards(judgements)
     passed = [float(judgement.passed or False) for judgement in judgements]
     return {"rewards": rewards, "scores": rewards, "extra_logs": {"passed": passed}}
 
 
 def _read_verify(body: bytes) -> Rows:
-    request = _decode(body, _Verify, "NeMo-Gym, whose verifier_metadata has the task_id of a problem")
-    return [{"task_id": request.verifier_metadata.task_id, "completion": _output_text(request.response)}]
+    what = "NeMo-Gym, whose verifier_metadata has the task_id of a problem, or unit_tests"
+    request = _decode(body, _Verify, what)
+    # The answer repeats it whole: what cannot be must be said before it is judged.
+    _decode(body, dict[str, Any], what)
+    metadata, text = request.verifier_metadata, _output_text(request.response)
+    tests = metadata.unit_tests
+    if tests is None:
+        if metadata.task_id is None:
+            raise RequestError(422, "verifier_metadata has neither task_id nor unit_tests")
+        return [{"task_id": metadata.task_id, "completion": text}]
+    if not 0 < len(tests.inputs) == len(tests.outputs):
+        raise RequestError(422, "verifier_metadata.unit_tests must have as many outputs as inputs, one at least")
+    return [{"problem": contest_row(tests.inputs, tests.outputs, tests.fn_name), "completion": text}]
 
 
-def _answer_verify(judgements: list[Judgement], body: bytes) -> dict[str, Any]:
+def _answer_verify(body: bytes, judgements: list[Judgement]) -> dict[str, Any]:
     (judgement,) = judgements
     request: dict[str, Any] = msgspec.json.decode(body)
     reward = judgement.reward
@@ -121,9 +144,15 @@ def _rewards(judgements: list[Judgement]) -> list[float]:
     return rewards
 
 
-CONTRACTS = {
-    "/verify": Contract(_read_verify, _answer_verify),
-    "/openrlhf": Contract(_read_openrlhf, _answer_openrlhf),
-    "/slime": Contract(_read_slime, _answer_slime),
+def _ask_submission(body: bytes, problems: tuple[str, ...]) -> Question:
+    submission = read_submission(body, problems)
+    return Question([submission.row], lambda judgements: answer_submission(submission, judgements[0]))
+
+
+CONTRACTS: dict[str, Read] = {
+    "/verify": lambda body, _: Question(_read_verify(body), partial(_answer_verify, body)),
+    "/openrlhf": lambda body, _: Question(_read_openrlhf(body), _answer_openrlhf),
+    "/slime": lambda body, _: Question(_read_slime(body), _answer_slime),
+    "/submit": _ask_submission,
 }
-"""The contracts by their paths."""
+"""How callers ask, by path."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -16,10 +17,10 @@ import msgspec
 
 from passcurve.bench.languages import find_language
 from passcurve.judging.script_verdict import EndReport, read_report
-from passcurve.judging.scripts import make_steps, missing_tools
-from passcurve.sandbox.job import Job, Outcome
+from passcurve.judging.scripts import make_python_step, make_steps, missing_tools
+from passcurve.sandbox.job import Job, Outcome, Step
 from passcurve.serve.requests import RequestError
-from passcurve.types import Build, Language, Limits, Tools
+from passcurve.types import Language, Limits
 
 LANGUAGES = {
     "python": "py",
@@ -39,22 +40,12 @@ LANGUAGES = {
     "scala": "scala",
     "racket": "rkt",
     "D_ut": "d",
+    "julia": "jl",
+    "swift": "swift",
 }
 """The names of SandboxFusion, and ours."""
-_PYTHON = Language(
-    name="py",
-    title="Python",
-    file="main.py",
-    needs=("python3",),
-    packages=("python3",),
-    version=("python3", "--version"),
-    build=Build(run=("python3", "main.py")),
-    runtime=Tools(
-        programs=("python3", "/usr/lib/python3*/lib-dynload/*.so"),
-        folders=("/usr/lib/python3*", "/usr/lib/python3/dist-packages", "/usr/share/zoneinfo"),
-    ),
-    memory="^MemoryError",
-)
+_PYTHON_MEMORY = "^MemoryError"
+"""What a Python program writes where there was no memory left."""
 GRACE_S = 10.0
 """Time that clients wait beyond both limits of a program."""
 MARGIN_S = 1.5
@@ -62,6 +53,9 @@ MARGIN_S = 1.5
 _MOST_S = 300.0
 _OUTPUT_BYTES = 4 << 20
 _MAX_FILES, _MAX_FILE_BYTES = 100, 16 << 20
+_MAX_NAME_BYTES = 255
+_STDIN = ".stdin"
+"""The name under which the standard input of a program stands in its folder for a moment."""
 KILLED = 137
 """Exit status of a program that was killed for its memory, as a shell has it."""
 
@@ -76,8 +70,14 @@ class RunCode(msgspec.Struct, kw_only=True):
     stdin: str | None = None
     compile_timeout: float = 10.0
     run_timeout: float = 10.0
+    memory_mb: int = msgspec.field(default=-1, name="memory_limit_MB")
     files: dict[str, str | None] = {}
     fetch_files: list[str] = []
+
+    @property
+    def is_python(self) -> bool:
+        """Return whether it needs no toolchain."""
+        return LANGUAGES.get(self.language) == "py"
 
     @property
     def deadline_s(self) -> float:
@@ -114,10 +114,8 @@ def read_request(body: bytes) -> RunCode:
         raise RequestError(422, f"no request to run code: {error}") from None
     if request.language not in LANGUAGES:
         raise RequestError(422, f"language {request.language[:40]!r} is none of {', '.join(LANGUAGES)}")
-    if missing := missing_tools(_language(request.language)):
+    if missing := _missing(request.language):
         raise RequestError(422, f"language {request.language!r} is not installed here: it needs {', '.join(missing)}")
-    if request.fetch_files:
-        raise RequestError(422, "fetch_files is not offered: print what is wanted")
     for name in ("compile_timeout", "run_timeout"):
         if not 0.0 < getattr(request, name) <= _MOST_S:
             raise RequestError(422, f"{name} must be from 0 to {_MOST_S:g} seconds")
@@ -126,29 +124,39 @@ def read_request(body: bytes) -> RunCode:
 
 def make_job(request: RunCode, limits: Limits) -> Job:
     """Return the job of a request; raise RequestError with 422 for files that cannot be written."""
-    language = _language(request.language)
-    # The memory limit is that of the server: its jails are built for it, before any request comes.
-    limits = msgspec.structs.replace(limits, timeout_s=request.run_timeout)
-    build = language.find_build("main" if "main" in language.builds else "")
-    source = request.code.encode("utf-8", "surrogatepass")
-    opening = language.opening.encode() if language.opening and language.opening.strip() not in request.code else b""
-    *compilers, run = make_steps(language, build, opening + source, request.compile_timeout, limits, {})
+    asked_bytes = request.memory_mb << 20 if request.memory_mb > 0 else limits.memory_bytes
+    memory_bytes = min(asked_bytes, limits.memory_bytes)
+    limits = msgspec.structs.replace(limits, timeout_s=request.run_timeout, memory_bytes=memory_bytes)
+    *compilers, run = _make_steps(request, limits)
     setup = {
         **run.setup,
         "stdin": (request.stdin or "").encode("utf-8", "surrogatepass"),
         "head_bytes": _OUTPUT_BYTES,
-        "files": {**run.setup["files"], **_read_files(request.files)},
+        "files": {**run.setup["files"], **_read_files(request.files, run.setup["files"])},
+        "fetch": _read_names(request.fetch_files),
+        "memory_bytes": memory_bytes,
     }
+    language = _language(request.language)
     return Job(
         tag=0,
         role="",
-        setup={"memory": language.memory},
+        setup={"memory": language.memory if language is not None else _PYTHON_MEMORY},
         referee=None,
         limits=limits,
         slice_s=limits.timeout_s,
         allow_kept=False,
         attempts=((*compilers, msgspec.structs.replace(run, setup=setup)),),
     )
+
+
+def _make_steps(request: RunCode, limits: Limits) -> tuple[Step, ...]:
+    source = request.code.encode("utf-8", "surrogatepass")
+    language = _language(request.language)
+    if language is None:
+        return (make_python_step(source, limits),)
+    build = language.find_build("main" if "main" in language.builds else "")
+    opening = language.opening.encode() if language.opening and language.opening.strip() not in request.code else b""
+    return make_steps(language, build, opening + source, request.compile_timeout, limits, {})
 
 
 def answer_of(job: Job, outcome: Outcome) -> RunCodeAnswer | None:
@@ -165,6 +173,7 @@ def answer_of(job: Job, outcome: Outcome) -> RunCodeAnswer | None:
         message="memory" if is_full else "",
         compile_result=results.get("compile"),
         run_result=results.get("run"),
+        files=read_report(steps[-1].report).files,
     )
 
 
@@ -195,23 +204,47 @@ def _return_code(report: EndReport) -> int:
     return -report.signal if report.signal is not None else -9
 
 
-def _language(name: str) -> Language:
-    return _PYTHON if LANGUAGES[name] == "py" else find_language(LANGUAGES[name])
+def _language(name: str) -> Language | None:
+    """Return a language; None for Python, which needs no toolchain but its own."""
+    return None if LANGUAGES[name] == "py" else find_language(LANGUAGES[name])
 
 
-def _read_files(files: dict[str, str | None]) -> dict[str, bytes]:
+def _missing(name: str) -> tuple[str, ...]:
+    language = _language(name)
+    return missing_tools(language) if language is not None else ()
+
+
+def _read_names(names: list[str]) -> list[str]:
+    """Return the places of files to fetch, as they were named; raise RequestError for one that leads out."""
+    if len(names) > _MAX_FILES:
+        raise RequestError(422, f"{len(names)} files are too many; at most {_MAX_FILES}")
+    for name in names:
+        _place_of(name)
+    return names
+
+
+def _place_of(name: str) -> str:
+    """Return a name below the working folder; raise RequestError for one that leads out of it."""
+    path = PurePosixPath(name)
+    is_short = len(name) <= 200 and all(len(part.encode()) <= _MAX_NAME_BYTES for part in path.parts)
+    if not path.parts or path.is_absolute() or {"..", _STDIN} & {*path.parts} or "\0" in name or not is_short:
+        raise RequestError(422, f"{name[:80]!r} is no file below the working folder")
+    return str(path)
+
+
+def _read_files(files: dict[str, str | None], sources: Iterable[str]) -> dict[str, bytes]:
     """Return files by name; raise RequestError for a name that leads out of the working folder, and for too many."""
     if len(files) > _MAX_FILES:
         raise RequestError(422, f"{len(files)} files are too many; at most {_MAX_FILES}")
     contents: dict[str, Any] = {}
     for name, text in files.items():
-        path = PurePosixPath(name)
-        if not name or path.is_absolute() or ".." in path.parts or "\0" in name or len(name) > 200:
-            raise RequestError(422, f"{name[:80]!r} is no file below the working folder")
+        path = _place_of(name)
         try:
-            contents[str(path)] = base64.b64decode(text or "", validate=True)
+            contents[path] = base64.b64decode(text or "", validate=True)
         except (binascii.Error, ValueError):
             raise RequestError(422, f"the content of {name[:80]!r} is not base64") from None
+    if folders := {str(parent) for name in contents for parent in PurePosixPath(name).parents} & {*contents, *sources}:
+        raise RequestError(422, f"{min(folders)[:80]!r} is a file and a folder")
     if sum(map(len, contents.values())) > _MAX_FILE_BYTES:
         raise RequestError(422, f"the files have over {_MAX_FILE_BYTES:,} bytes")
     return contents

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
-import ipaddress
-import socket
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -17,8 +14,12 @@ import msgspec
 from passcurve.api import AsyncJudge, Judgement
 from passcurve.errors import DataError, PasscurveError, UsageError, place_error
 from passcurve.judging.program_runner import ProgramRunner
+from passcurve.serve.admission import Admission, find_misdirection, is_loopback, refuse
+from passcurve.serve.answer_cache import AnswerCache, digest
+from passcurve.serve.connections import Connections, make_server, open_listener, run_server
 from passcurve.serve.requests import MAX_BODY_BYTES, Batch, RequestError, answer, read_batch
-from passcurve.serve.rewards import CONTRACTS, Contract
+from passcurve.serve.revival import Revival
+from passcurve.serve.rewards import CONTRACTS, Question, Read
 from passcurve.serve.run_code import answer_of, make_job, read_request
 from passcurve.serve.web import Web, import_web
 from passcurve.types import Limits
@@ -26,8 +27,6 @@ from passcurve.types import Limits
 RETRY_AFTER_S = 5
 _BODY_S = 30.0
 """Time in which a body must have come."""
-_CONNECTIONS = 1000
-"""Connections at once; further ones get 503."""
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +38,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a request must know; empty on loopback alone."""
     queue: int = 20_000
     """Samples that may wait at once."""
+    benchmark: str = ""
+    """The name of the benchmark that is served."""
     limits: Limits = Limits()
     """The limits of programs, where a request has no lower ones."""
 
@@ -66,7 +67,7 @@ class Metrics:
 
 
 def serve(
-    judge: AsyncJudge | None, runner: ProgramRunner | None, options: ServeOptions, announce: Callable[[str], None]
+    judge: AsyncJudge, runner: ProgramRunner | None, options: ServeOptions, announce: Callable[[str], None]
 ) -> None:
     """Answer requests until SIGTERM or Ctrl-C; those under way are answered first.
 
@@ -74,64 +75,55 @@ def serve(
     uvicorn is missing, where the port is in use, and off loopback without a token.
     """
     web = import_web("serve")
-    if not _is_loopback(options.host) and not options.token:
+    if not is_loopback(options.host) and not options.token:
         raise UsageError(f"--host {options.host} is open to others: set a token with --token-file FILE")
     try:
-        listener = socket.create_server((options.host, options.port))
+        listener = open_listener(options.host, options.port)
     except OSError as error:
         message = f"--host {options.host} --port {options.port} cannot be used: {error.strerror or error}"
         raise place_error(message, error) from error
     with listener:
         app = make_app(judge, runner, options, web)
-        announce(f"http://{options.host}:{listener.getsockname()[1]}/")
-        config = web.config(
-            app,
-            log_level="critical",
-            access_log=False,
-            server_header=False,
-            lifespan="off",
-            limit_concurrency=_CONNECTIONS,
-            timeout_keep_alive=30,
-            h11_max_incomplete_event_size=1 << 16,
-        )
-        # It answers what is under way, and then raises the signal that ended it once more.
-        with contextlib.suppress(KeyboardInterrupt):
-            web.server(config).run(sockets=[listener])
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        announce(f"http://{host}:{listener.getsockname()[1]}/")
+        run_server(make_server(web, app, Connections()), listener)
 
 
-def make_app(judge: AsyncJudge | None, runner: ProgramRunner | None, options: ServeOptions, web: Web) -> Any:
+def make_app(judge: AsyncJudge, runner: ProgramRunner | None, options: ServeOptions, web: Web) -> Any:
     """Return the application."""
     handlers = _Handlers(judge, runner, options, web)
     routes = [
         web.route("/healthz", handlers.tell_health),
         web.route("/readyz", handlers.tell_readiness),
         web.route("/metrics", handlers.tell_metrics),
+        web.route("/judge", handlers.judge_batch, methods=["POST"]),
+        web.route("/problems", handlers.list_problems),
+        web.route("/list_datasets", handlers.list_benchmarks),
+        *(web.route(path, handlers.reward_by(read), methods=["POST"]) for path, read in CONTRACTS.items()),
     ]
-    if judge is not None:
-        routes += [
-            web.route("/judge", handlers.judge_batch, methods=["POST"]),
-            web.route("/problems", handlers.list_problems),
-            *(web.route(path, handlers.reward_by(one), methods=["POST"]) for path, one in CONTRACTS.items()),
-        ]
     if runner is not None:
         routes += [
             web.route("/run_code", handlers.run_code, methods=["POST"]),
             web.route("/v1/ping", handlers.answer_ping),
         ]
-    return _Guard(web.application(routes=routes), options.token)
+    app = web.application(routes=routes)
+    # It would lead to whatever host the request names.
+    app.router.redirect_slashes = False
+    return _Guard(Admission(app), options.token)
 
 
 class _Handlers:
     """Answers requests."""
 
-    def __init__(self, judge: AsyncJudge | None, runner: ProgramRunner | None, options: ServeOptions, web: Web) -> None:
+    def __init__(self, judge: AsyncJudge, runner: ProgramRunner | None, options: ServeOptions, web: Web) -> None:
         self._judge, self._runner, self._options, self._web = judge, runner, options, web
         self._metrics = Metrics()
+        self._revival = Revival([part for part in (judge, runner) if part is not None])
+        self._answers = AnswerCache()
 
     async def judge_batch(self, request: Any) -> Any:
         """Judge the samples of a request."""
         judge, web, begun = self._judge, self._web, time.monotonic()
-        assert judge is not None
         try:
             batch = await asyncio.to_thread(read_batch, await _body_of(request), judge)
             if judge.waiting + len(batch.samples) > self._options.queue:
@@ -147,23 +139,20 @@ class _Handlers:
             # Ours: its reason may name places of this machine.
             return self._refuse(503, "the judging failed")
         self._metrics.statuses.update(judgement.status for judgement in judgements)
-        self._metrics.requests[200] += 1
-        self._metrics.seconds += time.monotonic() - begun
+        self._count(begun)
         return web.response(_encode({"results": _answers(judgements, batch)}), media_type="application/json")
 
-    def reward_by(self, contract: Contract) -> Any:
-        """Return what answers the requests of a trainer."""
+    def reward_by(self, read: Read) -> Any:
+        """Return what answers the requests of a caller."""
 
         async def reward(request: Any) -> Any:
             judge, web, begun = self._judge, self._web, time.monotonic()
-            assert judge is not None
             try:
-                body = await _body_of(request)
-                rows = await asyncio.to_thread(contract.read, body)
-                if judge.waiting + len(rows) > self._options.queue:
+                question = await asyncio.to_thread(_read_rows, read, await _body_of(request), judge)
+                if judge.waiting + len(question.rows) > self._options.queue:
                     return self._refuse(503, "the queue is full")
-                judgements = await judge.judge(rows)
-                answered = contract.answer(judgements, body)
+                judgements = await judge.judge(question.rows)
+                answered = question.answer(judgements)
             except RequestError as error:
                 return self._refuse(error.status, str(error))
             except DataError as error:
@@ -173,15 +162,18 @@ class _Handlers:
             except PasscurveError:
                 return self._refuse(503, "the judging failed")
             self._metrics.statuses.update(judgement.status for judgement in judgements)
-            self._metrics.requests[200] += 1
-            self._metrics.seconds += time.monotonic() - begun
+            self._count(begun)
             return web.response(_encode(answered), media_type="application/json")
 
         return reward
 
     async def list_problems(self, _: Any) -> Any:
         """Return the ids of the problems."""
-        return self._web.json_response({"problems": self._judge.problems if self._judge is not None else ()})
+        return self._web.json_response({"problems": self._judge.problems})
+
+    async def list_benchmarks(self, _: Any) -> Any:
+        """Return the name of the benchmark, as SandboxFusion lists its own."""
+        return self._web.json_response([self._options.benchmark] if self._options.benchmark else [])
 
     async def tell_health(self, _: Any) -> Any:
         """Return that the process lives."""
@@ -189,7 +181,8 @@ class _Handlers:
 
     async def tell_readiness(self, _: Any) -> Any:
         """Return whether samples are judged."""
-        is_ready = self._judge is None or self._judge.is_alive
+        is_ready = self._revival.is_alive
+        self._revival.begin()
         return self._web.text_response(*(("ready\n",) if is_ready else ("not ready\n", 503)))
 
     async def tell_metrics(self, _: Any) -> Any:
@@ -206,10 +199,20 @@ class _Handlers:
         runner, begun = self._runner, time.monotonic()
         assert runner is not None
         try:
-            wanted = read_request(await _body_of(request))
-            job = await asyncio.to_thread(make_job, wanted, self._options.limits)
+            body = await _body_of(request)
+            key = digest(body)
+            if (kept := self._answers.find(key)) is not None:
+                self._count(begun)
+                return self._web.response(kept, media_type="application/json")
+            wanted = read_request(body)
+            if wanted.is_python:
+                job = make_job(wanted, self._options.limits)
+            else:
+                # The first job in a language of the system looks for what its toolchain loads.
+                job = await asyncio.to_thread(make_job, wanted, self._options.limits)
             left_s = wanted.deadline_s - (time.monotonic() - begun)
-            outcome = await asyncio.wait_for(asyncio.wrap_future(runner.submit(job)), left_s)
+            future = runner.submit(job, request.client.host, left_s)
+            outcome = await asyncio.wait_for(asyncio.wrap_future(future), left_s)
         except RequestError as error:
             return self._refuse(error.status, str(error))
         except (TimeoutError, PasscurveError, self._web.client_gone):
@@ -218,12 +221,19 @@ class _Handlers:
         if answered is None:
             return self._refuse(504, "the program could not be run; ask again")
         self._metrics.statuses[answered.status] += 1
+        self._count(begun)
+        encoded = _encode(answered)
+        self._answers.add(key, encoded)
+        return self._web.response(encoded, media_type="application/json")
+
+    def _count(self, begun: float) -> None:
+        """Count a request that was answered."""
         self._metrics.requests[200] += 1
         self._metrics.seconds += time.monotonic() - begun
-        return self._web.response(_encode(answered), media_type="application/json")
 
     def _refuse(self, status: int, message: str) -> Any:
         self._metrics.requests[status] += 1
+        self._revival.begin()
         headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else None
         return self._web.json_response({"error": message}, status, headers=headers)
 
@@ -239,6 +249,14 @@ async def _body_of(request: Any) -> bytes:
                 raise RequestError(413, f"the body is larger than {MAX_BODY_BYTES:,} bytes")
             pieces.append(piece)
     return b"".join(pieces)
+
+
+def _read_rows(read: Read, body: bytes, judge: AsyncJudge) -> Question:
+    """Return what a body asks for; raise RequestError or DataError where that cannot be judged."""
+    question = read(body, judge.problems)
+    # A problem that comes with it is read here, not in the loop of all requests.
+    judge.check(question.rows)
+    return question
 
 
 def _answers(judgements: list[Judgement], batch: Batch) -> list[dict[str, Any]]:
@@ -257,13 +275,6 @@ def _encode(value: Any) -> bytes:
     return msgspec.json.encode(value)
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 class _Guard:
     """Lets requests with the token through, as a header or in front of the path; the state of the server is open."""
 
@@ -275,15 +286,19 @@ class _Guard:
         """Answer a request, or refuse it."""
         if scope["type"] != "http":
             return
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+            # A proxy may take what follows for another request than we do.
+            await refuse(send, 400, "a body has one length")
+            return
         if self._token and scope["path"] not in ("/healthz", "/readyz"):
             rest = self._without_token(scope)
             if rest is None:
-                await send(
-                    {"type": "http.response.start", "status": 401, "headers": [(b"content-type", b"text/plain")]}
-                )
-                await send({"type": "http.response.body", "body": b"a token is needed\n"})
+                await refuse(send, 401, "a token is needed")
                 return
             scope = {**scope, "path": rest, "raw_path": rest.encode()}
+        elif not self._token and (reason := find_misdirection(scope["headers"])):
+            await refuse(send, 403, reason)
+            return
         await self._app(scope, receive, send)
 
     def _without_token(self, scope: dict[str, Any]) -> str | None:

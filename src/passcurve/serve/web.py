@@ -21,6 +21,8 @@ class Web(NamedTuple):
     """The exception of a client that has gone away."""
     config: Any
     server: Any
+    protocol: Any
+    """The protocol of a connection."""
 
 
 def import_web(command: str) -> Web:
@@ -28,6 +30,7 @@ def import_web(command: str) -> Web:
     try:
         import uvicorn
         from starlette import applications, concurrency, requests, responses, routing
+        from uvicorn.protocols.http import h11_impl
     except ImportError:
         install = f"pip install 'passcurve[{command}]'"
         raise UsageError(f"passcurve {command} needs starlette and uvicorn: {install}") from None
@@ -42,4 +45,5 @@ def import_web(command: str) -> Web:
         requests.ClientDisconnect,
         uvicorn.Config,
         uvicorn.Server,
+        h11_impl.H11Protocol,
     )

@@ -1,0 +1,234 @@
+"""The judge of this process: rows become samples of one or two warm sandboxes."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from concurrent.futures import Future, as_completed
+from typing import NamedTuple
+
+import msgspec
+
+from passcurve.api.judgement import Judgement, Row, list_rows
+from passcurve.bench.inline import InlineProblem, read_inline
+from passcurve.errors import DataError, UsageError, nearest
+from passcurve.judging.live import LiveJudge
+from passcurve.judging.request import Request
+from passcurve.judging.scripts import needs_commands
+from passcurve.types import Benchmark, Problem, Verdict
+
+NO_BENCHMARK = Benchmark(name="inline", source="", digest="", problems=())
+MOST_TIMEOUT_S = 600.0
+"""Longest time limit that a row may set."""
+_MOST_SHOWN = 200
+
+
+class LocalJudge:
+    """The sandboxes of this process, and what is judged in them; the request has the benchmark and the options."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._live: LiveJudge | None = None
+        self._other: LiveJudge | None = None
+        """For problems in the other kind of language that come with samples."""
+        self._lock = threading.Lock()
+        self._batches = itertools.count()
+
+    def start(self) -> None:
+        """Start the sandbox."""
+        self._live = LiveJudge(self._request)
+
+    def revive(self) -> None:
+        """Start again what was lost; raises what the start raises."""
+        with self._lock:
+            if self._other is not None and not self._other.is_alive:
+                self._other.close()
+                self._other = None
+            if self._live is not None and not self._live.is_alive:
+                self._live.close()
+                self._live = LiveJudge(self._request)
+
+    def judge(self, rows: Iterable[Row]) -> list[Judgement]:
+        """Return what became of each row, in their order."""
+        return [order.judgement(order.future.result()) for order in self._submit_all(rows)]
+
+    def stream(self, rows: Iterable[Row]) -> Iterator[Judgement]:
+        """Yield what became of each row, as it becomes known."""
+        orders = {order.future: order for order in self._submit_all(rows)}
+        try:
+            for future in as_completed(orders):
+                yield orders[future].judgement(future.result())
+        finally:
+            for future in orders:
+                future.cancel()
+
+    async def judge_async(self, rows: Iterable[Row]) -> list[Judgement]:
+        """Return what became of each row, in their order."""
+        orders = self._submit_all(rows)
+        verdicts = await asyncio.gather(*(asyncio.wrap_future(order.future) for order in orders))
+        return [order.judgement(verdict) for order, verdict in zip(orders, verdicts, strict=True)]
+
+    def stream_async(self, rows: Iterable[Row]) -> AsyncIterator[Judgement]:
+        """Yield what became of each row, as it becomes known; the rows are put in at once."""
+        return self._as_known(self._submit_all(rows))
+
+    async def _as_known(self, orders: list[_Order]) -> AsyncIterator[Judgement]:
+        async def wait(order: _Order) -> Judgement:
+            return order.judgement(await asyncio.wrap_future(order.future))
+
+        tasks = [asyncio.ensure_future(wait(order)) for order in orders]
+        try:
+            for task in asyncio.as_completed(tasks):
+                yield await task
+        finally:
+            # Where nobody reads on, the rest is not judged.
+            for task in tasks:
+                task.cancel()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The ids of the problems of the benchmark."""
+        return tuple(self._started().problems)
+
+    @property
+    def name(self) -> str:
+        """The name of the benchmark."""
+        return self._request.benchmark.name
+
+    @property
+    def waiting(self) -> int:
+        """Return how many samples have no verdict yet."""
+        return sum(live.waiting for live in (self._live, self._other) if live is not None)
+
+    @property
+    def is_alive(self) -> bool:
+        """Tell whether it judges."""
+        return self._live is not None and self._live.is_alive and (self._other is None or self._other.is_alive)
+
+    def close(self) -> None:
+        """Judge what is there, and end; a second call does nothing."""
+        for live in (self._live, self._other):
+            if live is not None:
+                live.close()
+        self._live = self._other = None
+
+    def check(self, rows: Iterable[Row]) -> None:
+        """Raise DataError for the first of some rows that cannot be judged here."""
+        for row in rows:
+            self._sample_of(row)
+
+    def submit(self, row: Row) -> Future[Verdict]:
+        """Return the verdict on one row as a future; one that is cancelled is not judged, unless it runs already.
+
+        Raises DataError for what is no row of the benchmark.
+        """
+        return self._submit(0, self._sample_of(row), next(self._batches)).future
+
+    def _submit(self, index: int, sample: _Sample, batch: int) -> _Order:
+        return _Order(index, sample, sample.live.submit(sample.problem, sample.form, sample.text, batch))
+
+    def _submit_all(self, rows: Iterable[Row]) -> list[_Order]:
+        # All or none: a batch with a wrong row is not judged in part.
+        samples = [self._sample_of(row) for row in list_rows(rows)]
+        # Batches take turns: a small one does not wait for all of a large one.
+        batch = next(self._batches)
+        return [self._submit(index, sample, batch) for index, sample in enumerate(samples)]
+
+    def _sample_of(self, row: Row) -> _Sample:
+        live = self._started()
+        task, form, text = _fields(row)
+        if "problem" in row:
+            inline = _problem_of(row)
+            return _Sample(self._live_for(inline.problem), inline.problem, task or inline.name, form, text)
+        if task not in live.problems:
+            raise DataError(f"there is no problem {_shorten(task)!r}{nearest(task, live.problems)}")
+        return _Sample(live, live.problems[task], task, form, text)
+
+    def _live_for(self, problem: Problem) -> LiveJudge:
+        """Return what judges a problem that came with a sample; the first of its kind starts it."""
+        live = self._started()
+        try:
+            commands = needs_commands((problem,))
+            if commands == live.commands:
+                return live
+            with self._lock:
+                if self._other is None:
+                    request = msgspec.structs.replace(self._request, benchmark=NO_BENCHMARK, problems="")
+                    self._other = LiveJudge(request, commands=commands)
+                return self._other
+        except UsageError as error:
+            raise DataError(f"the problem cannot be judged here: {error}") from None
+
+    def _started(self) -> LiveJudge:
+        if self._live is None:
+            raise UsageError("the judge is not started: use it as `with Judge(...) as judge:`")
+        return self._live
+
+
+class _Sample(NamedTuple):
+    """A row that can be judged, and what judges it."""
+
+    live: LiveJudge
+    problem: Problem
+    task: str
+    form: str
+    text: str | None
+
+
+class _Order(NamedTuple):
+    """A sample that is judged, and its place in the batch."""
+
+    place: int
+    sample: _Sample
+    future: Future[Verdict]
+
+    def judgement(self, verdict: Verdict) -> Judgement:
+        """Return what became of it."""
+        plan = self.sample.live.plans.get(verdict.key.problem_id)
+        fault = plan.note if plan is not None and plan.fault is not None else ""
+        suites = verdict.suites
+        return Judgement(
+            task_id=self.sample.task,
+            index=self.place,
+            status=verdict.status,
+            passed=None if verdict.status == "void" or fault else verdict.passed,
+            message=verdict.message,
+            mode=verdict.mode,
+            tests=sum(suite.tests for suite in suites),
+            tests_passed=sum(suite.right for suite in suites),
+            suspicious=verdict.suspicious,
+            own_s=verdict.own_s,
+            excluded=fault,
+        )
+
+
+def _fields(row: Row) -> tuple[str, str, str | None]:
+    """Return task, form and text of a row, which may be None; raise DataError for what is no row."""
+    task = row.get("task_id", "" if "problem" in row else None) if isinstance(row, Mapping) else None
+    if not isinstance(task, str):
+        raise DataError("a row must be a dict with task_id (a text), or a problem, and completion or solution")
+    # As in a file: a solution that is no text leaves the completion.
+    form = "solution" if isinstance(row.get("solution"), str) or "completion" not in row else "completion"
+    text = row.get(form)
+    if isinstance(text, str) or (text is None and form in row):
+        return task, form, text
+    raise DataError(f"the row of {_shorten(task)!r} has neither `completion` nor `solution` with a text")
+
+
+def _problem_of(row: Row) -> InlineProblem:
+    fields, language, timeout_s = row["problem"], row.get("language", ""), row.get("timeout_s")
+    if not isinstance(fields, Mapping):
+        raise DataError("`problem` must be an object: a row of a benchmark in any format that is read from files")
+    if not isinstance(language, str):
+        raise DataError("`language` must be the name of a language")
+    is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
+    if timeout_s is not None and not (is_number and 0 < timeout_s <= MOST_TIMEOUT_S):
+        raise DataError(f"`timeout_s` must be a number of seconds, up to {MOST_TIMEOUT_S:g}")
+    return read_inline(fields, language, timeout_s)
+
+
+def _shorten(text: str) -> str:
+    """Return a text of a stranger's for a message."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

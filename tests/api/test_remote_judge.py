@@ -1,0 +1,104 @@
+"""``Judge`` and ``AsyncJudge`` with an address: the same results from a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+import passcurve as pc
+from passcurve.errors import DataError, SandboxError, UsageError
+
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+
+TOKEN = "0123456789abcdef-token"
+
+
+@pytest.fixture(scope="module")
+def url(shell_in, tmp_path_factory) -> Iterator[str]:
+    """Start a server that wants a token; return its address."""
+    folder = tmp_path_factory.mktemp("remote")
+    (folder / "token").write_text(TOKEN)
+    words = ["serve", "starter", "--port", 0, "--workers", 1, "--token-file", "token"]
+    process = shell_in(folder).start(*words, stderr=subprocess.STDOUT)
+    match = re.search(r"http://\S+/", process.stdout.readline().decode())
+    assert match
+    yield match[0]
+    process.send_signal(signal.SIGTERM)
+    assert 0 == process.wait(30)
+    process.stdout.close()
+
+
+def rows_of(starter, count: int) -> list[dict[str, str]]:
+    """Return rows, each with another program; every third is right."""
+    made = []
+    for number in range(count):
+        right = starter.right()["completion"] if number % 3 == 0 else f"    return {number}\n"
+        made.append({"task_id": "starter/0", "completion": f"    # {number}\n{right}"})
+    return made
+
+
+def test_the_results_of_a_judge_here(url, starter):
+    """The same judgements as those of this process, in order, over more than one request."""
+    rows = rows_of(starter, 700)
+    with pc.Judge("starter", workers=1) as here, pc.Judge(url=url, token=TOKEN) as there:
+        assert here.problems == there.problems
+        assert there.is_alive
+        remote = there(rows)
+        local = here(rows)
+        streamed = list(there.stream(rows[:20]))
+    assert [(one.task_id, one.index, one.status, one.passed, one.mode, one.tests_passed) for one in local] == [
+        (one.task_id, one.index, one.status, one.passed, one.mode, one.tests_passed) for one in remote
+    ]
+    assert [one.reward for one in local] == [one.reward for one in remote]
+    assert sorted(one.index for one in streamed) == list(range(20))
+
+
+def test_asyncio(url, starter):
+    """Several batches at once, in order or as they come; the rows may have their problems."""
+    rows = rows_of(starter, 1200)
+    problem = {"id": "sum", "kind": "stdin", "inputs": ["1 2\n"], "outputs": ["3\n"]}
+
+    async def main() -> tuple[list[pc.Judgement], list[pc.Judgement], list[pc.Judgement]]:
+        async with pc.AsyncJudge(url=url, token=TOKEN) as judge:
+            first = judge.judge(rows)
+            sent = [{"problem": problem, "solution": "print(3)"}]
+            both = await asyncio.gather(first, judge.judge(sent))
+            return both[0], both[1], [one async for one in judge.judge_each(rows[:30])]
+
+    ordered, inline, streamed = asyncio.run(main())
+    assert list(range(1200)) == [one.index for one in ordered]
+    assert [number % 3 == 0 for number in range(1200)] == [one.passed for one in ordered]
+    assert [("sum", True)] == [(one.task_id, one.passed) for one in inline]
+    assert set(range(30)) == {one.index for one in streamed}
+
+
+def test_what_cannot_be(url, starter):
+    """A wrong row, a wrong token, a wrong address and settings of the server: one line each."""
+    with pc.Judge(url=url, token=TOKEN) as judge:
+        with pytest.raises(DataError, match="starter/999"):
+            judge([starter.right(), {"task_id": "starter/999", "completion": ""}])
+        with pytest.raises(DataError, match="starter/999"):
+            list(judge.stream([{"task_id": "starter/999", "completion": ""}]))
+        with pytest.raises(UsageError, match="list"):
+            judge({"task_id": "starter/0", "completion": ""})
+        with pytest.raises(UsageError, match="batches"):
+            judge.submit(starter.right())
+    with pytest.raises(UsageError, match="token"):
+        pc.Judge(url=url, token="wrong").__enter__()
+    with pytest.raises(UsageError, match="benchmark"):
+        pc.Judge("starter", url=url)
+    with pytest.raises(UsageError, match="timeout_s"):
+        pc.Judge(url=url, timeout_s=1.0)
+    with pytest.raises(UsageError, match="http"):
+        pc.Judge(url="localhost:8000")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    with pytest.raises(SandboxError, match="cannot be reached"):
+        pc.Judge(url=f"http://127.0.0.1:{port}").__enter__()

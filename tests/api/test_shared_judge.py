@@ -1,0 +1,112 @@
+"""Several who share one judge: turns for each, nothing for those who have gone, and no more than may wait."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import passcurve as pc
+from passcurve.judging.scheduler import MAX_BATCH
+
+Row = dict[str, str]
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[pc.AsyncJudge]:
+    """Start one judge for all tests."""
+    with pc.AsyncJudge("starter", workers=2, timeout_s=1.0) as started:
+        started([{"task_id": "starter/0", "completion": "    return 0\n"}])
+        yield started
+
+
+def rows(body: str, count: int) -> list[Row]:
+    """Return rows of one problem, no two of them equal."""
+    return [{"task_id": "starter/0", "completion": f"    {body}  # {next(_numbers)}\n"} for _ in range(count)]
+
+
+@pytest.mark.ci
+def test_loops_of_others_keep_nobody_waiting(judge: pc.AsyncJudge):
+    """One who has thousands of loops leaves room for another's sample, also for one that needs its whole limit."""
+
+    async def main() -> None:
+        loops = asyncio.create_task(judge.judge(rows("while True: pass", 2500)))
+        await asyncio.sleep(1.0)
+        assert judge.waiting > 2400
+        for body in ("return 1", "import time; time.sleep(0.2); return 1"):
+            async with asyncio.timeout(60):
+                (small,) = await judge.judge(rows(body, 1))
+            assert "failed" == small.status
+        loops.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loops
+        assert judge.waiting <= 2 * MAX_BATCH
+
+    asyncio.run(main())
+
+
+def test_a_steady_load_of_others_keeps_nobody_waiting(judge: pc.AsyncJudge):
+    """A sample that needs its whole limit has its turn while others come without an end."""
+    slow = judge.submit(rows("import time; time.sleep(0.2); return 1", 1)[0])
+    begun = time.monotonic()
+    waiting = []
+    while not slow.done() and time.monotonic() - begun < 20:
+        waiting = [one for one in waiting if not one.done()]
+        waiting += [judge.submit(row) for row in rows("return 1", 100 - len(waiting))]
+        time.sleep(0.01)
+    for future in waiting:
+        future.cancel()
+    assert slow.done()
+
+
+def test_a_small_batch_does_not_wait_for_a_large_one(judge: pc.AsyncJudge):
+    """Batches take turns, so one sample is judged long before ten thousand that came before it."""
+
+    async def main() -> None:
+        large = asyncio.create_task(judge.judge(rows("return 1", 10_000)))
+        await asyncio.sleep(0)
+        assert judge.waiting > 9000
+        (small,) = await judge.judge(rows("return 2", 1))
+        assert small.passed is False
+        assert judge.waiting > 9000
+        large.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await large
+        assert judge.waiting < 100
+
+    asyncio.run(main())
+
+
+def test_what_nobody_waits_for_is_not_judged(judge: pc.AsyncJudge):
+    """Who leaves a stream, or cancels, leaves no work behind."""
+    before = judge.waiting
+
+    async def main() -> None:
+        stream = judge.judge_each(rows("return 1", 3) + rows("while True: pass", 200))
+        assert 200 <= judge.waiting - before <= 203
+        async for judgement in stream:
+            assert "failed" == judgement.status
+            break
+        await stream.aclose()
+
+    asyncio.run(main())
+    assert judge.waiting <= before + 2 * MAX_BATCH
+    for judgement in judge.stream(rows("return 1", 1) + rows("while True: pass", 200)):
+        assert "failed" == judgement.status
+        break
+    begun = time.monotonic()
+    assert "failed" == judge(rows("import time; time.sleep(0.2); return 1", 1))[0].status
+    assert time.monotonic() - begun < 15
+
+
+def test_the_end_does_not_wait_for_what_was_cancelled():
+    """A judge whose callers have gone ends at once."""
+    with pc.Judge("starter", workers=1, timeout_s=2.0) as judge:
+        for future in [judge.submit(row) for row in rows("while True: pass", 100)]:
+            future.cancel()
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 20

@@ -1,0 +1,92 @@
+"""Python through ``/run_code``: output and end of a program are those of a new interpreter."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+
+with (Path(__file__).parent / "python_programs.toml").open("rb") as file:
+    CASES = tomllib.load(file)
+STDIN = "3 4\nrest"
+_VARIABLES = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "TZ": "UTC"}
+
+
+@pytest.fixture(scope="module")
+def client(shell_in, tmp_path_factory) -> Iterator[httpx.Client]:
+    """Start a server for programs."""
+    shell = shell_in(tmp_path_factory.mktemp("programs"))
+    process = shell.start("serve", "--port", 0, "--workers", 2, stderr=subprocess.STDOUT)
+    line = process.stdout.readline().decode()
+    address = re.search(r"http://\S+", line)
+    if address is None:
+        process.wait(30)
+        pytest.skip(f"programs cannot be isolated here: {line}")
+    with httpx.Client(base_url=address[0], trust_env=False, timeout=60) as opened:
+        yield opened
+    process.send_signal(signal.SIGTERM)
+    assert 0 == process.wait(30)
+    process.stdout.close()
+
+
+def run_here(code: str, folder: Any) -> tuple[int, str, str]:
+    """Return exit status, output and errors of a program of ours in a new interpreter."""
+    (folder / "main.py").write_bytes(code.encode("utf-8", "surrogatepass"))
+    # As in a jail, HOME is the working folder.
+    done = subprocess.run(
+        [sys.executable, "-s", "main.py"],
+        cwd=folder, input=STDIN.encode(), capture_output=True, timeout=60, check=False,
+        env={**_VARIABLES, "HOME": str(folder)},
+    )  # fmt: skip
+    texts = [data.decode("utf-8", "replace").replace(str(folder), "/tmp") for data in (done.stdout, done.stderr)]
+    return done.returncode, texts[0], texts[1]
+
+
+@pytest.mark.parametrize("name", CASES["programs"])
+def test_a_program_ends_as_in_a_new_interpreter(client: httpx.Client, tmp_path, name):
+    """Exit status, output and errors are those of the same interpreter started for this program."""
+    code = CASES["programs"][name]
+    answer = client.post("/run_code", json={"code": code, "language": "python", "stdin": STDIN})
+    assert 200 == answer.status_code, answer.text
+    result = answer.json()["run_result"]
+    status, output, error = run_here(code, tmp_path)
+    assert (status, output) == (result["return_code"], result["stdout"]), result["stderr"]
+    assert _plain(error) == _plain(result["stderr"])
+
+
+def _plain(error: str) -> str:
+    """Return what a program wrote to standard error without addresses, times and the path of the interpreter."""
+    error = re.sub(r"0x[0-9a-f]+|\d+\.\d+s", "*", error)
+    return re.sub(r'File "(?!/tmp/)[^"]*/', 'File "*/', error)
+
+
+def test_nothing_stays(client: httpx.Client):
+    """What a program changes in its interpreter is gone for the next, and random numbers are not repeated."""
+    change = "import builtins, os, random\nbuiltins.x = os.x = 1\nopen('left', 'w').close()\nprint(random.random())\n"
+    look = "import builtins, os\nprint(hasattr(builtins, 'x'), hasattr(os, 'x'), os.listdir())\n"
+    drawn = set()
+    for number in range(5):
+        answer = client.post("/run_code", json={"code": change + f"# {number}", "language": "python"}).json()
+        drawn.add(answer["run_result"]["stdout"])
+        answer = client.post("/run_code", json={"code": look + f"# {number}", "language": "python"}).json()
+        assert "False False ['main.py']\n" == answer["run_result"]["stdout"]
+    assert 5 == len(drawn)
+
+
+@pytest.mark.parametrize("name", CASES["attempts"])
+def test_a_program_cannot_reach_what_reports_it(client: httpx.Client, name):
+    """No program can read or write the process that reports its end; one that ends it has failed."""
+    code = "import os\n" + CASES["attempts"][name] + "raise SystemExit(7)\n"
+    answer = client.post("/run_code", json={"code": code, "language": "python", "run_timeout": 2}).json()
+    assert "Failed" == answer["status"]
+    assert "REACHED" not in answer["run_result"]["stdout"]
