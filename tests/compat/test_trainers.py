@@ -1,6 +1,6 @@
 """Rewards for trainers, against the contracts of their callers: called as these call, judged in the jail.
 
-These are contract tests: the trainers themselves are not installed.
+These are contract tests: the trainers themselves are not installed; slime is not on the package index.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ import asyncio
 import inspect
 import subprocess
 import sys
+from argparse import Namespace
 
 import pytest
 
+from passcurve.compat.trainers import slime
 from passcurve.compat.trainers.trl import make_reward
 from passcurve.compat.trainers.verl import compute_score
 from passcurve.errors import DataError, SandboxError, UsageError
@@ -88,6 +90,32 @@ def test_verl(starter, unjudgeable):
     assert {"score": -1.0, "passed": 0.0, "void": 1.0} == unknown
     with pytest.raises(UsageError, match="task_id"):
         compute_score("starter", "x", {"inputs": []})
+
+
+def test_slime(starter, unjudgeable):
+    """As ``--custom-rm-path`` calls it: a sample or a batch; what nobody knows is out of the loss, or an error."""
+
+    def sample(text: str, task: str = "starter/0", **fields: object) -> Namespace:
+        return Namespace(response=text, label=task, metadata={}, remove_sample=False, reward=None, **fields)
+
+    reward = slime.make_reward("starter", workers=1)
+    assert inspect.iscoroutinefunction(reward)
+    right = starter.right()["completion"]
+    arguments = Namespace(reward_key=None)
+    assert 1.0 == asyncio.run(reward(arguments, sample(right), evaluation=False))
+    assert [1.0, 0.0, 0.0, 0.0] == asyncio.run(reward(arguments, [sample(text) for text in (right, *CHEATS)]))
+    named = sample(PARTLY, "4")
+    named.metadata = {"task_id": "starter/0"}
+    assert 0 < asyncio.run(slime.make_reward("starter", share=True, workers=1)(arguments, named)) < 1
+    unknown = sample("    return 2\n", "B/0")
+    with pytest.raises(SandboxError, match="void_reward"):
+        asyncio.run(slime.make_reward(unjudgeable, workers=1)(arguments, unknown))
+    assert not unknown.remove_sample
+    placed = slime.make_reward(unjudgeable, void_reward=0.0, workers=1)
+    assert [0.0] == asyncio.run(placed(arguments, [unknown]))
+    assert unknown.remove_sample
+    with pytest.raises(UsageError, match="label"):
+        asyncio.run(reward(arguments, Namespace(response="x", label=None, metadata=None)))
 
 
 def test_a_process_ends_with_its_judge(starter):

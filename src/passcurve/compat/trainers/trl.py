@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from passcurve.compat.trainers.warm import text_of, warm_judge
+from passcurve.compat.trainers.warm import reward_of, text_of, warm_judge
 from passcurve.errors import UsageError
 from passcurve.types import Benchmark
 
@@ -33,6 +33,6 @@ def make_reward(
             for task, completion in zip(tasks, completions, strict=True)
         ]
         judgements = await judge.judge(rows)
-        return [judgement.share if share else judgement.reward for judgement in judgements]
+        return [reward_of(judgement, share=share) for judgement in judgements]
 
     return passcurve_reward

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from passcurve.compat.trainers.warm import text_of, warm_judge
+from passcurve.compat.trainers.warm import describe_void, reward_of, text_of, warm_judge
 from passcurve.errors import SandboxError, UsageError
 
 
@@ -32,9 +32,8 @@ def compute_score(
         raise UsageError("extra_info has no task_id, and the ground truth is no id of a problem")
     judge = warm_judge(benchmark or data_source, {"extract": "auto", "all_tests": share, **(options or {})})
     (judgement,) = judge([{"task_id": task, "completion": text_of(solution_str)}])
-    earned = judgement.share if share else judgement.reward
+    earned = reward_of(judgement, share=share)
     score = void_score if earned is None else earned
     if score is None:
-        reason = judgement.excluded or judgement.message
-        raise SandboxError(f"{task!r} could not be judged: {reason}; reward_kwargs.void_score is a score for that")
+        raise SandboxError(f"{describe_void(judgement)}; reward_kwargs.void_score is a score for that")
     return {"score": float(score), "passed": float(bool(judgement.passed)), "void": float(earned is None)}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from passcurve.api import AsyncJudge
+from passcurve.api import AsyncJudge, Judgement
 from passcurve.types import Benchmark
 
 _judges: dict[tuple[int, object], AsyncJudge] = {}
@@ -34,6 +34,16 @@ def warm_judge(benchmark: str | Path | Benchmark, options: Mapping[str, Any]) ->
         return judge
 
 
+def reward_of(judgement: Judgement, *, share: bool) -> float | None:
+    """Return 1 or 0, or with ``share`` the share of tests that passed; None where nobody knows."""
+    return judgement.share if share else judgement.reward
+
+
+def describe_void(judgement: Judgement) -> str:
+    """Return which problem could not be judged, and why."""
+    return f"{judgement.task_id!r} could not be judged: {judgement.excluded or judgement.message}"
+
+
 def text_of(completion: object) -> str | None:
     """Return the text of a completion: the text itself, or the content of the last of its messages."""
     if isinstance(completion, list | tuple):
@@ -46,10 +56,12 @@ def text_of(completion: object) -> str | None:
     return completion if isinstance(completion, str) else None
 
 
-def _close_all() -> None:
-    for (pid, _), judge in list(_judges.items()):
+def close_judges() -> None:
+    """End the judges that this process keeps; the next call starts another."""
+    for pid, name in list(_judges):
+        judge = _judges.pop((pid, name))
         if pid == os.getpid():
             judge.close()
 
 
-atexit.register(_close_all)
+atexit.register(close_judges)
