@@ -203,18 +203,25 @@ def test_terminal_libraries_stay_in_front():
 
 
 def test_the_network_is_used_by_the_fetcher_and_by_back_ends_only():
-    """Outside ``models``, only the file that fetches benchmarks imports a client for the network."""
+    """Outside ``models``, only the file that fetches benchmarks imports a client for the network.
+
+    A judge at an address asks its server; the trials of a server ask one of their own, on loopback.
+    """
     clients = {"httpx", "requests", "urllib", "http", "ftplib", "aiohttp"}
     users = {path for path in MODULES for name in imports(path) if name.partition(".")[0] in clients}
-    assert {"bench/fetch.py"} == {path for path in users if not path.startswith("models/")}
+    assert {"api/remote.py", "bench/fetch.py", "serve/trials.py"} == {
+        path for path in users if not path.startswith("models/")
+    }
 
 
 EXTRAS = {
     "codebleu": "lab/codebleu.py",
     "huggingface_hub": "models/hub.py",
+    "inspect_ai": "compat/inspect_ai.py",
     "matplotlib": "report/plots.py",
     "pandas": "analysis/notebook.py",
     "pyarrow": "store/arrow.py",
+    "skyrl_gym": "compat/trainers/skyrl.py",
     "starlette": "serve/web.py",
     "torch": "models/hf_loading.py",
     "transformers": "models/hf_loading.py",
@@ -223,6 +230,7 @@ EXTRAS = {
     "tree_sitter_java": "models/mutant_grammars.py",
     "tree_sitter_javascript": "models/mutant_grammars.py",
     "uvicorn": "serve/web.py",
+    "verifiers": "compat/trainers/verifiers.py",
     "vllm": "models/vllm.py",
 }
 """What has to be installed apart, and the one file that imports it."""
