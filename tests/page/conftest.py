@@ -44,9 +44,10 @@ def hostile(shell_in, tmp_path_factory) -> Made:
     return report(shell, samples)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Start a headless Chromium; skip where there is none, or nothing to drive it."""
+    # Its driver keeps an event loop running in this thread, in which no other file's asyncio.run could begin.
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
