@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Self
 
 import httpx
@@ -25,6 +26,7 @@ from passcurve.serve.connections import Connections, make_server, open_listener,
 from passcurve.serve.web import import_web
 
 DESCRIPTORS = 256
+MANY = 10_000
 
 
 class Server:
@@ -114,6 +116,32 @@ def test_more_silent_connections_than_descriptors(server: Server, start: bytes):
     finally:
         for connection in silent:
             connection.close()
+
+
+@pytest.mark.ci
+def test_ten_thousand_open_connections(server: Server):
+    """Whoever asks is answered while so many are kept open by clients, and the server takes no more memory for them."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if before[1] < 2 * MANY:
+        pytest.skip(f"a process may have {before[1]:,} files open here")
+    status = f"/proc/{server.process.pid}/status"
+    memory_kb = [int(re.search(r"VmRSS:\s+(\d+)", Path(status).read_text())[1])]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * MANY, before[1]))
+    opened: list[socket.socket] = []
+    try:
+        for number in range(MANY):
+            opened.append(socket.create_connection(("127.0.0.1", server.port), 10))
+            opened[-1].sendall(b"GET /metrics HTTP/1.1\r\n" if number % 2 else b"")
+            if number % 1000 == 999:
+                for path, body in (("/slime", {"response": "", "label": "starter/0"}), ("/run_code", PROGRAM)):
+                    url = f"http://127.0.0.1:{server.port}{path}"
+                    assert 200 == httpx.post(url, json=body, trust_env=False, timeout=60).status_code
+                memory_kb.append(int(re.search(r"VmRSS:\s+(\d+)", Path(status).read_text())[1]))
+    finally:
+        for connection in opened:
+            connection.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert memory_kb[-1] < memory_kb[0] + 32_000, memory_kb
 
 
 PROGRAM = {"code": "print(1)", "language": "python"}

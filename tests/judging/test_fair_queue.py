@@ -14,7 +14,7 @@ def test_turns(arrivals):
     """Clients take turns as long as they have items; of one client's items the one due first goes, then the older."""
     queue: FairQueue[tuple[int, str, int]] = FairQueue()
     for number, (client, due) in enumerate(arrivals):
-        queue.put((number, client, due), client, due)
+        queue.put((number, client, due), (client,), due)
     assert len(arrivals) == len(queue)
     taken = [queue.pop() for _ in arrivals]
     assert 0 == len(queue)
@@ -29,3 +29,14 @@ def test_turns(arrivals):
         before = {name: sum(one == name for _, one, _ in taken[:place]) for name in "abc"}
         # Nobody has had more turns than one who still waits, but for the turn of this round.
         assert all(before[client] <= before[name] for name in "abc" if before[name] < counts[name])
+
+
+def test_a_client_with_many_batches_has_one_turn():
+    """Clients take turns however many batches each has, and so do the batches of one."""
+    queue: FairQueue[str] = FairQueue()
+    for batch in range(3):
+        for number in range(2):
+            queue.put(f"a{batch}{number}", ("a", batch))
+    queue.put("b00", ("b", 0))
+    queue.put("b01", ("b", 0))
+    assert ["a00", "b00", "a10", "b01", "a20", "a01", "a11", "a21"] == [queue.pop() for _ in range(8)]

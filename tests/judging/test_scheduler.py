@@ -223,7 +223,7 @@ def test_owners_take_turns_at_the_end():
     """At the end one item of each owner runs, then the next of each; those that are forgotten never start."""
     slots = Slots(1)
     gone = {"a3", "c1"}
-    scheduler: Scheduler[str, str] = Scheduler(slots, owner_of=lambda item: item[0], forget=gone.__contains__)
+    scheduler: Scheduler[str, str] = Scheduler(slots, owner_of=lambda item: (item[0],), forget=gone.__contains__)
     for item in ("a1", "a2", "a3", "a4", "b1", "c1", "b2"):
         scheduler.put(item, at_end=True)
     assert ["a1", "b1", "a2", "b2", "a4"] == run_all(scheduler)
@@ -248,7 +248,7 @@ def test_a_fair_queue():
     """The order within an owner stays, and nothing is lost."""
     queue: FairQueue[int] = FairQueue()
     for number in range(12):
-        queue.put(number, number // 4)
+        queue.put(number, (number // 4,))
     assert 12 == len(queue)
     assert [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11] == [queue.pop() for _ in range(12)]
     assert not queue

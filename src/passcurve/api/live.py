@@ -145,10 +145,13 @@ class AsyncJudge(Judge):
         """Judge what is there, and end the sandbox."""
         await asyncio.to_thread(self.close)
 
-    async def judge(self, rows: Iterable[Row]) -> list[Judgement]:
-        """Return what became of each row, in their order."""
-        return await self._started().judge_async(rows)
+    async def judge(self, rows: Iterable[Row], *, client: str = "") -> list[Judgement]:
+        """Return what became of each row, in their order.
 
-    def judge_each(self, rows: Iterable[Row]) -> AsyncIterator[Judgement]:
-        """Yield what became of each row, as it becomes known; the rows are put in at once."""
-        return self._started().stream_async(rows)
+        Clients take turns, and so do the batches of each; a server at an address knows its clients by theirs.
+        """
+        return await self._started().judge_async(rows, client)
+
+    def judge_each(self, rows: Iterable[Row], *, client: str = "") -> AsyncIterator[Judgement]:
+        """Yield what became of each row, as it becomes known; the rows are put in at once, and clients take turns."""
+        return self._started().stream_async(rows, client)

@@ -14,6 +14,7 @@ import msgspec
 from passcurve.api.judgement import Judgement, Row, list_rows
 from passcurve.bench.inline import InlineProblem, read_inline
 from passcurve.errors import DataError, UsageError, nearest
+from passcurve.judging.fair_queue import Owner
 from passcurve.judging.live import LiveJudge
 from passcurve.judging.request import Request
 from passcurve.judging.scripts import needs_commands
@@ -52,11 +53,11 @@ class LocalJudge:
 
     def judge(self, rows: Iterable[Row]) -> list[Judgement]:
         """Return what became of each row, in their order."""
-        return [order.judgement(order.future.result()) for order in self._submit_all(rows)]
+        return [order.judgement(order.future.result()) for order in self._submit_all(rows, "")]
 
     def stream(self, rows: Iterable[Row]) -> Iterator[Judgement]:
         """Yield what became of each row, as it becomes known."""
-        orders = {order.future: order for order in self._submit_all(rows)}
+        orders = {order.future: order for order in self._submit_all(rows, "")}
         try:
             for future in as_completed(orders):
                 yield orders[future].judgement(future.result())
@@ -64,15 +65,15 @@ class LocalJudge:
             for future in orders:
                 future.cancel()
 
-    async def judge_async(self, rows: Iterable[Row]) -> list[Judgement]:
-        """Return what became of each row, in their order."""
-        orders = self._submit_all(rows)
+    async def judge_async(self, rows: Iterable[Row], client: str) -> list[Judgement]:
+        """Return what became of each row, in their order; clients take turns."""
+        orders = self._submit_all(rows, client)
         verdicts = await asyncio.gather(*(asyncio.wrap_future(order.future) for order in orders))
         return [order.judgement(verdict) for order, verdict in zip(orders, verdicts, strict=True)]
 
-    def stream_async(self, rows: Iterable[Row]) -> AsyncIterator[Judgement]:
-        """Yield what became of each row, as it becomes known; the rows are put in at once."""
-        return self._as_known(self._submit_all(rows))
+    def stream_async(self, rows: Iterable[Row], client: str) -> AsyncIterator[Judgement]:
+        """Yield what became of each row, as it becomes known; the rows are put in at once, and clients take turns."""
+        return self._as_known(self._submit_all(rows, client))
 
     async def _as_known(self, orders: list[_Order]) -> AsyncIterator[Judgement]:
         async def wait(order: _Order) -> Judgement:
@@ -124,17 +125,17 @@ class LocalJudge:
 
         Raises DataError for what is no row of the benchmark.
         """
-        return self._submit(0, self._sample_of(row), next(self._batches)).future
+        return self._submit(0, self._sample_of(row), ("", next(self._batches))).future
 
-    def _submit(self, index: int, sample: _Sample, batch: int) -> _Order:
-        return _Order(index, sample, sample.live.submit(sample.problem, sample.form, sample.text, batch))
+    def _submit(self, index: int, sample: _Sample, owner: Owner) -> _Order:
+        return _Order(index, sample, sample.live.submit(sample.problem, sample.form, sample.text, owner))
 
-    def _submit_all(self, rows: Iterable[Row]) -> list[_Order]:
+    def _submit_all(self, rows: Iterable[Row], client: str) -> list[_Order]:
         # All or none: a batch with a wrong row is not judged in part.
         samples = [self._sample_of(row) for row in list_rows(rows)]
-        # Batches take turns: a small one does not wait for all of a large one.
-        batch = next(self._batches)
-        return [self._submit(index, sample, batch) for index, sample in enumerate(samples)]
+        # Clients take turns, and so do the batches of each: a small one does not wait for all of a large one.
+        owner = (client, next(self._batches))
+        return [self._submit(index, sample, owner) for index, sample in enumerate(samples)]
 
     def _sample_of(self, row: Row) -> _Sample:
         live = self._started()

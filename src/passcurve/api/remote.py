@@ -90,12 +90,12 @@ class RemoteJudge:
         """Close the connections."""
         self._client.close()
 
-    async def judge_async(self, rows: Iterable[Row]) -> list[Judgement]:
+    async def judge_async(self, rows: Iterable[Row], _: str) -> list[Judgement]:
         """Return what became of each row, in their order; some requests are under way at once."""
         chunks = [chunk async for chunk in self._chunks(list_rows(rows))]
         return sorted((one for chunk in chunks for one in chunk), key=lambda one: one.index)
 
-    def stream_async(self, rows: Iterable[Row]) -> AsyncIterator[Judgement]:
+    def stream_async(self, rows: Iterable[Row], _: str) -> AsyncIterator[Judgement]:
         """Yield what became of each row, as the chunks come back."""
         return self._stream_async(list_rows(rows))
 

@@ -9,6 +9,7 @@ import msgspec
 
 from passcurve.extract import split_policy
 from passcurve.interruption import defer_interrupts
+from passcurve.judging.fair_queue import Owner
 from passcurve.judging.pending import Row
 from passcurve.judging.request import Slowest, Suspect
 from passcurve.store.codec import VerdictLine
@@ -61,9 +62,9 @@ class VerdictCollector:
             self.duplicates.add(row.key.problem_id, program)
         self._count(row.row, verdict)
 
-    def owner_of(self, _: int) -> str:
+    def owner_of(self, _: int) -> Owner:
         """Return who waits for a row: a run waits for all."""
-        return "run"
+        return ("run",)
 
     def add_stored(self, row: int, verdict: Verdict) -> None:
         """Take a verdict that an interrupted session has stored."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -16,6 +16,7 @@ from passcurve.interruption import defer_interrupts
 from passcurve.judging.attempts import first_attempt, next_attempt
 from passcurve.judging.calibration import Calibrations
 from passcurve.judging.case_trials import Calibration
+from passcurve.judging.fair_queue import Owner
 from passcurve.judging.pending import PendingProgram, PendingPrograms, Row
 from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.judging.plan_cache import PlanCache
@@ -84,7 +85,7 @@ class Collector(Protocol):
         """Take a verdict that was reached before."""
         ...
 
-    def owner_of(self, row: int, /) -> Hashable | None:
+    def owner_of(self, row: int, /) -> Owner | None:
         """Return who waits for the verdict of a row; None where nobody does any more."""
         ...
 
@@ -101,7 +102,7 @@ class _Owners:
     ) -> None:
         self._running, self._pending, self._collector = running, pending, collector
 
-    def owner_of(self, job: Job) -> Hashable | None:
+    def owner_of(self, job: Job) -> Owner | None:
         """Return who waits for a job; None for one of a calibration, and where nobody does."""
         pending, _ = self._running.get(job.tag, (None, None))
         owners = (self._collector.owner_of(row.row) for row in pending.rows()) if pending is not None else ()

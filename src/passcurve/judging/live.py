@@ -8,8 +8,9 @@ waits for it in place of a run directory.  Everything runs in one thread, which 
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from hashlib import blake2b
 
@@ -18,7 +19,7 @@ import msgspec
 from passcurve.bench.choose import choose_problems
 from passcurve.errors import SandboxError
 from passcurve.extract import NO_PRELUDE, find_policy, fit_to_packages, with_prelude
-from passcurve.judging.fair_queue import FairQueue
+from passcurve.judging.fair_queue import FairQueue, Owner
 from passcurve.judging.inline_problems import InlineProblems
 from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.judge_run import JudgeRun
@@ -34,6 +35,8 @@ from passcurve.types import Completion, GenerationProgress, Problem, SampleKey, 
 
 KEPT_VERDICTS = 20_000
 """Verdicts on distinct programs that are kept for equal ones."""
+KEPT_S = 600.0
+"""Time for which a verdict is kept."""
 
 
 class QueueSource:
@@ -50,7 +53,7 @@ class QueueSource:
         self.is_closed = False
         self._callback: Callable[[], None] = lambda: None
 
-    def put(self, completion: Completion, owner: Hashable) -> None:
+    def put(self, completion: Completion, owner: Owner) -> None:
         """Add a sample, from any thread."""
         with self._lock:
             self._queue.put(completion, owner)
@@ -102,9 +105,10 @@ class VerdictCache:
 
     resumed = False
 
-    def __init__(self, most: int = KEPT_VERDICTS) -> None:
-        self._most = most
-        self._verdicts: OrderedDict[tuple[str, str], Verdict] = OrderedDict()
+    def __init__(self, most: int = KEPT_VERDICTS, kept_s: float = KEPT_S) -> None:
+        self._most, self._kept_s = most, kept_s
+        self._verdicts: OrderedDict[tuple[str, str], tuple[float, Verdict]] = OrderedDict()
+        """With the time until which each is kept."""
 
     def check_row(self, _: Completion) -> None:
         """Do nothing: each row comes once."""
@@ -115,14 +119,15 @@ class VerdictCache:
 
     def find_verdict(self, problem_id: str, program: str) -> Verdict | None:
         """Return the verdict on an equal program, where it is still kept."""
-        verdict = self._verdicts.get((problem_id, program))
-        if verdict is not None:
-            self._verdicts.move_to_end((problem_id, program))
+        until_s, verdict = self._verdicts.get((problem_id, program), (0.0, None))
+        if verdict is None or time.monotonic() > until_s:
+            return None
+        self._verdicts.move_to_end((problem_id, program))
         return verdict
 
     def add(self, program: str, verdict: Verdict) -> None:
         """Keep a verdict."""
-        self._verdicts[verdict.key.problem_id, program] = verdict
+        self._verdicts[verdict.key.problem_id, program] = time.monotonic() + self._kept_s, verdict
         if len(self._verdicts) > self._most:
             self._verdicts.popitem(last=False)
 
@@ -139,21 +144,21 @@ class FutureCollector:
     def __init__(self, cache: VerdictCache) -> None:
         self.tally = Tally()
         self.cache = cache
-        self._futures: dict[int, tuple[Future[Verdict], Hashable]] = {}
+        self._futures: dict[int, tuple[Future[Verdict], Owner]] = {}
 
     @property
     def waiting(self) -> int:
         """Return the number of rows whose verdict somebody waits for."""
         return len(self._futures)
 
-    def expect(self, row: int, owner: Hashable) -> Future[Verdict]:
+    def expect(self, row: int, owner: Owner) -> Future[Verdict]:
         """Return the future of a row that is about to be put in; one that is cancelled is not judged."""
         future: Future[Verdict] = Future()
         self._futures[row] = future, owner
         future.add_done_callback(lambda _: self._futures.pop(row, None))
         return future
 
-    def owner_of(self, row: int) -> Hashable | None:
+    def owner_of(self, row: int) -> Owner | None:
         """Return who waits for a row; None where nobody does any more."""
         return self._futures.get(row, (None, None))[1]
 
@@ -229,7 +234,7 @@ class LiveJudge:
         """Return how many samples have no verdict yet."""
         return self._collector.waiting
 
-    def submit(self, problem: Problem, form: str, text: str | None, owner: Hashable) -> Future[Verdict]:
+    def submit(self, problem: Problem, form: str, text: str | None, owner: Owner) -> Future[Verdict]:
         """Return the verdict on a sample of a problem, as a future; raise SandboxError where the judge has ended.
 
         The problem may be any of the same kind of language.  Without a text the verdict is ``no_code``.  Owners take

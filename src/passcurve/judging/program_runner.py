@@ -91,7 +91,7 @@ class ProgramRunner:
         with self._lock:
             if self._is_closed or self._error is not None or self._pool is None:
                 raise SandboxError("the sandbox for programs has ended")
-            self._queue.put(_Order(job, due, future), client, due)
+            self._queue.put(_Order(job, due, future), (client,), due)
         self._pool.wakeup.set()
         return future
 

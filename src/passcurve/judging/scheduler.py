@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from passcurve.judging.fair_queue import FairQueue
+from passcurve.judging.fair_queue import NOBODY, FairQueue, Owner
 
 MAX_BATCH = 16
 """Items that a slot takes at once: with more, the slots would end at different times."""
@@ -52,7 +52,7 @@ class Scheduler(Generic[Item, Result]):
         self,
         slots: Slots[Item, Result],
         *,
-        owner_of: Callable[[Item], Hashable] = lambda _: None,
+        owner_of: Callable[[Item], Owner | None] = lambda _: None,
         forget: Callable[[Item], bool] = lambda _: False,
         patience_s: float = math.inf,
         most_at_once: int = MAX_BATCH,
@@ -82,7 +82,7 @@ class Scheduler(Generic[Item, Result]):
     def put(self, item: Item, *, at_end: bool = False) -> None:
         """Queue an item."""
         if at_end:
-            self._at_end.put(item, self._owner_of(item))
+            self._at_end.put(item, self._owner_of(item) or NOBODY)
         else:
             self._ordinary.append(item)
 

@@ -124,13 +124,15 @@ class _Handlers:
     async def judge_batch(self, request: Any) -> Any:
         """Judge the samples of a request."""
         judge, web, begun = self._judge, self._web, time.monotonic()
+        client = request.client.host
         try:
             batch = await asyncio.to_thread(read_batch, await _body_of(request), judge)
             if judge.waiting + len(batch.samples) > self._options.queue:
                 return self._refuse(503, "the queue is full")
             if batch.stream:
-                return web.streaming_response(_lines(judge, batch, self._metrics), media_type="application/x-ndjson")
-            judgements = await judge.judge(batch.samples)
+                lines = _lines(judge, batch, client, self._metrics)
+                return web.streaming_response(lines, media_type="application/x-ndjson")
+            judgements = await judge.judge(batch.samples, client=client)
         except RequestError as error:
             return self._refuse(error.status, str(error))
         except (TimeoutError, web.client_gone):
@@ -151,7 +153,7 @@ class _Handlers:
                 question = await asyncio.to_thread(_read_rows, read, await _body_of(request), judge)
                 if judge.waiting + len(question.rows) > self._options.queue:
                     return self._refuse(503, "the queue is full")
-                judgements = await judge.judge(question.rows)
+                judgements = await judge.judge(question.rows, client=request.client.host)
                 answered = question.answer(judgements)
             except RequestError as error:
                 return self._refuse(error.status, str(error))
@@ -263,9 +265,9 @@ def _answers(judgements: list[Judgement], batch: Batch) -> list[dict[str, Any]]:
     return [answer(judgement, batch.samples[judgement.index]) for judgement in judgements]
 
 
-async def _lines(judge: AsyncJudge, batch: Batch, metrics: Metrics) -> AsyncIterator[bytes]:
+async def _lines(judge: AsyncJudge, batch: Batch, client: str, metrics: Metrics) -> AsyncIterator[bytes]:
     """Yield an answer for each row, as soon as it is known."""
-    async for judgement in judge.judge_each(batch.samples):
+    async for judgement in judge.judge_each(batch.samples, client=client):
         metrics.statuses[judgement.status] += 1
         yield _encode(answer(judgement, batch.samples[judgement.index])) + b"\n"
     metrics.requests[200] += 1
