@@ -11,6 +11,7 @@ from passcurve.extract.step import Change, Task
 THINKING = ("think", "thinking", "thought", "reasoning")
 """Names of the tags between which models think."""
 
+_NO_WIDTH = "\ufeff\u200b\u2060"
 _ROUNDS = 16
 """Largest number of thinking blocks to drop; each takes a pass over the text."""
 _TAGS = 1000
@@ -28,11 +29,12 @@ STOP_WORDS: dict[str, tuple[str, ...]] = {
 
 
 def normalize_line_ends(_: Task, text: str) -> Change | None:
-    """Replace every line end with a newline, and drop a byte order mark."""
-    plain = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    """Replace every line end with a newline, and drop a byte order mark or a space without width at the beginning."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n").lstrip(_NO_WIDTH)
     if plain == text:
         return None
-    notes = ["dropped a byte order mark"] * text.startswith("\ufeff") + ["made all line ends plain"] * ("\r" in text)
+    notes = ["dropped a byte order mark"] if text[0] == "\ufeff" else ["dropped spaces without width"]
+    notes = notes * (text[0] in _NO_WIDTH) + ["made all line ends plain"] * ("\r" in text)
     return Change(text=plain, note=", ".join(notes))
 
 

@@ -93,6 +93,8 @@ def _take_from_lines(task: Task, text: str) -> Change | None:
     if not text.strip():
         return None
     lines = text.split("\n")
+    if (block := _take_indented(task, lines)) is not None:
+        return block
     continues = task.form == "completion"
     if (continues and not lines[0].strip()) or lines[0][:1] in " \t":
         continued = continuation(task, text, cut=True) if continues else None
@@ -110,6 +112,27 @@ def _take_from_lines(task: Task, text: str) -> Change | None:
             if continued := continuation(task, "\n".join(lines[start:]), cut=True):
                 return _keep_lines(lines, start, start + continued.lines)
     return None
+
+
+def _take_indented(task: Task, lines: list[str]) -> Change | None:
+    """Take the entry point out of lines that are indented, as Markdown has code without a fence."""
+    define = f"def {task.problem.entry_point}("
+    at = next((at for at, line in enumerate(lines) if line[:1] in (" ", "\t") and line.lstrip().startswith(define)), -1)
+    if at < 0 or any(line.startswith(define) for line in lines):
+        return None
+    margin = lines[at][: lines[at].index("def")]
+    outside = [at for at, line in enumerate(lines) if line.strip() and not line.startswith(margin)]
+    first = max((other for other in outside if other < at), default=-1) + 1
+    end = min((other for other in outside if other > at), default=len(lines))
+    # Behind a line of Python it is a method, or a function inside another.
+    if not first or task.parser.read("\n".join(lines[first - 1 : end])).tree is not None:
+        return None
+    block = "\n".join(line.removeprefix(margin) for line in lines[first:end]).strip("\n") + "\n"
+    program = task.parser.prefix(block)
+    # The body of a function may have another of that name inside; it ends with a return.
+    if not has_entry_point(task.parser.read(program).tree, task.problem.entry_point):
+        return None
+    return Change(text=program, note=f"took the indented lines up to {end} of {len(lines)} as a program")
 
 
 def _keep_lines(lines: list[str], first: int, end: int) -> Change | None:
