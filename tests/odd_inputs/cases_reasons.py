@@ -116,8 +116,8 @@ REASONS = [
     texts(
         "thinking without an end",
         "<think>\nWe need N more\n",
-        "one_reason",
-        "4 of 4 rows fail for one reason, there is thinking and no answer after it",
+        "open_thinking",
+        "4 rows begin with thinking that does not end",
         words=AUTO,
     ),
     whole(
@@ -131,7 +131,7 @@ REASONS = [
         "one error of syntax",
         "def f(x):\n    print x\n    return x + R\n",
         "broken",
-        says=("12 with SyntaxError: Missing parentheses",),
+        says=("12 rows do not compile, most of all by SyntaxError: Missing parentheses",),
         rounds=3,
     ),
 ]

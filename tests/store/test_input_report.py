@@ -30,8 +30,17 @@ def observed(*texts: str, status: Status = "compile", extract: str = "raw", form
     observer = InputObserver(extract)
     for row, text in enumerate(texts):
         observer.observe(PROBLEM, completion(row, text, form=form))
-        observer.judge(row, status)
+        observer.judge(row, status, error_of(text) if status == "compile" and form == "completion" else "")
     return observer.report(rows=len(texts))
+
+
+def error_of(text: str) -> str:
+    """Return what Python says of a completion, as a verdict has it; empty where it compiles."""
+    try:
+        compile(PROBLEM.prompt + text, "sample.py", "exec")
+    except (SyntaxError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def names(report: InputReport) -> list[str]:

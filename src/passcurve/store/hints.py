@@ -31,6 +31,8 @@ _CODE_FIELDS = (
     "resps",
 )
 """Fields in which other tools write code, the surest first."""
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Fields in which APIs write what a model thinks before its answer."""
 _OTHER_FIELDS = frozenset(
     "prompt instruction question task_id entry_point test tests example_test declaration canonical_solution reference "
     "name id model language docstring finish_reason stop_reason reasoning status result".split()
@@ -40,6 +42,8 @@ _MIN_CODE = 8
 """Characters from which on the text of a field of an unknown name may be code."""
 _MAX_NAME = 40
 _MIN_LINES = 2
+_MIN_TOKENS, _TOKEN_CHARACTERS = 6, 8
+"""Items from which on a list may hold tokens, and their mean length up to which it does."""
 _MAX_HEAD = 1 << 16
 """Characters of a text that are looked at."""
 _TOP_LEVEL = re.compile(r"^(?:def|class|import|from|async def) ", re.MULTILINE)
@@ -63,11 +67,21 @@ def code_field(fields: Mapping[str, object]) -> str:
     return max(texts, key=lambda name: texts[name], default="")
 
 
+def empty_field_remedy(fields: Mapping[str, object]) -> tuple[str, str] | None:
+    """Return the field with text beside an empty one, and what to do; None where there is none."""
+    for name in _THOUGHTS:
+        if _text_of(fields.get(name)).strip():
+            return name, "the model thought and gave no answer; if it was cut off, generate with more tokens"
+    name = next((name for name in _CODE_FIELDS if _text_of(fields.get(name)).strip()), "")
+    return (name, field_remedy(name, fields[name])) if name else None
+
+
 def field_remedy(name: str, value: object) -> str:
     """Return the options that read code from a field; a list is read as several samples."""
-    if isinstance(value, list) and (joint := _joint_of_lines(value)) is not None:
+    pieces = ("tokens", '""') if _are_tokens(value) else ("lines", _joint_of_lines(value))
+    if pieces[1] is not None:
         return (
-            f"its items look like the lines of one program: jq -c '.{name} |= join({joint})' IN > OUT; "
+            f"its items look like the {pieces[0]} of one program: jq -c '.{name} |= join({pieces[1]})' IN > OUT; "
             f"where each is a sample, use --field {shlex.quote(name)}"
         )
     text = _text_of(value)[:_MAX_HEAD]
@@ -77,8 +91,18 @@ def field_remedy(name: str, value: object) -> str:
     return f"use --field {shlex.quote(f'{name}:solution' if is_whole else name)}"
 
 
-def _joint_of_lines(items: list[object]) -> str | None:
+def _are_tokens(value: object) -> bool:
+    """Tell whether a list holds many pieces of text that are too short for programs."""
+    if not isinstance(value, list) or len(value) < _MIN_TOKENS:
+        return False
+    texts = [item for item in value if isinstance(item, str)]
+    return len(texts) == len(value) and sum(map(len, texts)) <= _TOKEN_CHARACTERS * len(texts)
+
+
+def _joint_of_lines(items: object) -> str | None:
     """Return what joins the items of a list that are lines of one program, for ``jq``; None where they are not."""
+    if not isinstance(items, list):
+        return None
     lines = [item for item in items if isinstance(item, str)]
     if len(lines) < _MIN_LINES or len(lines) < len(items) or any("\n" in line[:-1] for line in lines):
         return None

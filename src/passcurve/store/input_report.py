@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Collection, Sequence
 
 from passcurve.diagnosis import MAX_SHARE, Finding, InputReport
+from passcurve.store.copies import CopyTracker
 from passcurve.store.describe import shorten
 from passcurve.store.hints import unknown_tasks_remedy
 from passcurve.store.mixture import MixtureTracker
 from passcurve.store.reasons import ReasonTracker
-from passcurve.store.repetition import multiplicity, repeated_part
 from passcurve.store.samples import CUT_OFF, EMPTY_SOLUTION, FAILED_REQUEST, NO_CODE_FIELD, MalformedLine
+from passcurve.store.stray_characters import StrayCharacterTracker
 from passcurve.store.text_causes import ALWAYS, BEFORE_CUTS, CAUSE_NAMES, cause_finding, cause_name, cause_number
 from passcurve.store.text_faults import BODY, CONTINUATION, FOR_ROWS, METHOD, OPEN, PROMPT, find_faults
 from passcurve.types import Completion, Problem, Status
@@ -26,15 +28,14 @@ _FIELD_AND_REMEDY = 2
 _MANY_SHARE, _MANY_ROWS = 0.5, 10
 """Share and number of rows that do not compile above which the file, not the model, seems at fault."""
 
-_MAX_DIGEST = (1 << 64) - 1
 _MAX_LOOKS = 4096
 """Texts whose bits are kept: equal texts often follow one another."""
 
 
-_COPIES = (
-    "n is too large where the file was concatenated with itself (remove the copies), "
-    "and 1 in effect where the model wrote them at temperature 0"
-)
+_IS_CUT = re.compile(r"never closed|unterminated|unexpected EOF|expected an indented block|expected ':'")
+"""What Python says where a program ends too early; any other error comes before the end."""
+_MAY_BE_STRAY = frozenset(("", "flush", "flat", "tabs", "next", "body that does not compile", "open"))
+"""Causes that are less sure than a character that Python names."""
 
 
 class MissingText:
@@ -57,9 +58,7 @@ class InputObserver:
         self._extract = extract
         self._is_taken_whole = extract == "raw" or extract.startswith("stop-words")
         """True where neither fences, nor prose, nor a repeated prompt are removed."""
-        self._digests = array("Q")
-        self._problems = array("H")
-        self._numbers: dict[str, int] = {}
+        self._copies = CopyTracker()
         self._flags = array("B")
         """Number of the cause that would keep a row from compiling, by the number of the row."""
         self._looks: dict[int, int] = {}
@@ -68,22 +67,21 @@ class InputObserver:
         self._missing = MissingText()
         self._mixture = MixtureTracker()
         self._reasons = ReasonTracker()
+        self._strays = StrayCharacterTracker()
 
     def observe(self, problem: Problem, row: Completion) -> None:
         """Take a row, before its program is judged."""
-        number = self._numbers.setdefault(problem.id, len(self._numbers))
-        self._problems.append(min(number, 0xFFFF))
         text = row.text
         if row.origin:
             self._mixture.add(row.origin)
         if text is None or not text.strip():
-            self._digests.append(int(row.digest, 16))
+            self._copies.add(problem.id, int(row.digest, 16))
             if text is None or row.form == "solution" or not problem.has_gap:
                 self._observe_missing(row)
             return
         # A row that is copied by another program can differ in its other fields.
-        place = hash((number, row.form, text))
-        self._digests.append(place & _MAX_DIGEST)
+        place = hash((problem.id, row.form, text))
+        self._copies.add(problem.id, place)
         bits = self._looks.get(place)
         if bits is None:
             if len(self._looks) >= _MAX_LOOKS:
@@ -109,10 +107,12 @@ class InputObserver:
             return
         self._reasons.add(status, message)
         cause = self._flags[row] if row < len(self._flags) else 0
-        if not cause:
+        name = cause_name(cause) if cause else ""
+        if status == "compile" and name in _MAY_BE_STRAY and self._strays.add(message):
+            return
+        if not name or (name == "open" and status == "compile" and not _IS_CUT.search(message)):
             self._counts["broken"] += status == "compile"
             return
-        name = cause_name(cause)
         # Nothing that compiles is fenced: its backquotes stand in a string or a comment.
         if status == "compile" or name in ALWAYS or (not self._is_taken_whole and self._is_cut(name, status)):
             self._counts[name] += 1
@@ -139,11 +139,11 @@ class InputObserver:
         ``malformed``, the first are enough.  ``uniform`` are the problems whose samples are all one program, where
         that is so for all problems with several, and their rows.
         """
-        counts, seen = self._counts, len(self._digests)
+        counts, seen = self._counts, len(self._copies)
         unreadable = counts["no field"] + counts["fenced"] + counts["chatty"]
         withholds = unreadable > MAX_SHARE * seen
         # What passcurve has sampled itself is no concatenation.
-        repeated = self._find_repetition() if temperature is None else None
+        repeated = self._copies.finding() if temperature is None else None
         findings = [
             self._no_field(withholds=withholds),
             self._lists_of_code(withholds=max(self._missing.lists.values(), default=0) > MAX_SHARE * seen),
@@ -155,11 +155,12 @@ class InputObserver:
             self._continuations(task_ids),
             self._methods(),
             *(cause_finding(name, counts[name]) for name in CAUSE_NAMES),
+            self._strays.finding(),
             self._broken(),
             self._mixture.finding(),
             repeated,
             self._truncated(),
-            None if repeated is not None else _equal_programs(uniform, temperature),
+            None if repeated is not None else self._copies.equal_programs(uniform, temperature),
         ]
         if (
             reason := self._reasons.finding(seen, [finding for finding in findings if finding is not None])
@@ -173,6 +174,9 @@ class InputObserver:
         if row.missing in (NO_CODE_FIELD, EMPTY_SOLUTION):
             self._counts["no field"] += 1
             self._missing.remedies[row.hints if row.hints != CUT_OFF else ()] += 1
+        elif row.text is not None and len(row.hints) == _FIELD_AND_REMEDY:
+            field, remedy = row.hints
+            self._missing.reasons[f"`{row.form}` is empty and `{field}` is not; {remedy}"] += 1
         elif row.hints and row.hints != CUT_OFF:
             self._counts["list"] += 1
             what = row.missing.rpartition("got ")[2].partition(" (")[0]
@@ -193,7 +197,7 @@ class InputObserver:
             text, remedy = f"{_rows(named)} {_has(named)} an error and no answer", hints[1]
         elif hints:
             field, remedy = hints
-            is_all = rows == len(self._digests)
+            is_all = rows == len(self._copies)
             none = "none has" if is_all else "but not"
             empty = "an empty `solution`" if field == "completion" else "`completion` or `solution`"
             text = f"{_rows(named)} {_has(named)} `{field}`, {'and' if field == 'completion' else none} {empty}"
@@ -216,7 +220,7 @@ class InputObserver:
         if not rows:
             return None
         (field, remedy, what), _ = self._missing.lists.most_common(1)[0]
-        if rows < len(self._digests) and what == "a list" and "jq " not in remedy:
+        if rows < len(self._copies) and what == "a list" and "jq " not in remedy:
             remedy = "write a row for each of its items"
         text = f"`{field}` of {_rows(rows)} is {what} and not text; {remedy}"
         return Finding(name="list_of_code", rows=rows, text=text, withholds=withholds)
@@ -244,24 +248,24 @@ class InputObserver:
 
     def _holding_prompt(self) -> Finding | None:
         rows = self._counts["prompt"]
-        if rows <= _MIN_SHARE * len(self._digests):
+        if rows <= _MIN_SHARE * len(self._copies):
             return None
         text = (
             f"{_rows(rows)} {_has(rows)} the prompt in `completion` already, and it is put before them again; "
-            f"use --extract auto{' or --field completion:solution' if rows == len(self._digests) else ''}"
+            "use --extract auto"
         )
         return Finding(name="holds_prompt", rows=rows, text=text)
 
     def _continuations(self, task_ids: Collection[str]) -> Finding | None:
         rows = self._counts["continuation"]
-        if rows <= _MIN_SHARE * len(self._digests):
+        if rows <= _MIN_SHARE * len(self._copies):
             return None
         text = f"the `solution` of {_rows(rows)} lacks the function to test"
         if 2 * self._counts["body"] > rows:
             text += "; they look like bodies that continue the prompt: use --field solution"
         elif others := self._reasons.explain_lacking(task_ids):
             text += f"; {others}"
-        elif rows == len(self._digests):
+        elif rows == len(self._copies):
             text += "; if it continues the prompt, use --field solution, else check that the task ids are right"
         return Finding(name="lacks_function", rows=rows, text=text)
 
@@ -287,11 +291,11 @@ class InputObserver:
 
     def _broken(self) -> Finding | None:
         rows = self._counts["broken"]
-        if rows < _MANY_ROWS or rows <= _MANY_SHARE * len(self._digests):
+        if rows < _MANY_ROWS or rows <= _MANY_SHARE * len(self._copies):
             return None
-        reason = self._reasons.of_status("compile")
+        error = self._reasons.of_status("compile")
         text = (
-            f"{_rows(rows)} do not compile{reason}; "
+            f"{_rows(rows)} do not compile, most of all by {error}; "
             "passcurve autopsy compares ways to extract the code, passcurve show tells the error of a sample"
         )
         return Finding(name="broken", rows=rows, text=text)
@@ -305,28 +309,6 @@ class InputObserver:
         text = f"{', '.join(kinds)}; if the model was cut off, generate with more tokens"
         return Finding(name="truncated", rows=cut + ends_open, text=text)
 
-    def _find_repetition(self) -> Finding | None:
-        count = len(self._digests)
-        part = repeated_part(self._digests, self._problems)
-        if part is not None:
-            first, last = part.original + 1, part.original + min(part.rows, part.start - part.original)
-            text = (
-                f"rows {part.start + 1:,} to {part.start + part.rows:,} repeat rows {first:,} to {last:,} one by one, "
-                f"so {part.rows:,} of {count:,} rows are copies; {_COPIES}"
-            )
-            return Finding(name="duplicate_rows", rows=part.rows, text=text)
-        times = multiplicity(self._digests)
-        if times == 1 or len(self._numbers) == 1 or self._is_one_row_a_problem(times):
-            return None
-        text = (
-            f"each row stands {times} times in the file, so {count // times:,} of {count:,} can be distinct; {_COPIES}"
-        )
-        return Finding(name="duplicate_rows", rows=count - count // times, text=text)
-
-    def _is_one_row_a_problem(self, times: int) -> bool:
-        """Tell whether the copies are all samples of a problem, as a model at temperature 0 writes them."""
-        return len(self._digests) == times * len(self._numbers)
-
 
 def unknown_tasks_finding(malformed: Sequence[MalformedLine], count: int, task_ids: Collection[str]) -> Finding | None:
     """Return the finding on rows of tasks that the benchmark lacks, from the first of them; None without any."""
@@ -336,18 +318,6 @@ def unknown_tasks_finding(malformed: Sequence[MalformedLine], count: int, task_i
     example = shorten(unknown[0]) if isinstance(unknown[0], str) else str(unknown[0])
     text = f"{_rows(count)} {_has(count)} a task id that the benchmark lacks, such as {example}; "
     return Finding(name="unknown_tasks", rows=count, text=text + unknown_tasks_remedy(unknown, task_ids))
-
-
-def _equal_programs(uniform: tuple[int, int], temperature: float | None) -> Finding | None:
-    problems, rows = uniform
-    if not problems or temperature == 0:
-        return None
-    at = "" if temperature is None else f" at temperature {temperature:g}"
-    text = (
-        f"all samples of a problem are one program{at}, for all {problems} problems with several: n is 1 in effect; "
-        "sample at a higher temperature with different seeds, or report one sample a problem"
-    )
-    return Finding(name="equal_programs", rows=rows, text=text)
 
 
 def _rows(count: int) -> str:

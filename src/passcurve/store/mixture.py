@@ -8,7 +8,10 @@ from collections import Counter
 
 from passcurve.diagnosis import Finding
 
-ORIGIN_FIELDS = ("model", "model_name", "model_id", "temperature", "decoding", "method", "_identifier")
+ORIGIN_FIELDS = (
+    *("model", "model_name", "model_id", "checkpoint", "revision", "step"),
+    *("temperature", "top_p", "decoding", "method", "prompt_template", "_identifier"),
+)
 """Fields of a row that say how it was made."""
 _MAX_VALUES = 20
 """Values of a field; one that has more is of the single row."""

@@ -81,13 +81,12 @@ class ReasonTracker:
         return f"that of {task!r} has {name!r} in its place: give it the name that the tests call"
 
     def of_status(self, status: Status) -> str:
-        """Return the commonest message of a status, to be put after what it explains; empty where there is none."""
+        """Return the commonest message of a status; empty where there is none."""
         messages: Counter[str] = Counter()
         for (which, message), rows in self._messages.items():
             if which == status:
                 messages[_PLACE.sub("", message)] += rows
-        message, rows = messages.most_common(1)[0] if messages else ("", 0)
-        return f", {rows:,} with {message[:_MAX_CHARACTERS]}" if message else ""
+        return messages.most_common(1)[0][0][:_MAX_CHARACTERS] if messages else ""
 
     def finding(self, rows: int, others: Sequence[Finding]) -> Finding | None:
         """Return the reason for which nearly all of so many rows fail, unless other findings explain it."""
@@ -119,8 +118,7 @@ class ReasonTracker:
         return Finding(name="none_passes", rows=rows, text=text)
 
     def _one_reason(self, status: Status, kind: str, count: int, rows: int) -> str:
-        example = self.of_status(status)
-        message = example.partition(" with ")[2] or status
+        message = self.of_status(status) or status
         remedy = {"no_code": "--extract another policy, or mend the texts", "timeout": "raise --timeout"}.get(status)
         return f"{count:,} of {rows:,} rows fail for one reason, {message}; {remedy or _REMEDIES.get(kind, _LOOK)}"
 

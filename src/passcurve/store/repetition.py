@@ -1,8 +1,9 @@
-"""Repeated rows of a file: a part that stands in it twice."""
+"""Repeated rows of a file: a part that stands in it twice, or the rows that some problems have above the others."""
 
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator
 from math import gcd
 from typing import NamedTuple
@@ -18,6 +19,21 @@ _SURE_SHARE, _FEWEST_ROWS = 0.25, 3
 _ROWS_COUNTED = 64
 _COMPARISONS_PER_ROW = 8
 """Comparisons after which a part is looked for no more: a file of one text has equal rows at any distance."""
+
+
+_MAX_PROBLEMS = 0xFFFF
+"""Problems that are told from one another."""
+
+
+class Surplus(NamedTuple):
+    """Rows that some problems have above the others, all of them copies."""
+
+    problem: int
+    """One of these problems."""
+    problems: int
+    rows: int
+    usual: int
+    """Rows of most problems."""
 
 
 class RepeatedPart(NamedTuple):
@@ -61,6 +77,22 @@ def multiplicity(digests: array[int]) -> int:
         if common == 1:
             break
     return common
+
+
+def surplus_copies(digests: array[int], problems: array[int]) -> Surplus | None:
+    """Return the rows above the usual number of most problems, if those that have more have no other texts."""
+    counts = Counter(problems)
+    usual, times = Counter(counts.values()).most_common(1)[0] if counts else (0, 0)
+    larger = {problem for problem, count in counts.items() if count > usual}
+    if not larger or 2 * times <= len(counts) or len(counts) >= _MAX_PROBLEMS:
+        return None
+    texts: dict[int, set[int]] = {problem: set() for problem in larger}
+    for problem, digest in zip(problems, digests, strict=True):
+        if problem in larger:
+            texts[problem].add(digest)
+    copied = [problem for problem in larger if len(texts[problem]) <= usual]
+    rows = sum(counts[problem] - usual for problem in copied)
+    return Surplus(min(copied), len(copied), rows, usual) if copied else None
 
 
 def _equal_rows(digests: array[int], row: int) -> Iterator[int]:

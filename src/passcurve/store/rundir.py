@@ -93,7 +93,8 @@ class RunDir:
                 return JudgingSession(self, lock, header, same[-1])
             number = max(self._numbers(), default=0) + 1
             fresh = Attempt(number=number, digest=digest, header=header, started_at=_now(), parts=(), finished=False)
-            abandoned = changed_settings(attempts[-1].header, header) if attempts and not attempts[-1].finished else ()
+            was_cut = bool(attempts) and not attempts[-1].finished and _has_lines(attempts[-1])
+            abandoned = changed_settings(attempts[-1].header, header) if was_cut else ()
             return JudgingSession(self, lock, header, fresh, abandoned)
         except BaseException:
             lock.release()

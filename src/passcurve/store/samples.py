@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
@@ -15,7 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from passcurve.errors import nearest
 from passcurve.store.describe import MAX_SHOWN, describe_value, shorten
-from passcurve.store.hints import code_field, field_remedy
+from passcurve.store.hints import code_field, empty_field_remedy, field_remedy
 from passcurve.store.lines import MAX_LINE_BYTES, PENDING, Pending, follow_lines, read_lines
 from passcurve.store.mixture import ORIGIN_FIELDS, Origin, origin_of
 from passcurve.store.replies import TASK_FIELDS, find_reply, reply_remedy
@@ -73,13 +74,6 @@ class _CommonRow(msgspec.Struct, frozen=True, gc=False):
     solution: str | UnsetType = UNSET
     finish_reason: Any = None
     stop_reason: Any = None
-    model: Any = None
-    model_name: Any = None
-    model_id: Any = None
-    temperature: Any = None
-    decoding: Any = None
-    method: Any = None
-    identifier: Any = msgspec.field(default=None, name="_identifier")
 
 
 class RowContent(NamedTuple):
@@ -98,8 +92,16 @@ class RowContent(NamedTuple):
 
 
 _DIGITS = re.compile(r"\d+")
-_NOT_SAID = (None,) * (len(ORIGIN_FIELDS) - 1)
-_COMMON = msgspec.json.Decoder(_CommonRow)
+_made = attrgetter(*(name.lstrip("_") for name in ORIGIN_FIELDS))
+_NOT_SAID = (None,) * len(ORIGIN_FIELDS)
+_COMMON: msgspec.json.Decoder[_CommonRow] = msgspec.json.Decoder(
+    msgspec.defstruct(
+        "_RowWithOrigin",
+        [(name.lstrip("_"), Any, msgspec.field(default=None, name=name)) for name in ORIGIN_FIELDS],
+        bases=(_CommonRow,),
+        gc=False,
+    )
+)
 ALREADY_JUDGED = RowContent("", "completion", None, "")
 """Stands for the content of a row that was judged before with the same bytes: it is not read again."""
 
@@ -229,15 +231,17 @@ def _read_common(text: bytes, task_ids: Container[str]) -> RowContent | None:
     if row.task_id not in task_ids or text.count(b"[") + text.count(b"{") > MAX_DEPTH:
         return None
     hints = _hints(row.finish_reason, row.stop_reason)
-    made = (row.model, row.model_name, row.model_id, row.temperature, row.decoding, row.method)
-    origin = origin_of((*made, row.identifier)) if made != _NOT_SAID or row.identifier is not None else ()
+    made = _made(row)
+    origin = origin_of(made) if made != _NOT_SAID else ()
     if row.solution is not UNSET:
-        if not row.solution and row.completion:
-            return None  # its code stands in the other field
+        if not row.solution:
+            return None  # its code may stand in another field
         missing = _size_error("solution", row.solution)
         has_both = bool(row.completion) and row.completion is not UNSET and row.completion != row.solution
         return RowContent(row.task_id, "solution", None if missing else row.solution, missing, hints, has_both, origin)
     if row.completion is not UNSET:
+        if not row.completion:
+            return None  # another field may have a text
         missing = _size_error("completion", row.completion)
         return RowContent(row.task_id, "completion", None if missing else row.completion, missing, hints, False, origin)
     return None
@@ -266,6 +270,8 @@ def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> 
             facts = (form, "write the text itself there")
         elif not value and form == "solution" and fields.get("completion"):
             content, missing, facts = None, EMPTY_SOLUTION, ("completion", "use --field completion")
+        elif not value:
+            facts = facts or empty_field_remedy(fields) or ()
     elif reply := find_reply(fields):
         facts = (reply.field, reply_remedy(fields, reply), *([str(reply.total)] if reply.answers else []))
     elif "canonical_solution" in fields and "entry_point" in fields:
@@ -297,6 +303,8 @@ def _read_fields(text: bytes) -> dict[str, object]:
         if error.msg == "Extra data" and source[error.pos] == "{":
             column = error.pos + 1
             raise _MalformedError(f"two objects in one line: a new line is missing before column {column}") from error
+        if source.startswith("{'"):
+            raise _MalformedError("not JSON but an object as Python shows it: write rows with json.dumps") from error
         reason = error.msg.removesuffix(" at")
         raise _MalformedError(f"not JSON: {reason} at column {error.pos + 1}, before {rest}") from error
     except RecursionError as error:
@@ -339,8 +347,11 @@ def _too_deep(value: object) -> bool:
 
 def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict[str, str]) -> str:
     if "task_id" not in fields:
-        name = next((name for name in TASK_FIELDS if name in fields), None)
+        lower = {name.lower(): name for name in reversed(fields)}
+        name = next((lower[name] for name in ("task_id", *map(str.lower, TASK_FIELDS)) if name in lower), None)
         remedy = f"; if `{name}` is the task, rename it" if name else ""
+        if outer := next((key for key, value in fields.items() if isinstance(value, dict) and "task_id" in value), ""):
+            remedy = f"; take it out of `{outer}`: jq -c '.task_id = .{outer}.task_id' IN > OUT"
         if name and (reply := find_reply(fields)):
             remedy = f"; if `{name}` is the task, {reply_remedy(fields, reply)}"
         value = fields[name] if name else None

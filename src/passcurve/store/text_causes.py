@@ -12,6 +12,7 @@ from passcurve.store.text_faults import (
     DOCTEST,
     ESCAPED,
     FENCED,
+    FLAT,
     FLUSH,
     JSON,
     LANGUAGE,
@@ -24,15 +25,19 @@ from passcurve.store.text_faults import (
     REFUSAL,
     REQUEST,
     SPACES,
+    TABLE,
     TABS,
+    THINKING,
     TOKEN,
 )
 
 CAUSES = (
     (REQUEST, "request"),
     (REFUSAL, "refusal"),
+    (THINKING, "thinking"),
     (JSON, "json"),
     (QUOTED, "quoted"),
+    (TABLE, "table"),
     (FENCED, "fenced"),
     (CHATTY, "chatty"),
     (TOKEN, "token"),
@@ -44,6 +49,7 @@ CAUSES = (
     (DIFF, "diff"),
     (DOCTEST, "doctest"),
     (LANGUAGE, "language"),
+    (FLAT, "flat"),
     (FLUSH, "flush"),
     (TABS, "tabs"),
     (NEXT | OPEN, "next"),
@@ -51,13 +57,17 @@ CAUSES = (
     (OPEN, "open"),
 )
 """Bits of a program that does not compile, with the name of the cause, the surest first."""
-ALWAYS = frozenset(("json", "quoted"))
+ALWAYS = frozenset(("json", "quoted", "thinking"))
 """Causes that keep a text from passing although it may compile."""
 BEFORE_CUTS = frozenset(("escaped", "spaces", "quotes"))
 """The same where the extraction may cut a text to what compiles."""
 _TEXTS = {
     "request": ("are", "error messages of an API and no answers; ask for these again"),
     "refusal": ("refuse", "to answer, and count as failed"),
+    "thinking": (
+        "begin",
+        "with thinking that does not end (<think>) and have no answer; if it was cut off, generate with more tokens",
+    ),
     "json": ("hold", "JSON and no program; take the code out of it first: jq -c '.completion |= (fromjson | .code)'"),
     "token": (
         "have",
@@ -73,6 +83,15 @@ _TEXTS = {
         "line ends written as two characters (\\n) and do not compile; they were escaped twice: decode them again",
     ),
     "quoted": ("are", "one quoted string and no program, as repr() writes it; decode them: ast.literal_eval"),
+    "table": (
+        "stand",
+        "between quotes, as a table (CSV) has text, and cannot compile; read the table with a parser of CSV",
+    ),
+    "flat": (
+        "have",
+        "blocks without indentation and cannot compile; the white space at the beginning of all lines was lost: "
+        "write the file again from the replies",
+    ),
     "diff": ("are", "a diff and no program; apply it, or ask for whole programs"),
     "doctest": ("begin", "with the prompt >>> of a session and cannot compile; remove >>> and ... from the lines"),
     "language": ("seem", "to be in another language than Python and do not compile"),
@@ -93,6 +112,7 @@ _TEXTS = {
 _NAMES = {
     "request": "error_messages",
     "refusal": "refusals",
+    "thinking": "open_thinking",
     "json": "json_text",
     "token": "special_tokens",
     "escaped": "html_entities",
@@ -101,6 +121,8 @@ _NAMES = {
     "nul": "nul_characters",
     "newlines": "escaped_line_ends",
     "quoted": "quoted_text",
+    "table": "table_quotes",
+    "flat": "no_indentation",
     "diff": "diffs",
     "doctest": "doctest_prompts",
     "language": "other_language",
@@ -116,6 +138,7 @@ _SINGULAR = {
     "refuse": "refuses",
     "hold": "holds",
     "seem": "seems",
+    "stand": "stands",
 }
 
 

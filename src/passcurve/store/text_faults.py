@@ -6,7 +6,8 @@ import re
 
 from passcurve.types import Expression, Problem
 
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(?:\w[\w ]{0,20}: ?)?(?:```|~~~)", re.MULTILINE)
+"""A fence at the beginning of a line, or behind the name of a speaker."""
 _CHAT = re.compile(
     r"\n ?(?:(?:Sure|Certainly|Of course|Absolutely|Great|Okay|OK|Yes)\b[!,.:]"
     r"|(?:Here|Below) (?:is|are)\b|Here['\u2019]s\b|To (?:solve|implement|complete|do|fix)\b"
@@ -28,6 +29,9 @@ _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27);")
 """A sign of code as HTML has it."""
 _NEXT = re.compile(r"\n(?:def |class |if __name__|print\(|#|assert |```)")
 """What begins after the function, at the beginning of a line."""
+_THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
+_BLOCK = re.compile(r"^(?:def |if |for |while |else:|elif |class |try:|with ).*:\n\w", re.MULTILINE)
+"""A line that opens a block, and one after it that is not indented."""
 _MIN_NEWLINES = 2
 _HEAD_CHARACTERS = 400
 """Beginning of a text, which tells what it is."""
@@ -61,6 +65,8 @@ DIFF, DOCTEST, LANGUAGE, REQUEST, REFUSAL = 1 << 14, 1 << 15, 1 << 16, 1 << 17, 
 """It is a diff, a session of doctest, in another language, an error message of an API, a refusal."""
 SPACES, QUOTES, QUOTED, JSON = 1 << 19, 1 << 20, 1 << 21, 1 << 22
 """It has no-break spaces for indentation, has typographic quotes, is one quoted string, is JSON."""
+FLAT, THINKING, TABLE = 1 << 23, 1 << 24, 1 << 25
+"""It has blocks and no indentation, has thinking without an end, stands between quotes as in a table."""
 FOR_ROWS = ~(PROMPT | CONTINUATION | METHOD)
 """Bits that count only in a program that does not compile, or does not pass."""
 
@@ -73,6 +79,10 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
         bits |= _kind(text)
     if "&" in text and _ENTITY.search(text):
         bits |= ESCAPED
+    if "<" in text and (tag := _THINKING.match(text)) and f"</{tag[1]}>" not in text:
+        bits |= THINKING
+    if ":\n" in text and "\n " not in text and "\n\t" not in text and _BLOCK.search(text):
+        bits |= FLAT
     if not text.isascii():
         bits |= (SPACES if _NO_BREAK.search(text) else 0) | (QUOTES if _TYPOGRAPHIC.search(text) else 0)
     if not is_taken_whole:
@@ -109,6 +119,8 @@ def _kind(text: str) -> int:
             return JSON
     if sign in "'\"":
         end = text.strip()
+        if sign == '"' == end[-1] and "\n" in end and '"' not in end[1:-1].replace('""', ""):
+            return TABLE
         return QUOTED if len(end) > 1 and end[-1] == sign and "\n" not in end and "\\n" in end else 0
     if sign == ">" and head.startswith(">>> "):
         return DOCTEST
