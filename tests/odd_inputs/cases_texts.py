@@ -129,4 +129,37 @@ COPIES = [
     ),
 ]
 
-CASES = [*CHARACTERS, *FIELDS, *COPIES]
+IDS = [
+    Case(
+        "one id for all",
+        own([right(0, completion=f"    return x + {n}\n") for n in range(12)]),
+        JUDGE,
+        code=2,
+        findings=("one_task",),
+        says=("all 12 rows have the task id 'Own/0', and there are 4 problems",),
+    ),
+    Case(
+        "one id that is asked for",
+        own([right(0, completion=f"    return x + {n}\n") for n in range(12)]),
+        (*JUDGE, "--problems", "Own/0"),
+        value=1 / 12,
+    ),
+    Case(
+        "a function of another name under auto",
+        own([whole(n, "```python\ndef g(x):\n    return x + N\n```\n") for n in range(4)]),
+        AUTO,
+        value=0.0,
+        findings=("lacks_function",),
+        says=("such as 'f'; give it that name",),
+    ),
+    Case(
+        "ids that are mapped to none of the benchmark",
+        own([right(n) for n in range(4)]),
+        (*JUDGE, "--id-map", "Own/{}=Owm/{}"),
+        code=2,
+        refused=True,
+        says=("makes ids such as 'Owm/0', which the benchmark lacks: it has ids like 'Own/0'",),
+    ),
+]
+
+CASES = [*CHARACTERS, *FIELDS, *COPIES, *IDS]

@@ -126,6 +126,7 @@ def _report_input(run: FinishedRun, header: Header) -> InputReport:
         malformed=source.malformed,
         unknown_tasks=source.unknown_tasks,
         task_ids=_task_ids(run.request),
+        problems=1 if run.request.subset else len(run.problems),
         uniform=(uniform, sum(count.n for count in counts if count.n > 1)),
         temperature=header.generation.decoding.temperature if header.generation is not None else None,
     )

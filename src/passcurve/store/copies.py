@@ -10,6 +10,8 @@ from passcurve.store.repetition import multiplicity, repeated_part, surplus_copi
 
 _MAX_DIGEST = (1 << 64) - 1
 _MAX_NUMBER = 0xFFFF
+_MIN_ROWS = 10
+"""Rows of one task from which on its id may be that of all by a fault."""
 _REMEDY = (
     "n is too large where the file was concatenated with itself (remove the copies), "
     "and 1 in effect where the model wrote them at temperature 0"
@@ -51,6 +53,17 @@ class CopyTracker:
             f"each row stands {times} times in the file, so {count // times:,} of {count:,} can be distinct; {_REMEDY}"
         )
         return Finding(name="duplicate_rows", rows=count - count // times, text=text)
+
+    def one_task(self, problems: int) -> Finding | None:
+        """Return the finding on rows that are all of one of so many problems; None where they are not."""
+        rows = len(self._digests)
+        if len(self._numbers) != 1 or problems <= 1 or rows < _MIN_ROWS:
+            return None
+        text = (
+            f"all {rows:,} rows have the task id {shorten(next(iter(self._numbers)))}, and there are {problems:,} "
+            "problems; if the ids were lost, write that of its task into each row"
+        )
+        return Finding(name="one_task", rows=rows, text=text)
 
     def equal_programs(self, uniform: tuple[int, int], temperature: float | None) -> Finding | None:
         """Return the finding on problems whose samples are all one program, of their number and their rows."""

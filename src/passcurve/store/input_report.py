@@ -130,14 +130,15 @@ class InputObserver:
         malformed: Sequence[MalformedLine] = (),
         unknown_tasks: int = 0,
         task_ids: Collection[str] = (),
+        problems: int = 1,
         uniform: tuple[int, int] = (0, 0),
         temperature: float | None = None,
     ) -> InputReport:
         """Return the findings.
 
         ``rows`` are the lines of the file.  ``unread`` of them are no rows of the benchmark; of these, the
-        ``malformed``, the first are enough.  ``uniform`` are the problems whose samples are all one program, where
-        that is so for all problems with several, and their rows.
+        ``malformed``, the first are enough.  ``uniform`` are the problems whose samples are
+        all one program, where that is so for all problems with several, and their rows; ``problems`` should have rows.
         """
         counts, seen = self._counts, len(self._copies)
         unreadable = counts["no field"] + counts["fenced"] + counts["chatty"]
@@ -157,13 +158,14 @@ class InputObserver:
             *(cause_finding(name, counts[name]) for name in CAUSE_NAMES),
             self._strays.finding(),
             self._broken(),
+            self._copies.one_task(problems),
             self._mixture.finding(),
             repeated,
             self._truncated(),
             None if repeated is not None else self._copies.equal_programs(uniform, temperature),
         ]
         if (
-            reason := self._reasons.finding(seen, [finding for finding in findings if finding is not None])
+            reason := self._reasons.finding(seen, [finding for finding in findings if finding is not None], task_ids)
         ) is not None:
             findings.append(reason)
         return InputReport(

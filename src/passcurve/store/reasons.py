@@ -88,7 +88,7 @@ class ReasonTracker:
                 messages[_PLACE.sub("", message)] += rows
         return messages.most_common(1)[0][0][:_MAX_CHARACTERS] if messages else ""
 
-    def finding(self, rows: int, others: Sequence[Finding]) -> Finding | None:
+    def finding(self, rows: int, others: Sequence[Finding], task_ids: Collection[str]) -> Finding | None:
         """Return the reason for which nearly all of so many rows fail, unless other findings explain it."""
         names: Counter[str] = Counter()
         for (_, message), count in self._messages.items():
@@ -108,6 +108,14 @@ class ReasonTracker:
         kinds: Counter[tuple[Status, str]] = Counter()
         for (status, message), count in self._messages.items():
             kinds[status, _kind(message) if status == "failed" else ""] += count
+        functions = set(task_ids.values()) if isinstance(task_ids, Mapping) else set()
+        lacking = {name: count for name, count in names.items() if name in functions}
+        if sum(lacking.values()) >= _SHARE * rows:
+            text = (
+                f"{sum(lacking.values()):,} of {rows:,} rows lack the function that the tests call, such as "
+                f"{next(iter(lacking))!r}; give it that name, or look whether the task ids belong to these texts"
+            )
+            return Finding(name="lacks_function", rows=sum(lacking.values()), text=text)
         (status, kind), count = kinds.most_common(1)[0]
         if count >= _SHARE * rows and status != "compile" and (status, kind) not in _WRONG:
             return Finding(name="one_reason", rows=count, text=self._one_reason(status, kind, count, rows))

@@ -26,6 +26,7 @@ from passcurve.store.replies import find_reply, reply_remedy
 
 Sample = dict[str, Any]
 """A row; where a format yields it and not bytes, it is in the usual form already."""
+_MAX_MAPPED = 10_000
 _PAUSE_S = 0.02
 """Between two looks at a file that grows."""
 
@@ -37,7 +38,7 @@ def convert(paths: Sequence[Path], options: ReadOptions, problems: FindProblems)
     """
     name = ", ".join(repr(str(path)) for path in paths)
     options = with_functions(options, problems)
-    mapping = _RowMapping(options, name)
+    mapping = _RowMapping(options, problems, name)
     lines = (line for path in expand(paths) for line in mapping.lines(_read(path, options, problems)))
     first = next(lines, None)
     if first is None:
@@ -49,7 +50,7 @@ def convert(paths: Sequence[Path], options: ReadOptions, problems: FindProblems)
 
 def convert_rows(rows: Iterable[Sample], options: ReadOptions, problems: FindProblems) -> Iterator[Sample]:
     """Yield rows in memory in the usual form; raises DataError at the end where no row has the field."""
-    mapping = _RowMapping(with_functions(options, problems), "the samples")
+    mapping = _RowMapping(with_functions(options, problems), problems, "the samples")
     for row in rows:
         yield from mapping.rows(row)
     mapping.check()
@@ -57,7 +58,7 @@ def convert_rows(rows: Iterable[Sample], options: ReadOptions, problems: FindPro
 
 def convert_lines(lines: Iterable[bytes], options: ReadOptions, problems: FindProblems, name: str) -> Iterator[bytes]:
     """Return rows that come one by one in the usual form; raises DataError at the end where an option fits none."""
-    return _RowMapping(with_functions(options, problems), name).checked_lines(lines)
+    return _RowMapping(with_functions(options, problems), problems, name).checked_lines(lines)
 
 
 def growing_lines(path: Path, idle_s: float) -> Iterator[bytes]:
@@ -91,10 +92,12 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> None:
 class _RowMapping:
     """Applies the options to rows, and remembers whether they had any effect."""
 
-    def __init__(self, options: ReadOptions, name: str) -> None:
-        self._options, self._name = options, name
+    def __init__(self, options: ReadOptions, problems: FindProblems, name: str) -> None:
+        self._options, self._problems, self._name = options, problems, name
         self._raw_rows = self._with_field = self._with_mapping = 0
         self._example: Sample = {}
+        self._mapped: set[str] = set()
+        """The first ids that the mapping has made."""
 
     def lines(self, items: Iterable[bytes | Sample]) -> Iterator[bytes]:
         """Yield rows as lines; bytes that are no object stay as they are, for the reader to report."""
@@ -144,6 +147,12 @@ class _RowMapping:
         if self._example and mapping is not None and not self._with_mapping:
             task = self._example.get("task_id")
             raise DataError(f"--id-map {mapping.text!r} fits no row of {self._name}; the first task_id is {task!r}")
+        ids = [problem.id for problem in self._problems() or ()] if self._mapped else []
+        if mapping is not None and ids and self._mapped.isdisjoint(ids):
+            raise DataError(
+                f"--id-map {mapping.text!r} makes ids such as {min(self._mapped)!r}, which the benchmark lacks: it has "
+                f"ids like {ids[0]!r}"
+            )
 
     def _count(self, row: Sample) -> None:
         self._example = self._example or row
@@ -156,6 +165,8 @@ class _RowMapping:
             return row
         mapped = mapping.find(str(task))
         self._with_mapping += mapped is not None
+        if mapped is not None and len(self._mapped) < _MAX_MAPPED:
+            self._mapped.add(mapped)
         return row if mapped is None else row | {"task_id": mapped}
 
 
