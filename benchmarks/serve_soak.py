@@ -57,12 +57,14 @@ def look(pid: int, folder: Path) -> Look:
 
 def _tree(pid: int) -> Iterator[int]:
     yield pid
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except (FileNotFoundError, ProcessLookupError):
-        return
-    for child in children:
-        yield from _tree(int(child))
+    # Threads have children of their own.
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = path.read_text().split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for child in children:
+            yield from _tree(int(child))
 
 
 def request_of(number: int) -> tuple[str, dict[str, Any], Any]:

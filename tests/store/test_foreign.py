@@ -132,8 +132,8 @@ class TestLmEval:
 
     def test_ids_are_mapped_as_they_stand(self, write):
         """With a map the numbers of the file are what it maps."""
-        (row,) = converted(write("s.jsonl", lines([self.row()])), options=parse_options("resps", "{}=X/{}"))
-        assert ("X/11", "raw") == (row["task_id"], row["completion"])
+        (row,) = converted(write("s.jsonl", lines([self.row()])), options=parse_options("resps", "{}=Mbpp/{-8}"))
+        assert ("Mbpp/3", "raw") == (row["task_id"], row["completion"])
 
     def test_several_answers(self, write):
         """Each answer to a document is a sample."""

@@ -94,7 +94,7 @@ def test_the_quick_way_reads_as_the_thorough_one(text):
 def test_most_rows_go_the_quick_way():
     """The fast path reads rows in the usual form, even with extra fields."""
     text = row(completion="x = '\u00e9'\n", seed=[1, {"a": None}], passed=True).strip()
-    assert samples.RowContent("T/0", "completion", "x = '\u00e9'\n", "") == samples._read_common(
+    assert samples.RowContent("T/0", "completion", "x = '\u00e9'\n", "", passed=True) == samples._read_common(
         text, dict.fromkeys(KNOWN, 0)
     )
 

@@ -150,6 +150,11 @@ def has_entry_point(tree: ast.Module | None, entry_point: str) -> bool:
     return last is not None and not _is_stub(last, entry_point) and not _has_stray_return(tree)
 
 
+def defines_all(text: str, entry_point: str) -> bool:
+    """Tell whether a text by itself is a program that defines the entry point with a body."""
+    return bool(entry_point) and f"def {entry_point}" in text and has_entry_point(_read(text).tree, entry_point)
+
+
 def _is_stub(statement: ast.stmt, entry_point: str) -> bool:
     """Tell whether a function has only a docstring, helpers and calls of itself."""
     if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from passcurve.extract import defines_all
 from passcurve.judging.attempts import next_attempt
 from passcurve.judging.case_trials import Calibration, CaseTrials, plan_cases
 from passcurve.judging.plan import CheckPlan, Fault, make_job, only_shared, reference_program
@@ -30,6 +31,7 @@ _PLANS: dict[RequestedMode, tuple[CheckPlan, ...]] = {
 }
 """The plans to try, best first; the first plan under which the reference solution passes is used."""
 
+_BARE_PROMPT = "the prompt alone passes the tests: it holds the whole function"
 _NO_REFERENCE = "no reference solution to calibrate with"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'$")
@@ -87,11 +89,18 @@ class _Trials:
     def take(self, verdict: Verdict, outcome: Outcome) -> Calibration | None:
         """Take the verdict of a trial; return the calibration, or None when another trial must follow."""
         if self._calibration is not None:
+            if self.program == self.problem.prompt:
+                return self._faulty("tests", _BARE_PROMPT, verdict) if verdict.passed else self._calibration
             is_vacuous = self._wrong_programs.take(passed=verdict.passed)
+            if is_vacuous:
+                return self._faulty("tests", VACUOUS, verdict)
             self.program = self._wrong_programs.program
             if is_vacuous is None:
                 return None
-            return self._faulty("tests", VACUOUS, verdict) if is_vacuous else self._calibration
+            if not defines_all(self.problem.prompt, self.problem.entry_point):
+                return self._calibration
+            self.program = self.problem.prompt
+            return None
         if verdict.passed:
             # The first plan is tried twice; what is void was our failure.
             self.is_unstable = [failure.status == "void" for failure in self._failures] == [False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 
 from passcurve.diagnosis import Finding
 from passcurve.store.describe import shorten
@@ -53,6 +54,11 @@ class CopyTracker:
             f"each row stands {times} times in the file, so {count // times:,} of {count:,} can be distinct; {_REMEDY}"
         )
         return Finding(name="duplicate_rows", rows=count - count // times, text=text)
+
+    def is_even(self, problems: int) -> bool:
+        """Tell whether so many problems have equal numbers of rows."""
+        counts = Counter(self._problems)
+        return len(counts) >= problems and len(set(counts.values())) == 1
 
     def one_task(self, problems: int) -> Finding | None:
         """Return the finding on rows that are all of one of so many problems; None where they are not."""

@@ -27,3 +27,13 @@ def shorten(text: str) -> str:
     """Return a text as Python writes it, no longer than a line."""
     short = text if len(text) <= MAX_SHOWN // 2 else text[: MAX_SHOWN // 2] + "..."
     return ascii(short)[: MAX_SHOWN + 2]
+
+
+def n_rows(count: int) -> str:
+    """Return a number of rows in words."""
+    return f"{count:,} row{'s' * (count != 1)}"
+
+
+def have(count: int) -> str:
+    """Return the verb behind so many."""
+    return "has" if count == 1 else "have"

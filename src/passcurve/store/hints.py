@@ -48,6 +48,7 @@ _MAX_HEAD = 1 << 16
 """Characters of a text that are looked at."""
 _TOP_LEVEL = re.compile(r"^(?:def|class|import|from|async def) ", re.MULTILINE)
 _HUMANEVAL = re.compile(r"HumanEval/\d{1,3}")
+_NUMBERED = re.compile(r"(.*?)[_-]?\d+")
 _MAX_NUMBER = 18
 """Digits of a number in an id."""
 _NUMBER = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
@@ -76,6 +77,20 @@ def empty_field_remedy(fields: Mapping[str, object]) -> tuple[str, str] | None:
     return (name, field_remedy(name, fields[name])) if name else None
 
 
+def numbered_fields_remedy(fields: Mapping[str, object], name: str) -> str:
+    """Return what reads the samples of a row that stand in fields with numbers; empty where there is one."""
+    match = _NUMBERED.fullmatch(name)
+    names = [one for one in fields if (other := _NUMBERED.fullmatch(one)) and match and other[1] == match[1]]
+    texts = [one for one in names if isinstance(fields[one], str)]
+    if len(texts) < _MIN_LINES:
+        return ""
+    listed = ", ".join(f'.["{one}"]' for one in texts)
+    return (
+        f"it is one of {len(texts)} such fields; make a row of each: "
+        f"jq -c '. as $r | ({listed}) | {{task_id: $r.task_id, completion: .}}' IN > OUT"
+    )
+
+
 def field_remedy(name: str, value: object) -> str:
     """Return the options that read code from a field; a list is read as several samples."""
     pieces = ("tokens", '""') if _are_tokens(value) else ("lines", _joint_of_lines(value))
@@ -85,6 +100,8 @@ def field_remedy(name: str, value: object) -> str:
             f"where each is a sample, use --field {shlex.quote(name)}"
         )
     text = _text_of(value)[:_MAX_HEAD]
+    if text.lstrip().startswith(("{", "[{")) and '":' in text:
+        return f"it holds JSON as text; decode it first: jq -c '.{name} |= fromjson' IN > OUT"
     if "```" in text:
         return f"use --field {shlex.quote(name)} --extract auto"
     is_whole = _TOP_LEVEL.search(text) is not None

@@ -51,6 +51,8 @@ class ReasonTracker:
         """Rows by status and message; once there are many, by exception alone."""
         self._instead: dict[str, str] = {}
         """The function that a program has, by the problem whose function it lacks."""
+        self.json_place = ""
+        """What takes the code out of the first text that is JSON, as ``jq`` writes it."""
 
     def add(self, status: Status, message: str) -> None:
         """Take a row that did not pass."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import msgspec
+
 TASK_FIELDS = (
     "task",
     "taskid",
@@ -26,11 +28,15 @@ _ANSWERS = frozenset("choices candidates outputs generations completions samples
 _KEYS = (
     *("response", "result", "body", "modelOutput", "message", "messages", "choices", "candidates", "outputs"),
     *("generations", "completions", "samples", "responses", "predictions", "output", "content", "parts"),
-    *("text", "completion", "code", "generated_text", "generation"),
+    *("text", "completion", "code", "generated_text", "generation", "tool_calls", "function", "arguments"),
 )
 """Fields on the way to a text, in the order in which they are tried."""
 _TEXT_TYPES = frozenset((None, "text", "output_text", "message"))
 """Types of parts of a reply that are the answer; others are thoughts or calls of tools."""
+_NO_REPLIES = frozenset("error usage metadata meta config settings args parameters doc prompt messages request".split())
+"""Fields of objects that hold no answer."""
+_PIECES = ("content", "parts", "tool_calls")
+"""Lists whose items belong together."""
 _MAX_DEPTH = 8
 
 
@@ -47,9 +53,23 @@ class Reply(NamedTuple):
     """Number of answers."""
 
 
+def text_in_json(form: str, text: str) -> str:
+    """Return what takes the code out of a text of a row that is JSON, as ``jq`` writes it."""
+    text = text.strip().removeprefix("```json").removesuffix("```")
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = None
+    reply = find_reply(value) if isinstance(value, Mapping) else None
+    place = reply.place if reply is not None and not reply.answers else ""
+    if not place and isinstance(value, Mapping):
+        place = next((f".{name}" for name in ("code", "solution", "completion", "answer", *value) if name in value), "")
+    return f".{form} |= (fromjson | {place or '.code'})"
+
+
 def find_reply(fields: Mapping[str, object]) -> Reply | None:
     """Return where the text of the model is in a row that holds a reply of an API; None where there is none."""
-    for name in _KEYS:
+    for name in (*_KEYS, *(name for name in fields if name not in _NO_REPLIES)):
         value = fields.get(name)
         # A text, or a list of texts, is read by --field.
         if isinstance(value, Mapping) or (isinstance(value, list) and value and isinstance(value[0], Mapping)):
@@ -71,15 +91,20 @@ def _find(value: object, name: str, depth: int) -> Reply | None:
         return None
     if name == "messages":
         return _last_answer(value)
-    if name in _ANSWERS and len(value) > 1:
+    if len(value) > 1 and (name in _ANSWERS or (name not in _PIECES and _are_answers(value))):
         inner = _find_item(value[0], "", depth)
         return inner and Reply(name, f".{name}[]", inner.place or ".", len(value))
     for at, item in enumerate(value):
-        if not isinstance(item, Mapping) or item.get("type") in _TEXT_TYPES:
+        if not isinstance(item, Mapping) or item.get("type") in _TEXT_TYPES or name == "tool_calls":
             inner = _find_item(item, f".{name}[{at}]", depth)
             if inner is not None:
                 return inner
     return None
+
+
+def _are_answers(items: list[object]) -> bool:
+    """Tell whether the items of a list are answers, and not parts or turns of one."""
+    return all(isinstance(item, Mapping) and not {"type", "role"} & item.keys() for item in items)
 
 
 def _find_item(item: object, path: str, depth: int) -> Reply | None:

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from passcurve.errors import nearest
 from passcurve.store.describe import MAX_SHOWN, describe_value, shorten
-from passcurve.store.hints import code_field, empty_field_remedy, field_remedy
+from passcurve.store.hints import code_field, empty_field_remedy, field_remedy, numbered_fields_remedy
 from passcurve.store.lines import MAX_LINE_BYTES, PENDING, Pending, follow_lines, read_lines
 from passcurve.store.mixture import ORIGIN_FIELDS, Origin, origin_of
 from passcurve.store.replies import TASK_FIELDS, find_reply, reply_remedy
+from passcurve.store.row_fields import MAX_DEPTH, MalformedError, read_fields
 from passcurve.types import Completion, SampleKey
 
 MAX_TEXT_BYTES = 16 << 20
 """Largest completion as UTF-8, in bytes; a larger one counts as having no code."""
-MAX_DEPTH = 200
-"""Deepest nesting of a row; fixed, because the parser's own limit depends on the depth of its caller."""
 DIGEST_BYTES = 8
 MAX_HINTS = 100
 FIRST_ROWS = 1000
@@ -74,6 +72,8 @@ class _CommonRow(msgspec.Struct, frozen=True, gc=False):
     solution: str | UnsetType = UNSET
     finish_reason: Any = None
     stop_reason: Any = None
+    prompt: Any = None
+    passed: Any = None
 
 
 class RowContent(NamedTuple):
@@ -89,6 +89,10 @@ class RowContent(NamedTuple):
     has_both: bool = False
     """Whether ``completion`` and ``solution`` have different texts."""
     origin: Origin = ()
+    prompt: str = ""
+    """The prompt that the row says it continues; empty where it says none."""
+    passed: bool | None = None
+    """What the row says became of it."""
 
 
 _DIGITS = re.compile(r"\d+")
@@ -111,14 +115,6 @@ FindTask: TypeAlias = Callable[[int, bytes], str | None]
 
 class _RowTask(msgspec.Struct):
     task_id: str
-
-
-class _MalformedError(Exception):
-    """The line is not a row; the message says why."""
-
-    def __init__(self, message: str, task: str | int | None = None, field: str = "", number: int | None = None) -> None:
-        super().__init__(message)
-        self.task, self.field, self.number = task, field, number
 
 
 def first_ids(samples: Path) -> list[str]:
@@ -190,7 +186,7 @@ def _scan(
         else:
             try:
                 content = _read_common(text, sizes) or _read_any(text, sizes, hints)
-            except _MalformedError as error:
+            except MalformedError as error:
                 yield MalformedLine(line, str(error), error.task, error.field, error.number)
                 continue
             task = content.task
@@ -213,6 +209,8 @@ def _completion(row: RawRow) -> Completion:
         hints=content.hints,
         has_both=content.has_both,
         origin=content.origin,
+        prompt=content.prompt,
+        passed=content.passed,
     )
 
 
@@ -233,23 +231,28 @@ def _read_common(text: bytes, task_ids: Container[str]) -> RowContent | None:
     hints = _hints(row.finish_reason, row.stop_reason)
     made = _made(row)
     origin = origin_of(made) if made != _NOT_SAID else ()
+    more = (
+        origin,
+        row.prompt if isinstance(row.prompt, str) else "",
+        row.passed if isinstance(row.passed, bool) else None,
+    )
     if row.solution is not UNSET:
         if not row.solution:
             return None  # its code may stand in another field
         missing = _size_error("solution", row.solution)
         has_both = bool(row.completion) and row.completion is not UNSET and row.completion != row.solution
-        return RowContent(row.task_id, "solution", None if missing else row.solution, missing, hints, has_both, origin)
+        return RowContent(row.task_id, "solution", None if missing else row.solution, missing, hints, has_both, *more)
     if row.completion is not UNSET:
         if not row.completion:
             return None  # another field may have a text
         missing = _size_error("completion", row.completion)
-        return RowContent(row.task_id, "completion", None if missing else row.completion, missing, hints, False, origin)
+        return RowContent(row.task_id, "completion", None if missing else row.completion, missing, hints, False, *more)
     return None
 
 
 def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> RowContent:
-    """Read a row in any form; raise _MalformedError for a line that is not a row."""
-    fields = _read_fields(text)
+    """Read a row in any form; raise MalformedError for a line that is not a row."""
+    fields = read_fields(text)
     task = _read_task(fields, task_ids, hints)
     form: Literal["completion", "solution"] = "completion"
     if isinstance(fields.get("solution"), str) or ("solution" in fields and "completion" not in fields):
@@ -265,7 +268,8 @@ def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> 
         )
         content = value if isinstance(value, str) and not missing else None
         if isinstance(value, list) and value:
-            facts = (form, field_remedy(form, value))
+            reply = find_reply({form: value})
+            facts = (form, reply_remedy(fields, reply) if reply else field_remedy(form, value))
         elif isinstance(value, dict) and value:
             facts = (form, "write the text itself there")
         elif not value and form == "solution" and fields.get("completion"):
@@ -279,11 +283,13 @@ def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> 
     elif fields.get("error"):
         facts = FAILED_REQUEST
     elif other := code_field(fields):
-        facts = (other, field_remedy(other, fields[other]))
+        facts = (other, numbered_fields_remedy(fields, other) or field_remedy(other, fields[other]))
     completion = fields.get("completion")
     has_both = form == "solution" and bool(content) and isinstance(completion, str) and completion not in ("", content)
     origin = origin_of(tuple(map(fields.get, ORIGIN_FIELDS)))
-    return RowContent(task, form, content, missing, facts, has_both, origin)
+    prompt, passed = fields.get("prompt"), fields.get("passed")
+    more = (prompt if isinstance(prompt, str) else "", passed if isinstance(passed, bool) else None)
+    return RowContent(task, form, content, missing, facts, has_both, origin, *more)
 
 
 def _hints(finish_reason: object, stop_reason: object) -> tuple[str, ...]:
@@ -291,72 +297,20 @@ def _hints(finish_reason: object, stop_reason: object) -> tuple[str, ...]:
     return CUT_OFF if any(isinstance(reason, str) and reason in _LIMIT_REASONS for reason in reasons) else ()
 
 
-def _read_fields(text: bytes) -> dict[str, object]:
-    try:
-        source = text.decode()
-    except UnicodeDecodeError as error:
-        raise _MalformedError(f"not UTF-8: byte 0x{text[error.start]:02x} at column {error.start + 1}") from error
-    try:
-        value = _parse(source)
-    except json.JSONDecodeError as error:
-        rest = shorten(source[error.pos : error.pos + MAX_SHOWN])
-        if error.msg == "Extra data" and source[error.pos] == "{":
-            column = error.pos + 1
-            raise _MalformedError(f"two objects in one line: a new line is missing before column {column}") from error
-        if source.startswith("{'"):
-            raise _MalformedError("not JSON but an object as Python shows it: write rows with json.dumps") from error
-        reason = error.msg.removesuffix(" at")
-        raise _MalformedError(f"not JSON: {reason} at column {error.pos + 1}, before {rest}") from error
-    except RecursionError as error:
-        raise _MalformedError(_TOO_DEEP) from error
-    if not isinstance(value, dict):
-        raise _MalformedError(f"a row must be a JSON object, got {describe_value(value)}")
-    # Fewer brackets cannot nest that deep.
-    if text.count(b"[") + text.count(b"{") > MAX_DEPTH and _too_deep(value):
-        raise _MalformedError(_TOO_DEEP)
-    return cast("dict[str, object]", value)
-
-
-_TOO_DEEP = f"the row is nested deeper than {MAX_DEPTH} levels"
-
-
-def _parse(source: str) -> object:
-    try:
-        return json.loads(source)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:
-        # Python refuses integers of thousands of digits, which are valid JSON.
-        return json.loads(source, parse_int=float)
-
-
-def _too_deep(value: object) -> bool:
-    layer = [value]
-    for _ in range(MAX_DEPTH):
-        inner: list[object] = []
-        for item in layer:
-            if isinstance(item, dict):
-                inner.extend(item.values())
-            elif isinstance(item, list):
-                inner.extend(item)
-        layer = inner
-        if not layer:
-            return False
-    return any(isinstance(item, (dict, list)) for item in layer)
-
-
 def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict[str, str]) -> str:
     if "task_id" not in fields:
         lower = {name.lower(): name for name in reversed(fields)}
         name = next((lower[name] for name in ("task_id", *map(str.lower, TASK_FIELDS)) if name in lower), None)
         remedy = f"; if `{name}` is the task, rename it" if name else ""
+        if "entry_point" in fields and not name:
+            remedy = "; if `entry_point` tells it: jq -c '.task_id = .entry_point' IN > OUT, then --id-map entry_point"
         if outer := next((key for key, value in fields.items() if isinstance(value, dict) and "task_id" in value), ""):
             remedy = f"; take it out of `{outer}`: jq -c '.task_id = .{outer}.task_id' IN > OUT"
         if name and (reply := find_reply(fields)):
             remedy = f"; if `{name}` is the task, {reply_remedy(fields, reply)}"
         value = fields[name] if name else None
         number = value if isinstance(value, int) and not isinstance(value, bool) else None
-        raise _MalformedError(f"the row has no 'task_id'{remedy}", None, name or "", number)
+        raise MalformedError(f"the row has no 'task_id'{remedy}", None, name or "", number)
     task = fields["task_id"]
     if not isinstance(task, str):
         # Tables write whole numbers as 7.0 where one of them is missing.
@@ -365,7 +319,7 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
         # Some benchmarks, such as MBPP, are published with numbers for names.
         if number is not None and str(number) in task_ids:
             return str(number)
-        raise _MalformedError(f"`task_id` must be a string, got {describe_value(task)}", number)
+        raise MalformedError(f"`task_id` must be a string, got {describe_value(task)}", number)
     if task in task_ids:
         return task
     # A search for the nearest name takes a millisecond: bound them for a file full of unknown names.
@@ -374,7 +328,7 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
         # An id with another number is another problem, however like it is.
         others = (other for other in task_ids if not numbers or _numbers(other) == numbers)
         hints[task] = nearest(task[:MAX_SHOWN], others)
-    raise _MalformedError(f"unknown task {shorten(task)}{hints.get(task, '')}", task)
+    raise MalformedError(f"unknown task {shorten(task)}{hints.get(task, '')}", task)
 
 
 def _numbers(task: str) -> list[str]:

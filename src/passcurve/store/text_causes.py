@@ -68,7 +68,7 @@ _TEXTS = {
         "begin",
         "with thinking that does not end (<think>) and have no answer; if it was cut off, generate with more tokens",
     ),
-    "json": ("hold", "JSON and no program; take the code out of it first: jq -c '.completion |= (fromjson | .code)'"),
+    "json": ("hold", "JSON and no program; take the code out of it first: jq -c '{place}' IN > OUT"),
     "token": (
         "have",
         "special tokens of a model in the text (such as <|endoftext|>) and cannot compile; remove them, or decode with "
@@ -153,11 +153,15 @@ def cause_name(number: int) -> str:
     return CAUSES[number - 1][1]
 
 
-def cause_finding(name: str, rows: int) -> Finding | None:
-    """Return the finding on so many rows with that cause; None for causes that are told in another way."""
+def cause_finding(name: str, rows: int, place: str = "") -> Finding | None:
+    """Return the finding on so many rows with that cause; None for causes that are told in another way.
+
+    ``place`` is what takes the code out of texts that are JSON, as ``jq`` writes it.
+    """
     if name not in _TEXTS or not rows:
         return None
     verb, fault = _TEXTS[name]
+    fault = fault.replace("{place}", place)
     text = f"{rows:,} row{'s' * (rows > 1)} {verb if rows > 1 else _SINGULAR[verb]} {fault}"
     return Finding(name=_NAMES[name], rows=rows, text=text)
 

@@ -86,7 +86,8 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     if not text.isascii():
         bits |= (SPACES if _NO_BREAK.search(text) else 0) | (QUOTES if _TYPOGRAPHIC.search(text) else 0)
     if not is_taken_whole:
-        return bits
+        is_other = _lacks_function(problem, text) and not isinstance(problem.check, Expression)
+        return bits | (CONTINUATION if is_other else 0)
     bits |= _characters(problem, text)
     if ("<" in text or "INST]" in text) and _TOKEN.search(text):
         bits |= TOKEN
@@ -137,7 +138,8 @@ def _kind(text: str) -> int:
 def _characters(problem: Problem, text: str) -> int:
     """Return the bits of characters that a program should not have."""
     bits = NUL if "\0" in text else 0
-    if "\n" not in text.strip() and text.count("\\n") >= _MIN_NEWLINES:
+    end = text.strip()
+    if "\n" not in end and (end.endswith("\\n") or end.count("\\n") >= _MIN_NEWLINES):
         bits |= NEWLINES
     if "\t" in text and (text[0] == "\t" or "\n\t" in text) and "\n    " in problem.prompt:
         bits |= TABS
@@ -155,11 +157,18 @@ def _whole_program(problem: Problem, text: str) -> int:
     return 0
 
 
+def _lacks_function(problem: Problem, text: str) -> bool:
+    """Tell whether a text of which the extraction takes a part has a function, and not the one to test."""
+    name = problem.entry_point.rpartition(".")[2]
+    if not name or name in text or "\ndef " not in f"\n{text}" or text[0] in " \t":
+        return False
+    return f"def {name}(" not in problem.prompt or "```" in text or text.startswith(("def ", "from ", "import "))
+
+
 def _defines(name: str, text: str) -> bool:
     """Tell whether a text may define a name, in whatever way; a call or a docstring is none."""
     return (
-        f"def {name}" in text
-        or f"class {name}" in text
+        f"def {name}(" in text
         or re.search(
             rf"^[^#\n]*\b{name}\b[^\n(]*=|\bimport\b.*\b{name}\b|\b(?:for|as|def|class)\s+{name}\b", text, re.M
         )

@@ -36,6 +36,10 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whether the row has text in ``completion`` and in ``solution``."""
     origin: tuple[tuple[str, str | float], ...] = ()
     """Fields that say how the row was made, such as the name of the model."""
+    prompt: str = ""
+    """The prompt that the row says it continues; empty where it says none."""
+    passed: bool | None = None
+    """What the row says became of it."""
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -61,8 +61,9 @@ _RULES_BEFORE_SETS = {
 # A rule that accepts anything checks nothing.
 _NATIVE = _Edition(each_suite=False, rules={"are_equivalent": "equal-or-true"})
 _EDITIONS = {
-    # HumanEval+ v0.1.9: inputs had 0.2 s, on a loaded machine: a quarter of that stands for it here.
-    "84f4b93a1270b492e4c54d5212da7a5b": _Edition(test_s=0.05, floats_are_close=False),
+    # HumanEval+ v0.1.9: inputs had 0.2 s, on a loaded machine.  This stands for it here: of the published samples the
+    # slowest that had passed takes 0.04 s for an input, the fastest that was stopped more than 0.15 s.
+    "84f4b93a1270b492e4c54d5212da7a5b": _Edition(test_s=0.08, floats_are_close=False),
     # MBPP+ v0.1.0.
     "ebe95df0d5220f00cedd6f4bddea35e4": _Edition(test_s=1.0, rules=_RULES_BEFORE_SETS),
 }

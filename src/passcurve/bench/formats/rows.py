@@ -19,6 +19,7 @@ from passcurve.types import Problem
 MAX_BYTES = 1 << 30
 """Largest file of problems, against device files and gzip bombs."""
 
+_MIN_COLUMNS = 2
 _GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _JSON_KINDS = {
@@ -173,11 +174,21 @@ def parse_rows(text: bytes, source: str) -> Iterator[Row]:
             # ValueError includes JSONDecodeError and numbers of too many digits.
             raise DataError(
                 f"{place}: found {shown(raw.decode('utf-8').strip())}, which is not JSON ({_one_line(error)}); "
-                "expected one JSON object per line"
+                f"expected one JSON object per line{_table_hint(raw) if number == 1 else ''}"
             ) from error
         if not isinstance(value, dict):
             raise DataError(f"{place}: found {kind(value)}; expected one JSON object per line")
         yield Row(place=place, line=number, fields=value)
+
+
+def _table_hint(line: bytes) -> str:
+    """Return what makes rows of a table, where the first line looks like the head of one."""
+    separator = "\t" if b"\t" in line else ","
+    names = line.decode("utf-8").strip().split(separator)
+    if len(names) < _MIN_COLUMNS or not all(name.strip('" ').isidentifier() for name in names):
+        return ""
+    how = f"pandas.read_csv(IN, sep={separator!r}).to_json(OUT, orient='records', lines=True)"
+    return f"; this looks like a table: {how}"
 
 
 def _document(text: bytes) -> list[object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,10 @@ _TEXTS = {
     b"<!doctype": "a page in HTML, not samples: download the file itself",
     b"<html": "a page in HTML, not samples: download the file itself",
 }
+_YAML = re.compile(rb"(?:- )?task_id: ")
+_FROM_YAML = (
+    "python3 -c \"import json, yaml; [print(json.dumps(row)) for row in yaml.safe_load(open('{name}'))]\" > {out}"
+)
 _CSV = "pandas.read_csv({name!r}, sep={sep!r}).to_json({out!r}, orient='records', lines=True)"
 
 
@@ -226,7 +231,13 @@ def _refuse_table(path: Path, start: bytes) -> None:
             raise DataError(f"{str(path)!r} is {what}")
     is_header = b"task_id" in first and (b"," in first or b"\t" in first) and b"{" not in first
     if is_header or path.suffix in (".csv", ".tsv"):
-        how = _CSV.format(name=path.name, sep="\t" if b"\t" in first else ",", out=f"{path.stem}.jsonl")
-        raise DataError(f"{str(path)!r} is a table in CSV; {EXPECTED}: {how}")
+        is_tsv = b"\t" in first
+        # A table may be called .jsonl, and must not be overwritten.
+        out = f"{path.stem}.jsonl" if path.suffix != ".jsonl" else f"{path.stem}_rows.jsonl"
+        how = _CSV.format(name=path.name, sep="\t" if is_tsv else ",", out=out)
+        raise DataError(f"{str(path)!r} is a table in {'TSV' if is_tsv else 'CSV'}; {EXPECTED}: {how}")
+    if path.suffix in (".yaml", ".yml") or _YAML.match(first):
+        out = f"{path.stem}.jsonl" if path.suffix != ".jsonl" else f"{path.stem}_rows.jsonl"
+        raise DataError(f"{str(path)!r} is YAML; {EXPECTED}: {_FROM_YAML.format(name=path.name, out=out)}")
     if b"\0" in start[:512]:
         raise DataError(f"{str(path)!r} is a binary file; {EXPECTED}")
