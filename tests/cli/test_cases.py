@@ -235,12 +235,13 @@ def test_a_reference_that_is_wrong_or_lives(shell):
 
 
 PUBLISHED = [
-    pytest.param("humaneval_plus_v0.1.9", "chatgpt_cot", 116, 106, marks=pytest.mark.ci),
+    ("humaneval_plus_v0.1.9", "chatgpt_cot", 116, 106),
     # One of its samples takes nearly the 60 s that EvalPlus gives, and more than that on a slow machine.
-    pytest.param("mbpp_plus_v0.1.0", "qwen1.5b", 276, 234, marks=pytest.mark.nightly),
+    ("mbpp_plus_v0.1.0", "qwen1.5b", 276, 234),
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("benchmark", "model", "base", "plus"), PUBLISHED)
 def test_published_results(shell, benchmark: str, model: str, base: int, plus: int):
     """The profile evalplus gives the published counts, by each suite, and the published verdict of each sample."""

@@ -192,3 +192,19 @@ def test_bad_input_is_one_line(words, message, judged):
     assert (2, "") == (done.code, done.out)
     assert message in done.err
     assert 1 == len(done.err.splitlines())
+
+
+def test_rows_of_human_eval(judged, shell):
+    """Rows with a program and a verdict are matched without judging them; what contradicts itself is refused."""
+    rows = [json.loads(line) for line in (judged.folder / "near.jsonl_results.jsonl").read_text().splitlines()]
+    kept = ("task_id", "completion", "result", "passed")
+    rows = [{name: row[name] for name in kept} for row in rows]
+    shell.write("rows.jsonl", rows)
+    words = ("--metric", "exact", "--json")
+    done, of_run = shell("match", "rows.jsonl", *words), judged("match", "near.jsonl", *words)
+    assert (0, 0) == (done.code, of_run.code), done.err
+    (theirs,), (ours,) = done.record["runs"], of_run.record["runs"]
+    assert ours["ranked"] == theirs["ranked"]
+    assert len(rows) == theirs["samples"] == ours["samples"]
+    shell.write("rows.jsonl", [*rows[:-1], {**rows[-1], "passed": True, "result": "failed"}])
+    assert 2 == shell("match", "rows.jsonl", *words).code

@@ -118,7 +118,7 @@ def test_more_silent_connections_than_descriptors(server: Server, start: bytes):
             connection.close()
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_ten_thousand_open_connections(server: Server):
     """Whoever asks is answered while so many are kept open by clients, and the server takes no more memory for them."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)

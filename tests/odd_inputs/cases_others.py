@@ -110,7 +110,7 @@ CASES = [
     ),
     Case(
         "line ends that were lost",
-        own([right(n) for n in range(4)], [problem(n, canonical_solution=LINES.format(n)) for n in range(4)]),
+        own([right(n) for n in range(8)], [problem(n, canonical_solution=LINES.format(n)) for n in range(8)]),
         JUDGE,
         value=1.0,
         findings=("one_line",),

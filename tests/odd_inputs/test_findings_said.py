@@ -95,3 +95,12 @@ def test_python_says_what_results_hold(judged):
     import passcurve
 
     assert SAID in repr(passcurve.load(judged.folder / "s.jsonl_results.jsonl"))
+
+
+def test_a_benchmark_under_another_name_is_the_same(judged):
+    """Two files with the same problems make no difference between runs."""
+    write_rows(judged.folder / "other.jsonl", benchmark())
+    write_rows(judged.folder / "o.jsonl", SOUND)
+    judged("judge", "o.jsonl", "--benchmark", "other.jsonl", *JUDGE[4:])
+    (pair,) = judged("compare", "ok.jsonl", "o.jsonl", "--json").record["pairs"]
+    assert [] == [text for text in pair["differs"] if text.startswith("benchmark")]

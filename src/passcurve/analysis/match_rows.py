@@ -16,6 +16,7 @@ from passcurve.signature import signature
 from passcurve.store.completions import stored_completions
 from passcurve.store.locate import explain_partial_runs, find_run_dir
 from passcurve.store.records import Record, read_record
+from passcurve.store.records.human_eval import read_rows as read_rows_with_verdicts
 from passcurve.store.records.sample import MalformedRecordError
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
@@ -78,7 +79,7 @@ def find_source(path: Path) -> Path:
 
 def _read(path: Path) -> Record | None:
     try:
-        return read_record(path)
+        return read_record(path) or (read_rows_with_verdicts(path) if path.is_file() else None)
     except MalformedRecordError as error:
         raise DataError(f"{str(path)!r}: {error}") from None
 

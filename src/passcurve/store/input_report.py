@@ -25,7 +25,7 @@ from passcurve.types import Completion, Problem, Status
 _MIN_SHARE = 0.01
 """Share of the rows up to which a repeated prompt is a whim of a model, and no fault of the file."""
 
-_LINES_ROWS = 4
+_LINES_ROWS = 8
 """Rows without a line end from which on these seem to be lost."""
 _MANY_SHARE, _MANY_ROWS = 0.5, 10
 """Share and number of rows that do not compile above which the file, not the model, seems at fault."""
