@@ -31,7 +31,7 @@ _PLANS: dict[RequestedMode, tuple[CheckPlan, ...]] = {
 }
 """The plans to try, best first; the first plan under which the reference solution passes is used."""
 
-_BARE_PROMPT = "the prompt alone passes the tests: it holds the whole function"
+_BARE_PROMPT = "the prompt alone passes the tests: it holds the whole function, whose body must be cut out"
 _NO_REFERENCE = "no reference solution to calibrate with"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'$")

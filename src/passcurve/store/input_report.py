@@ -148,6 +148,7 @@ class InputObserver:
         counts, seen = self._counts, len(self._copies)
         unreadable = self._missing.without_field + counts["fenced"] + counts["chatty"]
         withholds = unreadable > MAX_SHARE * seen
+        is_prompt = 2 * counts["prompt alone"] > seen
         # What passcurve has sampled itself is no concatenation.
         repeated = self._copies.finding() if temperature is None else None
         findings = [
@@ -171,7 +172,7 @@ class InputObserver:
             self._mixture.finding(),
             repeated,
             self._truncated(),
-            None if repeated is not None else self._copies.equal_programs(uniform, temperature),
+            None if repeated is not None or is_prompt else self._copies.equal_programs(uniform, temperature),
         ]
         if (
             reason := self._reasons.finding(seen, [finding for finding in findings if finding is not None], task_ids)
@@ -225,12 +226,13 @@ class InputObserver:
         return Finding(name="filtered", rows=rows, text=text)
 
     def _one_line(self) -> Finding | None:
-        rows = self._counts["one line"]
-        if self._has_lines or rows < _LINES_ROWS:
+        rows, seen = self._counts["one line"], len(self._copies)
+        is_explained = any(2 * self._counts[name] > seen for name in CAUSE_NAMES)
+        if self._has_lines or is_explained or 2 * rows < seen or seen < _LINES_ROWS:
             return None
         text = (
             f"no text has more than one line, and the references of {n_rows(rows)} have several: line ends were lost, "
-            "or the model was stopped at the first"
+            "or the model was stopped at the first; take the texts from where they were made, or generate them again"
         )
         return Finding(name="one_line", rows=rows, text=text)
 
@@ -250,7 +252,9 @@ class InputObserver:
             return None
         text = f"the {'`solution`' if self._is_taken_whole else 'text'} of {n_rows(rows)} lacks the function to test"
         if 2 * self._counts["body"] > rows:
-            text += "; they look like bodies that continue the prompt: use --field solution (without :solution)"
+            text += (
+                "; they look like bodies that continue the prompt: use --field solution (no :solution behind the name)"
+            )
         elif others := self._reasons.explain_lacking(task_ids):
             text += f"; {others}"
         elif rows == len(self._copies):
