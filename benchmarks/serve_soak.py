@@ -32,7 +32,7 @@ _LOOKS = 40
 
 
 class Look(NamedTuple):
-    """What the server has at a moment."""
+    """Resources of the server at a moment."""
 
     memory_mb: float
     descriptors: int

@@ -157,6 +157,7 @@ def _sandbox_class() -> Any:
     from passcurve.judging.jailed_folder import JailedFolder
     from passcurve.types import Limits
 
+    # The base is untyped where inspect is not installed.
     class PasscurveSandbox(_SandboxMethods, util.SandboxEnvironment):  # type: ignore[misc]
         inspect = util
 

@@ -97,6 +97,7 @@ def _open(number: int, mode: str, errors: str, *, line_buffering: bool = False) 
     buffer: Any = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
     newline = None if mode == "r" else "\n"
     stream = io.TextIOWrapper(buffer, "utf-8", errors, newline=newline, line_buffering=line_buffering)
+    # A new interpreter sets it too, which the stubs call read-only.
     stream.mode = mode  # type: ignore[misc]
     return stream
 
@@ -119,7 +120,7 @@ def _run(path: str) -> int:
     except BaseException as error:
         _show(error, _own_traceback(error))
         status = 1
-    # As an interpreter does at its end: it waits for the threads that are no daemons.
+    # As an interpreter does at its end: it waits for the threads that are no daemons.  The stubs lack the function.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     module.__dict__.clear()

@@ -41,6 +41,7 @@ class OutputPipes:
 
     def __init__(self, selector: selectors.BaseSelector, head_bytes: int) -> None:
         self._readers = [_Reader(selector, head_bytes) for _ in range(2)]
+        # They outlive this function: close_files and close end them.
         self.files = [open(reader.stream.writing, "wb", buffering=0) for reader in self._readers]  # noqa: SIM115
         """The ends that the program gets; close them when it has them."""
         self._fetched = open(os.memfd_create("files", os.MFD_CLOEXEC), "w+b", buffering=0)  # noqa: SIM115

@@ -53,6 +53,7 @@ def _env_class() -> Callable[[Callable[[str], tuple[float, dict[str, Any]]]], An
     except ImportError:
         raise UsageError("passcurve.compat.trainers.skyrl needs skyrl_gym: pip install skyrl-gym") from None
 
+    # The base is untyped where the gym is not installed.
     class PasscurveEnv(BaseTextEnv):  # type: ignore[misc]
         """The answer of the model is judged, and the episode ends."""
 
