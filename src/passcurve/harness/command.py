@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from passcurve.harness.framing import send_frame
-from passcurve.harness.sample import read_job
+from passcurve.harness.job_start import read_job
 
 HEAD_BYTES, TAIL_BYTES = 48 << 10, 16 << 10
 """The parts of an output stream that are reported: how a compiler begins, and how a program ends."""

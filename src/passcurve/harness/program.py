@@ -11,22 +11,36 @@ import atexit
 import gc
 import io
 import json
+import marshal
 import os
 import resource
 import signal
 import site
+import socket
 import sys
 import threading
-from collections.abc import Mapping
 from types import ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from passcurve.harness.command import fetch_files, set_streams, write_file
 from passcurve.harness.framing import send_frame
-from passcurve.harness.sample import limit_recursion, read_job
+from passcurve.harness.job_start import limit_recursion, read_job
+from passcurve.harness.protocol import MARSHAL_VERSION
 
 BEGUN = b"begun"
 
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/tmp",
+    "TMPDIR": "/tmp",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+}
+"""The variables that every program finds; its scratch is there."""
+
+_REHEARSALS = 40
+"""CPython specialises code in its first 8 runs, and leaves it unchanged after a few more."""
 _FLUSH_FAILED = 120
 """Exit status of an interpreter whose standard output cannot be written at its end."""
 _HIGHEST_DESCRIPTOR = 1 << 10
@@ -40,7 +54,7 @@ def main(descriptors: list[int]) -> NoReturn:
         write_file(name, data)
     set_streams(job["stdin"], out, err)
     path = os.path.abspath(job["argv"][0])
-    _prepare(path, job["argv"][1:], job["env"])
+    _prepare(path, job["argv"][1:])
     send_frame(connection, BEGUN)
     if job["fetch"] and (pid := os.fork()):
         _fetch_files(pid, job["fetch"], fetched)
@@ -49,7 +63,9 @@ def main(descriptors: list[int]) -> NoReturn:
     status = 1
     try:
         limit_recursion()
-        status = _run(path)
+        module = ModuleType("__main__")
+        sys.modules["__main__"] = module
+        status = _end(module, _execute(path, module))
     except BaseException as error:
         _show(error, None)
     os._exit(status)
@@ -68,24 +84,49 @@ def _fetch_files(pid: int, names: list[str], target: int) -> NoReturn:
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def _prepare(path: str, arguments: list[str], variables: Mapping[str, str]) -> None:
-    """Make this interpreter look like a new one."""
-    # As a name in a module: nothing is configured by it here.
+def rehearse() -> None:
+    """Do before any fork what is the same for every program, and the rest often enough for it to be specialised."""
     environment = os.__dict__["environ"]
     environment.clear()
-    environment.update(variables)
-    sys.argv = [path, *arguments]
-    sys.path.insert(0, os.path.dirname(path))
-    # The stubs call these three final; an interpreter that starts sets them too.
-    sys.stdin = sys.__stdin__ = _open(0, "r", "surrogateescape")  # type: ignore[misc]
-    sys.stdout = sys.__stdout__ = _open(1, "w", "surrogateescape")  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = _open(2, "w", "backslashreplace", line_buffering=True)  # type: ignore[misc]
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    atexit._clear()
+    environment.update(ENVIRONMENT)
     # The interpreter was started without it.
     site.setquit()
     site.setcopyright()
     site.sethelper()
+    own = [os.dup(number) for number in range(3)]
+    read, write = os.pipe()
+    set_streams(b"", write, write)
+    _open_streams()
+    job = marshal.dumps({"files": {}, "stdin": b""}, MARSHAL_VERSION)
+    for _ in range(_REHEARSALS):
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            send_frame(ours.fileno(), job)
+            read_job(theirs.fileno(), [])
+        write_file(os.devnull, b"")
+        _prepare(os.devnull, [])
+        del sys.path[0]
+        _execute(os.devnull, ModuleType("__main__"))
+    for number, descriptor in enumerate(own):
+        os.dup2(descriptor, number)
+    for descriptor in (*own, read, write):
+        os.close(descriptor)
+
+
+def _open_streams() -> None:
+    """Open the standard streams on what is there now; they remember whether it can be sought in."""
+    # The stubs call these three final; an interpreter that starts sets them too.
+    sys.stdin = sys.__stdin__ = _open(0, "r", "surrogateescape")  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = _open(1, "w", "surrogateescape")  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = _open(2, "w", "backslashreplace", line_buffering=True)  # type: ignore[misc]
+
+
+def _prepare(path: str, arguments: list[str]) -> None:
+    """Make this interpreter look like one that starts with these arguments."""
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, os.path.dirname(path))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    atexit._clear()
     if "random" in sys.modules:
         # It would have the state of the process that this one was forked from.
         sys.modules["random"].seed()
@@ -102,25 +143,27 @@ def _open(number: int, mode: str, errors: str, *, line_buffering: bool = False) 
     return stream
 
 
-def _run(path: str) -> int:
-    """Run the file and what follows its end; return the exit status."""
-    module = ModuleType("__main__")
-    sys.modules["__main__"] = module
+def _execute(path: str, module: ModuleType) -> int:
+    """Run the file as a module; return its exit status, below zero for a signal."""
     module.__dict__.update(__file__=path, __builtins__=sys.modules["builtins"], __annotations__={}, __cached__=None)
-    status = 0
     try:
         with open(path, "rb") as file:
             code = compile(file.read(), path, "exec", dont_inherit=True)
         exec(code, module.__dict__)
     except SystemExit as error:
-        status = _exit_status(error)
+        return _exit_status(error)
     except KeyboardInterrupt as error:
         _show(error, _own_traceback(error))
-        status = -signal.SIGINT
+        return -signal.SIGINT
     except BaseException as error:
         _show(error, _own_traceback(error))
-        status = 1
-    # As an interpreter does at its end: it waits for the threads that are no daemons.  The stubs lack the function.
+        return 1
+    return 0
+
+
+def _end(module: ModuleType, status: int) -> int:
+    """Do what an interpreter does at its end; return the exit status."""
+    # It waits for the threads that are no daemons.  The stubs lack the function.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     module.__dict__.clear()

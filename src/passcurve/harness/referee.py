@@ -18,6 +18,7 @@ from passcurve.harness.compiled_problem import CompiledProblem
 from passcurve.harness.exceptions import describe
 from passcurve.harness.expressions import ExpressionCheck
 from passcurve.harness.framing import ConnectionClosed, send_frame
+from passcurve.harness.job_start import read_job
 from passcurve.harness.messages import TEST_NAME, encode_report
 from passcurve.harness.protocol import (
     NEXT_TEST,
@@ -30,7 +31,6 @@ from passcurve.harness.protocol import (
     TestForm,
 )
 from passcurve.harness.recording import RecordedCalls, pack_arguments, record_calls
-from passcurve.harness.sample import read_job
 from passcurve.harness.sample_proxy import SampleProxy
 from passcurve.harness.statements import StatementCheck
 from passcurve.harness.wire import encode

@@ -21,13 +21,11 @@ from typing import Any
 
 from passcurve.harness.exceptions import describe, rebuild
 from passcurve.harness.framing import ConnectionClosed, make_frame, receive_frame, send_frame, write_all
+from passcurve.harness.job_start import limit_recursion, read_job
 from passcurve.harness.large_results import is_large, make_record
 from passcurve.harness.protocol import Callback, Order, Reply, SampleJob
 from passcurve.harness.script import ScriptRunner
-from passcurve.harness.wire import MAX_FRAME, Decoder, Encoder, Handle, WireError
-
-RECURSION_LIMIT = 1000
-"""Largest depth of a sample's calls, counted from its own first frame: CPython's default."""
+from passcurve.harness.wire import Decoder, Encoder, Handle, WireError
 
 FRAME_BYTES = 256 << 20
 PENDING_BYTES = 1 << 20
@@ -48,17 +46,6 @@ def main(descriptors: list[int]) -> None:
         sample.serve()
     except ConnectionClosed:
         leave(0)
-
-
-def read_job(connection: int, file: list[int]) -> Any:
-    """Return the job from the connection, where only the supervisor has written so far, or from a file of its own.
-
-    The file is closed, so that nothing can read the job again.
-    """
-    job = marshal.loads(receive_frame(file[0] if file else connection, MAX_FRAME))
-    for descriptor in file:
-        os.close(descriptor)
-    return job
 
 
 def rehearse() -> None:
@@ -124,16 +111,6 @@ def find_entry_point(module: ModuleType, name: str) -> tuple[Any, ...]:
         return getattr(kind(), attribute)(*args, **kwargs)
 
     return (call,) if hasattr(kind, attribute) else ()
-
-
-def limit_recursion() -> None:
-    """Let the sample nest its calls as deep as in a new interpreter, whatever the depth of the stack is now."""
-    depth = 0
-    frame: Any = sys._getframe()
-    while frame is not None:
-        depth += 1
-        frame = frame.f_back
-    sys.setrecursionlimit(RECURSION_LIMIT + depth)
 
 
 class SampleServer:

@@ -21,9 +21,10 @@ from typing import Any
 from passcurve.harness.exceptions import describe
 from passcurve.harness.framing import send_frame
 from passcurve.harness.function_tests import count_until, find_tests
+from passcurve.harness.job_start import limit_recursion, read_job
 from passcurve.harness.messages import TEST_NAME, TEXT_CHARACTERS, encode_report, failing_line
 from passcurve.harness.protocol import SharedJob, SharedReport
-from passcurve.harness.sample import SOURCE_NAME, limit_recursion, make_module, read_job
+from passcurve.harness.sample import SOURCE_NAME, make_module
 
 MAX_FINDINGS, FINDING_CHARACTERS = 8, 80
 FINDINGS_BYTES = 4096

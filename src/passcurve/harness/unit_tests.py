@@ -14,9 +14,10 @@ from collections.abc import Callable
 from types import CodeType
 
 from passcurve.harness.class_clock import ClassClock
+from passcurve.harness.job_start import limit_recursion, read_job
 from passcurve.harness.messages import TEST_NAME
 from passcurve.harness.protocol import SharedReport, UnitTestJob
-from passcurve.harness.sample import SOURCE_NAME, limit_recursion, make_module, read_job
+from passcurve.harness.sample import SOURCE_NAME, make_module
 from passcurve.harness.shared import FINDINGS_BYTES, Monitor, begin_pass, make_failure, make_reporter
 from passcurve.harness.unit_framework import Framework
 from passcurve.harness.unit_suite import SuiteRun, make_result_type

@@ -121,7 +121,6 @@ def make_python_step(source: bytes, limits: Limits) -> Step:
     setup = {
         "argv": [PYTHON_FILE],
         "files": {PYTHON_FILE: source},
-        "env": _ENVIRONMENT,
         "stdin": b"",
         "keep": [],
         "fetch": [],

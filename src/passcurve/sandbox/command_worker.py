@@ -150,9 +150,6 @@ class CommandWorker:
         if jail.key not in self._lanes:
             self._lanes[jail.key] = CommandLane(jail, self._selector, self._sandbox, self._advance)
         self._tag += 1
-        if setup["keep"] or self._artifact is None:
-            self._drop_artifact()
-            self._artifact = _new_file()
         limits = msgspec.structs.replace(job.limits, timeout_s=timeout_s)
         inner = msgspec.structs.replace(
             job, role=COMMAND_ROLE, setup=setup, limits=limits, slice_s=timeout_s, attempts=()
@@ -164,6 +161,9 @@ class CommandWorker:
             lane.start(OneShotJob(inner, self._tag, self._output.files))
             self._output.close_files()
         else:
+            if setup["keep"] or self._artifact is None:
+                self._drop_artifact()
+                self._artifact = _new_file()
             lane.start(OneShotJob(inner, self._tag, [self._artifact]))
         self._advance()
 

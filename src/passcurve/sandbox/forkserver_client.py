@@ -93,8 +93,10 @@ class ForkServerClient:
     the thread that started it ends.
     """
 
-    def __init__(self, executable: str, roles: tuple[str, ...]) -> None:
+    def __init__(self, executable: str, roles: tuple[str, ...], *, keeps: bool = True) -> None:
         self._executable, self._roles = executable, roles
+        self.keeps = keeps
+        """Whether its zygotes may keep a process for many jobs, for which its memory is laid out."""
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
         self._frames = FrameBuffer(FRAME_BYTES)
@@ -127,7 +129,13 @@ class ForkServerClient:
             if before is not None:
                 kernel.personality(before)
             theirs.close()
-        config = {"root": PACKAGE_ROOT, "preimport": _PREIMPORT, "roles": self._roles, "supervisor": os.getpid()}
+        config = {
+            "root": PACKAGE_ROOT,
+            "preimport": _PREIMPORT,
+            "roles": self._roles,
+            "keeps": self.keeps,
+            "supervisor": os.getpid(),
+        }
         data = json.dumps(config).encode()
         ours.settimeout(READY_S)
         self._connection, self._frames = ours, FrameBuffer(FRAME_BYTES)
@@ -202,10 +210,10 @@ class ForkServers:
     """Both fork servers, started at once.  ``close`` leaves no process behind."""
 
     def __init__(self, toolchain: Toolchain, referee_role: str, *, commands: bool = False) -> None:
-        """``commands``: that of the samples forks what runs commands, too."""
+        """``commands``: that of the samples forks what runs commands instead."""
         self.referee_role = referee_role
-        roles = (*SAMPLE_ROLES, COMMAND_ROLE, PROGRAM_ROLE) if commands else SAMPLE_ROLES
-        self.samples = ForkServerClient(toolchain.executable, roles)
+        roles = (COMMAND_ROLE, PROGRAM_ROLE) if commands else SAMPLE_ROLES
+        self.samples = ForkServerClient(toolchain.executable, roles, keeps=not commands)
         self.tests = ForkServerClient(toolchain.executable, (referee_role,))
         for fork_server in (self.samples, self.tests):
             # Whoever needs it gets the error.

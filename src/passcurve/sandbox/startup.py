@@ -65,7 +65,8 @@ def start_sandbox(
     """
     toolchain = tools.find_toolchain(python, packages, (*tools.OPTIONAL, *optional))
     with closing(ForkServers(toolchain, referee_role, commands=commands)) as fork_servers:
-        probe = isolation.find_isolation(level, toolchain, limits, fork_servers.samples, reuse)
+        # Each command is a new process.
+        probe = isolation.find_isolation(level, toolchain, limits, fork_servers.samples, "fork" if commands else reuse)
         if commands and not (probe.walls.namespaces and probe.walls.seccomp):
             raise IsolationError(
                 "programs in other languages than Python need namespaces and seccomp, which are missing here "

@@ -161,6 +161,7 @@ class ZygoteClient:
             "namespaces": walls.namespaces,
             "landlock": walls.landlock,
             "seccomp": walls.seccomp,
+            "keeps": self._fork_server.keeps,
             "rewinds": settings.rewinds,
             "processes": processes,
             "preload": list(settings.preload) if self.side == "jail" else [],

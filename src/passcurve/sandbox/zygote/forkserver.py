@@ -37,7 +37,9 @@ def serve(line: socket.socket, config: dict[str, Any]) -> NoReturn:
         hide_package(config["root"])
         if sys.platform.startswith("linux"):
             kernel.die_with_parent(config["supervisor"])
-            memory.lay_out()
+            kernel.prctl(kernel.PR_SET_THP_DISABLE, 1)
+            if config["keeps"]:
+                memory.lay_out()
         gc.collect()
         gc.freeze()
     except BaseException as error:

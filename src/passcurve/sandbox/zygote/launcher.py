@@ -16,12 +16,18 @@ from passcurve.sandbox.zygote.template import Role, Spec, Template, run_role
 class Launcher:
     """Forks children from a template, or from the zygote itself where there is none."""
 
-    def __init__(self, roles: dict[str, Role], confinement: Confinement, page: watch.Page, stub: Stub | None) -> None:
-        """``stub``: made before any wall stands, for processes that are rewound."""
+    def __init__(
+        self, roles: dict[str, Role], confinement: Confinement, page: watch.Page, stub: Stub | None, *, keeps: bool
+    ) -> None:
+        """``stub``: made before any wall stands, for processes that are rewound.
+
+        ``keeps``: some children may be kept for many jobs.
+        """
         self._roles = roles
         self._confinement = confinement
         self._page = page
         self.stub = stub
+        self._keeps = keeps
         self._template: Template | None = None
 
     def start_template(self, *, track: bool) -> None:
@@ -52,7 +58,8 @@ class Launcher:
         Return its pid and its userfaultfd, which is -1 where its writes cannot be tracked.
         """
         rules = self._confinement.rules
-        spec = {**spec, "scratch": self._confinement.scratch.path, "ruled": rules >= 0}
+        # Those that are not kept make the same calls as those that are, to find the same memory after them.
+        spec = {**spec, "scratch": self._confinement.scratch.path, "ruled": rules >= 0, "offers": self._keeps}
         descriptors = [rules, *descriptors] if rules >= 0 else descriptors
         if self._template is not None:
             pid = self._template.fork()

@@ -75,7 +75,6 @@ def lay_out() -> None:
         arenas.setdefault(id(block) >> 18, block)
     _held.extend(arenas.values())
     blocks.clear()
-    kernel.prctl(kernel.PR_SET_THP_DISABLE, 1)
     _grow_stack()
 
 

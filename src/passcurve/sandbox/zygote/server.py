@@ -85,7 +85,7 @@ def _start(
     # Before any wall stands, which would not let it be made.
     stub = Stub() if config["seccomp"] and copy_stub.AVAILABLE else None
     confinement = Confinement(config)
-    launcher = Launcher(roles, confinement, page, stub)
+    launcher = Launcher(roles, confinement, page, stub, keeps=config["keeps"])
     zygote = Zygote(line, confinement, page, launcher, rewinds=config["rewinds"])
     confinement.build(kind, theirs)
     preload(config["preload"])

@@ -49,7 +49,8 @@ _HIGH = 32
 
 Role = Callable[[list[int]], None]
 Spec = dict[str, Any]
-"""The spec of a child: role, scratch, kept, lowest (first descriptor that it may close), ruled (has Landlock rules)."""
+"""The spec of a child: role, scratch, kept, offers (a userfaultfd, as one that is kept must), lowest (first descriptor
+that it may close), ruled (has Landlock rules)."""
 
 Enter = Callable[[Spec, int], None]
 """Puts up the walls of a child: its spec, and the descriptor of its Landlock rules or -1."""
@@ -186,20 +187,26 @@ def _fork_children(commands: int, line: socket.socket, roles: dict[str, Role], e
 def _run_child(line: socket.socket, roles: dict[str, Role], enter: Enter) -> None:
     data, descriptors = framing.receive_frame_and_descriptors(line, SPEC_BYTES)
     spec = marshal.loads(data)
+    if spec["offers"]:
+        _offer_tracker(line, is_kept=spec["kept"])
+    line.recv(1)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    line.close()
+    run_role(spec, descriptors, roles, enter)
+
+
+def _offer_tracker(line: socket.socket, *, is_kept: bool) -> None:
+    """Send the zygote a userfaultfd."""
     tracker = -1
     try:
-        # Else the zygote could not trace it.  The others make the same calls, to find the same memory after them.
-        kernel.prctl(kernel.PR_SET_DUMPABLE, int(spec["kept"]))
+        # Else the zygote could not trace it.
+        kernel.prctl(kernel.PR_SET_DUMPABLE, int(is_kept))
         tracker = memory.open_userfaultfd()
         socket.send_fds(line, [b"t"], [tracker])
     except OSError:
         line.send(b"n")
     if tracker >= 0:
         os.close(tracker)
-    line.recv(1)
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-    line.close()
-    run_role(spec, descriptors, roles, enter)
 
 
 def run_role(spec: Spec, descriptors: list[int], roles: dict[str, Role], enter: Enter) -> None:
