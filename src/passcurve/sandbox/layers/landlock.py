@@ -39,8 +39,8 @@ def handled(version: int) -> int:
     return rights
 
 
-def ruleset(version: int, readable: list[str], listable: list[str], scratch: str, *, execute: bool = False) -> int:
-    """Prepare the rules and return their descriptor: read ``readable``, list ``listable``, use ``scratch``.
+def ruleset(version: int, readable: list[str], listable: list[str], *, execute: bool = False) -> int:
+    """Prepare the rules and return their descriptor: read ``readable``, list ``listable``.
 
     ``execute``: programs in ``readable`` may be run.
     """
@@ -59,8 +59,12 @@ def ruleset(version: int, readable: list[str], listable: list[str], scratch: str
     _allow(rules, "/dev/null", (READ_FILE | WRITE_FILE | TRUNCATE) & rights)
     for device in ("/dev/zero", "/dev/urandom"):
         _allow(rules, device, READ_FILE)
-    _allow(rules, scratch, _SCRATCH & rights)
     return rules
+
+
+def allow_scratch(rules: int, version: int, scratch: str) -> None:
+    """Add a scratch to the rules: its files may be written, and more."""
+    _allow(rules, scratch, _SCRATCH & handled(version))
 
 
 def _allow(rules: int, path: str, rights: int) -> None:

@@ -12,6 +12,9 @@ from passcurve.sandbox.layers import landlock, mounts, namespaces, rlimits, scra
 from passcurve.sandbox.zygote import kernel
 from passcurve.sandbox.zygote.template import Spec
 
+_MOST_SCRATCHES = 16
+"""Folders in one set of rules.  A new set begins with a rule for each path of the root; each rule delays a child."""
+
 IS_LINUX = sys.platform.startswith("linux")
 
 
@@ -25,6 +28,8 @@ class Confinement:
         """True if a watcher notes the suspicious calls that are refused."""
         self.rules = -1
         """Descriptor of the Landlock rules, which each child applies to itself."""
+        self._scratches = 0
+        """Folders that the rules allow as scratch."""
         self._narrow: seccomp.NarrowFilter | None = None
         self._strict: seccomp_strict.StrictFilter | None = None
         self._zygote = os.getpid()
@@ -122,17 +127,22 @@ class Confinement:
         if not self.scratch.clean():
             return False
         if self.rules >= 0:
-            # A rule belongs to the folder that it was made for, and that one is gone.
-            os.close(self.rules)
-            self._write_rules()
+            # A rule belongs to the folder that it was made for.  A mount that is gone cannot be reached by it.
+            if not self.has_namespaces or self._scratches == _MOST_SCRATCHES:
+                os.close(self.rules)
+                self._write_rules()
+            else:
+                self._allow_scratch()
         return True
 
     def _write_rules(self) -> None:
         config = self._config
         self.rules = landlock.ruleset(
-            landlock.abi(),
-            config["readable"],
-            config["listable"],
-            self.scratch.path,
-            execute=config["processes"],
+            landlock.abi(), config["readable"], config["listable"], execute=config["processes"]
         )
+        self._scratches = 0
+        self._allow_scratch()
+
+    def _allow_scratch(self) -> None:
+        landlock.allow_scratch(self.rules, landlock.abi(), self.scratch.path)
+        self._scratches += 1
