@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 from command_server import CommandServer
 
@@ -118,6 +121,19 @@ class Shell:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         options = {"cwd": self.folder, "env": self.env, "process_group": 0} | pipes | options
         return subprocess.Popen([*self.before, *COMMAND, *map(str, words)], **options)
+
+    @contextlib.contextmanager
+    def serve(self, *words: object) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
+        """Start ``passcurve serve`` on a free port; yield a client of it and its process, and end it in order."""
+        process = self.start("serve", *words, "--port", 0, stderr=subprocess.STDOUT)
+        assert process.stdout
+        # Where programs cannot be isolated another line comes first.
+        address = re.search(r"http://\S+/", next((line.decode() for line in process.stdout if b"http://" in line), ""))
+        assert address
+        with process, httpx.Client(base_url=address[0], trust_env=False, timeout=60) as client:
+            yield client, process
+            process.send_signal(signal.SIGTERM)
+            assert 0 == process.wait(60)
 
     def write(self, name: str, rows: Iterable[dict[str, Any] | bytes]) -> Path:
         """Write rows, or lines as they stand, as a file of the folder."""

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import base64
-import re
 import shutil
-import signal
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -26,17 +23,10 @@ RESULT = {"status", "execution_time", "return_code", "stdout", "stderr"}
 def client(shell_in, tmp_path_factory) -> Iterator[httpx.Client]:
     """Start a server for programs."""
     shell = shell_in(tmp_path_factory.mktemp("programs"))
-    process = shell.start("serve", "--port", 0, "--memory", "512MiB", "--workers", 2, stderr=subprocess.STDOUT)
-    line = process.stdout.readline().decode()
-    address = re.search(r"http://\S+", line)
-    if address is None:
-        process.wait(30)
-        pytest.skip(f"programs cannot be isolated here: {line}")
-    with httpx.Client(base_url=address[0], trust_env=False, timeout=60) as opened:
-        yield opened
-    process.send_signal(signal.SIGTERM)
-    assert 0 == process.wait(30)
-    process.stdout.close()
+    with shell.serve("--memory", "512MiB", "--workers", 2) as (started, _):
+        if started.get("/v1/ping").status_code != 200:
+            pytest.skip("programs cannot be isolated here")
+        yield started
 
 
 def run(client: httpx.Client, code: str, language: str = "python", **fields: Any) -> dict[str, Any]:

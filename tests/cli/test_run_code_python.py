@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 import sys
 import tomllib
@@ -25,18 +24,10 @@ _VARIABLES = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTH
 @pytest.fixture(scope="module")
 def client(shell_in, tmp_path_factory) -> Iterator[httpx.Client]:
     """Start a server for programs."""
-    shell = shell_in(tmp_path_factory.mktemp("programs"))
-    process = shell.start("serve", "--port", 0, "--workers", 2, stderr=subprocess.STDOUT)
-    line = process.stdout.readline().decode()
-    address = re.search(r"http://\S+", line)
-    if address is None:
-        process.wait(30)
-        pytest.skip(f"programs cannot be isolated here: {line}")
-    with httpx.Client(base_url=address[0], trust_env=False, timeout=60) as opened:
-        yield opened
-    process.send_signal(signal.SIGTERM)
-    assert 0 == process.wait(30)
-    process.stdout.close()
+    with shell_in(tmp_path_factory.mktemp("programs")).serve("--workers", 2) as (started, _):
+        if started.get("/v1/ping").status_code != 200:
+            pytest.skip("programs cannot be isolated here")
+        yield started
 
 
 def run_here(code: str, folder: Any) -> tuple[int, str, str]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import signal
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -26,15 +24,8 @@ TRIES = 3
 @pytest.fixture
 def server(shell_in, tmp_path) -> Iterator[tuple[httpx.Client, int]]:
     """Start a server; return a client of it, and its process."""
-    shell = shell_in(tmp_path)
-    process = shell.start("serve", "starter", "--port", 0, "--workers", 2, stderr=subprocess.STDOUT)
-    match = re.search(r"http://\S+/", process.stdout.readline().decode())
-    assert match
-    with httpx.Client(base_url=match[0], trust_env=False, timeout=60) as started:
+    with shell_in(tmp_path).serve("starter", "--workers", 2) as (started, process):
         yield started, process.pid
-    process.send_signal(signal.SIGTERM)
-    assert 0 == process.wait(30)
-    process.stdout.close()
 
 
 def sandbox_processes(ancestor: int) -> list[int]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -27,14 +24,8 @@ def client(shell_in, tmp_path_factory) -> Iterator[httpx.Client]:
     row = {"prompt": "def f(x):\n", "entry_point": "f", "test": test}
     references = {"B/0": RIGHT, "B/1": "    return 1\n"}
     shell.write("b.jsonl", [row | {"task_id": task, "canonical_solution": text} for task, text in references.items()])
-    process = shell.start("serve", "b.jsonl", "--port", 0, "--workers", 1, stderr=subprocess.STDOUT)
-    match = re.search(r"http://\S+/", process.stdout.readline().decode())
-    assert match
-    with httpx.Client(base_url=match[0], trust_env=False, timeout=60) as started:
+    with shell.serve("b.jsonl", "--workers", 1) as (started, _):
         yield started
-    process.send_signal(signal.SIGTERM)
-    assert 0 == process.wait(30)
-    process.stdout.close()
 
 
 def verify(client: httpx.Client, text: str, task: str = "B/0", **more: Any) -> httpx.Response:

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import shutil
-import signal
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -58,15 +55,8 @@ SUM = "print(sum(map(int, input().split())))\n"
 @pytest.fixture(scope="module")
 def client(shell_in, tmp_path_factory) -> Iterator[httpx.Client]:
     """Start a server without a benchmark that reads answers of chats."""
-    shell = shell_in(tmp_path_factory.mktemp("submissions"))
-    process = shell.start("serve", "--port", 0, "--workers", 1, "--extract", "auto", stderr=subprocess.STDOUT)
-    match = re.search(r"http://\S+/", process.stdout.readline().decode())
-    assert match
-    with httpx.Client(base_url=match[0], trust_env=False, timeout=60) as started:
+    with shell_in(tmp_path_factory.mktemp("submissions")).serve("--workers", 1, "--extract", "auto") as (started, _):
         yield started
-    process.send_signal(signal.SIGTERM)
-    assert 0 == process.wait(30)
-    process.stdout.close()
 
 
 def fenced(code: str, language: str = "python") -> str:

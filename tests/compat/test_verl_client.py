@@ -6,9 +6,6 @@ import asyncio
 import gzip
 import importlib.util
 import json
-import re
-import signal
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -40,16 +37,10 @@ CLIENTS = 64
 def address(shell_in, tmp_path_factory) -> Iterator[str]:
     """Start a server that judges the built-in benchmark and runs programs; return its address."""
     pytest.importorskip("uvicorn", reason="the extra serve is not installed")
-    shell = shell_in(tmp_path_factory.mktemp("served"))
-    process = shell.start("serve", "starter", "--port", 0, "--workers", 2, stderr=subprocess.STDOUT)
-    match = re.search(r"http://\S+/", process.stdout.readline().decode())
-    assert match
-    with pytest.MonkeyPatch.context() as patch:
+    served = shell_in(tmp_path_factory.mktemp("served")).serve("starter", "--workers", 2)
+    with served as (started, _), pytest.MonkeyPatch.context() as patch:
         patch.setenv("NO_PROXY", "127.0.0.1")
-        yield match[0]
-    process.send_signal(signal.SIGTERM)
-    assert 0 == process.wait(60)
-    process.stdout.close()
+        yield str(started.base_url)
 
 
 @pytest.fixture(scope="module")
