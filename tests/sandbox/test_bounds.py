@@ -96,11 +96,26 @@ def fill():
 """
 
 
+LEAVE = """
+def f():
+    before = len(os.listdir())
+    os.mkdir("folder")
+    with open("folder/{number}", "w") as file:
+        file.write(str(before))
+    return open("folder/{number}").read()
+"""
+
+
 @pytest.mark.parametrize("dirt", DIRT)
 def test_scratch_is_clean_for_the_next(jail: Jailed, dirt: str):
     """Whatever a program leaves in the scratch, the next one finds it empty and usable."""
     assert 1 == jail.value(FILL + f"def f():\n    {DIRT[dirt]}\n    return 1\n")
     assert ("text", True, []) == jail.value(CLEAN)
+
+
+def test_every_scratch_of_many_is_new(full: Jailed):
+    """However many scratches came before, the present one can be written, and none before it is there."""
+    assert ["0"] * 40 == [full.value(f"import os\n{LEAVE.format(number=number)}") for number in range(40)]
 
 
 @pytest.mark.parametrize("rights", [0, 0o100, 0o555])
