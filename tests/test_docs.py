@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -115,19 +113,6 @@ def test_files_of_the_package_that_are_named_exist():
         if not any((place / name).is_file() for place in places)
     ]
     assert [] == missing
-
-
-@pytest.mark.ci
-def test_the_example_of_the_readme_runs(tmp_path):
-    """The Python example in the README runs as it stands beside a file of samples."""
-    code = re.search(r"^```python\n(.*?)^```$", read("README.md"), re.MULTILINE | re.DOTALL)
-    assert code is not None
-    shutil.copy(str(files("passcurve.bench") / "starter" / "examples.jsonl"), tmp_path / "samples.jsonl")
-    done = subprocess.run(
-        [sys.executable, "-c", code[1]], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert (0, "") == (done.returncode, done.stderr)
-    assert "benchmark:starter@" in done.stdout
 
 
 @pytest.mark.ci

@@ -220,7 +220,8 @@ def test_the_lines_of_the_readme_run(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
-    assert 0 == done.returncode, done.stderr
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "benchmark:starter@" in done.stdout
     value, low, tenth = map(float, done.stdout.split()[:3])
     assert 0 < low < value < tenth < 1
 

@@ -41,7 +41,7 @@ def test_form(language: str) -> None:
 
 @pytest.mark.parametrize(
     "language",
-    [pytest.param(name, marks=[] if name == "js" else [pytest.mark.ci]) for name in LANGUAGES],
+    [pytest.param(name, marks=[] if name == "js" else [pytest.mark.nightly]) for name in LANGUAGES],
 )
 def test_references_pass_and_wrong_programs_fail(shell, language: str) -> None:
     """Each reference passes, and each wrong program compiles, ends, and fails its tests."""

@@ -40,14 +40,30 @@ def texts(path) -> set[str]:
     }
 
 
-@pytest.fixture
-def runs(shell):
+@pytest.fixture(scope="module")
+def runs(shell_in, tmp_path_factory):
     """Return a shell with three judged runs of one problem: four samples, four others, and one alone."""
+    shell = shell_in(tmp_path_factory.mktemp("runs"))
     for name, passes in (("a", [1, 0, 0, 0]), ("b", [1, 1, 0, 0]), ("one", [1])):
         rows = [{"task_id": "starter/0", "completion": RIGHT if right else WRONG} for right in passes]
         shell.write(f"{name}.jsonl", rows)
         assert 0 == shell("judge", f"{name}.jsonl", "--subset", "--k", "1").code
     return shell
+
+
+@pytest.fixture(scope="module")
+def runs_without_score(runs):
+    """Add a run that lacks samples, and one whose benchmark is at fault."""
+    runs.write("lacking.jsonl", [{"task_id": "starter/0", "completion": RIGHT}])
+    runs("judge", "lacking.jsonl")
+    broken = {"canonical_solution": "    return None\n", "entry_point": "f", "prompt": "def f():\n"}
+    test = "def check(candidate):\n    assert candidate() == 1\n"
+    sound = broken | {"canonical_solution": "    return 1\n"}
+    problems = [{"task_id": f"Own/{at}", "test": test, **one} for at, one in enumerate((broken, sound))]
+    runs.write("problems.jsonl", problems)
+    runs.write("withheld.jsonl", [{"task_id": f"Own/{at}", "completion": "    return 1\n"} for at in (0, 1)])
+    runs("judge", "withheld.jsonl", "--benchmark", "problems.jsonl")
+    return runs
 
 
 def test_show_draws_its_run(runs):
@@ -99,21 +115,13 @@ def test_compare_draws_every_run_once(runs):
         (["show", "none.jsonl", "--plot", "x.svg"], "none.jsonl"),
     ],
 )
-def test_what_cannot_be_drawn(runs, words, message):
+def test_what_cannot_be_drawn(runs_without_score, words, message):
     """A run without a score has no curve: the reason is said, nothing is printed or drawn, and the exit code is 2."""
-    runs.write("lacking.jsonl", [{"task_id": "starter/0", "completion": RIGHT}])
-    runs("judge", "lacking.jsonl")
-    broken = {"canonical_solution": "    return None\n", "entry_point": "f", "prompt": "def f():\n"}
-    test = "def check(candidate):\n    assert candidate() == 1\n"
-    sound = broken | {"canonical_solution": "    return 1\n"}
-    runs.write("b.jsonl", [{"task_id": f"Own/{at}", "test": test, **row} for at, row in enumerate((broken, sound))])
-    runs.write("withheld.jsonl", [{"task_id": f"Own/{at}", "completion": "    return 1\n"} for at in (0, 1)])
-    runs("judge", "withheld.jsonl", "--benchmark", "b.jsonl")
-    done = runs(*words)
+    done = runs_without_score(*words)
     assert (2, "") == (done.code, done.out)
     assert message in done.err
     assert "Traceback" not in done.err
-    assert not (runs.folder / "x.svg").exists()
+    assert not (runs_without_score.folder / "x.svg").exists()
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -11,7 +11,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "benchmarks"
 
-pytestmark = pytest.mark.ci
+pytestmark = pytest.mark.nightly
 
 FILES = {
     "contests": "sandboxfusion_code_eval_code_contests.jsonl.gz",

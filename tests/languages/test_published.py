@@ -24,7 +24,7 @@ RECORDED = [
 ]
 PACKS = [
     pytest.param("js", "js", "?", marks=pytest.mark.ci),
-    pytest.param("cpp", "cpp", "?", marks=pytest.mark.ci),
+    pytest.param("cpp", "cpp", "?", marks=pytest.mark.nightly),
     *(
         pytest.param(name, language, "", marks=pytest.mark.nightly)
         for name, language in (("cpp", "cpp"), ("java", "java"), ("js", "js"), ("go", "go"), ("rust", "rs"))

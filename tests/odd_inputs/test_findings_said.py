@@ -10,9 +10,10 @@ STRIPPED = [right(n, completion=f"y = {r}\nreturn x + {n}\n") for n in range(4) 
 SOUND = [right(n, completion=f"    y = {r}\n    return x + {n}\n") for n in range(4) for r in range(2)]
 
 
-@pytest.fixture
-def judged(shell):
-    """Judge samples in order, and samples whose indentation is lost, in a folder."""
+@pytest.fixture(scope="module")
+def judged(shell_in, tmp_path_factory):
+    """Judge samples in order, and samples whose indentation is lost, in a folder; no test changes these files."""
+    shell = shell_in(tmp_path_factory.mktemp("judged"))
     write_rows(shell.folder / "b.jsonl", benchmark())
     for name, rows in (("ok.jsonl", SOUND), ("s.jsonl", STRIPPED)):
         write_rows(shell.folder / name, rows)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pages import Made, Tab
 
-pytestmark = pytest.mark.ci
+pytestmark = pytest.mark.nightly
 
 
 def chips(opened: Tab, view: str) -> list[str]:

@@ -27,7 +27,12 @@ SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"
 
 
 @pytest.fixture(
-    params=[(level, reuse) for level in ("full", "restricted") for reuse in ("rewind", "fork")],
+    params=[
+        ("full", "rewind"),
+        pytest.param(("full", "fork"), marks=pytest.mark.ci),
+        ("restricted", "rewind"),
+        pytest.param(("restricted", "fork"), marks=pytest.mark.nightly),
+    ],
     ids=lambda param: "-".join(param),
 )
 def jail(request: pytest.FixtureRequest) -> Iterator[Jailed]:

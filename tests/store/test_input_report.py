@@ -263,7 +263,7 @@ def test_id_maps(unknown, option):
 
 def test_memory():
     """A row takes at most 16 bytes, in a report too."""
-    rows = 200_000
+    rows = 50_000
     observer = InputObserver("raw")
     tracemalloc.start()
     try:
