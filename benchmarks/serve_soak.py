@@ -50,7 +50,8 @@ def look(pid: int, folder: Path) -> Look:
             descriptors += sum(1 for _ in Path(f"/proc/{one}/fd").iterdir())
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
-        memory_kb += int(re.search(r"^Pss:\s+(\d+)", rollup, re.MULTILINE)[1])  # type: ignore[index]
+        if held := re.search(r"^Pss:\s+(\d+)", rollup, re.MULTILINE):
+            memory_kb += int(held[1])
     disk = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return Look(memory_kb / 1024, descriptors, len(pids), disk / 2**20)
 
@@ -153,7 +154,9 @@ def main() -> None:
         environment = {**os.environ, "TMPDIR": name}
         server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
         assert server.stdout is not None
-        port = int(re.search(r":(\d+)/", server.stdout.readline())[1])  # type: ignore[index]
+        address = re.search(r":(\d+)/", server.stdout.readline())
+        assert address is not None
+        port = int(address[1])
         asyncio.run(send_all(port, server.pid, folder, options))
         server.send_signal(signal.SIGTERM)
         server.wait(60)

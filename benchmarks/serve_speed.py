@@ -91,7 +91,9 @@ def main() -> None:
         command = [sys.executable, "-m", "passcurve", "serve", "starter", "--port", "0"]
         server = subprocess.Popen(command, cwd=Path(folder), stdout=subprocess.PIPE, text=True)
         assert server.stdout is not None
-        port = int(re.search(r":(\d+)/", server.stdout.readline())[1])  # type: ignore[index]
+        address = re.search(r":(\d+)/", server.stdout.readline())
+        assert address is not None
+        port = int(address[1])
         start = 0
         for clients in (options.clients, 2 * options.clients):
             rates, times = [], []
