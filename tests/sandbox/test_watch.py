@@ -8,6 +8,7 @@ import pytest
 from jailed import IS_ONE, ONE, Jailed, jail_at
 
 from passcurve.judging.suspicion import _TRIED
+from passcurve.sandbox.layers import watch
 from passcurve.sandbox.layers.seccomp import SUSPICIOUS_CALLS
 
 HEAD = """
@@ -136,3 +137,16 @@ def test_every_suspicious_call_has_a_description():
     """Each suspicious call is reported with its purpose in words."""
     assert set() == SUSPICIOUS_CALLS - _TRIED.keys()
     assert {"clone"} == _TRIED.keys() - SUSPICIOUS_CALLS
+
+
+def test_processes_that_a_sample_may_have_started():
+    """All of its namespace but the zygote, the template and the process that is kept, also with a lower number."""
+    page = watch.Page()
+    page.start_run()
+    page.set_child(500)
+    page.set_own(2, 300)
+    page.write_entry(0, 1, 62)
+    assert [True] * 3 == [page.may_be_started(pid) for pid in (301, 499, 501)]
+    assert not any(page.may_be_started(pid) for pid in (1, 2, 300, 0, (1 << 64) - 1, (1 << 64) - 500))
+    assert ((1, 500), [62]) == (page.head(), page.read_entries())
+    page.close()

@@ -26,11 +26,15 @@ ENTRIES = 32
 ZYGOTE_CALLS = ("clone", "kill", "mount", "umount2")
 """Suspicious calls that the zygote needs itself."""
 
+_FIRST_PID = 1
+"""The zygote's own, in its namespace."""
 _MAX_PID = 1 << 22
 """Above every number of a process: what is larger is the number of a group."""
 
 _HEAD = struct.Struct("=II")
+_OWN = struct.Struct("=II")
 _ENTRY = struct.Struct("=II")
+_ENTRIES_AT = _HEAD.size + _OWN.size
 _NOTE = struct.Struct("=QIIiIQ6Q")
 _ANSWER = struct.Struct("=QqiI")
 _RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
@@ -40,8 +44,9 @@ _CONTINUE = 1
 class Page:
     """Memory that the watcher writes and the zygote reads; no sample ever sees it.
 
-    It begins with the number of the run and the pid of its child; entries of (number of the run, system call) follow.
-    An entry is read as part of its own run only, so a late one is ignored.
+    It begins with the number of the run, the pid of its child and the pids of the template and of the process that is
+    kept; entries of (number of the run, system call) follow.  An entry is read as part of its own run only, so a late
+    one is ignored.
     """
 
     def __init__(self) -> None:
@@ -57,6 +62,10 @@ class Page:
         """Set the pid of the child of this run."""
         _HEAD.pack_into(self._map, 0, self._run, pid)
 
+    def set_own(self, template: int, kept: int) -> None:
+        """Set the pids of the processes that no sample may signal; 0 for one that is not there."""
+        _OWN.pack_into(self._map, _HEAD.size, template, kept)
+
     def close(self) -> None:
         """Unmap the page."""
         self._map.close()
@@ -65,15 +74,22 @@ class Page:
         """Return the number of the run and the pid of its child, as its own namespace counts it."""
         return _HEAD.unpack_from(self._map, 0)
 
+    def may_be_started(self, pid: int) -> bool:
+        """Tell whether a sample may have started this process: any of its namespace but ours.
+
+        Its number may be lower than that of the sample, as they begin again after the highest.
+        """
+        return 0 < pid < _MAX_PID and pid not in (_FIRST_PID, *_OWN.unpack_from(self._map, _HEAD.size))
+
     def write_entry(self, place: int, run: int, number: int) -> None:
         """Write one entry."""
-        _ENTRY.pack_into(self._map, _HEAD.size + place % ENTRIES * _ENTRY.size, run, number)
+        _ENTRY.pack_into(self._map, _ENTRIES_AT + place % ENTRIES * _ENTRY.size, run, number)
 
     def read_entries(self) -> list[int]:
         """Return the numbers of the system calls noted for this run."""
-        if _ENTRY.unpack_from(self._map, _HEAD.size)[0] != self._run:
+        if _ENTRY.unpack_from(self._map, _ENTRIES_AT)[0] != self._run:
             return []  # each run writes from the first place on
-        entries = (_ENTRY.unpack_from(self._map, _HEAD.size + place * _ENTRY.size) for place in range(ENTRIES))
+        entries = (_ENTRY.unpack_from(self._map, _ENTRIES_AT + place * _ENTRY.size) for place in range(ENTRIES))
         return sorted(number for run, number in entries if run == self._run)
 
 
@@ -155,7 +171,7 @@ class _Watcher:
             raise
         identity, pid, _, number, _, _, first, *_ = _NOTE.unpack(note)
         by_zygote = pid == self._zygote and number in self._zygote_calls
-        if by_zygote or (number in self._signals and self._is_own(identity, first)):
+        if by_zygote or (number in self._signals and self._is_own(first) and self._is_waiting(identity)):
             answer = _ANSWER.pack(identity, 0, 0, _CONTINUE)
         else:
             self._note(identity, number)
@@ -166,11 +182,8 @@ class _Watcher:
             if error.errno != errno.ENOENT:
                 raise
 
-    def _is_own(self, identity: int, pid: int) -> bool:
-        """Tell whether a sample signals itself, or a process that it has started: those have higher numbers."""
-        child = self._page.head()[1]
-        is_own = pid == child or (self._processes and child < pid < _MAX_PID)
-        return is_own and self._is_waiting(identity)
+    def _is_own(self, pid: int) -> bool:
+        return pid == self._page.head()[1] or (self._processes and self._page.may_be_started(pid))
 
     def _note(self, identity: int, number: int) -> None:
         run, _ = self._page.head()

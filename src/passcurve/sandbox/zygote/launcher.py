@@ -34,6 +34,7 @@ class Launcher:
         """Fork the template; ``track``: its children's writes can be tracked."""
         if IS_LINUX:
             self._template = Template(self._roles, self._confinement.enter, self._close_private, track=track)
+            self._page.set_own(self._template.pid, 0)
 
     @property
     def allows_kept(self) -> bool:
@@ -63,8 +64,10 @@ class Launcher:
         descriptors = [rules, *descriptors] if rules >= 0 else descriptors
         if self._template is not None:
             pid = self._template.fork()
-            if not spec["kept"]:
-                # One that is kept may be made while a job runs; its filter ends it at any call that would be noted.
+            if spec["kept"]:
+                # It may be made while a job runs; its filter ends it at any call that would be noted.
+                self._page.set_own(self._template.pid, pid)
+            else:
                 self._page.set_child(pid)
             return pid, self._template.send_spec(pid, spec, descriptors)
         pid = os.fork()
