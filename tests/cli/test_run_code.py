@@ -98,6 +98,9 @@ def test_files_of_a_request(client: httpx.Client):
         assert 422 == client.post("/run_code", json=body).status_code, name
     body = {"code": "", "language": "python", "files": {"a": "", "a/b": ""}}
     assert 422 == client.post("/run_code", json=body).status_code
+    deep = {f"{number:x}/" + "a/" * 90 + "b": "" for number in range(100)}
+    body = {"code": "", "language": "python", "files": deep}
+    assert 422 == client.post("/run_code", json=body).status_code
     body = {"code": "", "language": "python", "files": {"x": "*"}}
     assert 422 == client.post("/run_code", json=body).status_code
 

@@ -52,7 +52,7 @@ MARGIN_S = 1.5
 """Time before the end of that at which we answer that it was not run."""
 _MOST_S = 300.0
 _OUTPUT_BYTES = 4 << 20
-_MAX_FILES, _MAX_FILE_BYTES = 100, 16 << 20
+_MAX_FILES, _MAX_FOLDERS, _MAX_FILE_BYTES = 100, 1000, 16 << 20
 _MAX_NAME_BYTES = 255
 _STDIN = ".stdin"
 """The name under which the standard input of a program stands in its folder for a moment."""
@@ -243,8 +243,11 @@ def _read_files(files: dict[str, str | None], sources: Iterable[str]) -> dict[st
             contents[path] = base64.b64decode(text or "", validate=True)
         except (binascii.Error, ValueError):
             raise RequestError(422, f"the content of {name[:80]!r} is not base64") from None
-    if folders := {str(parent) for name in contents for parent in PurePosixPath(name).parents} & {*contents, *sources}:
-        raise RequestError(422, f"{min(folders)[:80]!r} is a file and a folder")
+    folders = {str(parent) for name in contents for parent in PurePosixPath(name).parents}
+    if both := folders & {*contents, *sources}:
+        raise RequestError(422, f"{min(both)[:80]!r} is a file and a folder")
+    if len(folders) > _MAX_FOLDERS:
+        raise RequestError(422, f"the files lie in {len(folders):,} folders; at most {_MAX_FOLDERS:,}")
     if sum(map(len, contents.values())) > _MAX_FILE_BYTES:
         raise RequestError(422, f"the files have over {_MAX_FILE_BYTES:,} bytes")
     return contents
