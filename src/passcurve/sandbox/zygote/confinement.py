@@ -72,10 +72,13 @@ class Confinement:
             self.scratch = scratch.Folder(config["scratch_dir"], *config["scratch_limits"])
         if config["packages_path"]:
             sys.path.append(config["packages_path"])
+            if config["processes"]:
+                # The interpreters that a sample starts find them, too.
+                os.environ["PYTHONPATH"] = config["packages_path"]
         rlimits.apply_to_zygote(config["file_bytes"], config["memory"], commands=config["commands"])
         has_own_id = self.has_namespaces or config["own_id"] is not None
         rlimits.limit_processes(0 if has_own_id else rlimits.processes_of_user(), commands=config["commands"])
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         if config["landlock"]:
             self._write_rules()
