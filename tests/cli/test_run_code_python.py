@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -17,7 +19,7 @@ pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 
 with (Path(__file__).parent / "python_programs.toml").open("rb") as file:
     CASES = tomllib.load(file)
-STDIN = "3 4\nrest"
+STDIN = "3 4\nrest\r\nand more\rend"
 _VARIABLES = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "TZ": "UTC"}
 
 
@@ -30,9 +32,10 @@ def client(shell_in, tmp_path_factory) -> Iterator[httpx.Client]:
         yield started
 
 
-def run_here(code: str, folder: Any) -> tuple[int, str, str]:
+def run_here(code: str, folder: Any, files: Mapping[str, str] = MappingProxyType({})) -> tuple[int, str, str]:
     """Return exit status, output and errors of a program of ours in a new interpreter."""
-    (folder / "main.py").write_bytes(code.encode("utf-8", "surrogatepass"))
+    for name, text in {"main.py": code, **files}.items():
+        (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
     # As in a jail, HOME is the working folder.
     done = subprocess.run(
         [sys.executable, "-s", "main.py"],
@@ -53,6 +56,22 @@ def test_a_program_ends_as_in_a_new_interpreter(client: httpx.Client, tmp_path, 
     status, output, error = run_here(code, tmp_path)
     assert (status, output) == (result["return_code"], result["stdout"]), result["stderr"]
     assert _plain(error) == _plain(result["stderr"])
+
+
+def test_a_module_of_the_program_hides_another(client: httpx.Client, tmp_path):
+    """An import finds a file beside the program first, but for what each interpreter has built in or frozen."""
+    names = ("heapq", "ctypes", "json", "os", "time", "threading", "abc")
+    files = {f"{name}.py": f"x = 'own {name}'" for name in names}
+    code = "".join(f"import {name}\nprint(getattr({name}, 'x', None))\n" for name in names)
+    request = {
+        "code": code,
+        "language": "python",
+        "files": {name: base64.b64encode(text.encode()).decode() for name, text in files.items()},
+    }
+    result = client.post("/run_code", json=request).json()["run_result"]
+    expected = run_here(code, tmp_path, files)
+    assert "own heapq\nown ctypes\nown json\nNone\nNone\nown threading\nNone\n" == expected[1]
+    assert expected == (result["return_code"], result["stdout"], result["stderr"])
 
 
 def _plain(error: str) -> str:
@@ -81,3 +100,12 @@ def test_a_program_cannot_reach_what_reports_it(client: httpx.Client, name):
     answer = client.post("/run_code", json={"code": code, "language": "python", "run_timeout": 2}).json()
     assert "Failed" == answer["status"]
     assert "REACHED" not in answer["run_result"]["stdout"]
+
+
+@pytest.mark.parametrize("number", [2, 3, 15])
+def test_a_program_may_end_what_fetches_its_files(client: httpx.Client, number):
+    """The process that waits for a program ends by any signal from it, and that is the program's own end."""
+    code = f"import os, time\nos.kill(os.getppid(), {number})\ntime.sleep(9)\n"
+    request = {"code": code, "language": "python", "fetch_files": ["a"], "run_timeout": 2}
+    answer = client.post("/run_code", json=request).json()
+    assert -number == answer["run_result"]["return_code"], answer

@@ -8,6 +8,7 @@ could write to but these files.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import io
 import json
@@ -19,6 +20,9 @@ import site
 import socket
 import sys
 import threading
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from importlib.machinery import BuiltinImporter, FrozenImporter
 from types import ModuleType, TracebackType
 from typing import Any, NoReturn
 
@@ -41,9 +45,13 @@ ENVIRONMENT = {
 
 _REHEARSALS = 40
 """CPython specialises code in its first 8 runs, and leaves it unchanged after a few more."""
+_BEYOND_LONG = 1 << 63
 _FLUSH_FAILED = 120
 """Exit status of an interpreter whose standard output cannot be written at its end."""
 _HIGHEST_DESCRIPTOR = 1 << 10
+
+_display = sys.__excepthook__
+_flush_c = ctypes.CDLL(None).fflush
 
 
 def main(descriptors: list[int]) -> NoReturn:
@@ -60,19 +68,24 @@ def main(descriptors: list[int]) -> NoReturn:
         _fetch_files(pid, job["fetch"], fetched)
     os.closerange(3, _HIGHEST_DESCRIPTOR)
     resource.setrlimit(resource.RLIMIT_AS, (job["memory_bytes"], job["memory_bytes"]))
+    loaded = sys.modules.keys() - {"__main__"}
+    _hide_modules(job["files"].keys(), loaded)
     status = 1
     try:
         limit_recursion()
-        module = ModuleType("__main__")
-        sys.modules["__main__"] = module
-        status = _end(module, _execute(path, module))
-    except BaseException as error:
-        _show(error, None)
-    os._exit(status)
+        if sys.version_info < (3, 12):
+            # The call of exec is a level there, too.
+            sys.setrecursionlimit(sys.getrecursionlimit() + 1)
+        status = _execute(path)
+        status = _end(status, loaded)
+    finally:
+        os._exit(status & 0xFF)
 
 
 def _fetch_files(pid: int, names: list[str], target: int) -> NoReturn:
     """Wait for the process that runs the program, write the files that it leaves, and end as it has ended."""
+    # The program may signal this process, which then ends for it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _, status = os.waitpid(pid, 0)
     with open(target, "wb", closefd=False) as file:
         file.write(json.dumps(fetch_files(names)).encode())
@@ -93,7 +106,7 @@ def rehearse() -> None:
     site.setquit()
     site.setcopyright()
     site.sethelper()
-    own = [os.dup(number) for number in range(3)]
+    own, main_module = [os.dup(number) for number in range(3)], sys.modules["__main__"]
     read, write = os.pipe()
     set_streams(b"", write, write)
     _open_streams()
@@ -106,7 +119,8 @@ def rehearse() -> None:
         write_file(os.devnull, b"")
         _prepare(os.devnull, [])
         del sys.path[0]
-        _execute(os.devnull, ModuleType("__main__"))
+        _execute(os.devnull)
+    sys.modules["__main__"] = main_module
     for number, descriptor in enumerate(own):
         os.dup2(descriptor, number)
     for descriptor in (*own, read, write):
@@ -126,6 +140,7 @@ def _prepare(path: str, arguments: list[str]) -> None:
     sys.argv = [path, *arguments]
     sys.path.insert(0, os.path.dirname(path))
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.main_thread()._set_native_id()  # type: ignore[attr-defined]
     atexit._clear()
     if "random" in sys.modules:
         # It would have the state of the process that this one was forked from.
@@ -136,41 +151,67 @@ def _open(number: int, mode: str, errors: str, *, line_buffering: bool = False) 
     raw = io.FileIO(number, mode, closefd=False)
     raw.name = f"<std{('in', 'out', 'err')[number]}>"
     buffer: Any = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
-    newline = None if mode == "r" else "\n"
-    stream = io.TextIOWrapper(buffer, "utf-8", errors, newline=newline, line_buffering=line_buffering)
+    stream = io.TextIOWrapper(buffer, "utf-8", errors, newline="\n", line_buffering=line_buffering)
     # A new interpreter sets it too, which the stubs call read-only.
     stream.mode = mode  # type: ignore[misc]
     return stream
 
 
-def _execute(path: str, module: ModuleType) -> int:
-    """Run the file as a module; return its exit status, below zero for a signal."""
-    module.__dict__.update(__file__=path, __builtins__=sys.modules["builtins"], __annotations__={}, __cached__=None)
+def _hide_modules(files: AbstractSet[str], loaded: AbstractSet[str]) -> None:
+    """Forget what was imported for all programs where this one has a file of that name, which an import finds first."""
+    for own in {name.partition("/")[0].removesuffix(".py") for name in files} & loaded:
+        if not BuiltinImporter.find_spec(own) and not FrozenImporter.find_spec(own):
+            for name in [name for name in loaded if name.partition(".")[0] == own]:
+                del sys.modules[name]
+
+
+def _execute(path: str) -> int:
+    """Run the file as the main module; return its exit status, below zero for a signal."""
+    module = sys.modules["__main__"] = ModuleType("__main__")
+    names = module.__dict__
+    names.update(__file__=path, __builtins__=sys.modules["builtins"], __annotations__={}, __cached__=None)
+    # Nothing here may hold the module, whose last reference the program can drop.
+    del module
     try:
-        with open(path, "rb") as file:
-            code = compile(file.read(), path, "exec", dont_inherit=True)
-        exec(code, module.__dict__)
+        try:
+            with open(path, "rb") as file:
+                code = compile(file.read(), path, "exec", dont_inherit=True)
+            exec(code, names)
+        finally:
+            sys.settrace(None)
+            sys.setprofile(None)
     except SystemExit as error:
         return _exit_status(error)
-    except KeyboardInterrupt as error:
-        _show(error, _own_traceback(error))
-        return -signal.SIGINT
     except BaseException as error:
-        _show(error, _own_traceback(error))
-        return 1
+        status = _show(error, _own_traceback(error))
+        # Its subclasses are errors like any other.
+        return -signal.SIGINT if type(error) is KeyboardInterrupt else status
     return 0
 
 
-def _end(module: ModuleType, status: int) -> int:
-    """Do what an interpreter does at its end; return the exit status."""
-    # It waits for the threads that are no daemons.  The stubs lack the function.
-    threading._shutdown()  # type: ignore[attr-defined]
+def _end(status: int, loaded: AbstractSet[str]) -> int:
+    """Do what an interpreter does at its end; return the exit status.
+
+    ``loaded``: the modules that were there before the program.
+    """
+    is_written = True
+    try:
+        # It waits for the threads that are no daemons.
+        threads: Any = sys.modules.get("threading")
+        if threads is not None:
+            threads._shutdown()
+    except BaseException as error:
+        _show_ignored(threads, error)
     atexit._run_exitfuncs()
-    module.__dict__.clear()
+    is_written = _flush_standard()
+    # What the program holds goes with its modules.
+    sys.last_type = sys.last_value = sys.last_traceback = None
+    for name in [name for name in sys.modules if name not in loaded]:
+        del sys.modules[name]
     gc.collect()
-    is_written = _flush(sys.stdout)
-    for stream in (sys.stderr, sys.__stdout__, sys.__stderr__):
-        _flush(stream)
+    for name in ("stdout", "stderr", "__stdout__", "__stderr__"):
+        _flush(getattr(sys, name, None))
+    _flush_c(None)
     if status < 0:
         signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
@@ -182,8 +223,14 @@ def _exit_status(error: SystemExit) -> int:
     if code is None:
         return 0
     if isinstance(code, int):
-        return code & 0xFF
-    sys.stderr.write("%s\n" % (code,))
+        return code & 0xFF if -_BEYOND_LONG <= code < _BEYOND_LONG else 0xFF
+    with suppress(BaseException):
+        stream = getattr(sys, "stderr", None)
+        if stream is None:
+            os.write(2, str(code).encode("utf-8", "backslashreplace"))
+        else:
+            stream.write(str(code))
+    _write_error("\n")
     return 1
 
 
@@ -192,21 +239,52 @@ def _own_traceback(error: BaseException) -> TracebackType | None:
     return error.__traceback__.tb_next if error.__traceback__ is not None else None
 
 
-def _show(error: BaseException, traceback: TracebackType | None) -> None:
+def _show(error: BaseException, traceback: TracebackType | None) -> int:
+    """Show an error that nothing has caught; return the exit status."""
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, traceback
     try:
         sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+    except SystemExit as end:
+        return _exit_status(end)
     except BaseException as failure:
-        sys.stderr.write("Error in sys.excepthook:\n")
+        _write_error("Error in sys.excepthook:\n")
         failure.__context__, failure.__traceback__ = None, _own_traceback(failure)
-        sys.__excepthook__(type(failure), failure, failure.__traceback__)
-        sys.stderr.write("\nOriginal exception was:\n")
-        sys.__excepthook__(type(error), error.with_traceback(traceback), traceback)
+        _display(type(failure), failure, failure.__traceback__)
+        _write_error("\nOriginal exception was:\n")
+        _display(type(error), error.with_traceback(traceback), traceback)
+    return 1
+
+
+def _show_ignored(source: object, error: BaseException) -> None:
+    _write_error(f"Exception ignored in: {source!r}\n")
+    _display(type(error), error.with_traceback(_own_traceback(error)), error.__traceback__)
+
+
+def _write_error(text: str) -> None:
+    """Write to standard error, to the descriptor where the stream does not work."""
+    try:
+        sys.stderr.write(text)
+    except BaseException:
+        os.write(2, text.encode())
+
+
+def _flush_standard() -> bool:
+    """Write what the standard streams hold when the program has ended; return whether that worked."""
+    out, err = getattr(sys, "stdout", None), getattr(sys, "stderr", None)
+    is_written = True
+    if out is not None and not getattr(out, "closed", False):
+        try:
+            out.flush()
+        except BaseException as error:
+            _show_ignored(out, error)
+            is_written = False
+    return _flush(err) and is_written
 
 
 def _flush(stream: Any) -> bool:
     """Write what a stream still holds; return whether that worked."""
     try:
-        if stream is not None and not stream.closed:
+        if stream is not None and not getattr(stream, "closed", False):
             stream.flush()
     except BaseException:
         return False
