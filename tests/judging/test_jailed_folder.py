@@ -73,9 +73,10 @@ def test_ends_of_a_command(folder: JailedFolder):
 
 def test_processes_end(folder: JailedFolder):
     """What a command leaves running writes nothing any more, neither then nor beside the next command."""
-    assert 0 == shell(folder, "(sleep 0.3; echo late > late) & (while :; do echo x >> more; done) & sleep 0.1")[0]
+    late = "(until test -e go; do sleep 0.01; done; echo late > late)"
+    assert 0 == shell(folder, f"{late} & (while :; do echo x >> more; done) & sleep 0.1")[0]
     size = len(folder.read("more"))
-    assert (1, "") == shell(folder, "sleep 0.5; test -e late")
+    assert (1, "") == shell(folder, "echo > go; sleep 0.5; test -e late")
     assert size == len(folder.read("more"))
 
 
