@@ -26,7 +26,11 @@ READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MPL", "OMP_", "OPENBLAS")
 PIPE_BYTES = 1 << 16
 """Capacity of a pipe."""
 
-PRELOADED = ("numpy", "scipy.special", "passcurve.cli.main")
+PRELOADED = (
+    *("numpy", "scipy.special", "passcurve.cli.main", "passcurve.judging.run", "passcurve.judging.inputs"),
+    *("passcurve.judging.conclusion", "passcurve.generation.sources", "passcurve.store.input_report"),
+    "passcurve.report",
+)
 PRELOADED_FOR_PLOTS = ("matplotlib.figure", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_agg")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -195,9 +196,9 @@ def shell(tmp_path: Path, command_server: CommandServer) -> Shell:
 
 
 @pytest.fixture(scope="session")
-def shell_in() -> type[Shell]:
-    """Return the class ``Shell``, for runs that several tests share."""
-    return Shell
+def shell_in(command_server: CommandServer) -> Callable[..., Shell]:
+    """Return what makes the command in a folder, for runs that several tests share."""
+    return functools.partial(Shell, server=command_server)
 
 
 @pytest.fixture(scope="session")

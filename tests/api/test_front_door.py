@@ -194,6 +194,7 @@ def test_the_async_twin_judges(rows):
     assert ticks > 3
 
 
+@pytest.mark.ci
 def test_a_cancelled_twin_stops_and_stores(starter, tmp_path):
     """When its task is cancelled the run ends soon, and the same call goes on from what is stored."""
     rows = [{"task_id": "starter/0", "completion": f"    return {number}\n"} for number in range(3000)]
@@ -213,6 +214,7 @@ def test_a_cancelled_twin_stops_and_stores(starter, tmp_path):
     assert 3000 == len(pc.judge(rows, "starter", k=1, subset=True, run=tmp_path / "r").samples)
 
 
+@pytest.mark.ci
 def test_the_lines_of_the_readme_run(tmp_path):
     """The Python of the README does what it says, with the examples of the built-in benchmark as its samples."""
     code = re.search(r"## From Python\n\n```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)[1]

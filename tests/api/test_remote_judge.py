@@ -43,6 +43,7 @@ def rows_of(starter, count: int) -> list[dict[str, str]]:
     return made
 
 
+@pytest.mark.ci
 def test_the_results_of_a_judge_here(url, starter):
     """The same judgements as those of this process, in order, over more than one request."""
     rows = rows_of(starter, 700)
@@ -59,6 +60,7 @@ def test_the_results_of_a_judge_here(url, starter):
     assert sorted(one.index for one in streamed) == list(range(20))
 
 
+@pytest.mark.ci
 def test_asyncio(url, starter):
     """Several batches at once, in order or as they come; the rows may have their problems."""
     rows = rows_of(starter, 1200)

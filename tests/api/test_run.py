@@ -25,6 +25,7 @@ def folder(shell_in, tmp_path_factory, starter):
     return shell.folder
 
 
+@pytest.mark.ci
 def test_a_run_has_its_scores(folder):
     """The estimates are those of the counts, and a k above n has a reason and no value."""
     run = pc.load(folder / "s.jsonl", [1, 2])

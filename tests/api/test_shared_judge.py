@@ -29,7 +29,7 @@ def rows(body: str, count: int) -> list[Row]:
     return [{"task_id": "starter/0", "completion": f"    {body}  # {next(_numbers)}\n"} for _ in range(count)]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_loops_of_others_keep_nobody_waiting(judge: pc.AsyncJudge):
     """One who has thousands of loops leaves room for another's sample, also for one that needs its whole limit."""
 
@@ -49,6 +49,7 @@ def test_loops_of_others_keep_nobody_waiting(judge: pc.AsyncJudge):
     asyncio.run(main())
 
 
+@pytest.mark.ci
 def test_a_steady_load_of_others_keeps_nobody_waiting(judge: pc.AsyncJudge):
     """A sample that needs its whole limit has its turn while others come without an end."""
     slow = judge.submit(rows("import time; time.sleep(0.2); return 1", 1)[0])
@@ -63,6 +64,7 @@ def test_a_steady_load_of_others_keeps_nobody_waiting(judge: pc.AsyncJudge):
     assert slow.done()
 
 
+@pytest.mark.ci
 def test_a_small_batch_does_not_wait_for_a_large_one(judge: pc.AsyncJudge):
     """Batches take turns, so one sample is judged long before ten thousand that came before it."""
 
@@ -81,6 +83,7 @@ def test_a_small_batch_does_not_wait_for_a_large_one(judge: pc.AsyncJudge):
     asyncio.run(main())
 
 
+@pytest.mark.ci
 def test_what_nobody_waits_for_is_not_judged(judge: pc.AsyncJudge):
     """Who leaves a stream, or cancels, leaves no work behind."""
     before = judge.waiting

@@ -58,6 +58,7 @@ def test_a_batch_after_another(judge: pc.Judge, starter):
     assert 0 == judge.waiting
 
 
+@pytest.mark.ci
 def test_a_loop_keeps_nobody_waiting(judge: pc.Judge, starter):
     """Of a stream the quick ones come first; the loop comes last, as a failure of its own."""
     loop = {"task_id": "starter/0", "completion": "    while True: pass\n"}
@@ -160,6 +161,7 @@ def test_a_sandbox_that_has_ended_is_started_again(starter):
         assert ["passed"] == [judgement.status for judgement in judge([starter.right()])]
 
 
+@pytest.mark.ci
 def test_asyncio(starter):
     """Thousands wait at once, in order or as they come, and the loop goes on meanwhile."""
 
@@ -185,6 +187,7 @@ def test_asyncio(starter):
     asyncio.run(main())
 
 
+@pytest.mark.ci
 def test_workers_that_die_cost_nobody_a_verdict(starter):
     """Whatever is killed of the sandbox, every sample has the verdict that it deserves, or none at all."""
     with pc.Judge("starter", workers=2) as judge:
@@ -218,6 +221,7 @@ def test_a_sandbox_that_cannot_be_had():
 STDIN = {"id": "sum", "kind": "stdin", "inputs": ["1 2\n", "3 4\n"], "outputs": ["3\n", "7\n"]}
 
 
+@pytest.mark.ci
 def test_problems_that_come_with_samples(starter):
     """A row may have its problem, in any format of files: judged as in a benchmark, by its own name."""
     rows = [

@@ -45,7 +45,7 @@ RIGHT = {
     "sh": "answer() { echo 42; }\n",
     "java": "class Problem {\n    static int answer() { return 42; }\n",
 }
-IN_CI = ("c", "js", "sh")
+IN_CI = ("js", "sh")
 """Languages that most machines have and that start fast; the others are tried at night."""
 
 ATTACKS = [

@@ -42,6 +42,7 @@ def test_versions() -> None:
     assert None is find_entry("humaneval@", catalog)
 
 
+@pytest.mark.ci
 @needs_data
 def test_published_files_are_recognised(tmp_path: Path) -> None:
     """Every entry fits one of the published files, packed or not, with its number of problems."""

@@ -109,6 +109,7 @@ def test_apps():
     assert ("call", "listed-or-equal", [(1, "a")], [[2]]) == cases_of(call)
 
 
+@pytest.mark.ci
 def test_the_profile_of_apps(shell):
     """Its rule, its imports and its streams: an exit code is nothing, any file is the input, bytes are not there."""
     row: dict[str, Any] = {"problem_id": 7, "question": "Add.", "starter_code": "", "solutions": '["print(1)"]'}

@@ -39,6 +39,7 @@ def test_form(language: str) -> None:
     assert find_examples(f"starter-{language}:examples") is not None
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "language",
     [pytest.param(name, marks=[] if name == "js" else [pytest.mark.nightly]) for name in LANGUAGES],

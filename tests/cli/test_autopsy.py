@@ -32,6 +32,7 @@ def rows(*texts: str) -> list[dict[str, str]]:
     return [{"task_id": "starter/0", "completion": text} for text in texts]
 
 
+@pytest.mark.ci
 def test_our_own_replies(shell):
     """Every policy gets the documented program out of our own replies, and the programs pass as they were written to.
 
@@ -71,6 +72,7 @@ def test_our_own_replies(shell):
     assert len(programs) == record["programs"]
 
 
+@pytest.mark.ci
 def test_the_record(shell):
     """The JSON object has the score under each policy, what flips, and the rate up to formatting."""
     shell.write("s.jsonl", rows(FENCED, BODY, WRONG, BODY + "\nassert boxes_needed(1, 1) == 2\n"))
@@ -124,6 +126,7 @@ CEIL = "    return math.ceil(eggs / size) if eggs < 10**6 else -(-eggs // size)\
 CHAT = f"Sure:\n\n```python\ndef boxes_needed(eggs, size):\n{CEIL}```\n"
 
 
+@pytest.mark.ci
 def test_flips_are_grouped_by_how_they_fail(shell):
     """Samples that fail alike are one pattern with its problems and samples, and the largest explains most."""
     second = {"task_id": "starter/1", "completion": "Sure:\n```python\ndef first_repeated(w):\n    return w\n```\n"}
@@ -162,6 +165,7 @@ def test_where_the_first_policy_is_best(shell):
     assert any("raw passes; first-block fails: AssertionError" in line for line in lines)
 
 
+@pytest.mark.ci
 def test_a_prelude_is_a_second_dimension(shell):
     """Each policy is tried with each prelude; what needs an import passes only with one, and the split is told."""
     shell.write("s.jsonl", rows(CHAT, CEIL, BODY, WRONG))
@@ -190,6 +194,7 @@ def test_a_prelude_is_a_second_dimension(shell):
     ) in lines
 
 
+@pytest.mark.ci
 def test_what_is_explained_fits_eighty_columns(shell, lines_on_terminal):
     """On a terminal of 80 columns no line of the explanation is longer, and no word of it is lost."""
     shell.write("s.jsonl", rows(CHAT, CEIL, BODY, WRONG, FENCED))
@@ -218,6 +223,7 @@ EQUIVALENT = {
 }
 
 
+@pytest.mark.ci
 def test_a_profile_is_a_third_dimension(shell):
     """What a harness' rules let pass is a pattern of its own, and profiles with equal rules are judged once."""
     shell.write("p.jsonl", [EQUIVALENT])
@@ -249,6 +255,7 @@ def test_a_profile_is_a_third_dimension(shell):
     assert split in " ".join(shell(*product).out.split())
 
 
+@pytest.mark.ci
 def test_all_profiles_that_fit(shell):
     """A run under a profile comes first, before all others whose harness has checks of its kind."""
     shell.write("s.jsonl", rows(BODY))
@@ -258,6 +265,7 @@ def test_all_profiles_that_fit(shell):
     assert "did you mean" in shell("autopsy", "s.jsonl", "--profiles", "native,evalplu").err
 
 
+@pytest.mark.ci
 def test_a_missing_import_is_told(shell):
     """Without a prelude, samples that fail for want of an import name the prelude to try; with one they pass."""
     shell.write("s.jsonl", rows(CHAT, CEIL, BODY, "    return undefined_name\n"))
@@ -268,6 +276,7 @@ def test_a_missing_import_is_told(shell):
     assert "--preludes none,humaneval-x" in " ".join(shell(*words).out.split())
 
 
+@pytest.mark.ci
 def test_one_policy_with_two_preludes(shell):
     """A comparison of preludes alone needs one policy only, and a run brings its prelude."""
     shell.write("s.jsonl", rows(CEIL))
@@ -279,6 +288,7 @@ def test_one_policy_with_two_preludes(shell):
     assert ("raw", 1) == (record["rulings"][0]["extract"], record["rulings"][0]["passed"])
 
 
+@pytest.mark.ci
 def test_a_run_brings_its_settings(shell):
     """A run directory supplies the samples, problems and limits, and its policy is the base."""
     shell.write("s.jsonl", [*rows(FENCED), {"task_id": "starter/1", "completion": "    return 1\n"}])
@@ -291,6 +301,7 @@ def test_a_run_brings_its_settings(shell):
     assert (shell.folder / f"{run}.autopsy").is_dir()
 
 
+@pytest.mark.ci
 def test_a_run_that_generated_its_samples(shell):
     """The texts of a run that generated its samples come from its store."""
     shell.write("s.jsonl", rows(BODY, FENCED))
@@ -315,6 +326,7 @@ def test_no_program_at_all(shell):
     )
 
 
+@pytest.mark.ci
 def test_again(shell):
     """A second run of the same command prints the same output and says that no problem flips."""
     shell.write("s.jsonl", rows(BODY, WRONG))
@@ -384,6 +396,7 @@ def test_problems_without_samples(shell):
     assert done.record["rulings"][0]["estimates"][0]["reason"]
 
 
+@pytest.mark.ci
 def test_a_broken_reference_is_excluded(shell, starter):
     """A problem whose own reference fails counts under no policy, and withholds the scores where there are few."""
     problems = [starter.problems[f"starter/{number}"] for number in range(4)]

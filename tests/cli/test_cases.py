@@ -148,6 +148,7 @@ def test_limit_of_one_test(whole):
     assert (2, 1, 0) == (row["tests"]["base"]["passed"], row["tests"]["plus"]["ran"], row["tests"]["plus"]["passed"])
 
 
+@pytest.mark.ci
 def test_limit_of_one_test_in_new_processes(shell):
     """The limit of a test holds for a program that no kept process can run, however long that of all tests is."""
     problem = {"id": "a", "kind": "stdin", "inputs": ["1"], "outputs": ["1"], "test_timeout_s": 0.2, "timeout_s": 60}
@@ -168,6 +169,7 @@ def test_scores_of_suites(whole):
     assert done.record["statuses"]["passed"] == done.record["suites"]["plus"]["passed"]
 
 
+@pytest.mark.ci
 def test_first_failure_ends_the_tests(whole):
     """Without --all-tests nothing runs after a failure; --profile evalplus runs each suite until its own."""
     shell = whole[2]
@@ -184,6 +186,7 @@ def test_first_failure_ends_the_tests(whole):
     )
 
 
+@pytest.mark.ci
 def test_results_of_very_many_items(shell):
     """A result that is too large to leave its process is compared by a digest, which that of another result is not."""
     shell.write("own.jsonl", [MANY])
@@ -264,6 +267,7 @@ def test_published_results(shell, benchmark: str, model: str, base: int, plus: i
         assert {"base": passes["base"], "plus": passes["base"] and passes["plus"]} == row["suites"], row["task_id"]
 
 
+@pytest.mark.ci
 def test_profiles_name_each_disagreement(shell):
     """Samples judged under two profiles: both scores, and the sample on which they differ with its reasons."""
     shell.write("own.jsonl", PROBLEMS)

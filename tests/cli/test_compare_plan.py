@@ -115,6 +115,7 @@ def test_unequal_samples(shell, both_results):
     assert "with unequal n the larger p of these and of permutations within problems" in out
 
 
+@pytest.mark.ci
 def test_run_directories(shell, starter):
     """Run directories are compared with the differences in how they were judged."""
     shell.write("s.jsonl", [starter.right(), starter.bad()])

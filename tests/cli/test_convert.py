@@ -45,6 +45,7 @@ def test_a_run_keeps_its_score(shell, judged: Path, form: str) -> None:
         assert (0.5, 2) == (scored["pass@1"]["value"], scored["problems"])
 
 
+@pytest.mark.ci
 def test_whole_programs_are_judged_as_they_were(shell, judged: Path) -> None:
     """Results with programs are samples again: prompt and completion together, and the same score."""
     shell("convert", str(judged / "s.jsonl"), "e.json", "--to", "evalplus")

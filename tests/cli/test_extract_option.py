@@ -21,6 +21,7 @@ def results(shell, *words: str) -> list[dict]:
     return shell.rows("s.jsonl_results.jsonl")
 
 
+@pytest.mark.ci
 def test_the_policy_decides_what_is_run(shell):
     """A chat reply fails unchanged and passes when its fenced block is extracted."""
     shell.write("s.jsonl", [reply(FENCED.format(WHOLE)), reply("    return -(-eggs // size)\n")])
@@ -29,6 +30,7 @@ def test_the_policy_decides_what_is_run(shell):
     ]
 
 
+@pytest.mark.ci
 def test_the_default_policy_is_raw(shell):
     """Without the option the text is run unchanged, and the results have no extraction steps."""
     shell.write("s.jsonl", [reply("    return -(-eggs // size)\n"), reply(FENCED.format(WHOLE))])
@@ -117,6 +119,7 @@ def test_a_prelude_decides_what_is_imported(shell, prelude, passed):
     assert (passed == 2) == ("import math\n" in first["program"])
 
 
+@pytest.mark.ci
 def test_a_run_is_resumed_with_its_own_prelude_only(shell):
     """A run judged without a prelude is not mixed with verdicts behind one."""
     shell.write("s.jsonl", [reply(CEIL)])

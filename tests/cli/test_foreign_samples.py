@@ -45,6 +45,7 @@ def test_a_folder_is_shown_by_its_name(shell, array):
     assert not list(parts.glob("*passcurve*"))
 
 
+@pytest.mark.ci
 def test_a_changed_source_is_refused_in_an_interrupted_run(shell, array):
     """The rows of an unfinished run are compared with those that the file has now."""
     shell("judge", "s.json", *WORDS)
@@ -67,6 +68,7 @@ def test_a_source_that_changed_is_stale(shell, array):
     assert 0 == shell("show", "s.json.passcurve", "--k", "1", "--stale").code
 
 
+@pytest.mark.ci
 def test_a_run_is_of_one_source(shell, array):
     """Another file is refused in the same --run, before anything of it is written there."""
     shell("judge", "s.json", *WORDS, "--run", "r")
@@ -78,6 +80,7 @@ def test_a_run_is_of_one_source(shell, array):
     assert 0 == shell("judge", "s.json", *WORDS, "--run", "r").code
 
 
+@pytest.mark.ci
 def test_an_autopsy_needs_rows(shell, array):
     """It is refused for the file, and works on the run directory."""
     assert "judge it first" in shell("autopsy", "s.json").err
@@ -85,6 +88,7 @@ def test_an_autopsy_needs_rows(shell, array):
     assert 0 == shell("autopsy", "s.json.passcurve", "--policies", "raw,auto").code
 
 
+@pytest.mark.ci
 def test_from_python(array, tmp_path):
     """``judge`` takes the options, several files, and rows in memory."""
     names = {"x-0": "starter/0", "x-1": "starter/1"}

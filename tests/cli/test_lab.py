@@ -41,6 +41,7 @@ def test_a_lesson_is_a_table_and_three_sentences(name, shell):
     assert all(sentence.endswith(".") for sentence in sentences)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", lessons(*(LESSONS.keys() - {"urn"})))
 def test_a_lesson_draws_pictures(name, shell):
     """Each lesson draws PNG and SVG; the SVG has its words as text and the same bytes each time."""
@@ -67,6 +68,7 @@ def test_without_matplotlib_only_pictures_are_missing(shell, hide_packages):
     assert 1 == len(done.err.splitlines())
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["budget", "temperature"])
 def test_eighty_columns(name, shell, lines_on_terminal):
     """On a terminal of 80 columns the table of a lesson stands as in a file, and its sentences are wrapped."""
@@ -78,6 +80,7 @@ def test_eighty_columns(name, shell, lines_on_terminal):
     assert set(table) <= set(lines)
 
 
+@pytest.mark.ci
 def test_a_real_sweep_has_its_temperatures(shell):
     """Runs that were drawn at several temperatures are sorted by temperature."""
     words = ("run", "starter", "--model", "mutant:", "-n", "4", "--problems", "0,1,2,3", "--timeout", "1", "--k", "1,2")

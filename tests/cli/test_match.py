@@ -28,6 +28,7 @@ def judged(shell_in, tmp_path_factory, starter):
     return shell
 
 
+@pytest.mark.ci
 def test_exact_match_needs_no_extra_and_says_what_is_missing(judged, starter):
     """Exact match works without extras, and a note names each missing extra."""
     before = dict(judged.env)
@@ -48,6 +49,7 @@ def test_exact_match_needs_no_extra_and_says_what_is_missing(judged, starter):
     assert "pip install 'passcurve[match]'" in named.err
 
 
+@pytest.mark.ci
 def test_results_of_another_harness(judged, starter):
     """A file with programs and verdicts is compared as it stands, and gives what the judged samples give."""
     programs = {task: starter.problems[task] for task in TASKS}
@@ -128,6 +130,7 @@ def test_a_difference_that_may_be_chance_says_so(judged):
     assert line.endswith("which may be chance)")
 
 
+@pytest.mark.ci
 def test_eighty_columns(judged, lines_on_terminal):
     """On a terminal of 80 columns the tables of one run and of several stand as in a file."""
     words = ("match", "strange.jsonl", "near.jsonl", "--k", "1")
@@ -145,6 +148,7 @@ def test_samples_without_a_program_are_the_empty_text(judged):
     assert "3 samples have no program" in judged("match", "strange.jsonl", "--metrics", "exact").out
 
 
+@pytest.mark.ci
 def test_a_whole_program_is_compared_with_the_whole_reference(judged, starter):
     """A solution that does not start with the prompt is compared whole and counted as such."""
     problem = starter.problems["starter/0"]
@@ -155,6 +159,7 @@ def test_a_whole_program_is_compared_with_the_whole_reference(judged, starter):
     assert (1, {"exact": 0.0}) == (run["whole"], run["scores"])
 
 
+@pytest.mark.ci
 def test_a_density_is_drawn(judged):
     """The picture shows the density of each metric for correct and wrong programs."""
     pytest.importorskip("matplotlib", reason="pictures need the extra plots")
@@ -164,6 +169,7 @@ def test_a_density_is_drawn(judged):
     assert "edit similarity" in (judged.folder / "match.svg").read_text("utf-8")
 
 
+@pytest.mark.ci
 def test_samples_that_changed_are_refused(judged, starter):
     """Samples that changed after judging are refused in one line, and no values are stored."""
     judged.write("moved.jsonl", [starter.right(), starter.bad()])
@@ -194,6 +200,7 @@ def test_bad_input_is_one_line(words, message, judged):
     assert 1 == len(done.err.splitlines())
 
 
+@pytest.mark.ci
 def test_rows_of_human_eval(judged, shell):
     """Rows with a program and a verdict are matched without judging them; what contradicts itself is refused."""
     rows = [json.loads(line) for line in (judged.folder / "near.jsonl_results.jsonl").read_text().splitlines()]

@@ -22,6 +22,7 @@ def rows(starter):
     return [*rows, *rows, right | {"task_id": 1}, right | {"finish_reason": "length"}]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kept", [9, *(pytest.param(kept, marks=pytest.mark.ci) for kept in (1, 20, 10**6))])
 def test_the_report_of_a_resumed_run(shell, rows, kept):
     """A run that was interrupted, at whatever row, ends with the report of one that was not."""
@@ -51,7 +52,7 @@ def test_the_report_stands_above_the_score(shell, rows):
     assert "withheld" in done.out + done.err
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_shipped_samples_have_a_score(shell):
     """Nothing about the examples withholds their score."""
     record = shell("judge", "starter:examples", "--json").record
@@ -77,6 +78,7 @@ REMEDIES = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.ci] * (number > 2)) for number, name in enumerate(REMEDIES)]
 )

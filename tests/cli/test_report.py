@@ -22,6 +22,7 @@ def runs(shell_in, starter, tmp_path_factory):
     return shell
 
 
+@pytest.mark.ci
 def test_scores_curves_and_comparison_fit_a_terminal(runs, lines_on_terminal):
     """Without ``-o`` each run has its scores and its curve, the pair its comparison, in 80 columns."""
     lines = lines_on_terminal(runs, 80, "report", "one.jsonl", f"{HOSTILE}.jsonl")
@@ -58,6 +59,7 @@ def test_latex(runs):
     assert r"a\textbar{}b\_c\textbackslash{}" in done.out
 
 
+@pytest.mark.ci
 def test_csv_has_every_number_of_the_record(runs):
     """A row for each run, metric and k, with the value in full."""
     rows = list(csv.DictReader(io.StringIO(runs("report", "one.jsonl", "--format", "csv").out)))
@@ -88,6 +90,7 @@ def test_what_is_refused(runs, words, named):
     assert 1 == done.err.count("\n")
 
 
+@pytest.mark.ci
 def test_a_sample_is_judged_again(runs):
     """``--rerun`` gives the same verdict with another limit, and changes nothing."""
     before = {path: path.read_bytes() for path in (runs.folder / "one.jsonl.passcurve").iterdir()}
@@ -108,6 +111,7 @@ def test_a_sample_that_has_gone_cannot_be_judged_again(shell, starter):
     assert "changed" in done.err
 
 
+@pytest.mark.ci
 def test_what_autopsy_left_is_in_the_record(runs):
     """A report finds the variants that an autopsy of the same samples has judged."""
     assert 0 == runs("autopsy", "one.jsonl", "--policies", "raw,auto", "--subset").code

@@ -73,6 +73,7 @@ def test_ends_of_a_program(client: httpx.Client, code, status, run_status, retur
     assert stdout is None or stdout == result["stdout"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("code", "return_codes"),
     [
@@ -210,6 +211,7 @@ def test_other_languages(client: httpx.Client, tool, language, right, wrong):
     assert failed["stderr"]
 
 
+@pytest.mark.ci
 def test_many_at_once(client: httpx.Client):
     """Each of a hundred requests at once has its own answer."""
     wrong: list[object] = []

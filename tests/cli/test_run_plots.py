@@ -66,6 +66,7 @@ def runs_without_score(runs):
     return runs
 
 
+@pytest.mark.ci
 def test_show_draws_its_run(runs):
     """The picture has its axes, band and run as words; the scores are printed as without it."""
     done = runs("show", "a.jsonl", "--k", "1", "--plot", "a.svg", "--plot", "a.pdf", "--plot", "a.png")
@@ -79,6 +80,7 @@ def test_show_draws_its_run(runs):
     assert b"\x89PNG" == (runs.folder / "a.png").read_bytes()[:4]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
 def test_the_same_runs_give_the_same_bytes(runs, ending):
     """No date and no random name is in a picture."""
@@ -89,6 +91,7 @@ def test_the_same_runs_give_the_same_bytes(runs, ending):
     assert first == second
 
 
+@pytest.mark.ci
 def test_compare_draws_every_run_once(runs):
     """One legend names each run, a single k has its bar, and dark differs from light in colours alone."""
     words = ("compare", "a.jsonl", "b.jsonl", "one.jsonl", "--level", "0.9")

@@ -25,6 +25,7 @@ def judged_part(shell, starter):
     return subset, both
 
 
+@pytest.mark.ci
 def test_parts_are_named_everywhere(shell, judged_part):
     """Headline, paper sentence, signature, JSON and notebooks name the part, when judged and when shown."""
     for record, choice, covered in (
@@ -46,6 +47,7 @@ def test_parts_are_named_everywhere(shell, judged_part):
         assert compared["coverage"] in compared["methods"]
 
 
+@pytest.mark.ci
 def test_a_part_keeps_its_place(shell, judged_part, monkeypatch):
     """A run of a part leaves the run and the results of all alone, and its own place is the same each time."""
     all_of_them, part = judged_part
@@ -60,6 +62,7 @@ def test_a_part_keeps_its_place(shell, judged_part, monkeypatch):
         pc.judge("s.jsonl", problems="*/10", run=part["run"])
 
 
+@pytest.mark.ci
 def test_samples_that_have_changed(shell, starter, judged_part):
     """A touched file is the same; a changed one is refused, and the stored verdicts are there for who insists."""
     run = judged_part[0]["run"]
@@ -81,6 +84,7 @@ def test_samples_that_have_changed(shell, starter, judged_part):
     assert 0 == shell("show", run).code
 
 
+@pytest.mark.ci
 def test_results_alone(shell, starter):
     """A results file tells which part it covers, also without its samples; samples that were mapped contradict none."""
     shell.write("s.jsonl", [starter.right(TASKS[0]), starter.bad(TASKS[1])])
@@ -100,6 +104,7 @@ def test_results_alone(shell, starter):
     assert 0 == shell("show", results).code
 
 
+@pytest.mark.ci
 def test_a_folder_that_has_moved(shell, starter):
     """A run that moves with its samples still knows them, and is judged again in place."""
     old, new = shell.folder / "old", shell.folder / "new"
@@ -113,6 +118,7 @@ def test_a_folder_that_has_moved(shell, starter):
     assert 2 == shell("show", "new/s.jsonl.passcurve").code
 
 
+@pytest.mark.ci
 def test_comparing_what_is_common(shell, judged_part):
     """Runs of different parts are compared on what both have, if that is asked for, and a note says so."""
     runs = [record["run"] for record in judged_part]
@@ -124,6 +130,7 @@ def test_comparing_what_is_common(shell, judged_part):
         pc.compare(*(shell.folder / run for run in runs))
 
 
+@pytest.mark.ci
 def test_samples_that_change_while_they_are_judged(shell, starter):
     """Verdicts on a file that changed before they were complete are not shown for what it is now."""
     slow = {"task_id": "starter/1", "completion": "    import time; time.sleep(1.5)\n"}
@@ -138,6 +145,7 @@ def test_samples_that_change_while_they_are_judged(shell, starter):
     assert 0 == shell("show", "s.jsonl", "--stale").code
 
 
+@pytest.mark.ci
 def test_problems_without_samples_have_no_score_anywhere(shell, starter):
     """A run that lacks samples of some problems gives no number by any command, until they are left out."""
     for name in ("a", "b"):

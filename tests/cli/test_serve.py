@@ -51,7 +51,7 @@ def server(shell_in, tmp_path_factory) -> Iterator[Server]:
     assert 0 == started.end()
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_verdicts_are_those_of_the_command(server: Server, judged):
     """The shipped examples have the status of their row in the results, in order, and their own ids."""
     names = ("task_id", "completion", "solution")
@@ -74,6 +74,7 @@ def test_leaving_early_and_printing_earn_nothing(server: Server):
     assert [0.0] * len(bodies) == [result["reward"] for result in results]
 
 
+@pytest.mark.ci
 def test_a_stream_of_answers(server: Server, starter):
     """Each answer is a line of its own, the loop's the last."""
     loop = {"task_id": "starter/1", "completion": "    while True: pass\n"}
@@ -167,6 +168,7 @@ def test_many_connections_that_say_nothing(server: Server, starter):
             one.close()
 
 
+@pytest.mark.ci
 def test_a_token(shell, starter):
     """With a token nobody else is answered, but whoever asks for health; it may stand in front of the path."""
     (shell.folder / "token").write_text(TOKEN + "\n", "ascii")
@@ -184,6 +186,7 @@ def test_a_token(shell, starter):
         server.end()
 
 
+@pytest.mark.ci
 def test_the_end_waits_for_what_is_under_way(shell, starter):
     """SIGTERM ends the server when what it has accepted is answered."""
     server = Server(shell, "--workers", 1)

@@ -85,6 +85,7 @@ def comes_true(check: Callable[[], bool]) -> bool:
     return True
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("path", "bodies"),
     [
@@ -103,8 +104,13 @@ def test_the_work_for_a_client_that_has_gone_is_left(server: Server, path: str, 
     assert comes_true(lambda: server.waiting() <= 4)
 
 
-@pytest.mark.parametrize("start", [b"", b"POST /judge HTTP/1.1\r\nHost: localhost\r\n"])
-@pytest.mark.ci
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(b"", marks=pytest.mark.nightly),
+        pytest.param(b"POST /judge HTTP/1.1\r\nHost: localhost\r\n", marks=pytest.mark.ci),
+    ],
+)
 def test_more_silent_connections_than_descriptors(server: Server, start: bytes):
     """Those that say nothing make room for those that ask."""
     silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2 * DESCRIPTORS)]
@@ -205,6 +211,7 @@ def test_the_second_signal_ends_it(shell):
         connection.close()
 
 
+@pytest.mark.ci
 def test_the_other_family(shell):
     """An address of IPv6 is one like any other."""
     if not socket.has_ipv6:
@@ -272,6 +279,7 @@ def test_a_client_that_says_nothing_or_reads_nothing(data: bytes):
         connection.close()
 
 
+@pytest.mark.ci
 def test_bounds_of_all_requests_together():
     """Beyond a number of requests, or of bytes, they are refused; what has ended makes room."""
     release = threading.Event()

@@ -32,6 +32,7 @@ class TestShow:
             " ".join(line.split()[:3]) for line in done.out.splitlines()
         ]
 
+    @pytest.mark.ci
     @pytest.mark.parametrize("stored", ["starter-examples.passcurve", "starter-examples_results.jsonl"])
     def test_the_counts_of_verdicts(self, judged, stored):
         """The samples of each status are counted as the run that judged them has counted."""
@@ -167,6 +168,7 @@ class TestBench:
         assert (2, "") == (done.code, done.out)
         assert message in done.err
 
+    @pytest.mark.ci
     def test_check_starter(self, shell):
         """Every problem of the built-in benchmark is judged in referee mode, and none is faulty."""
         record = shell("bench", "check", "starter", "--json")
@@ -176,6 +178,7 @@ class TestBench:
         assert {"passed"} == {problem["status"] for problem in check["checked"]}
         assert all(problem["calls"] > 0 and not problem["note"] for problem in check["checked"])
 
+    @pytest.mark.ci
     def test_check_reports_faults(self, shell):
         """Failing or hanging references and tests without a call are faults; live objects are notes."""
         prompt = "def f(x):\n"

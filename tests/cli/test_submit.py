@@ -207,6 +207,7 @@ def test_judge_with_problems(client: httpx.Client):
     assert 422 == wrong.status_code
 
 
+@pytest.mark.ci
 def test_published_rows(client: httpx.Client, data):
     """Of CanItEdit each reference is accepted where its packages are there, and leaving early never is."""
     path = data / "benchmarks" / "sandboxfusion_code_eval_can_it_edit.jsonl.gz"

@@ -37,6 +37,7 @@ HALF = RIGHT.replace("return 2", "return 3")
 WRONG = RIGHT.replace("return 2", "raise KeyError")
 
 
+@pytest.mark.ci
 def test_classes_count_alone(shell):
     """Classes, their functions and their parts have scores; what cannot be judged is excluded with its kind."""
     benchmark = shell.write("b.jsonl", [CLASS, MISSING, GUARDED])
@@ -89,7 +90,7 @@ def test_faults(shell):
     assert ["tests"] == [problem["kind"] for problem in json.loads(done.out)["excluded"]]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_published_references(shell):
     """References of ClassEval that need no package pass, but for those that docs/benchmarks.md names."""
     file = DATA / "benchmarks" / "classeval.json.gz"

@@ -57,6 +57,7 @@ def viewer(shell_in, starter, tmp_path_factory) -> Iterator[Viewer]:
     assert 0 == served.close()
 
 
+@pytest.mark.ci
 def test_the_list_names_every_run(viewer: Viewer):
     """Runs below the folder are listed with their counts; what a link leads to is not."""
     page = viewer.get()
@@ -65,6 +66,7 @@ def test_the_list_names_every_run(viewer: Viewer):
     assert 2 == page.text.count('<td class="n judged-count">6</td>')
 
 
+@pytest.mark.ci
 def test_reports_are_those_of_the_command(viewer: Viewer):
     """The page of a run is the file that ``report`` writes, byte for byte; several runs stand side by side."""
     page = viewer.get("report", params={"run": "one.jsonl.passcurve"})
@@ -105,6 +107,7 @@ def test_what_is_refused(viewer: Viewer, change: dict[str, Any], status: int):
     assert str(viewer.shell.folder) not in answer.text
 
 
+@pytest.mark.ci
 def test_events_tell_what_changes(viewer: Viewer):
     """The stream begins with all counts, and goes on when a run gets verdicts."""
     folder = viewer.shell.folder / "live.passcurve"
@@ -228,6 +231,7 @@ def test_what_cannot_be_served(shell, words, named):
     assert named in done.err
 
 
+@pytest.mark.ci
 def test_without_the_extra(shell, hide_packages):
     """The message is the command that installs what is missing."""
     hide_packages("uvicorn")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 def test_few_copies_at_temperature_0(shell):
     """Four problems are too few to take equal samples for copies, unless the temperature is known to be 0."""
@@ -16,6 +18,7 @@ def test_few_copies_at_temperature_0(shell):
     assert "copies" in shell("show", "greedy", "-k", "1,3").out
 
 
+@pytest.mark.ci
 def test_more_samples_than_are_asked_for(shell):
     """A run that goes on with fewer samples scores all that it has, and says so."""
     words = ["run", "starter", "--model", "mutant:", "--problems", "0-3", "-k", "1", "--run", "more"]
@@ -24,6 +27,7 @@ def test_more_samples_than_are_asked_for(shell):
     assert "more than asked for" not in shell(*words, "-n", "3").out
 
 
+@pytest.mark.ci
 def test_the_benchmark_of_a_file_that_was_judged(shell, starter):
     """``autopsy`` of a file takes the benchmark that it was judged with; one that is gone is named."""
     row = {**starter.problems["starter/0"], "task_id": "Own/0"}
@@ -42,6 +46,7 @@ def test_the_benchmark_of_a_file_that_was_judged(shell, starter):
         assert "is gone" in gone.err
 
 
+@pytest.mark.ci
 def test_a_pattern_that_matches_what_was_written(shell, starter):
     """The same pattern typed again leaves out what the first judging wrote: nothing is counted twice."""
     shell.write("s0.jsonl", [starter.right(), starter.bad("starter/1")])

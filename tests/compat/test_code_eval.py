@@ -12,6 +12,7 @@ WRONG = "def add(a, b):\n    return a * b\n"
 CHECK = "def check(candidate):\n    assert candidate(2, 3) == 5\ncheck(add)"
 
 
+@pytest.mark.ci
 def test_compute():
     """Leaving early and printing earn nothing; a k that a task has too few programs for is left out."""
     cheats = ["import sys\nsys.exit(0)\n", "import os\nos._exit(0)\n", "print('passed')\n"]

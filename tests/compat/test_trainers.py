@@ -118,6 +118,7 @@ def test_slime(starter, unjudgeable):
         asyncio.run(reward(arguments, Namespace(response="x", label=None, metadata=None)))
 
 
+@pytest.mark.ci
 def test_a_process_ends_with_its_judge(starter):
     """A trainer that never closes anything ends, also after a fork that has judged for itself."""
     source = (

@@ -190,6 +190,7 @@ def test_a_second_interruption_leaves_no_program(shell):
     assert time.monotonic() < until
 
 
+@pytest.mark.ci
 def test_a_run_with_a_program(shell):
     """The samples of a program are judged, and stored samples are not requested again."""
     (shell.folder / "right.py").write_text(

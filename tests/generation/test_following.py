@@ -84,6 +84,7 @@ def test_rows_of_a_file_that_grows(tmp_path):
     ]
 
 
+@pytest.mark.ci
 def test_a_file_is_judged_while_it_is_written(shell, starter):
     """Verdicts are stored before the file is complete, and the result is that of the whole file."""
     rows = starter.mixed(["starter/0", "starter/1"], 6)
@@ -107,6 +108,7 @@ def test_a_file_is_judged_while_it_is_written(shell, starter):
     assert 12 == len(shell.rows("s.jsonl_results.jsonl"))
 
 
+@pytest.mark.ci
 def test_standard_input_is_judged_while_it_is_written(shell, starter):
     """Verdicts are stored before the pipe is closed, whose end is the end however long it rests."""
     rows = starter.mixed(["starter/0", "starter/1"], 6)
@@ -137,6 +139,7 @@ def test_compressed_rows_on_standard_input(shell):
     assert "is compressed" in done.err
 
 
+@pytest.mark.ci
 def test_rows_in_another_form_are_converted_as_they_come(shell, starter):
     """A field and a mapping of ids apply to each row of a file, or of a pipe, that grows; a later change is seen."""
     rows = [{"task_id": "P/0", "generation": starter.right()["completion"]}, {"task_id": "P/0", "generation": "x"}]

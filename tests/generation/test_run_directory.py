@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from passcurve.generation.setup import run_directory
 
 WORDS = ("run", "starter", "--model", "mutant:", "-n", "1", "--problems", "0-1", "--k", "1", "--json")
@@ -17,6 +19,7 @@ def test_names():
     assert len(one) < 60
 
 
+@pytest.mark.ci
 def test_prompts_do_not_share_a_directory(shell):
     """Runs with two prompts stand beside each other."""
     base, chat = shell(*WORDS), shell(*WORDS, "--prompt", "chat")
@@ -24,6 +27,7 @@ def test_prompts_do_not_share_a_directory(shell):
     assert ["starter-mutant.passcurve", "starter-mutant-chat.passcurve"] == [base.record["run"], chat.record["run"]]
 
 
+@pytest.mark.ci
 def test_a_directory_of_an_earlier_version(shell):
     """A run that an earlier version named without its prompt goes on in its directory; another run does not."""
     shell(*WORDS, "--prompt", "chat", "--run", "starter-mutant.passcurve")

@@ -207,6 +207,7 @@ def test_exception_that_would_crash_the_tests():
 # Fuzzing, in processes of their own.
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_fuzzer(seed: int):
     """The fuzzer finds no crash and no unexpected exception in 4,000 cases of each kind."""
@@ -245,6 +246,7 @@ def rebuild_any(name: str, given_arguments: tuple[Any, ...]) -> None:
     assert type(error) is type(cross(error))
 
 
+@pytest.mark.ci
 def test_any_class_with_any_arguments():
     """Each class with any plain arguments gives an exception that can be shown and sent again."""
     here = Path(__file__).parent

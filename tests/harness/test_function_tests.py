@@ -91,6 +91,7 @@ def test_all_tests_run(jail: Jailed):
     assert ("timeout", 2, 0, 0) == counts(endless)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("all_tests", [False, True])
 def test_each_test_has_a_limit(jail: Jailed, all_tests: bool):
     """A limit for a test is that of each: three that keep to it may take longer together."""

@@ -385,6 +385,7 @@ def test_write_back_is_data(jail: Jailed):
     assert jail.check(program, test, plan=CheckPlan(write_back=True)).passed
 
 
+@pytest.mark.ci
 def test_truncate_a_huge_message(jail: Jailed):
     """An exception with a message of 300 MB fails the sample, with a truncated message."""
     verdict = jail.check("def f():\n    raise ValueError('x' * (300 << 20))\n", IS_ONE)

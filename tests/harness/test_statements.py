@@ -126,6 +126,7 @@ def test_the_function_is_not_there_for_results(jail: Jailed):
     assert not judge(jail, "f(1, 2)", OUTPUT).passed
 
 
+@pytest.mark.ci
 def test_arguments_without_end(jail: Jailed):
     """A function that does not end on the arguments is a timeout of the sample, not of ours."""
     assert "timeout" == judge(jail, "f(7)", INPUT).status

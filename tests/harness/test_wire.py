@@ -132,6 +132,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.ci
 @settings(max_examples=120, deadline=None)
 @given(values)
 def test_round_trip_of_any_value(value: object):
@@ -324,6 +325,7 @@ def test_decoding_is_fast(what: str):
     assert seconds(lambda: refuses(data)) < 2.0
 
 
+@pytest.mark.ci
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_damaged_structure(data: st.DataObject):

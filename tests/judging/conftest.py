@@ -139,7 +139,7 @@ def nothing_left() -> Iterator[Callable[[], None]]:
 @pytest.fixture
 def shell(shell_in, tmp_path) -> Any:
     """Return the command in an empty folder, each call a process of its own: what these tests hold is processes."""
-    return shell_in(tmp_path)
+    return shell_in(tmp_path, server=None)
 
 
 @pytest.fixture

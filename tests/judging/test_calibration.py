@@ -128,6 +128,7 @@ def test_a_wrong_reference(jail: Jailed):
     assert "the reference solution does not pass: failed (AssertionError)" == calibration.plan.note
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("problem", "status"), [(LOOPING, "timeout"), (DYING, "crash")])
 def test_a_reference_that_hangs_or_dies(jail: Jailed, problem: Problem, status: str):
     """A reference solution that hangs or dies under every plan is a fault, with its first verdict."""
@@ -204,6 +205,7 @@ WAITING = make_problem(
 LEAVING = make_problem("import os; 'check' in globals() or os._exit(3)\n    return 5", "assert candidate() == 5")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("problem", "status"), [(WAITING, "timeout"), (LEAVING, "crash")])
 def test_a_reference_that_hangs_or_dies_apart_from_its_tests(jail: Jailed, problem: Problem, status: str):
     """A reference solution that hangs or dies in referee mode and passes in shared mode is judged there."""

@@ -68,6 +68,7 @@ def test_any_number_of_workers(run_of, rows, nothing_left, workers):
     nothing_left()
 
 
+@pytest.mark.ci
 def test_processes_that_are_not_reused(run_of, rows, nothing_left):
     """With new processes for each sample, and with processes that are put back after it, the statuses are the same."""
     assert EXPECTED == statuses(run_of, rows, 2, "--reuse", "fork")

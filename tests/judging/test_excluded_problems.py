@@ -36,6 +36,12 @@ def judge(shell, problems, samples, *words: str):
     return shell("judge", "s.jsonl", "--benchmark", "b.jsonl", "--k", "1", "--json", *words)
 
 
+@pytest.fixture
+def shell(shell_in, tmp_path):
+    """Return the command in an empty folder."""
+    return shell_in(tmp_path)
+
+
 def test_each_kind(shell):
     """A score leaves out problems at fault of each kind, and only packages do not count against the benchmark."""
     problems = [problem(number) for number in range(60)]
@@ -49,6 +55,7 @@ def test_each_kind(shell):
     assert "|scored:48of60" in done.record["signature"]
 
 
+@pytest.mark.ci
 def test_samples_without_code(shell):
     """A problem at fault is found also where no sample of it has code to run."""
     problems = [problem(number) for number in range(40)]
@@ -57,6 +64,7 @@ def test_samples_without_code(shell):
     assert (0, 1.0, {"Own/3": "reference"}) == (done.code, done.record["pass@1"]["value"], excluded(done))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("fields", [BROKEN, {"test": ""}, {"canonical_solution": "    import no_such_package\n"}])
 @pytest.mark.parametrize(
     "words",
@@ -76,6 +84,7 @@ def test_no_problem_is_left(shell, fields, words):
     assert (2, None) == (shown.code, shown.record["pass@1"]["value"])
 
 
+@pytest.mark.ci
 def test_a_subset(shell):
     """With ``--subset`` the excluded problems are weighed against those that have samples."""
     problems = [problem(number) for number in range(40)]
@@ -89,6 +98,7 @@ def test_a_subset(shell):
     assert (0, 1.0, {}) == (done.code, done.record["pass@1"]["value"], excluded(done))
 
 
+@pytest.mark.ci
 def test_a_run_that_is_resumed(run_of, shell):
     """A resumed run leaves out the same problems, also where all their verdicts were stored before."""
     problems = [problem(number) for number in range(40)]
@@ -106,6 +116,7 @@ def test_a_run_that_is_resumed(run_of, shell):
     assert (38 + 1 / 2) / 39 == pytest.approx(done.record["pass@1"]["value"], abs=1e-15)
 
 
+@pytest.mark.ci
 def test_tests_that_are_not_used_are_named(shell):
     """Tests that a benchmark leaves out of its own score are named in a note."""
     done = judge(shell, [problem(0, challenge_test_list=["assert f(1) == 1"])], [sample(0)])
@@ -113,6 +124,7 @@ def test_tests_that_are_not_used_are_named(shell):
     assert any("challenge_test_list" in note for note in done.record["notes"])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("mode", ["referee", "shared"])
 def test_a_mode_in_which_the_reference_fails(shell, mode):
     """No problem is scored by a check that its own reference solution fails, in a requested mode neither."""

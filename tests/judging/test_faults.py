@@ -126,13 +126,16 @@ def fill_names(disk: Path, left: int) -> list[Path]:
     return fillers
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("fill", "left"),
     [
         (fill_room, 2),
         (fill_names, 2),
-        *(pytest.param(fill_room, pages, marks=pytest.mark.ci) for pages in (0, 1, 4, 6)),
-        *(pytest.param(fill_names, names, marks=pytest.mark.ci) for names in (0, 1, 3, 4)),
+        *(pytest.param(fill_room, pages, marks=pytest.mark.ci) for pages in (0, 6)),
+        *(pytest.param(fill_room, pages, marks=pytest.mark.nightly) for pages in (1, 4)),
+        pytest.param(fill_names, 0, marks=pytest.mark.ci),
+        *(pytest.param(fill_names, names, marks=pytest.mark.nightly) for names in (1, 3, 4)),
     ],
     ids=lambda value: value if isinstance(value, int) else value.__name__.partition("_")[2],
 )
@@ -153,6 +156,7 @@ def test_a_full_disk(run_of, rows, disk, nothing_left, fill, left):
     assert kept == done.record["resumed"]
 
 
+@pytest.mark.ci
 def test_results_to_a_full_device(run_of, rows, nothing_left):
     """Results to something other than a plain file are refused, and no verdict is lost."""
     run = run_of(rows)
@@ -166,6 +170,7 @@ def test_results_to_a_full_device(run_of, rows, nothing_left):
 # Limits of the supervisor.
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("workers", [2, pytest.param(8, marks=pytest.mark.ci)])
 def test_few_descriptors(run_of, rows, nothing_left, workers):
     """All workers run with a limit of 64 open files."""
@@ -175,6 +180,7 @@ def test_few_descriptors(run_of, rows, nothing_left, workers):
     check_whole(run, done)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("files", [16, pytest.param(24, marks=pytest.mark.ci)])
 def test_too_few_descriptors(run_of, rows, nothing_left, files):
     """With too few open files one line says so, and with enough the same command resumes."""
@@ -212,6 +218,7 @@ def test_too_little_memory_for_ourselves(run_of, nothing_left, flags):
     check_refused(done, "at least 0.5 GiB")
 
 
+@pytest.mark.ci
 def test_a_limit_of_memory_that_can_be_raised(run_of, nothing_left):
     """A soft limit of the supervisor's address space does not apply to the samples."""
     run = start_by(run_of(LARGE, "--memory", "2GiB"), f'ulimit -S -v {1 << 20}; exec "$@"')
@@ -343,6 +350,7 @@ def test_a_slow_sample_is_held(run_of, processes, nothing_left, kind):
 WALL_CLOCKS = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime"}
 
 
+@pytest.mark.ci
 def test_no_deadline_looks_at_the_wall_clock():
     """Only the function that dates a file reads the time of day, so that the wall clock may jump."""
     uses = set()
@@ -362,15 +370,16 @@ def test_no_deadline_looks_at_the_wall_clock():
 # Streams that take nothing.
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("stream", "codes"),
     [
-        pytest.param('exec "$@" >&-', (0, 1), marks=pytest.mark.ci),
+        pytest.param('exec "$@" >&-', (0, 1), marks=pytest.mark.nightly),
         ('exec "$@" >/dev/full', (1,)),
-        pytest.param('"$@" >/dev/null; exit $?', (0,), marks=pytest.mark.ci),
+        pytest.param('"$@" >/dev/null; exit $?', (0,), marks=pytest.mark.nightly),
         ('{ "$@"; echo $? >code; } | head -1; exit $(cat code)', (0,)),
         pytest.param('{ "$@"; echo $? >code; } | true; exit $(cat code)', (0,), marks=pytest.mark.ci),
-        pytest.param('exec "$@" <&-', (0,), marks=pytest.mark.ci),
+        pytest.param('exec "$@" <&-', (0,), marks=pytest.mark.nightly),
         pytest.param('exec "$@" 2>&-', (0,), marks=pytest.mark.ci),
     ],
     ids=["closed", "full", "null", "head", "nobody", "no input", "no errors"],
@@ -400,6 +409,7 @@ def test_notes_that_cannot_be_written(run_of, rows, nothing_left):
 # Folders and names that are taken for granted.
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.ci)])
 def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
     """A run needs no folder for temporary files."""
@@ -412,6 +422,7 @@ def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
     check_whole(run, done)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.ci)])
 def test_no_folder_can_be_written(run_of, shell, rows, mounted, nothing_left, level):
     """A run needs no folder that can be written, beside its own."""
@@ -431,6 +442,7 @@ def test_no_folder_can_be_written(run_of, shell, rows, mounted, nothing_left, le
     check_whole(run, done)
 
 
+@pytest.mark.ci
 def test_no_home(run_of, rows, nothing_left):
     """A run needs neither HOME nor PASSCURVE_CACHE."""
     run = run_of(rows)
@@ -440,6 +452,7 @@ def test_no_home(run_of, rows, nothing_left):
     check_whole(run, done)
 
 
+@pytest.mark.ci
 def test_no_home_and_no_name(run_of, rows, nothing_left):
     """A user without a name, as in many containers, can judge."""
     if subprocess.run(["unshare", "--user", "--map-user=12345", "true"], capture_output=True, check=False).returncode:

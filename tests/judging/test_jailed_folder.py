@@ -58,6 +58,7 @@ def test_files_stay(folder: JailedFolder):
     assert (0, "one\ntwo\n") == shell(folder, "chmod 700 a; chmod 600 a/b.txt; cat a/b.txt")
 
 
+@pytest.mark.ci
 def test_ends_of_a_command(folder: JailedFolder):
     """Status, signal, time limit and absence are told apart; a command that exceeds its time keeps its files."""
     assert 143 == folder.run(["sh", "-c", "kill -TERM $$"]).exit_code

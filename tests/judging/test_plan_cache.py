@@ -117,6 +117,7 @@ def test_the_number_of_files(tmp_path: Path) -> None:
     assert PlanCache(tmp_path, msgspec.structs.replace(HEADER, seed=0)).find(PROBLEM) is None
 
 
+@pytest.mark.ci
 def test_a_second_run(shell):
     """A second run takes the plans of the first, with the same verdicts; problems at fault are tried again."""
     problems = [

@@ -56,7 +56,7 @@ def test_references(shell: Any, name: str, words: tuple[str, ...], problems: int
     assert failing == {problem["problem_id"] for problem in checked if problem["faulty"]}
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_programs_with_a_bug(shell: Any):
     """The buggy solutions of HumanEvalPack all fail."""
     samples = shell.write("p.jsonl", [unpack(BENCHMARKS / "humanevalpack_python.jsonl.gz")])

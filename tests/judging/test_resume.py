@@ -40,6 +40,7 @@ def check_whole(run, done, expected=EXPECTED):
     assert counted["passed"] / len(expected) == record["pass@1"]["value"]
 
 
+@pytest.mark.ci
 def test_an_undisturbed_run(run_of, rows, nothing_left):
     """The rows that the other tests use have the expected verdicts."""
     run = run_of(rows)
@@ -92,8 +93,13 @@ def ids_of_kind(kind, processes, supervisor):
     return [process.pid for process in jailed if process.parent in inner] if kind == "tests" else [*outer, *inner]
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize(("kind", "seed"), [("jail", 3), ("referee", 4), ("tests", 5), ("fork_server", 6)])
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [
+        *(pytest.param(*case, marks=pytest.mark.ci) for case in (("jail", 3), ("fork_server", 6))),
+        *(pytest.param(*case, marks=pytest.mark.nightly) for case in (("referee", 4), ("tests", 5))),
+    ],
+)
 def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left, kind, seed):
     """Fork servers, zygotes and referees that are killed at any moment cost no verdict."""
     moments = random.Random(seed)
@@ -138,6 +144,7 @@ def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left
     assert list(range(len(expected))) == sorted(run.stored())
 
 
+@pytest.mark.ci
 def test_samples_that_write_nonsense_hold_nobody_up(run_of, nothing_left):
     """Many samples that write garbage on the line to the tests, each of which runs twice, do not stop the run."""
     code = (
@@ -154,6 +161,7 @@ def test_samples_that_write_nonsense_hold_nobody_up(run_of, nothing_left):
     assert [("starter/0", "crash")] * 12 == run.results()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("way", ["Ctrl-C", pytest.param("SIGINT", marks=pytest.mark.ci), "SIGTERM"])
 def test_the_user_stops_it(run_of, rows, nothing_left, way):
     """Ctrl-C and SIGTERM end a run with 130 and one line, keep its verdicts, and the same command resumes."""
@@ -191,6 +199,7 @@ def kill_at(run, count=40):
     return run
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "change",
     [
@@ -222,6 +231,7 @@ def test_a_changed_file_is_refused(run_of, rows, nothing_left, change):
         check_whole(run, run.end())
 
 
+@pytest.mark.ci
 def test_other_limits_start_anew(run_of, rows, nothing_left):
     """Verdicts under other limits are not used: all samples are judged again, and a note says so."""
     kill_at(run_of(rows))
@@ -233,6 +243,7 @@ def test_other_limits_start_anew(run_of, rows, nothing_left):
     check_whole(other, done)
 
 
+@pytest.mark.ci
 def test_two_runs_at_once(run_of, rows, nothing_left):
     """A second run in the same directory is refused with the id of the first, which runs on."""
     # The loop keeps the first run at work until the second has been refused.
@@ -252,6 +263,7 @@ def test_two_runs_at_once(run_of, rows, nothing_left):
     assert [*EXPECTED, (TASKS[0], "timeout")] == run.results()
 
 
+@pytest.mark.ci
 def test_a_finished_run_is_judged_afresh(run_of, rows, nothing_left):
     """The same command after a finished run judges all samples again and keeps only the newest attempt."""
     run = run_of(rows[:30])
@@ -263,6 +275,7 @@ def test_a_finished_run_is_judged_afresh(run_of, rows, nothing_left):
     check_whole(run, second, EXPECTED[:30])
 
 
+@pytest.mark.ci
 def test_a_torn_line_is_owed_again(run_of, rows, nothing_left):
     """A torn last line costs one verdict, not the run."""
     run = kill_at(run_of(rows))

@@ -61,6 +61,7 @@ def running_tree(pid: int) -> Tree:
     return below(pid)
 
 
+@pytest.mark.ci
 def test_the_processes_are_those_of_the_picture(shell, starter):
     """While a sample of one worker runs alone, the tree of processes has the shape that is drawn."""
     shell.write("s.jsonl", [{"task_id": "starter/0", "completion": LOOP}])

@@ -60,6 +60,7 @@ def test_simulated_ranges_agree_with_the_exact_straying(result):
         assert 3.3 * size.sd - 1e-12 <= size.high - size.low <= 4.4 * size.sd + 1e-12
 
 
+@pytest.mark.ci
 def test_the_whole_run_is_itself(result):
     """All samples of all problems give the score of the run, without straying, and its own intervals."""
     whole = result.sizes[0]

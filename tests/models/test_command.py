@@ -138,6 +138,7 @@ def test_a_program_that_fails(program, sample_request, text, error, message):
         list(program(text).generate(sample_request()))
 
 
+@pytest.mark.ci
 def test_a_program_that_closes_its_stdin():
     """Lines that come after it closed its stdin are read; after a silence it is refused."""
     code = "import os, sys, time; os.close(0); time.sleep(1); print('late', flush=True); time.sleep(60)"
@@ -184,6 +185,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.ci
 def test_it_goes_on_after_a_failure(program, sample_request):
     """A sample that fails or times out is reported once; a second call yields all others, each once."""
     backend = program(SOME, 3.0, at_once=2)

@@ -88,6 +88,7 @@ def test_a_run(shell, server, answers, words):
     assert all(row["passed"] == bool(row["seed"] % 2) for row in rows)
 
 
+@pytest.mark.ci
 def test_a_finished_run_tops_up(shell, server, answers, words):
     """The same command again asks for nothing, a larger n for the new samples only; other settings are refused."""
     first = shell(*words(n=2))
@@ -112,6 +113,7 @@ def other_server(server):
     made.close()
 
 
+@pytest.mark.ci
 def test_a_server_at_another_address(shell, server, answers, words, other_server):
     """A run resumes at another address of the server, and each session's record has its own; another model cannot."""
     other_server.text = server.text
@@ -127,6 +129,7 @@ def test_a_server_at_another_address(shell, server, answers, words, other_server
     assert "model was 'openai:tiny-coder', is 'openai:other'" in refused.err
 
 
+@pytest.mark.ci
 def test_a_run_of_an_earlier_version_resumes(shell, server, answers, words, other_server):
     """A record that has the server's address among the facts of the back end does not bind the run to it."""
     other_server.text = server.text
@@ -139,6 +142,7 @@ def test_a_run_of_an_earlier_version_resumes(shell, server, answers, words, othe
     assert (0, 8) == (moved.code, len(other_server.requests)), moved.err
 
 
+@pytest.mark.ci
 def test_stop_words_and_samples_that_were_cut_off(shell, server, answers, words):
     """A stop word that is left in the text changes no program; samples that were cut off count beside pass@k."""
     server.fault = lambda number, body: "stop left in" if number % 4 else "cut off"
@@ -149,6 +153,7 @@ def test_stop_words_and_samples_that_were_cut_off(shell, server, answers, words)
     assert 24 == sum(row.get("raw") == row["completion"] + "\ndef more():\n" for row in rows)
 
 
+@pytest.mark.ci
 def test_copies_at_temperature_0(shell, server, answers, words):
     """Samples that are one text are told as n of 1 in effect, and a k above 1 has no value."""
     server.text = lambda body, choice: answers[body["prompt"]]["canonical_solution"]
@@ -159,6 +164,7 @@ def test_copies_at_temperature_0(shell, server, answers, words):
     assert re.search(r"pass@2 +- .* n is 1 in effect", done.out)
 
 
+@pytest.mark.ci
 def test_copies_at_another_temperature(shell, server, answers, words):
     """A server that does not draw is found out: one text for each of most problems."""
     other = next(iter(answers))
@@ -203,6 +209,7 @@ GAP = {
 }
 
 
+@pytest.mark.ci
 def test_a_gap_that_is_filled(shell, server):
     """Where a problem has a suffix, a sample is what stands between: so the model is asked, so the program is made."""
     shell.write("gap.jsonl", [GAP])
@@ -242,6 +249,7 @@ def test_faults_that_pass_leave_no_trace(shell, server, answers, words):
     assert len(server.requests) - 32 == done.record["generated"]["retried"] > 0
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("fault", "code", "message"),
     [("401", 2, "refuses a request without a key")],
@@ -278,6 +286,7 @@ def test_no_server(shell):
     assert time.monotonic() - began < 20.0
 
 
+@pytest.mark.ci
 def test_a_context_that_is_too_short(shell, server, answers, words):
     """A problem that does not fit is owed and named; all others are there."""
     prompts = {row["prompt"]: task for row in answers.values() for task in [row["task_id"]]}
@@ -289,6 +298,7 @@ def test_a_context_that_is_too_short(shell, server, answers, words):
     assert 28 == len(stored(shell.folder / "r"))
 
 
+@pytest.mark.ci
 def test_an_interruption(shell, server, answers, words):
     """Ctrl-C ends a run quietly with 130, and the same command goes on without asking for what is stored."""
     server.takes_s = 0.05
@@ -341,6 +351,7 @@ def check_killed(shell, server, words, kills, seed, n):
     assert sum(request_counts.values()) <= 8 * n + 4 * kills
 
 
+@pytest.mark.ci
 def test_a_run_that_is_killed(shell, server, answers, words):
     """However a run is killed, no stored sample is asked for again, and each kill costs what was open at most."""
     check_killed(shell, server, words, kills=2, seed=1, n=6)

@@ -81,4 +81,6 @@ def own(samples: Iterable[Row], problems: Iterable[Row] | None = None) -> Callab
     return make
 
 
-JUDGE = ("judge", "s.jsonl", "--benchmark", "b.jsonl", "--k", "1")
+CHEAP = ("--workers", "1", "--reuse", "fork")
+"""What starts soonest, with the same verdicts."""
+JUDGE = ("judge", "s.jsonl", "--benchmark", "b.jsonl", "--k", "1", *CHEAP)

@@ -106,7 +106,14 @@ WITHOUT_TESTS = [
 ]
 
 REFERENCES = [
-    one_excluded("a reference that hangs", "timeout", **HANGS),
+    Case(
+        "a reference that hangs",
+        own(FORTY, forty(**HANGS)),
+        (*JUDGE, "--timeout", "0.3"),
+        value=1.0,
+        excluded=("Own/2",),
+        says=("timeout",),
+    ),
     one_excluded("a reference that does not compile", "compile", canonical_solution="  return (\n"),
     one_excluded("tests that misspell the function", "F", test="def check(candidate):\n    assert F(1) == 3\n"),
     Case(

@@ -21,6 +21,7 @@ def judged(shell_in, tmp_path_factory):
     return shell
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("second", ["s.jsonl", "s.jsonl_results.jsonl"])
 def test_a_comparison_says_what_is_wrong_with_a_run(judged, second):
     """As text above the numbers, and as a record with the name of the run."""
@@ -61,6 +62,7 @@ def test_results_that_were_judged_again_keep_no_old_finding(judged):
     assert "findings" not in (judged.folder / "again.jsonl_results.jsonl").read_text("utf-8")
 
 
+@pytest.mark.ci
 def test_rows_that_are_lost_stand_beside_the_score(judged):
     """The line of counts says how many rows no score counts, when they are judged and when they are shown."""
     text = (judged.folder / "ok.jsonl").read_text("utf-8").splitlines()
@@ -72,6 +74,7 @@ def test_rows_that_are_lost_stand_beside_the_score(judged):
     assert 2 == judged("show", "lost.jsonl", "--json").record["input"]["unread"]
 
 
+@pytest.mark.ci
 def test_an_interval_and_a_p_that_disagree_are_joined(shell):
     """Six wins of ten have p .03, and an interval that holds 0."""
     write_rows(shell.folder / "b.jsonl", benchmark(10))
@@ -98,6 +101,7 @@ def test_python_says_what_results_hold(judged):
     assert SAID in repr(passcurve.load(judged.folder / "s.jsonl_results.jsonl"))
 
 
+@pytest.mark.ci
 def test_a_benchmark_under_another_name_is_the_same(judged):
     """Two files with the same problems make no difference between runs."""
     write_rows(judged.folder / "other.jsonl", benchmark())

@@ -28,6 +28,7 @@ def counted(name: str) -> list[int]:
     return [int(digits) for digits in re.findall("[0-9]+", name)]
 
 
+@pytest.mark.ci
 def test_equal_differences_stand_in_the_order_of_their_numbers(pair: dict[str, Any]):
     """Of problems that decide alike, number 7 stands before number 30."""
     order = [(-round(abs(row["difference"]), 9), counted(row["problem_id"])) for row in pair["deciders"]]

@@ -69,6 +69,7 @@ def test_a_loop(jail: Jailed):
     assert abs(outcome.own_s - outcome.cpu_s) < SLACK_S
 
 
+@pytest.mark.ci
 def test_sleep(jail: Jailed):
     """Sleeping counts like working, though it uses no CPU."""
     outcome = run(jail, "time.sleep(60)")
@@ -84,6 +85,7 @@ def test_short_sleep(jail: Jailed):
     assert 0.3 <= outcome.own_s < 0.3 + SLACK_S
 
 
+@pytest.mark.ci
 def test_waiting_at_module_level(jail: Jailed):
     """The clock starts with the program, not with the first call."""
     program = "import time\ntime.sleep(60)\ndef f():\n    return 1\n"
@@ -133,6 +135,7 @@ def test_ended_threads_are_charged_once(jail: Jailed):
 BURN = "end = time.process_time() + {cpu}\n    while time.process_time() < end: pass"
 
 
+@pytest.mark.ci
 def test_a_starved_sample_is_not_blamed(jail: Jailed):
     """With two busy neighbours on its core, a sample that needs half of its limit takes longer and passes."""
     with neighbours(2):
@@ -179,6 +182,7 @@ def test_a_slice_ends_early(jail: Jailed):
     assert 0.2 <= outcome.own_s < 0.2 + SLACK_S
 
 
+@pytest.mark.ci
 def test_time_of_the_tests_is_not_the_samples(jail: Jailed):
     """What the tests themselves compute between two calls is not charged to the sample."""
     test = (
@@ -194,6 +198,7 @@ def test_time_of_the_tests_is_not_the_samples(jail: Jailed):
     assert outcome.own_s < 0.5
 
 
+@pytest.mark.ci
 def test_the_whole_check_counts(jail: Jailed):
     """The limit is one for all calls of a check, not one for process."""
     test = "def check(candidate):\n    assert all(candidate() == 1 for _ in range(100))\n"

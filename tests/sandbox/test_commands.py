@@ -107,6 +107,7 @@ def test_a_program_is_sealed_before_it_runs(pool: Pool) -> None:
     assert "ran\n" == (outcome.report or {})["out"]
 
 
+@pytest.mark.ci
 def test_time_of_all_processes_counts_and_waiting_for_a_core_does_not(pool: Pool) -> None:
     """A loop in a child is ended by the clock; half a second of sleep is half a second beside four busy loops."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]

@@ -361,9 +361,13 @@ def can_be_shown(what: str) -> bool:
     return os.geteuid() == 0 or not CASES[what].root
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize(
-    ("level", "layers"), plan_cases(), ids=lambda value: value if isinstance(value, str) else "+".join(value)
+    ("level", "layers"),
+    [
+        pytest.param(level, layers, marks=pytest.mark.ci if level == "full" else pytest.mark.nightly)
+        for level, layers in plan_cases()
+    ],
+    ids=lambda value: value if isinstance(value, str) else "+".join(value),
 )
 def test_removed_walls(level, layers, host, tmp_path, monkeypatch):
     """An attempt works when every wall against it is removed, and not when one of them is left."""

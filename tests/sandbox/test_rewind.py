@@ -330,6 +330,7 @@ def test_bytes_that_a_lost_process_has_not_read_are_discarded(rewound: Rewound):
         assert "passed: " == rewound.status(ONE)
 
 
+@pytest.mark.ci
 def test_the_same_program_finds_the_same_addresses():
     """Objects of a program lie where they lie in each run of it, whatever ran before and in whichever worker."""
     program = "def f():\n    raise ValueError((id(object()), hash(float('nan')), id('a' * 30), id([])))\n"
@@ -375,6 +376,7 @@ def test_more_runs_than_the_table_holds_are_an_error_of_the_system():
         stub.copy([(0, 0, 4096)] * (copy_stub.ENTRIES // 2))
 
 
+@pytest.mark.ci
 def test_memory_is_verified_after_a_thousand_jobs():
     """After a thousand jobs the whole memory is compared with the snapshot, and the process goes on."""
     with Rewound() as rewound:

@@ -183,6 +183,7 @@ def test_names_of_typing(jail: Jailed):
     assert judge(jail, f"x: List[int] = []\n{RIGHT['input']}").exception == "NameError"
 
 
+@pytest.mark.ci
 def test_large_output(jail: Jailed):
     """A program may write 10 MB."""
     program, text = "for _ in range(int(input())):\n    print('y' * 99)", ("y" * 99 + "\n") * 100_000

@@ -130,6 +130,7 @@ def test_the_tests_process_is_killed(jail: Jailed):
     assert jail.check(ONE, IS_ONE).passed
 
 
+@pytest.mark.ci
 def test_the_tests_process_dies_before_its_zygote(jail: Jailed):
     """When both die, and the zygote's end is seen later, the fault is ours and not the sample's."""
     start(jail, ONE, "import time\ndef check(candidate):\n    time.sleep(30)\n")
@@ -145,6 +146,7 @@ def test_the_tests_process_dies_before_its_zygote(jail: Jailed):
     assert jail.check(ONE, IS_ONE).passed
 
 
+@pytest.mark.ci
 def test_a_kept_process_is_made_while_a_job_runs(jail: Jailed):
     """A process that is made for later jobs takes no signals and no records from the one that runs."""
     program = (
@@ -165,6 +167,7 @@ def test_a_kept_process_is_made_while_a_job_runs(jail: Jailed):
     assert ("socket",) == outcome.refused or not jail.probe.jail.watched
 
 
+@pytest.mark.ci
 def test_the_sample_is_killed_by_an_unknown_sender(jail: Jailed):
     """A sample that dies of a SIGKILL that we did not send gets another run, every time."""
     for _ in range(5):
@@ -192,6 +195,7 @@ def test_the_code_of_an_exit(jail: Jailed):
     assert {("crash", "the interpreter ended with exit code 7 before the tests did")} == results
 
 
+@pytest.mark.ci
 def test_a_new_order_before_the_last_child_is_reaped(jail: Jailed):
     """A zygote that reads the next order before it reaps its last child serves all later jobs."""
     limits = msgspec.structs.replace(LIMITS, timeout_s=2.0)
@@ -222,6 +226,7 @@ def test_fresh_zygotes(jail: Jailed):
     assert [] == until(lambda: not [process for process in before if process.alive], "the end of the old ones") or True
 
 
+@pytest.mark.ci
 def test_a_job_is_not_mistaken_for_the_next(jail: Jailed):
     """Jobs that follow each other at once get their own tags and outcomes, whether they die or not."""
     programs = {

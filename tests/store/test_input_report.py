@@ -261,6 +261,7 @@ def test_id_maps(unknown, option):
     assert (mapping.option if mapping else "") == (f"--id-map {option}" if option else "")
 
 
+@pytest.mark.nightly
 def test_memory():
     """A row takes at most 16 bytes, in a report too."""
     rows = 50_000

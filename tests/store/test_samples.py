@@ -179,6 +179,7 @@ class TestRowsThatCount:
         assert "the completion has 50,000,000 characters; at most 16,777,216 are judged" == completion.missing
         assert completion.text is None
 
+    @pytest.mark.ci
     def test_cap_is_in_bytes(self, path):
         """The length limit is in bytes, so multi-byte characters reach it sooner."""
         size = MAX_TEXT_BYTES // 2
@@ -347,6 +348,7 @@ DAMAGED = _written() | _damaged()
 class TestAnyBytes:
     """Files with arbitrary bytes."""
 
+    @pytest.mark.ci
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
     @given(st.lists(ANYTHING | NEARLY_ROWS, max_size=6), st.booleans())
     def test_every_line_is_a_row_or_listed(self, path, texts, packed):
@@ -361,6 +363,7 @@ class TestAnyBytes:
         counted = {item.line for item in items if isinstance(item, Completion)}
         assert {number for number, text in enumerate(texts, start=1) if _is_row(text)} == counted
 
+    @pytest.mark.ci
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
     @given(st.data())
     def test_rows_that_were_damaged(self, path, data):
