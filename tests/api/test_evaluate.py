@@ -37,6 +37,7 @@ def test_a_function(right, tmp_path):
     assert 10 == len(calls)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("n", "turns"), [(50, [16, 16, 18]), (5, [3, 2]), (1, [1])])
 def test_passes(right, n, turns):
     """All problems have their turn before any has another; then none ever has over twice the samples of another."""
@@ -51,6 +52,7 @@ def test_passes(right, n, turns):
     assert [size for size in turns for _ in range(3)] == sizes
 
 
+@pytest.mark.ci
 def test_an_async_function(right):
     """An async function runs in one loop, several calls at once, and a whole function in a fence is found."""
     open_calls, most, loops = 0, 0, set()

@@ -107,6 +107,7 @@ def test_a_row_that_does_not_count_is_noted(rows):
     assert any("line 4" in note for note in run.notes)
 
 
+@pytest.mark.ci
 def test_rows_that_mislead_have_no_score_until_accepted(starter):
     """Code in another field is named, without a score; ``accept_input`` insists."""
     rows = [{"task_id": "starter/0", "generation": starter.right()["completion"]}]
@@ -124,6 +125,7 @@ def test_settings_that_cannot_be_are_refused(rows, words):
         pc.judge(rows, "starter", **words)
 
 
+@pytest.mark.ci
 def test_options_of_judging(rows, monkeypatch, tmp_path):
     """Level, prelude, profile and all tests are the same options in all three functions."""
     monkeypatch.chdir(tmp_path)
@@ -152,6 +154,7 @@ def test_options_that_no_function_has(rows, words, error):
             call()
 
 
+@pytest.mark.ci
 def test_a_model(tmp_path, monkeypatch):
     """``generate`` draws, judges and keeps; the same call asks for nothing that is stored."""
     monkeypatch.chdir(tmp_path)

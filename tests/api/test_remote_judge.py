@@ -80,6 +80,7 @@ def test_asyncio(url, starter):
     assert set(range(30)) == {one.index for one in streamed}
 
 
+@pytest.mark.ci
 def test_what_cannot_be(url, starter):
     """A wrong row, a wrong token, a wrong address and settings of the server: one line each."""
     with pc.Judge(url=url, token=TOKEN) as judge:

@@ -143,6 +143,7 @@ def test_a_row_with_both_fields(judge: pc.Judge, starter):
     assert ["no_code"] == [judgement.status for judgement in judge([{"task_id": "starter/0", "completion": None}])]
 
 
+@pytest.mark.ci
 def test_a_sandbox_that_has_ended_is_started_again(starter):
     """Where the sandbox is lost the judge says that it does not live, and a server's revival brings it back."""
 

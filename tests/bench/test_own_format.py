@@ -92,6 +92,7 @@ def test_toml_is_read_as_json_is(tmp_path: Path) -> None:
             read_problems(path)
 
 
+@pytest.mark.ci
 def test_problems_of_each_kind(tmp_path: Path, shell: Any) -> None:
     """The built-in problems of each kind are judged: each reference passes, each wrong program fails."""
     assert {"function", "assertions", "cases", "unittest", "expression"} == {

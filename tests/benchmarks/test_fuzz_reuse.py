@@ -16,6 +16,7 @@ import fuzz_reuse
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.ci
 def test_the_rows_are_all_samples_and_the_same_mutants_for_a_seed(starter):
     """Samples are among the rows as they stand, with as many mutants as asked, which depend on the seed alone."""
     samples, problems = starter.mixed(["starter/0"], 3), list(starter.problems.values())

@@ -57,6 +57,7 @@ LINES = {
 """Lines that are no rows, with what is said of them."""
 
 
+@pytest.mark.ci
 def test_malformed_lines(judge):
     """Malformed lines are listed with line and reason and not counted; the rest is judged, and the exit code is 2."""
     lines = [row(completion=GOOD)]
@@ -145,6 +146,7 @@ ODD = {
 """Rows that are judged, with the status that they must get."""
 
 
+@pytest.mark.ci
 def test_rows_with_unusual_code(judge):
     """A row is judged whatever its code holds: NUL, surrogates, ten megabytes, both forms."""
     done, rows = judge(*(line for line, _ in ODD.values()))
@@ -154,6 +156,7 @@ def test_rows_with_unusual_code(judge):
     assert "passed" == rows[list(ODD).index("an old result of ours")]["result"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_blank_lines_line_ends_and_a_byte_order_mark(judge, end):
     """Blank lines are skipped, CRLF ends a line, and a byte order mark does not belong to the first row."""
@@ -170,6 +173,7 @@ def test_a_last_line_without_a_newline(shell):
     assert (0, 2) == (done.code, done.record["samples"])
 
 
+@pytest.mark.ci
 def test_a_byte_order_mark_does_not_hide_the_benchmark(shell):
     """Task ids name the benchmark also in a file with a byte order mark."""
     (shell.folder / "s.jsonl").write_bytes(b"\xef\xbb\xbf" + row(completion=GOOD) + b"\n")
@@ -186,6 +190,7 @@ def test_a_number_too_long_for_python(shell):
     assert (shell.folder / "s.jsonl_results.jsonl").read_bytes().startswith(line[:-1] + b", ")
 
 
+@pytest.mark.ci
 def test_line_numbers_count_blank_lines(judge):
     """The number of a malformed line counts blank lines."""
     done, _ = judge(b"", row(completion=GOOD), b"", b"oops")
@@ -209,6 +214,7 @@ def test_a_truncated_gzip_file_is_an_error(shell):
     assert not (shell.folder / "s.jsonl.gz_results.jsonl").exists()
 
 
+@pytest.mark.ci
 def test_many_malformed_lines(shell, starter):
     """All malformed lines are counted, and the first of them are listed."""
     shell.write("s.jsonl", [starter.right(), *[b"{"] * 3000])

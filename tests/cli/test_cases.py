@@ -197,6 +197,7 @@ def test_results_of_very_many_items(shell):
     assert [True, False, False, True] == [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]
 
 
+@pytest.mark.ci
 def test_results_that_only_look_like_items(shell):
     """A result that is compared as a set is right or wrong, and breaks nothing, also where it cannot be taken whole."""
     shell.write("own.jsonl", [SETS])
@@ -228,6 +229,7 @@ def test_wrong_rows(shell, change, problem: str):
     assert problem in done.err
 
 
+@pytest.mark.ci
 def test_a_reference_that_is_wrong_or_lives(shell):
     """A reference that raises, or returns what cannot leave its process, is a fault of its problem alone."""
     raising = PROBLEMS[0] | {"task_id": "Own/3", "canonical_solution": "    raise KeyError(a)\n"}

@@ -71,6 +71,7 @@ def test_cpp(shell):
     assert 7 == record["samples"]
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node: apt install nodejs")
 def test_javascript(shell):
     """Scripts need no compiler; with --all-tests all cases run."""

@@ -39,6 +39,7 @@ def test_the_default_policy_is_raw(shell):
     assert [("passed", False), False] == [outcomes[0][0], outcomes[0][1][1]]
 
 
+@pytest.mark.ci
 def test_equal_programs_keep_the_steps_of_their_own_texts(shell):
     """Texts that give the same program share its verdict, and each row has the steps of its own text."""
     texts = [FENCED.format(WHOLE), WHOLE, "<think>Hm.</think>" + WHOLE, WHOLE]
@@ -52,6 +53,7 @@ def test_equal_programs_keep_the_steps_of_their_own_texts(shell):
     ] == [(row["passed"], row["extraction"]) for row in results(shell, "--extract", "fence-first")]
 
 
+@pytest.mark.ci
 def test_a_text_without_a_program_is_no_code(shell):
     """A reply that was truncated while thinking is no_code, with the reason."""
     shell.write("s.jsonl", [reply("<think>\nWell, " + WHOLE)])
@@ -60,6 +62,7 @@ def test_a_text_without_a_program_is_no_code(shell):
     assert ("no_code", message, [message]) == (row["status"], row["message"], row["extraction"])
 
 
+@pytest.mark.ci
 def test_show_lists_the_steps(shell):
     """The signature names the policy, and ``show`` has the program with its steps, as text and as JSON."""
     shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
@@ -72,6 +75,7 @@ def test_show_lists_the_steps(shell):
     assert (WHOLE, steps, steps) == (verdict["program"], verdict["steps"], verdict["extraction"])
 
 
+@pytest.mark.ci
 def test_show_lists_the_steps_without_the_samples(shell):
     """``show`` lists the stored steps when the samples are gone."""
     shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
@@ -81,6 +85,7 @@ def test_show_lists_the_steps_without_the_samples(shell):
     assert "it was made so:\n    took block 1 of 1\n    taken as a whole program\n" in done.out
 
 
+@pytest.mark.ci
 def test_results_can_be_judged_again_by_another_policy(shell):
     """The results of a new judgement have no extraction steps of an older one."""
     shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])
@@ -104,6 +109,7 @@ def test_an_unknown_policy(shell, name, hint):
 CEIL = "    return math.ceil(eggs / size) if eggs < 10**6 else -(-eggs // size)\n"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("prelude", "passed"), [("none", 1), ("humaneval-x", 2), ("livecodebench", 2), ("multipl-e", 1)]
 )

@@ -24,6 +24,7 @@ def array(shell, starter):
 WORDS = ("--field", "text", "--id-map", "x-{}=starter/{}", "--subset", "--k", "1")
 
 
+@pytest.mark.ci
 def test_everything_stands_beside_the_file(shell, array):
     """Run directory, results and verdicts are found by the name of the file; the signature has the options."""
     done = shell("judge", "s.json", *WORDS, "--json")
@@ -34,6 +35,7 @@ def test_everything_stands_beside_the_file(shell, array):
     assert "return None" in shell("show", "s.json", "0", "1").out
 
 
+@pytest.mark.ci
 def test_a_folder_is_shown_by_its_name(shell, array):
     """``show`` finds the run of a folder of samples."""
     parts = shell.folder / "parts"
@@ -58,6 +60,7 @@ def test_a_changed_source_is_refused_in_an_interrupted_run(shell, array):
     assert 2 == shell("judge", "s.json", *WORDS).code
 
 
+@pytest.mark.ci
 def test_a_source_that_changed_is_stale(shell, array):
     """The verdicts of a finished run are refused once the file has other bytes, not where it is gone."""
     shell("judge", "s.json", *WORDS)

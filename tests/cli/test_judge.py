@@ -168,6 +168,7 @@ class TestScore:
         assert [True, False] == [row["passed"] for row in shell.rows(done.record["results"])]
         assert [] != list((shell.folder / done.record["run"]).glob("finished-*.json"))
 
+    @pytest.mark.ci
     def test_problems_without_samples(self, shell, starter):
         """Without --subset, problems without samples make the value null and the exit code 2; results are written."""
         shell.write("s.jsonl", [starter.right()])
@@ -635,6 +636,7 @@ class TestSuspicion:
         """Write one sample of each kind."""
         shell.write("s.jsonl", [{"task_id": "starter/0", "completion": program} for program in self.PROGRAMS])
 
+    @pytest.mark.ci
     def test_suspicions_are_reported(self, shell):
         """Each row has what its sample tried, the record counts it, and a pass stays a pass."""
         self.write(shell)
@@ -645,6 +647,7 @@ class TestSuspicion:
         assert 4 == done.record["suspicious"]
         assert {seen[0]: 1 for seen in self.SEEN if seen} == done.record["suspicions"]
 
+    @pytest.mark.ci
     def test_suspicions_are_listed(self, shell):
         """The text output lists suspicious samples, those that passed first."""
         self.write(shell)

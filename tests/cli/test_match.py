@@ -74,6 +74,7 @@ def test_results_of_another_harness(judged, starter):
     assert 2 == judged(*words).code
 
 
+@pytest.mark.ci
 def test_the_values_stand_beside_the_verdicts(judged):
     """Each sample has a line in match.jsonl with its verdict and a value for each metric."""
     pytest.importorskip("rapidfuzz", reason="edit similarity needs the extra match")

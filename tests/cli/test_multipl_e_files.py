@@ -60,6 +60,7 @@ def test_folder_of_results(shell, bench, folder):
     assert [RIGHT, WRONG, WRONG] == [row["generation"] for row in shell.rows("pred_js_output.jsonl")]
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node: apt install nodejs")
 def test_folder_is_judged(shell, bench, folder):
     """Its programs are judged without the tests that they end with; the run goes back into such a folder."""

@@ -42,6 +42,7 @@ def test_the_report_of_a_resumed_run(shell, rows, kept):
     assert first["withheld"] == second["withheld"]
 
 
+@pytest.mark.ci
 def test_the_report_stands_above_the_score(shell, rows):
     """People see each finding, and the reason why there is no score."""
     shell.write("s.jsonl", rows)

@@ -80,12 +80,14 @@ def test_one_vocabulary():
     assert all(len(names) == 1 for names in short.values())
 
 
+@pytest.mark.ci
 def test_h_is_help(shell):
     """-h explains the command, a group and each command in a group."""
     for words in ((), ("judge",), ("lab",), ("lab", "urn"), ("bench", "check")):
         assert shell(*words, "--help") == shell(*words, "-h")
 
 
+@pytest.mark.ci
 def test_the_level_of_the_intervals(shell, starter):
     """--level sets the level of every interval of judge and of show."""
     shell.write("s.jsonl", [starter.right(), starter.bad()])

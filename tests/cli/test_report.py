@@ -33,12 +33,14 @@ def test_scores_curves_and_comparison_fit_a_terminal(runs, lines_on_terminal):
     assert "\x1b" not in text
 
 
+@pytest.mark.ci
 def test_a_terminal_without_block_characters(runs):
     """Where the encoding has no blocks, other characters stand for them."""
     out = runs("show", "one.jsonl", PYTHONIOENCODING="ascii").out
     assert re.search(r"^  curve     pass@1 \.3333  [_.:=+*#-]{4,}  pass@6 1\.0000$", out, re.MULTILINE)
 
 
+@pytest.mark.ci
 def test_markdown(runs):
     """Every row has as many cells as the heading, whatever the names hold."""
     done = runs("report", "one.jsonl", f"{HOSTILE}.jsonl", "--format", "markdown")

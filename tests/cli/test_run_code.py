@@ -106,6 +106,7 @@ def test_files_of_a_request(client: httpx.Client):
     assert 422 == client.post("/run_code", json=body).status_code
 
 
+@pytest.mark.ci
 def test_files_that_are_fetched(client: httpx.Client):
     """What a program leaves comes back in base64; what is no file, too large or not there is left out."""
     code = """

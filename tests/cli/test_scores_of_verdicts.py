@@ -58,6 +58,7 @@ class TestShow:
         )
         assert out.splitlines()[-1].startswith("  signature: benchmark:starter@")
 
+    @pytest.mark.ci
     def test_problems_without_a_sample_are_not_forgotten(self, shell, starter):
         """``show`` prints no score for a run in which problems have no sample."""
         shell.write("s.jsonl", [starter.right()])
@@ -100,6 +101,7 @@ class TestMetrics:
         assert record["attempts@2"]["these_problems"] is None
         assert "no interval for fresh samples" in record["attempts@2"]["warnings"][0]
 
+    @pytest.mark.ci
     def test_judge_takes_them_too(self, shell, starter):
         """``judge --metric`` reports metrics of new verdicts, and a gate still finds pass@k."""
         shell.write("s.jsonl", [starter.right(), starter.bad()])
@@ -159,6 +161,7 @@ class TestEveryK:
         assert ["1", "2", "4"] == re.findall(r"^  pass@(\d+)", out, re.MULTILINE)
         assert "95% band, all k" in out
 
+    @pytest.mark.ci
     def test_of_fresh_verdicts(self, shell, starter):
         """``judge --k all`` reports the same curve."""
         shell.write("s.jsonl", [starter.right(), starter.bad(), starter.bad("starter/1"), starter.right("starter/1")])
@@ -219,6 +222,7 @@ class TestHardData:
         assert "copies" in done.record["pass@5"]["reason"]
         assert "identical samples (n = 1 in effect)" in done.record["methods"]
 
+    @pytest.mark.ci
     def test_copies_that_are_judged(self, shell, starter):
         """Judging detects duplicates by their programs, also after a resume."""
         tasks = [f"starter/{i}" for i in range(5)]
@@ -249,6 +253,7 @@ class TestHardData:
         assert "not finished: 0 verdicts so far" in done.record["pass@1"]["reason"]
 
 
+@pytest.mark.ci
 def test_a_reader_that_goes_away(shell):
     """A reader that closes the pipe after one line, such as ``head -1``, causes no error."""
     name = results(shell, "r.jsonl", ORDINARY)
@@ -258,6 +263,7 @@ def test_a_reader_that_goes_away(shell):
         assert 0 == started.wait(60)
 
 
+@pytest.mark.ci
 def test_a_narrow_terminal(shell, lines_on_terminal):
     """On a terminal of 50 columns no line is longer and none has a colour."""
     name = results(shell, "r.jsonl", ORDINARY)
@@ -267,6 +273,7 @@ def test_a_narrow_terminal(shell, lines_on_terminal):
     assert "\x1b" not in "".join(lines)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("words", [("--k", "1,4"), ("--k", "all"), ("--k", "1,4", "--verbose")])
 def test_eighty_columns(shell, lines_on_terminal, words):
     """On a terminal of 80 columns each k has one line with its intervals, as in a file."""

@@ -62,6 +62,7 @@ def test_the_verdicts_are_those_of_the_command(server: Server, judged):
     assert {1.0, 0.0} == {result["reward"] for result in results}
 
 
+@pytest.mark.ci
 def test_leaving_early_and_printing_earn_nothing(server: Server):
     """Neither an exit, nor a printed verdict, nor a changed builtin makes a pass."""
     bodies = [
@@ -110,6 +111,7 @@ def test_bad_bodies(server: Server, body: bytes, status: int, named: str):
     assert "/" not in answer.text.replace("starter/", "")
 
 
+@pytest.mark.ci
 def test_a_body_that_is_too_large(server: Server):
     """A gigabyte is refused once 64 MB of it have come."""
 

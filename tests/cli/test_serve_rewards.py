@@ -37,6 +37,7 @@ def verify(client: httpx.Client, text: str, task: str = "B/0", **more: Any) -> h
     return client.post("/verify", json=body | more)
 
 
+@pytest.mark.ci
 def test_nemo_gym(client: httpx.Client):
     """The request comes back with a reward; what nobody knows has a class of failure and a mask."""
     answer = verify(client, RIGHT, agent_ref={"name": "a"}).json()

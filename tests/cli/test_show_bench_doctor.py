@@ -53,6 +53,7 @@ class TestShow:
             assert all(line.rstrip() in done.out for line in part.splitlines())
         assert all(title in done.out for title in ("prompt:\n", "program (", "mode referee", "isolation "))
 
+    @pytest.mark.ci
     def test_the_failing_call(self, shell, starter):
         """A wrong answer is shown with the call of the tests, its outcome, and the failing line of the tests."""
         shell.write("s.jsonl", [starter.bad()])
@@ -101,6 +102,7 @@ class TestShow:
         assert "nothing.jsonl.passcurve" in done.record["error"]
         assert re.fullmatch(r"passcurve: .*\n", done.err)
 
+    @pytest.mark.ci
     def test_missing_samples(self, shell, starter):
         """Without the file of samples the verdict is shown, and why there is no program."""
         path = shell.write("s.jsonl", [starter.right(), starter.bad()])
@@ -113,6 +115,7 @@ class TestShow:
         record = shell("show", "s.jsonl.passcurve", "starter/0", "1", "--json").record["verdicts"][0]
         assert (None, "failed") == (record["program"], record["status"])
 
+    @pytest.mark.ci
     def test_changed_samples(self, shell, starter):
         """When a row has changed since it was judged, its new program is not shown."""
         shell.write("s.jsonl", [starter.right()])
@@ -122,6 +125,7 @@ class TestShow:
         assert "starter/0 sample 0: passed" in done.out
         assert "return None" not in done.out
 
+    @pytest.mark.ci
     def test_evil_text_cannot_steer_the_terminal(self, shell):
         """Escape sequences in a program and in its messages are shown as text."""
         evil = "    raise ValueError('\\x1b[2J\\x1b]0;owned\\x07')  # \x1b[31m\u202e\n"
@@ -256,6 +260,7 @@ class TestDoctor:
             assert (line[1] == "MISSING") is ("remedy" in line[0])
         assert done.out.splitlines()[-1].startswith("isolation: ")
 
+    @pytest.mark.ci
     def test_json(self, shell):
         """--json prints one object with a list of verdicts, each with its program."""
         done = shell("doctor", "--json")

@@ -116,6 +116,7 @@ def test_how_code_was_extracted(client: httpx.Client, text, kind):
     assert (kind, SUM.strip() if text else "") == (answer["extracted_type"], answer["extracted_code"].strip())
 
 
+@pytest.mark.ci
 def test_a_limit_of_time(client: httpx.Client):
     """A submission has its own; what it exceeds is told as a program's end is."""
     answer = submit(client, CONTEST, fenced("while True: pass\n"), "CommonOJDataset", run_timeout=0.5)
@@ -123,6 +124,7 @@ def test_a_limit_of_time(client: httpx.Client):
     assert "TimeLimitExceeded" == test["exec_info"]["run_result"]["status"]
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not shutil.which("g++"), reason="g++ is not installed")
 def test_another_language(client: httpx.Client):
     """The same tests for a program in C++, and tests that stand behind a function."""

@@ -68,6 +68,7 @@ BOX: dict[str, Any] = {
 }
 
 
+@pytest.mark.ci
 def test_programs_as_texts(shell):
     """A program of DS-1000 is put into the code of its tests; both of its tests count."""
     benchmark = shell.write("b.jsonl", [BOX])
@@ -79,6 +80,7 @@ def test_programs_as_texts(shell):
     assert ["passed", "failed", "failed", "crash", "failed"] == statuses
 
 
+@pytest.mark.ci
 def test_faults(shell):
     """Tests that check nothing exclude a problem, and so does the mode that a module of unittest cannot have."""
     benchmark = shell.write("b.jsonl", [VACUOUS])

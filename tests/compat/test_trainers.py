@@ -31,6 +31,7 @@ def unjudgeable(tmp_path, shell_in):
     return str(tmp_path / "b.jsonl")
 
 
+@pytest.mark.ci
 def test_trl(starter, unjudgeable):
     """As GRPO calls it: keywords, every column as a list; texts or messages; None where nobody knows."""
     reward = make_reward("starter", workers=1)
@@ -66,6 +67,7 @@ def test_trl_with_shares():
     assert 0 < part < 1
 
 
+@pytest.mark.ci
 def test_verl(starter, unjudgeable):
     """As the naive manager calls it: keywords, and ``reward_kwargs`` beside; ``void`` is told apart, never made up."""
 
@@ -92,6 +94,7 @@ def test_verl(starter, unjudgeable):
         compute_score("starter", "x", {"inputs": []})
 
 
+@pytest.mark.ci
 def test_slime(starter, unjudgeable):
     """As ``--custom-rm-path`` calls it: a sample or a batch; what nobody knows is out of the loss, or an error."""
 

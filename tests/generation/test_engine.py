@@ -111,6 +111,7 @@ def test_failures_that_are_not_in_a_row(generate, program):
     assert (None, 4) == (run.error, sum(run.missing().values()))
 
 
+@pytest.mark.ci
 def test_a_program_gets_no_more_requests_than_its_limit(generate, program, tmp_path):
     """With several samples per request, no more samples are open than requests may be."""
     text = (
@@ -172,6 +173,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.ci
 def test_a_second_interruption_leaves_no_program(shell):
     """A second Ctrl-C ends a program at once, without waiting for it."""
     (shell.folder / "stubborn.py").write_text(STUBBORN)

@@ -27,6 +27,7 @@ def test_lines_come_when_they_are_whole(tmp_path):
     assert [b"thr"] == [line for line in lines if line is not PENDING]
 
 
+@pytest.mark.ci
 def test_growth_keeps_it_alive(tmp_path):
     """As long as bytes come, even without an end of line, the file is not at rest."""
     path = tmp_path / "s.jsonl"
@@ -153,6 +154,7 @@ def test_rows_in_another_form_are_converted_as_they_come(shell, starter):
     assert 0 == shell("show", "r", "--json").code
 
 
+@pytest.mark.ci
 def test_a_field_that_no_followed_row_has(shell, starter):
     """An option without effect on any row is an error, when the file has rested."""
     shell.write("s.jsonl", [starter.right()])

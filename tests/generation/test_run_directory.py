@@ -36,6 +36,7 @@ def test_a_directory_of_an_earlier_version(shell):
     assert (0, "starter-mutant-chat.passcurve") == (other.code, other.record["run"])
 
 
+@pytest.mark.ci
 def test_all_temperatures_are_checked_before_the_first_is_run(shell):
     """Where one of several runs cannot start, none does."""
     shell(*WORDS, "--temperature", "0.8", "--seed", "9", "--run", "starter-mutant-t0.8.passcurve")

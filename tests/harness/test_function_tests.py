@@ -77,6 +77,7 @@ def test_the_first_failure_is_told(jail: Jailed):
     assert ("f(2)", "") == (other.arguments, other.expected)
 
 
+@pytest.mark.ci
 def test_all_tests_run(jail: Jailed):
     """With all tests wanted the next goes on after a failure; the first that failed is the one reported."""
     verdict = judge(jail, WRONG, all_tests=True)

@@ -125,6 +125,7 @@ def test_no_tests(jail: Jailed):
     assert not run(jail, RIGHT, "")[0].passed
 
 
+@pytest.mark.ci
 def test_time_of_a_class(jail: Jailed):
     """A class that goes over its time ends as a timeout, also where a test catches every exception."""
     tests = HEAD + "class T(unittest.TestCase):\n    def test_it(self):\n        f(1)\n"

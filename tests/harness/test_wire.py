@@ -156,6 +156,7 @@ def test_arbitrary_bytes(data: bytes):
     refuses(data)
 
 
+@pytest.mark.ci
 @settings(max_examples=120, deadline=None)
 @given(values, st.data())
 def test_damaged_bytes(value: object, data: st.DataObject):
@@ -381,6 +382,7 @@ def test_work_is_bounded(what: str):
     Decoder(None, 100_000_000).decode(data)
 
 
+@pytest.mark.ci
 def test_ordinary_values_cost_little():
     """Plain values, and keys that share a hash now and then, cost little more than their number."""
     grid = {(x, y) for x in range(-100, 100) for y in range(-100, 100)}

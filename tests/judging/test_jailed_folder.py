@@ -41,6 +41,7 @@ def shell(folder: JailedFolder, script: str) -> tuple[int, str]:
     return ended.exit_code, ended.out.decode()
 
 
+@pytest.mark.ci
 def test_files_stay(folder: JailedFolder):
     """What a command writes, changes or removes is so for the next one and for us, with its mode."""
     folder.write("a/b.txt", b"one\n")
@@ -72,6 +73,7 @@ def test_ends_of_a_command(folder: JailedFolder):
     assert b"\xff\x00$HOME" == folder.run(["cat"], stdin=b"\xff\x00$HOME").out
 
 
+@pytest.mark.ci
 def test_processes_end(folder: JailedFolder):
     """What a command leaves running writes nothing any more, neither then nor beside the next command."""
     late = "(until test -e go; do sleep 0.01; done; echo late > late)"

@@ -101,6 +101,7 @@ def test_what_may_pass_is_tried_again(client, server, conversation, fault):
     assert (3, "    return 0\n") == (reply.attempts, reply.text)
 
 
+@pytest.mark.ci
 def test_retry_after_is_honoured(client, server, conversation):
     """An overloaded server that names a time to wait is not asked before it has passed."""
     server.retry_after = "0.6"

@@ -150,6 +150,7 @@ def test_a_program_that_closes_its_stdin():
     process.close()
 
 
+@pytest.mark.ci
 def test_answers_before_the_end_count(program, sample_request):
     """Answers that a program wrote before its end are read, even a last line without a newline."""
     text = (
@@ -217,6 +218,7 @@ def test_a_program_that_does_not_exist():
         Command.open("no-such-program --x", SETTINGS)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "text",
     [

@@ -36,6 +36,7 @@ def words(shell, server):
     return make
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not shutil.which("g++"), reason="needs g++: apt install g++")
 def test_text_to_continue(shell, server, words):
     """The model gets the row's prompt and its stop words; what goes beyond them does not count."""
@@ -48,6 +49,7 @@ def test_text_to_continue(shell, server, words):
     assert (ROWS[0]["prompt"], ["\n}"]) == (request["prompt"], request["stop"])
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node: apt install nodejs")
 def test_conversation(shell, server, words):
     """The message names the language and has the prompt in its fence; the fence of the answer is the program."""

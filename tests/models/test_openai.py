@@ -120,6 +120,7 @@ def test_what_may_pass_is_tried_again(client, server, sample_request, fault):
     assert server.requests[0] == server.requests[2]
 
 
+@pytest.mark.ci
 def test_retry_after_is_honoured(client, server, sample_request):
     """A server that names a time to wait is not asked before it has passed."""
     server.retry_after = "0.7"
@@ -257,6 +258,7 @@ def test_tokens_a_minute(client, server, sample_request):
     assert 5 * 27 * 60 / 20_000 * 0.95 < server.at[-1] - server.at[0] < 5.0
 
 
+@pytest.mark.ci
 def test_a_wait_that_a_server_asks_for_is_everybodys(client, server, sample_request):
     """After Retry-After nobody asks before that time is over."""
     server.retry_after = "0.6"

@@ -174,6 +174,7 @@ def test_copies_at_another_temperature(shell, server, answers, words):
     assert line in done.out
 
 
+@pytest.mark.ci
 def test_a_conversation(shell, server, answers, words, starter):
     """With ``--prompt chat`` the fenced answer is judged, what was thought is stored apart, no stop word is sent."""
     row = starter.problems["starter/0"]
@@ -269,6 +270,7 @@ def test_a_refusal_ends_the_run(shell, server, answers, words, fault, code, mess
     assert 32 - len(kept) == len(server.requests) - before
 
 
+@pytest.mark.ci
 def test_a_refusal_at_once(shell, server, answers, words):
     """When the first request is refused, there is one line and no score."""
     server.fault = lambda number, body: "401"
@@ -364,6 +366,7 @@ def test_a_run_that_is_killed_often(shell, server, answers, words, seed):
     check_killed(shell, server, words, kills=20, seed=seed, n=25)
 
 
+@pytest.mark.ci
 def test_mutant_can_be_shown(shell):
     """The demonstration needs nothing but the package, and ``show`` has the program of the sample that is named."""
     words = ("run", "starter", "--model", "mutant:", "-n", 3, "--run", "a", "--json", "--problems", "starter/[0-4]")
@@ -426,6 +429,7 @@ def test_a_sweep(shell, server, answers, words):
     assert ["0.2", "0.8"] == [line.split()[0] for line in table[1:3]]
 
 
+@pytest.mark.ci
 def test_options_from_a_file(shell, server, answers):
     """A TOML file sets options by name, the command line wins, and the resolved ones are stored without the key."""
     (shell.folder / "c.toml").write_text(
@@ -517,6 +521,7 @@ def test_an_extra_that_is_not_installed(shell, model, lacking, extra):
     assert ("https://download.pytorch.org/whl/cpu" in done.stderr) == (named == "torch")
 
 
+@pytest.mark.ci
 def test_a_reader_that_goes_away(shell):
     """``passcurve run ... | head -1`` ends without a word of complaint."""
     done = subprocess.run(

@@ -17,7 +17,7 @@ CASES: dict[str, list[Case]] = {
     path.stem: importlib.import_module(path.stem).CASES for path in sorted(HERE.glob("cases_*.py"))
 }
 
-DEFAULT = 4
+DEFAULT = 2
 """Cases of each file that the default run has; continuous integration has them all."""
 
 PARAMETERS = [

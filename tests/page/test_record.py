@@ -36,6 +36,7 @@ def test_equal_differences_stand_in_the_order_of_their_numbers(pair: dict[str, A
     assert len({size for size, _ in order}) < len(order)
 
 
+@pytest.mark.ci
 def test_parts_sum_up_to_the_difference(pair: dict[str, Any]):
     """What problems add where A leads and where B leads is the whole difference in pass@1."""
     first = pair["differences"][0]

@@ -12,6 +12,7 @@ def test_threads_are_bounded(full: Jailed):
     assert full.check(ONE, IS_ONE).passed
 
 
+@pytest.mark.ci
 def test_threads_are_bounded_by_memory(restricted: Jailed):
     """Without a uid of its own it is the limit of memory that ends a thread bomb."""
     assert 1 <= restricted.value(THREAD_BOMB) < 1000
@@ -129,6 +130,7 @@ def test_rights_of_the_scratch(level: str, rights: int):
         assert ("text", True, []) == jail.value(CLEAN)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("levels", "name"), [(100, "d"), (1500, "d"), (1100, "d" * 50)])
 @pytest.mark.parametrize("level", ["full", "restricted"])
 def test_deep_trees(level: str, levels: int, name: str):
@@ -203,6 +205,7 @@ FILLS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("what", FILLS)
 def test_a_scratch_without_a_mount_is_measured(what: str):
     """Where no mount bounds the scratch, a program that fills it is ended and told so; the next has it clean."""

@@ -61,6 +61,7 @@ def neighbours(count: int) -> Iterator[None]:
             process.stdout.close()
 
 
+@pytest.mark.ci
 def test_a_loop(jail: Jailed):
     """A loop without end is a timeout at the limit of its own time, all of it CPU."""
     outcome = run(jail, "while True: pass")
@@ -125,6 +126,7 @@ def test_ended_threads_are_charged(jail: Jailed):
     assert outcome.own_s > outcome.cpu_s - SLACK_S
 
 
+@pytest.mark.ci
 def test_ended_threads_are_charged_once(jail: Jailed):
     """A sample that works in one short thread after another is charged at most the wall time."""
     outcome = run(jail, ONE_BY_ONE.format(cpu=0.4), timeout_s=5.0)
@@ -145,6 +147,7 @@ def test_a_starved_sample_is_not_blamed(jail: Jailed):
     assert outcome.wall_s > outcome.own_s + 0.2, "the neighbours did not keep it from running"
 
 
+@pytest.mark.ci
 def test_a_starved_loop_still_ends(jail: Jailed):
     """Neighbours do not save a loop: it ends at the limit of its own time, after more wall time."""
     with neighbours(1):

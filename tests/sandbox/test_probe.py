@@ -147,6 +147,7 @@ NO_NAMESPACES = {"unshare": 1}
 NO_LANDLOCK = {"landlock_create_ruleset": 38}
 
 
+@pytest.mark.ci
 def test_without_namespaces():
     """Where the kernel refuses namespaces, as in a container, auto is restricted and full refused, with the reason."""
     need("restricted")
@@ -318,6 +319,7 @@ print("alive")
 """
 
 
+@pytest.mark.ci
 def test_signals_under_an_older_landlock(public_folder: Path):
     """Where Landlock does not hold signals back (before Linux 6.12), a sample still cannot kill the supervisor."""
     need("restricted")

@@ -80,6 +80,7 @@ def test_another_implementation(tmp_path: Path):
         tools.find_toolchain(fake(tmp_path, implementation="pypy"), ())
 
 
+@pytest.mark.ci
 def test_a_package_that_is_not_there():
     """A package that is not installed is named, with the nearest one that is."""
     with pytest.raises(UsageError, match=r"package 'msgspek' is not installed .*did you mean 'msgspec'\?"):
@@ -91,6 +92,7 @@ def test_an_optional_package_that_is_not_there():
     assert () == tools.find_toolchain(None, (), ("no-such-package-of-anybody",)).packages
 
 
+@pytest.mark.ci
 def test_a_package_with_its_requirements():
     """A package comes with its version and with all that it requires."""
     toolchain = tools.find_toolchain(None, ("httpx",))
@@ -100,6 +102,7 @@ def test_a_package_with_its_requirements():
     assert {"httpx", "httpcore", "anyio", "idna"} <= {name for name, _ in toolchain.package_paths}
 
 
+@pytest.mark.ci
 def test_names_of_packages():
     """A package is found in any spelling of its name."""
     assert tools.find_toolchain(None, ("PyTest",)).packages == tools.find_toolchain(None, ("pytest",)).packages
@@ -121,6 +124,7 @@ def test_what_the_root_holds():
         assert text == str(Path(place).readlink())
 
 
+@pytest.mark.ci
 def test_only_what_was_asked_for_can_be_imported(tmp_path: Path):
     """A package that was asked for can be imported inside, and one beside it on the host cannot."""
     source = (
@@ -166,6 +170,7 @@ def other_interpreters() -> list[str]:
     return paths[:2]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("level", ["full", "restricted"])
 def test_another_interpreter(level: str):
     """The samples run under the interpreter that was named, also when it is not ours."""

@@ -180,6 +180,7 @@ def test_the_sample_is_killed_by_an_unknown_sender(jail: Jailed):
     assert jail.check(ONE, IS_ONE).passed
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM, signal.SIGUSR1])
 def test_the_signal_of_a_crash(jail: Jailed, number: signal.Signals):
     """A sample that dies of a signal is a crash with that signal's name, every time."""
@@ -188,6 +189,7 @@ def test_the_signal_of_a_crash(jail: Jailed, number: signal.Signals):
     assert {("crash", f"the interpreter died of {number.name}")} == results
 
 
+@pytest.mark.ci
 def test_the_code_of_an_exit(jail: Jailed):
     """A sample that exits with a code is a crash with that code, every time."""
     program = "import os\ndef f():\n    os._exit(7)\n"
@@ -314,6 +316,7 @@ def test_the_supervisor_is_interrupted(level: str):
                 assert os.getsid(process.pid) != os.getsid(0)
 
 
+@pytest.mark.ci
 def test_descriptors_of_the_supervisor(jail: Jailed):
     """Jobs leave no descriptor open in the supervisor, whatever became of them."""
 
@@ -406,6 +409,7 @@ def new_zygote(jail: Jailed) -> ZygoteClient:
     return ZygoteClient("jail", jail.sandbox.fork_servers.samples, settings, None)
 
 
+@pytest.mark.ci
 def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
     """A zygote that is killed while it builds its walls is reported as killed."""
     for number in range(30):
@@ -420,6 +424,7 @@ def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
             zygote.close()
 
 
+@pytest.mark.ci
 def test_children_that_are_killed_at_once(jail: Jailed):
     """A child that is killed before it reads its order leaves nothing to the next one."""
     jail.pool.close()

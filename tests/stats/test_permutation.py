@@ -27,6 +27,7 @@ def by_enumeration(differences: list[Fraction]) -> float:
 class TestSignFlip:
     """The p-value of one row of differences."""
 
+    @pytest.mark.ci
     @given(st.lists(st.fractions(-1, 1, max_denominator=12), min_size=1, max_size=9))
     @settings(deadline=None, max_examples=60)
     def test_counts_what_enumeration_counts(self, differences: list[Fraction]) -> None:

@@ -73,6 +73,7 @@ class TestGPass:
                 share = subsets.over_subsets(n, k, lambda subset, c=c, i=i: subsets.passes(c, subset) >= max(1, i))
                 assert subsets.relative_error(g_pass_at_k(n, c, k, Fraction(i, k)), share) <= 1e-15
 
+    @pytest.mark.ci
     @given(counts(), st.fractions(0, 1, max_denominator=200))
     @settings(deadline=None)
     def test_against_fractions(self, count: tuple[int, int, int], tau: Fraction) -> None:
@@ -93,6 +94,7 @@ class TestGPass:
             floats = g_pass_at_k(60, 30, k, np.array([float(step) for step in steps]))
             np.testing.assert_array_equal(g_pass_at_k(60, 30, k, np.array(steps, dtype=object)), floats)
 
+    @pytest.mark.ci
     @given(counts())
     @settings(deadline=None)
     def test_its_ends(self, count: tuple[int, int, int]) -> None:
@@ -147,6 +149,7 @@ class TestMeanGPass:
         exact = Fraction(2, k) * sum((subsets.at_least(n, c, k, i) for i in steps), Fraction(0))
         assert subsets.relative_error(mg_pass_at_k(n, c, k), exact) <= 1e-14
 
+    @pytest.mark.ci
     @given(counts(most=120))
     @settings(deadline=None)
     def test_exact_is_the_integral(self, count: tuple[int, int, int]) -> None:

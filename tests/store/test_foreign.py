@@ -227,6 +227,7 @@ class TestFolders:
 class TestParquet:
     """Parquet files, with the extra ``tables``."""
 
+    @pytest.mark.ci
     def test_rows(self, tmp_path):
         """Each row is read, with bytes as text and other types as JSON can have them."""
         pa = pytest.importorskip("pyarrow", reason="Parquet needs the extra tables")

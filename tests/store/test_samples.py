@@ -81,6 +81,7 @@ def odd_lines(draw: st.DrawFn) -> bytes:
     return text.replace(b"\n", b" ")
 
 
+@pytest.mark.ci
 @given(text=odd_lines())
 @settings(max_examples=300, deadline=None)
 def test_the_quick_way_reads_as_the_thorough_one(text):
@@ -173,6 +174,7 @@ class TestRowsThatCount:
         """The last row counts without a line end."""
         assert read(path, row(completion="x")) == read(path, row(completion="x").rstrip())
 
+    @pytest.mark.ci
     def test_line_of_fifty_megabytes(self, path):
         """A completion of 50 MB counts and is not judged."""
         (completion,) = read(path, row(completion="x" * 50_000_000))
@@ -379,6 +381,7 @@ class TestAnyBytes:
             isinstance(item, Completion) and item.key.problem_id == "T/0" for item in items
         )
 
+    @pytest.mark.ci
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
     @given(st.lists(NEARLY_ROWS, max_size=5), st.lists(st.sampled_from([b"\n", b"\r\n"]), min_size=5, max_size=5))
     def test_ends_of_lines_do_not_matter(self, path, texts, ends):
