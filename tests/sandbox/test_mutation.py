@@ -138,7 +138,7 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
 
     def attempt(jail: Jailed) -> str:
         jail.pool.start(
-            0, jail.job("import time\ndef f():\n    time.sleep(0.4)\n    return 1\n", IS_ONE, allow_kept=False)
+            0, jail.job("import time\ndef f():\n    time.sleep(2)\n    return 1\n", IS_ONE, allow_kept=False)
         )
         while not (there := samples(jail)):
             if jail.pool.wait(0.01):
@@ -150,6 +150,8 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
             seen = look(sample)
         except FileNotFoundError:
             seen = False  # it has ended at the wall that stands
+        with contextlib.suppress(OSError):
+            os.kill(sample, signal.SIGKILL)
         jail.end()
         return "worked" if seen else "refused"
 
