@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from passcurve.judging.plan import REFEREE_ROLE
@@ -154,6 +155,26 @@ def test_prepared_files_are_made_once_and_what_fails_with_them_is_tried_without(
     )
     second = step(order("echo plain >out", keep=("out",)), "compile", preparation=failing)
     assert "plain\n" == (run(pool, second, step(order("cat out", unpack=True))).report or {})["out"]
+
+
+def test_a_fault_that_a_prepared_compiler_names_counts(pool: Pool) -> None:
+    """A failure at a line of the source is not tried again; one that is only written so by a command that works is."""
+    preparation = Preparation(
+        key="naming",
+        setup=order("echo prepared >file", keep=("file",)),
+        ready_setup=order("echo 'a.c:3: error: no' >&2; exit 1", keep=("out",)),
+        min_uses=1,
+        timeout_s=5.0,
+        is_needed=False,
+        fault=r"^a\.c:\d+.*\berror\b",
+    )
+    plain = order("echo plain >out", keep=("out",))
+    outcome = run(pool, step(plain, "compile", preparation=preparation), step(order("cat out", unpack=True)))
+    assert ("compile", 1, "a.c:3: error: no\n") == (outcome.step, outcome.report["exit"], outcome.report["err"])
+    for ready in ("echo 'a.c:3: error: no' >&2; kill -9 $$", "echo 'b.c:3: error: no' >&2; exit 1"):
+        odd = msgspec.structs.replace(preparation, key=f"odd{len(ready)}", ready_setup=order(ready, keep=("out",)))
+        outcome = run(pool, step(plain, "compile", preparation=odd), step(order("cat out", unpack=True)))
+        assert "plain\n" == outcome.report["out"]
 
 
 def test_a_jail_holds_its_programs_and_what_they_load() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import selectors
 from collections import deque
 from io import BufferedIOBase
@@ -14,7 +15,7 @@ import msgspec
 from passcurve.sandbox.artifacts import Artifacts
 from passcurve.sandbox.command_lane import CommandLane
 from passcurve.sandbox.forkserver_client import COMMAND_ROLE, PROGRAM_ROLE
-from passcurve.sandbox.job import CommandJail, Job, Outcome, Step
+from passcurve.sandbox.job import CommandJail, Job, Outcome, Preparation, Step
 from passcurve.sandbox.output_pipes import OutputPipes
 from passcurve.sandbox.prepared import PLACE, PreparedFiles
 from passcurve.sandbox.running_job import OneShotJob
@@ -189,8 +190,8 @@ class CommandWorker:
                 self._prepared.give_up(preparation)
             self._start_step(running)
             return
-        if preparation is not None and running.phase == "prepared" and not (has_worked or preparation.is_needed):
-            # What fails with prepared files must fail without them to count.
+        if preparation is not None and running.phase == "prepared" and not (has_worked or _counts(preparation, report)):
+            # What fails with prepared files must fail without them to count, unless the compiler names a fault.
             running.must_be_plain = True
             self._start_step(running)
             return
@@ -255,6 +256,18 @@ class CommandWorker:
         for lane in self._lanes.values():
             lane.close()
         self._drop_artifact()
+
+
+def _counts(preparation: Preparation, report: dict[str, Any]) -> bool:
+    """Tell whether a failure with prepared files counts: that of a compiler that has named a fault in the source."""
+    if preparation.is_needed:
+        return True
+    has_ended = report.get("status") == "ended" and (report.get("exit") or 0) > 0
+    return (
+        has_ended
+        and preparation.fault != ""
+        and any(re.search(preparation.fault, report[stream], re.MULTILINE) for stream in ("out", "err"))
+    )
 
 
 def _new_file() -> BufferedIOBase:

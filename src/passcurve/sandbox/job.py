@@ -59,6 +59,8 @@ class Preparation(msgspec.Struct, frozen=True, kw_only=True):
     """Number of steps from which on it pays."""
     is_needed: bool
     """Whether the step waits for it, and its failure counts."""
+    fault: str = ""
+    """A pattern of what only a compiler that works writes: a fault at a line of the source.  Such a failure counts."""
     timeout_s: float
 
 
