@@ -14,7 +14,7 @@ from passcurve.sandbox.prepared import PLACE
 from passcurve.types import Build, Language
 
 _FIRST_HEADERS = re.compile(rb"(?:[ \t]*(?://[^\n]*)?\n|[ \t]*#[ \t]*include[ \t]*<[\w./+-]+>[ \t]*\n)*")
-_HEADER = re.compile(rb"<([\w./+-]+)>")
+_HEADER = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>", re.MULTILINE)
 _MAX_HEADERS = 64
 _PREPARE_S = 120.0
 
@@ -39,6 +39,7 @@ def make_preparation(language: Language, build: Build, source: bytes, setup: dic
         ready_setup={**setup, "argv": argv},
         min_uses=prepare.min_uses,
         is_needed=prepare.is_needed,
+        fault=rf"^{re.escape(build.file)}(?::\d+|\(\d+,\d+\)).*\berror\b",
         timeout_s=_PREPARE_S,
     )
 
