@@ -54,7 +54,8 @@ def test_recorded_verdicts(name: str, problems: str, tmp_path: Path) -> None:
     with gzip.open(DATA / "scored" / f"multipl_e_{name}_qwen1.5b_details.json.gz") as file:
         recorded = {task: rows[0][1]["passed"] for task, rows in json.load(file).items()}
     benchmark = DATA / "benchmarks" / f"multipl_e_humaneval_{name}.jsonl.gz"
-    run = pc.judge(samples, benchmark, profile="multipl-e", problems=problems, run=tmp_path / "run")
+    places = {"run": tmp_path / "run", "results": tmp_path / "r.jsonl"}
+    run = pc.judge(samples, benchmark, profile="multipl-e", problems=problems, **places)
     verdicts = dict(zip(run.samples.columns["problem_id"], run.samples.columns["passed"], strict=True))
     assert len(verdicts) >= (10 if problems else len(recorded))
     assert {task for task, passed in verdicts.items() if passed != recorded[task]} <= DIFFERING.get(name, set())
