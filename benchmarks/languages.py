@@ -2,9 +2,9 @@
 
     python benchmarks/languages.py SAMPLES BENCHMARK [--rounds 3] [--workers 2]
 
-The plain script gets the same sources (program and tests as one), the same commands and as many workers, but neither
-walls nor limits of memory; it runs without a network and as an unprivileged user.  Rounds alternate; the medians and
-their ratio are printed, with the CPU time of each, its children included.
+The plain script gets the same sources (program and tests as one), the commands as people write them and as many
+workers, but neither walls nor limits of memory; it runs without a network and as an unprivileged user.  Rounds
+alternate; the medians and their ratio are printed, with the CPU time of each, its children included.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from passcurve.bench.formats import ReadOptions, read_problems
 from passcurve.bench.languages import find_language
 from passcurve.judging.scripts import make_source
 from passcurve.store.lines import open_unpacked
-from passcurve.types import Limits, Problem, Script
+from passcurve.types import Problem, Script
 
 UNPRIVILEGED = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs")
 PLAIN = """
@@ -97,8 +98,8 @@ def prepare_plain(folder: Path, rows: list[dict[str, str]], problems: dict[str, 
         text = row.get("solution") or row.get("generation") or problem.prompt + row["completion"]
         (place / build.file).write_text(make_source(check, language, text), "utf-8")
         place.chmod(0o777)
-        run = [word.replace("{memory_bytes}", str(Limits().memory_bytes)) for word in build.run]
-        jobs.append((str(place), build.compile, run, check.compile_s, problem.timeout_s))
+        compiler, run = plain_command(build.compile), plain_command(build.run)
+        jobs.append((str(place), compiler, run, check.compile_s, problem.timeout_s))
     (folder / "jobs.json").write_text(json.dumps(jobs))
     (folder / "plain.py").write_text(PLAIN)
     python = shutil.which("python3", path="/usr/bin") or sys.executable
@@ -106,6 +107,11 @@ def prepare_plain(folder: Path, rows: list[dict[str, str]], problems: dict[str, 
         "unshare", "-n", *UNPRIVILEGED, "env", f"PASSCURVE_TOKEN={'0' * 32}", python, str(folder / "plain.py"),
         str(folder / "jobs.json"), str(workers),
     ]  # fmt: skip
+
+
+def plain_command(words: Sequence[str]) -> list[str]:
+    """Return a command without the options that only make a Java machine start faster or bound its memory."""
+    return [word for word in words if not word.startswith(("-J-X", "-XX:"))]
 
 
 def prepare_passcurve(folder: Path, arguments: argparse.Namespace) -> list[str]:
