@@ -47,7 +47,7 @@ _REHEARSALS = 40
 """CPython specialises code in its first 8 runs, and leaves it unchanged after a few more."""
 _BEYOND_LONG = 1 << 63
 _FLUSH_FAILED = 120
-"""Exit status of an interpreter whose standard output cannot be written at its end."""
+"""Exit status of an interpreter whose standard streams cannot be written at its end, whatever it would have been."""
 _HIGHEST_DESCRIPTOR = 1 << 10
 
 _display = sys.__excepthook__
@@ -194,7 +194,6 @@ def _end(status: int, loaded: AbstractSet[str]) -> int:
 
     ``loaded``: the modules that were there before the program.
     """
-    is_written = True
     try:
         # It waits for the threads that are no daemons.
         threads: Any = sys.modules.get("threading")
@@ -215,7 +214,7 @@ def _end(status: int, loaded: AbstractSet[str]) -> int:
     if status < 0:
         signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
-    return status if is_written or status else _FLUSH_FAILED
+    return status if is_written else _FLUSH_FAILED
 
 
 def _exit_status(error: SystemExit) -> int:
@@ -265,7 +264,8 @@ def _write_error(text: str) -> None:
     try:
         sys.stderr.write(text)
     except BaseException:
-        os.write(2, text.encode())
+        with suppress(OSError):
+            os.write(2, text.encode())
 
 
 def _flush_standard() -> bool:
