@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+
 import pytest
 
-from passcurve.judging.preparation import first_headers
+from passcurve.bench.languages import find_language
+from passcurve.judging.preparation import first_headers, make_preparation
+from passcurve.judging.scripts import missing_tools
 
 
 @pytest.mark.parametrize(
@@ -22,5 +27,25 @@ from passcurve.judging.preparation import first_headers
     ],
 )
 def test_first_headers(source: bytes, headers: tuple[bytes, ...]) -> None:
-    """Those of the system in the lines before the first other line; what stands in a comment is none."""
+    """Only ``#include`` lines at the top of the source count; comments between them do not."""
     assert headers == first_headers(source)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["cpp", "java", "ts"])
+def test_the_errors_of_a_compiler_are_recognised(name: str, tmp_path) -> None:
+    """What the real compiler writes about a wrong source is final; what it writes about a missing file is not."""
+    language = find_language(name)
+    if missing := missing_tools(language):
+        pytest.skip(f"{' and '.join(missing)} not installed here")
+    build = language.find_build("")
+    source = b"#include <vector>\nint x = ;\n" if name == "cpp" else b"int x = ;\n"
+    preparation = make_preparation(language, build, source, {})
+    assert preparation is not None
+    for text, expected in ((source, True), (None, False)):
+        (tmp_path / build.file).unlink(missing_ok=True)
+        if text is not None:
+            (tmp_path / build.file).write_bytes(text)
+        done = subprocess.run(build.compile, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert 0 != done.returncode
+        assert expected == bool(re.search(preparation.fault, done.stdout + done.stderr, re.MULTILINE)), done

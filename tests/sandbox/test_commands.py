@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from passcurve.judging.plan import REFEREE_ROLE
@@ -132,47 +131,38 @@ def test_what_a_job_leaves_running_is_ended(pool: Pool) -> None:
     assert not any(b"sleep\x001000" in _command_line(folder) for folder in Path("/proc").glob("[0-9]*"))
 
 
-def test_prepared_files_are_made_once_and_what_fails_with_them_is_tried_without(pool: Pool) -> None:
-    """The files are made at the wanted number of uses; a failure with them does not count."""
-    preparation = Preparation(
-        key="once",
+def prepare(key: str, ready: str, *, min_uses: int = 1, fault: str = "") -> Preparation:
+    """Return what makes one file, and the shell's commands of the step once it is there."""
+    return Preparation(
+        key=key,
         setup=order("echo prepared >file", keep=("file",)),
-        ready_setup=order(f"cat {PLACE}/once/file >out; exit 0", keep=("out",)),
-        min_uses=2,
+        ready_setup=order(ready, keep=("out",)),
+        min_uses=min_uses,
         timeout_s=5.0,
         is_needed=False,
+        fault=fault,
     )
+
+
+def test_prepared_files_are_made_once_and_what_fails_with_them_is_tried_without(pool: Pool) -> None:
+    """The files are made at the wanted number of uses; a failure with them does not count."""
+    preparation = prepare("once", f"cat {PLACE}/once/file >out; exit 0", min_uses=2)
     first = step(order("echo plain >out", keep=("out",)), "compile", preparation=preparation)
     texts = [(run(pool, first, step(order("cat out", unpack=True))).report or {})["out"] for _ in range(3)]
     assert ["plain\n", "prepared\n", "prepared\n"] == texts
-    failing = Preparation(
-        key="failing",
-        setup=order("echo prepared >file", keep=("file",)),
-        ready_setup=order("exit 1", keep=("out",)),
-        min_uses=1,
-        timeout_s=5.0,
-        is_needed=False,
-    )
-    second = step(order("echo plain >out", keep=("out",)), "compile", preparation=failing)
+    second = step(order("echo plain >out", keep=("out",)), "compile", preparation=prepare("failing", "exit 1"))
     assert "plain\n" == (run(pool, second, step(order("cat out", unpack=True))).report or {})["out"]
 
 
 def test_a_fault_that_a_prepared_compiler_names_counts(pool: Pool) -> None:
-    """A failure at a line of the source is not tried again; one that is only written so by a command that works is."""
-    preparation = Preparation(
-        key="naming",
-        setup=order("echo prepared >file", keep=("file",)),
-        ready_setup=order("echo 'a.c:3: error: no' >&2; exit 1", keep=("out",)),
-        min_uses=1,
-        timeout_s=5.0,
-        is_needed=False,
-        fault=r"^a\.c:\d+.*\berror\b",
-    )
+    """A failure with an error in the source is not tried again; a signal, or an error elsewhere, is."""
+    fault = r"^a\.c:\d+: error\b"
+    preparation = prepare("naming", "echo 'a.c:3: error: no' >&2; exit 1", fault=fault)
     plain = order("echo plain >out", keep=("out",))
     outcome = run(pool, step(plain, "compile", preparation=preparation), step(order("cat out", unpack=True)))
     assert ("compile", 1, "a.c:3: error: no\n") == (outcome.step, outcome.report["exit"], outcome.report["err"])
     for ready in ("echo 'a.c:3: error: no' >&2; kill -9 $$", "echo 'b.c:3: error: no' >&2; exit 1"):
-        odd = msgspec.structs.replace(preparation, key=f"odd{len(ready)}", ready_setup=order(ready, keep=("out",)))
+        odd = prepare(f"odd{len(ready)}", ready, fault=fault)
         outcome = run(pool, step(plain, "compile", preparation=odd), step(order("cat out", unpack=True)))
         assert "plain\n" == outcome.report["out"]
 

@@ -39,7 +39,7 @@ def make_preparation(language: Language, build: Build, source: bytes, setup: dic
         ready_setup={**setup, "argv": argv},
         min_uses=prepare.min_uses,
         is_needed=prepare.is_needed,
-        fault=rf"^{re.escape(build.file)}(?::\d+|\(\d+,\d+\)).*\berror\b",
+        fault=rf"^{re.escape(build.file)}(?::\d+(?::\d+)?|\(\d+,\d+\)): (?:fatal )?error\b",
         timeout_s=_PREPARE_S,
     )
 

@@ -191,7 +191,7 @@ class CommandWorker:
             self._start_step(running)
             return
         if preparation is not None and running.phase == "prepared" and not (has_worked or _counts(preparation, report)):
-            # What fails with prepared files must fail without them to count, unless the compiler names a fault.
+            # What fails with prepared files must fail without them, unless the compiler reports an error in the source.
             running.must_be_plain = True
             self._start_step(running)
             return
@@ -259,7 +259,7 @@ class CommandWorker:
 
 
 def _counts(preparation: Preparation, report: dict[str, Any]) -> bool:
-    """Tell whether a failure with prepared files counts: that of a compiler that has named a fault in the source."""
+    """Tell whether a failure with prepared files is final: the compiler has reported an error in the source."""
     if preparation.is_needed:
         return True
     has_ended = report.get("status") == "ended" and (report.get("exit") or 0) > 0

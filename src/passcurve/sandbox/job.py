@@ -60,7 +60,7 @@ class Preparation(msgspec.Struct, frozen=True, kw_only=True):
     is_needed: bool
     """Whether the step waits for it, and its failure counts."""
     fault: str = ""
-    """A pattern of what only a compiler that works writes: a fault at a line of the source.  Such a failure counts."""
+    """Regular expression of an error message with a line of the source; a failure with such a message is final."""
     timeout_s: float
 
 
