@@ -105,6 +105,7 @@ def test_a_program_cannot_reach_what_reports_it(client: httpx.Client, name):
 @pytest.mark.parametrize("number", [2, 3, 15])
 def test_a_program_may_end_what_fetches_its_files(client: httpx.Client, number):
     """The process that waits for a program ends by any signal from it, and that is the program's own end."""
+    # The sleep is cut short by the end of the parent; a signal that changes nothing would leave it to the time limit.
     code = f"import os, time\nos.kill(os.getppid(), {number})\ntime.sleep(9)\n"
     request = {"code": code, "language": "python", "fetch_files": ["a"], "run_timeout": 2}
     answer = client.post("/run_code", json=request).json()

@@ -137,6 +137,7 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
     """Return an attempt that looks from outside at a sample that sleeps."""
 
     def attempt(jail: Jailed) -> str:
+        # It is killed once it was looked at, and sleeps that long only where the look comes late.
         jail.pool.start(
             0, jail.job("import time\ndef f():\n    time.sleep(2)\n    return 1\n", IS_ONE, allow_kept=False)
         )

@@ -46,6 +46,7 @@ ENVIRONMENT = {
 _REHEARSALS = 40
 """CPython specialises code in its first 8 runs, and leaves it unchanged after a few more."""
 _BEYOND_LONG = 1 << 63
+"""CPython takes a status outside of a C long for -1."""
 _FLUSH_FAILED = 120
 """Exit status of an interpreter whose standard streams cannot be written at its end, whatever it would have been."""
 _HIGHEST_DESCRIPTOR = 1 << 10
@@ -140,6 +141,7 @@ def _prepare(path: str, arguments: list[str]) -> None:
     sys.argv = [path, *arguments]
     sys.path.insert(0, os.path.dirname(path))
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # CPython updates its other number after a fork, but not this one.  The stubs lack the function.
     threading.main_thread()._set_native_id()  # type: ignore[attr-defined]
     atexit._clear()
     if "random" in sys.modules:
