@@ -26,6 +26,7 @@ from passcurve.sandbox.job import Job
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
 from passcurve.sandbox.zygote import copy_stub
+from passcurve.sandbox.zygote.memory import Area
 from passcurve.types import FunctionTests, Problem
 
 LEVELS = ("full", "restricted")
@@ -368,12 +369,20 @@ def test_small_objects_find_room_without_a_system_call():
 
 
 @pytest.mark.skipif(not copy_stub.AVAILABLE, reason="the copying code is for this kind of machine not written")
-def test_more_runs_than_the_table_holds_are_an_error_of_the_system():
-    """What cannot be copied is refused like a failed system call, which costs the process and not its zygote."""
+def test_memory_that_a_snapshot_cannot_hold_is_an_error_of_the_system():
+    """Memory outside of the areas that were laid out is refused like a failed system call, which costs the process."""
     stub = copy_stub.Stub()
-    stub.copy_always([(0, 0, 4096)] * (copy_stub.ENTRIES // 2 + 1))
-    with pytest.raises(OSError, match="too many runs"):
-        stub.copy([(0, 0, 4096)] * (copy_stub.ENTRIES // 2))
+    heap, library, stack = (Area(start, start + (1 << 20), "") for start in (1 << 40, (1 << 40) + (2 << 20), 1 << 46))
+    stub.lay_out([heap, library, stack])
+    for number, area in enumerate((heap, library, stack), 1):
+        stub.copy_of(area.start, area.end)[:] = bytes([number]) * (1 << 20)
+    for number, area in enumerate((heap, library, stack), 1):
+        assert bytes([number]) * (1 << 20) == stub.copy_of(area.start, area.end)
+    assert bytes(copy_stub.ROOM_BYTES) == stub.copy_of(stack.start - copy_stub.ROOM_BYTES, stack.start)
+    stub.copy_of(heap.start, library.end)
+    for start, end in ((library.end - 1, library.end + 1), (stack.end, stack.end + 1), (0, 1)):
+        with pytest.raises(OSError, match="more memory than a snapshot can hold"):
+            stub.copy_of(start, end)
 
 
 @pytest.mark.ci
@@ -403,7 +412,7 @@ SIGNALS, FILES = (KERNEL_STATE, "fields[28:32], ", ""), (KERNEL_STATE, ", os.fst
 """Parts of the state that is compared: a wall behind the filter."""
 
 MUTANTS: dict[str, tuple[list[Edit], tuple[str, str]]] = {
-    "copying": ([(REWIND, "self._stub.copy(dirty)", "self._stub.copy([])")], MEMORY["modules"]),
+    "copying": ([(REWIND, "        self._tracee.copy()\n", "")], MEMORY["modules"]),
     "registers": ([(TRACING, "        self._extended.set(self._pid)\n", "")], MEMORY["the rounding mode"]),
     "the filter: signals": ([allowing("rt_sigprocmask"), SIGNALS], KERNEL["a blocked signal"]),
     "the filter: umask": ([allowing("umask")], KERNEL["the mask of new files"]),

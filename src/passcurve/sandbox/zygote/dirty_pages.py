@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-import struct
+from bisect import bisect
 
 from passcurve.sandbox.zygote import kernel, memory
-from passcurve.sandbox.zygote.copy_stub import PAGE
-from passcurve.sandbox.zygote.memory import Run
+from passcurve.sandbox.zygote.copy_stub import PAGE, REGION, REGIONS
 from passcurve.sandbox.zygote.tracing import UncleanError
 
 LEARNING_JOBS = 24
@@ -20,12 +19,14 @@ HOT_SHARE = 0.3
 SPAN_PAGES = 200
 """Dirty pages at most this far from each other are protected by one call, with all between them."""
 
-REGION = struct.Struct("<3Q")
-"""A dirty region in the kernel's layout: start, end, categories."""
+CACHED_REGIONS = 2000
+"""Dirty regions whose parts are cached."""
+
+Region = tuple[int, int, int]
+"""A dirty region: its start, its end, categories."""
 
 _SCAN_REQUEST = ctypes.c_ulong(0xC0606610)
 _WP_ALLOWED, _WRITTEN, _PROTECT = 1, 2, 1
-_REGIONS = 4096
 _START, _END, _WALK_END = 2, 3, 4
 _Words = ctypes.c_uint64 * 12
 """The request of a scan: size, flags, start, end, end of the walk, regions and their number, pages, masks."""
@@ -34,75 +35,101 @@ _SCAN_BYTES = 96
 _, _ioctl = kernel.raw_calls()
 
 
-def _spans(runs: list[Run]) -> list[list[int]]:
-    """Join runs of pages that are near each other, because each call of the kernel has its price."""
-    spans: list[list[int]] = []
-    for start, _, size in runs:
-        if spans and 0 <= start - spans[-1][1] <= SPAN_PAGES * PAGE:
-            spans[-1][1] = start + size
-        else:
-            spans.append([start, start + size])
-    return spans
-
-
 class DirtyPages:
-    """The dirty pages of one process.  ``tracker``: descriptor of its userfaultfd, which is closed with this."""
+    """The dirty pages of one process.
 
-    def __init__(self, pid: int, tracker: int) -> None:
+    ``tracker``: descriptor of its userfaultfd, which is closed with this; ``table`` receives the dirty regions.
+    A page that was never touched is not tracked, and need not be: the kernel reports it once it is.
+    """
+
+    def __init__(self, pid: int, tracker: int, table: memoryview) -> None:
         self._tracker = tracker
         self._pagemap = os.open("/proc/%d/pagemap" % pid, os.O_RDONLY | os.O_CLOEXEC)
         self._pagemap_argument = ctypes.c_int(self._pagemap)
-        regions = bytearray(REGION.size * _REGIONS)
-        self._view = memoryview(regions)
-        vector = ctypes.addressof((ctypes.c_char * len(regions)).from_buffer(regions))
+        self._table = table
+        vector = ctypes.addressof(ctypes.c_char.from_buffer(table))
         wanted = _WP_ALLOWED | _WRITTEN
-        self._end = 0
-        self._scan = _Words(_SCAN_BYTES, 0, 0, 0, 0, vector, _REGIONS, 0, 0, wanted, 0, _WRITTEN)
+        self._scan = _Words(_SCAN_BYTES, 0, 0, 0, 0, vector, REGIONS, 0, 0, wanted, 0, _WRITTEN)
         self._scan_at = ctypes.byref(self._scan)
         self._protection = _Words(_SCAN_BYTES, _PROTECT, 0, 0, 0, 0, 0, 0, 0, wanted, 0, 0)
         self._protection_at = ctypes.byref(self._protection)
+        self._hot: list[int] = []
+        """Pages that are always dirty, in order."""
+        self._hot_regions: set[Region] = set()
+        """Regions that are hot as a whole."""
+        self._parts: dict[Region, list[tuple[int, int]]] = {}
+        """Cache of the parts of other regions that are not hot."""
 
-    def register(self, areas: list[memory.Area]) -> None:
-        """Register the writable areas of the process with the kernel.  Raises OSError before Linux 6.7."""
+    def register(self, areas: list[memory.Area], hot: frozenset[int]) -> None:
+        """Track the writable areas of the process, but for the hot pages.  Raises OSError before Linux 6.7."""
         memory.enable_tracking(self._tracker)
         for area in areas:
             memory.register_area(self._tracker, area.start, area.end)
-        self._end = areas[-1].end
-        self._scan[_START], self._scan[_END] = areas[0].start, self._end
+        self._scan[_START], self._scan[_END] = areas[0].start, areas[-1].end
+        self.set_hot(hot)
+        self.track(self.scan())
+
+    def set_hot(self, pages: frozenset[int]) -> None:
+        """Do not track these pages from the next time on that they are dirty: they stay dirty."""
+        self._hot = sorted(pages)
+        self._hot_regions.clear()
+        self._parts.clear()
 
     def populated_pages(self, area: memory.Area) -> bytes:
         """Return a byte for each page of an area: zero where the page has never been touched."""
         data = os.pread(self._pagemap, (area.end - area.start) // PAGE * 8, area.start // PAGE * 8)
         return bytes(map(memory.PRESENT.__and__, data[7::8]))
 
-    def protect(self, start: int, end: int) -> None:
-        """Mark the pages between two addresses as clean.  Raises UncleanError when the kernel does not."""
+    def scan(self) -> set[Region]:
+        """Write the dirty regions into the table, and return them.  Raises UncleanError when they are too many."""
+        words = self._scan
+        words[_WALK_END] = 0
+        count = _ioctl(self._pagemap_argument, _SCAN_REQUEST, self._scan_at)
+        if not 0 <= count < REGIONS or words[_WALK_END] != words[_END]:
+            raise UncleanError("the process wrote more pages than one scan can return")
+        end = count * REGION.size
+        REGION.pack_into(self._table, end, 0, 0, 0)
+        return set(REGION.iter_unpack(self._table[:end]))
+
+    def track(self, regions: set[Region]) -> None:
+        """Mark all pages of these regions as clean, but for the hot ones.  Raises UncleanError."""
+        parts = []
+        for region in sorted(regions - self._hot_regions):
+            found = self._parts.get(region)
+            if found is None:
+                found = self._parts_of(region)
+            parts += found
+        for start, end in self._spans(parts):
+            self._protect(start, end)
+
+    def _parts_of(self, region: Region) -> list[tuple[int, int]]:
+        start, end, _ = region
+        hot = self._hot[bisect(self._hot, start - 1) : bisect(self._hot, end - 1)]
+        edges = [start, *(edge for page in hot for edge in (page, page + PAGE)), end]
+        parts = [(low, high) for low, high in zip(edges[::2], edges[1::2]) if low < high]
+        if not parts:
+            self._hot_regions.add(region)
+        elif len(self._parts) < CACHED_REGIONS:
+            self._parts[region] = parts
+        return parts
+
+    def _spans(self, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Join parts that are near each other with no hot page between: each call of the kernel has its price."""
+        spans: list[tuple[int, int]] = []
+        place = -1
+        for start, end in parts:
+            last, place = place, bisect(self._hot, start)
+            if place == last and start - spans[-1][1] <= SPAN_PAGES * PAGE:
+                spans[-1] = (spans[-1][0], end)
+            else:
+                spans.append((start, end))
+        return spans
+
+    def _protect(self, start: int, end: int) -> None:
         words = self._protection
         words[_START], words[_END], words[_WALK_END] = start, end, 0
         if _ioctl(self._pagemap_argument, _SCAN_REQUEST, self._protection_at) < 0 or words[_WALK_END] != end:
             raise UncleanError("pages cannot be write-protected")
-
-    def protect_all(self) -> None:
-        """Mark all registered pages as clean."""
-        self.protect(self._scan[_START], self._end)
-
-    def protect_runs(self, runs: list[Run]) -> None:
-        """Mark runs of pages as clean."""
-        for start, end in _spans(runs):
-            self.protect(start, end)
-
-    def scan(self) -> memoryview:
-        """Return the dirty regions, packed as ``REGION``.  Raises UncleanError when they are too many."""
-        self._scan[_WALK_END] = 0
-        count = _ioctl(self._pagemap_argument, _SCAN_REQUEST, self._scan_at)
-        if not 0 <= count < _REGIONS or self._scan[_WALK_END] != self._end:
-            raise UncleanError("the process wrote more pages than one scan can return")
-        return self._view[: count * REGION.size]
-
-    def ignore(self, runs: list[Run]) -> None:
-        """Stop tracking runs of pages."""
-        for start, _, size in runs:
-            memory.unregister_area(self._tracker, start, start + size)
 
     def close(self) -> None:
         """Close all descriptors."""
@@ -123,11 +150,11 @@ class HotPages:
         self._counts: dict[int, int] = {}
         self._jobs = 0
 
-    def learn(self, runs: list[Run]) -> bool:
+    def learn(self, regions: set[Region]) -> bool:
         """Count the pages that a job wrote; return whether these were enough jobs to choose the hot ones."""
         counts = self._counts
-        for start, _, size in runs:
-            for page in range(start, start + size, PAGE):
+        for start, end, _ in regions:
+            for page in range(start, end, PAGE):
                 counts[page] = counts.get(page, 0) + 1
         self._jobs += 1
         if self._jobs < LEARNING_JOBS:

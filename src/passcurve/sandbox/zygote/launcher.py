@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from passcurve.sandbox.layers import watch
-from passcurve.sandbox.zygote import copy_stub, wall_checks
+from passcurve.sandbox.zygote import memory, wall_checks
 from passcurve.sandbox.zygote.confinement import IS_LINUX, Confinement
 from passcurve.sandbox.zygote.copy_stub import Stub
 from passcurve.sandbox.zygote.template import Role, Spec, Template, run_role
@@ -33,6 +33,8 @@ class Launcher:
     def start_template(self, *, track: bool) -> None:
         """Fork the template; ``track``: its children's writes can be tracked."""
         if IS_LINUX:
+            if self.stub is not None:
+                self.stub.lay_out(memory.read_own_areas())
             self._template = Template(self._roles, self._confinement.enter, self._close_private, track=track)
             self._page.set_own(self._template.pid, 0)
 
@@ -51,7 +53,7 @@ class Launcher:
         self._page.close()
         self._confinement.scratch.leave()
         if self.stub is not None:
-            copy_stub.attach(self.stub.readable)
+            self.stub.attach()
 
     def fork(self, spec: Spec, descriptors: list[int]) -> tuple[int, int]:
         """Fork a child that waits for ``release``; without a template it goes on at once.

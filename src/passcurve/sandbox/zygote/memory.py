@@ -28,7 +28,7 @@ MAPPED_BYTES = 16 << 20
 """Blocks of the C library from this size on get a mapping of their own."""
 
 _M_MMAP_THRESHOLD, _M_TOP_PAD, _M_TRIM_THRESHOLD = -3, -2, -1
-_UFFDIO_API, _UFFDIO_REGISTER, _UFFDIO_UNREGISTER = 0xC018AA3F, 0xC020AA00, 0x8010AA01
+_UFFDIO_API, _UFFDIO_REGISTER = 0xC018AA3F, 0xC020AA00
 _API, _WP_ASYNC, _WP_UNPOPULATED, _MODE_WP = 0xAA, 1 << 15, 1 << 13, 2
 _USER_MODE_ONLY = 1
 _USERFAULTFD = {"x86_64": 323, "aarch64": 282}
@@ -42,9 +42,6 @@ _POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
 
 _held: list[object] = []
 """Blocks that are never given back."""
-
-Run = tuple[int, int, int]
-"""A run of pages: its address, its offset in the snapshot, its size in bytes."""
 
 PRESENT = 0xC0
 """Bits in the last byte of an entry of ``pagemap``: the page is in memory or swapped out."""
@@ -82,9 +79,7 @@ def _grow_stack() -> None:
     """Grow the stack to its limit now: a sample would grow it without a system call, and it would stay so large."""
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     size = STACK_BYTES if soft == resource.RLIM_INFINITY else min(soft, STACK_BYTES)
-    fd = os.open("/proc/self/maps", os.O_RDONLY)
-    end = next((area.end for area in read_areas(fd) if area.name == "[stack]"), 0)
-    os.close(fd)
+    end = next((area.end for area in read_own_areas() if area.name == "[stack]"), 0)
     if end:
         ctypes.memset(end - size + _STACK_MARGIN, 0, 1)
         # Only the limit that counts: programs in new processes may set a larger one, and some fail where they cannot.
@@ -116,10 +111,10 @@ def use_up_free_blocks() -> None:
             last = id(block)
 
 
-def read_areas(maps: int) -> list[Area]:
-    """Return the writable areas of a process; ``maps`` is the descriptor of its ``maps`` in /proc.
+def read_areas(maps: int, *, may_share: bool = False) -> list[Area]:
+    """Return the private writable areas of a process; ``maps`` is the descriptor of its ``maps`` in /proc.
 
-    Raises OSError for an area that is shared.
+    Raises OSError for an area that is shared, unless it ``may_share`` some.
     """
     text = b""
     while part := os.pread(maps, 1 << 16, len(text)):
@@ -129,10 +124,21 @@ def read_areas(maps: int) -> list[Area]:
         fields = line.split(None, 5)
         if fields[1][1] == "w":
             if fields[1][3] != "p":
+                if may_share:
+                    continue
                 raise OSError("memory that is shared: %s" % line)
             start, _, end = fields[0].partition("-")
             writable.append(Area(int(start, 16), int(end, 16), fields[5] if len(fields) > 5 else ""))
     return writable
+
+
+def read_own_areas() -> list[Area]:
+    """Return the private writable areas of this process."""
+    fd = os.open("/proc/self/maps", os.O_RDONLY)
+    try:
+        return read_areas(fd, may_share=True)
+    finally:
+        os.close(fd)
 
 
 def open_userfaultfd() -> int:
@@ -148,11 +154,6 @@ def open_userfaultfd() -> int:
 def register_area(fd: int, start: int, end: int) -> None:
     """Track the writes to the pages between two addresses.  Call ``enable_tracking`` first."""
     fcntl.ioctl(fd, _UFFDIO_REGISTER, bytearray(struct.pack("<QQQQ", start, end - start, _MODE_WP, 0)))
-
-
-def unregister_area(fd: int, start: int, end: int) -> None:
-    """Stop tracking the writes to the pages between two addresses."""
-    fcntl.ioctl(fd, _UFFDIO_UNREGISTER, bytearray(struct.pack("<QQ", start, end - start)))
 
 
 def enable_tracking(fd: int) -> None:

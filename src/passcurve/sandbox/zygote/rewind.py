@@ -13,15 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from passcurve.sandbox.zygote.copy_stub import ENTRIES, PAGE, Stub
-from passcurve.sandbox.zygote.dirty_pages import REGION, DirtyPages, HotPages
+from passcurve.sandbox.zygote.copy_stub import PAGE, Stub
+from passcurve.sandbox.zygote.dirty_pages import DirtyPages, HotPages
 from passcurve.sandbox.zygote.kernel_state import KernelState
-from passcurve.sandbox.zygote.memory import Run
 from passcurve.sandbox.zygote.snapshot import Snapshot
 from passcurve.sandbox.zygote.tracing import Tracee, UncleanError
-
-CACHED_REGIONS = 2000
-"""Dirty regions whose place in the snapshot is cached."""
 
 VERIFY_JOBS = 1000
 """All memory is compared with the snapshot after each such number of jobs."""
@@ -36,16 +32,13 @@ class Rewinder:
 
     def __init__(self, pid: int, tracker: int, descriptor: int, stub: Stub, hot: frozenset[int] = frozenset()) -> None:
         self._descriptor = descriptor
-        self._stub = stub
         self._tracee = Tracee(pid)
-        self._snapshot = Snapshot(pid, stub.snapshot)
-        self._dirty = DirtyPages(pid, tracker)
+        self._snapshot = Snapshot(pid, stub)
+        self._dirty = DirtyPages(pid, tracker, stub.table)
         self._state = KernelState(pid)
         self._hot = HotPages(hot)
-        self._stack: list[Run] = []
-        """The stack of the copying code, which that code itself writes."""
-        self._runs: dict[tuple[int, int], list[Run]] = {}
-        """Cache of the parts of the snapshot, by dirty region."""
+        self._stack: frozenset[int] = frozenset()
+        """Pages of the stack that the copying code itself writes: they are hot, whatever jobs write."""
         self._jobs = 0
 
     @property
@@ -64,15 +57,11 @@ class Rewinder:
         Return where it waits: registers that are the same in every process that has done nothing but start.
         """
         registers = self._tracee.stop_at_read(self._descriptor)
-        self._dirty.register(self._snapshot.find_areas())
-        self._stub.clear()
-        self._snapshot.take(self._dirty)
-        self._dirty.protect_all()
+        areas = self._snapshot.find_areas()
         top = self._tracee.prepare_copying()
-        self._stack = self._snapshot.runs_of(sorted({top // PAGE * PAGE, (top - 8) // PAGE * PAGE}))
-        self._stub.copy_always(self._stack)
-        if not self._hot.is_learning:
-            self._copy_hot_pages()
+        self._stack = frozenset((top // PAGE * PAGE, (top - 8) // PAGE * PAGE))
+        self._snapshot.take(self._dirty)
+        self._dirty.register(areas, self._stack | self._hot.pages)
         self._state.save()
         self._tracee.resume()
         return registers
@@ -88,7 +77,7 @@ class Rewinder:
             self._restore(typical)
             self._jobs += 1
             if self._jobs % VERIFY_JOBS == 0:
-                self._snapshot.verify()
+                self._snapshot.verify(self._dirty)
             meanwhile()
             self._tracee.resume()
         except OSError as error:
@@ -97,31 +86,11 @@ class Rewinder:
     def _restore(self, typical: bool) -> None:
         if self._state.has_changed():
             raise UncleanError("the state of the process in the kernel has changed")
-        cache = self._runs
-        dirty: list[Run] = []
-        for start, end, _ in REGION.iter_unpack(self._dirty.scan()):
-            runs = cache.get((start, end))
-            if runs is None:
-                runs = self._snapshot.runs_between(start, end)
-                if len(cache) < CACHED_REGIONS:
-                    cache[start, end] = runs
-            dirty += runs
-        if len(dirty) > ENTRIES // 2:
-            raise UncleanError("the process wrote more pages than can be copied")
-        self._stub.copy(dirty)
+        regions = self._dirty.scan()
         self._tracee.copy()
-        self._dirty.protect_runs(dirty)
-        if typical and self._hot.is_learning:
-            is_complete = self._hot.learn(dirty)
-            if is_complete:
-                self._copy_hot_pages()
-
-    def _copy_hot_pages(self) -> None:
-        """Have the hot pages copied every time, and no longer tracked."""
-        runs = self._snapshot.runs_of(sorted(self._hot.pages))[: ENTRIES // 2]
-        self._dirty.ignore(runs)
-        self._stub.copy_always([*self._stack, *runs])
-        self._runs.clear()
+        self._dirty.track(regions)
+        if typical and self._hot.is_learning and self._hot.learn(regions):
+            self._dirty.set_hot(self._stack | self._hot.pages)
 
     def close(self) -> None:
         """Close all descriptors; the caller kills and reaps the process."""

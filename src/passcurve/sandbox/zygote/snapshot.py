@@ -4,85 +4,64 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 
 from passcurve.sandbox.zygote import memory
-from passcurve.sandbox.zygote.copy_stub import PAGE, SNAPSHOT_BYTES
+from passcurve.sandbox.zygote.copy_stub import PAGE, Stub
 from passcurve.sandbox.zygote.dirty_pages import DirtyPages
-from passcurve.sandbox.zygote.memory import Area, Run
+from passcurve.sandbox.zygote.memory import Area
 from passcurve.sandbox.zygote.tracing import UncleanError
-
-GAP_PAGES = 2
-"""Hot pages at most this far from each other are copied together with all between them: each split costs time."""
 
 _BLOCK_BYTES = 1 << 20
 _POPULATED = re.compile(rb"[^\0]+")
 
 
 class Snapshot:
-    """The snapshot of one process.  ``copies``: memory that receives the bytes, all zero."""
+    """The snapshot of one process.  ``stub`` holds it."""
 
-    def __init__(self, pid: int, copies: memoryview) -> None:
-        self._copies = copies
+    def __init__(self, pid: int, stub: Stub) -> None:
+        self._stub = stub
         self._mem = os.open("/proc/%d/mem" % pid, os.O_RDWR | os.O_CLOEXEC)
         self._maps = os.open("/proc/%d/maps" % pid, os.O_RDONLY | os.O_CLOEXEC)
-        self._areas: list[tuple[Area, int]] = []
-        """Each writable area, and its offset in the snapshot."""
+        self._areas: list[Area] = []
+        """Each writable area."""
+        self._taken: list[bytes] = []
+        """For each area a byte for each page: zero where the page was never touched, and reads as zeros."""
 
     def find_areas(self) -> list[Area]:
-        """Return the writable areas of the process, in order.  Raises UncleanError when they do not fit."""
-        areas = memory.read_areas(self._maps)
-        offset = 0
-        for area in areas:
-            self._areas.append((area, offset))
-            offset += area.end - area.start
-        if offset > SNAPSHOT_BYTES:
-            raise UncleanError("the process has more memory than a snapshot can hold")
-        return areas
+        """Return the writable areas of the process, in order.  Raises OSError when one is shared."""
+        self._areas = memory.read_areas(self._maps)
+        return self._areas
 
     def take(self, dirty: DirtyPages) -> None:
-        """Copy all areas.  Raises UncleanError when they cannot be read."""
-        for area, offset in self._areas:
-            # An anonymous page that nobody has touched reads as zeros in both places; a page of a file may not.
+        """Copy all areas.  Raises UncleanError when they cannot be read, OSError when they do not fit."""
+        self._stub.clear()
+        for area in self._areas:
+            # A page of a file that nobody has touched does not read as zeros.
             is_file = area.name.startswith("/")
-            populated = b"1" * ((area.end - area.start) // PAGE) if is_file else dirty.populated_pages(area)
-            for run in _POPULATED.finditer(populated):
-                at, stop = run.start() * PAGE, run.end() * PAGE
-                part = self._copies[offset + at : offset + stop]
-                if os.preadv(self._mem, [part], area.start + at) != len(part):
+            taken = b"1" * ((area.end - area.start) // PAGE) if is_file else dirty.populated_pages(area)
+            self._taken.append(taken)
+            for start, end in _runs(area, taken):
+                part = self._stub.copy_of(start, end)
+                if os.preadv(self._mem, [part], start) != len(part):
                     raise UncleanError("the memory of the process cannot be read")
 
-    def runs_between(self, start: int, end: int) -> list[Run]:
-        """Return the parts of the snapshot between two addresses, one for each area."""
-        return [
-            (
-                max(start, area.start),
-                offset + max(start, area.start) - area.start,
-                min(end, area.end) - max(start, area.start),
-            )
-            for area, offset in self._areas
-            if max(start, area.start) < min(end, area.end)
-        ]
-
-    def runs_of(self, pages: list[int]) -> list[Run]:
-        """Return the parts of the snapshot that hold some pages, in order."""
-        spans: list[list[int]] = []
-        for page in pages:
-            if spans and page - spans[-1][1] <= GAP_PAGES * PAGE:
-                spans[-1][1] = page + PAGE
-            else:
-                spans.append([page, page + PAGE])
-        return [run for start, end in spans for run in self.runs_between(start, end)]
-
-    def verify(self) -> None:
+    def verify(self, dirty: DirtyPages) -> None:
         """Compare all memory of the stopped process with the snapshot.  Raises UncleanError where they differ."""
-        for area, offset in self._areas:
-            size = area.end - area.start
-            for at in range(0, size, _BLOCK_BYTES):
-                data = os.pread(self._mem, min(size - at, _BLOCK_BYTES), area.start + at)
-                if data != self._copies[offset + at : offset + at + len(data)].tobytes():
-                    raise UncleanError("memory differs from the snapshot after a rewind")
+        for area, taken in zip(self._areas, self._taken):
+            for start, end in _runs(area, bytes(map(int.__or__, taken, dirty.populated_pages(area)))):
+                for at in range(start, end, _BLOCK_BYTES):
+                    size = min(end - at, _BLOCK_BYTES)
+                    if os.pread(self._mem, size, at) != self._stub.copy_of(at, at + size).tobytes():
+                        raise UncleanError("memory differs from the snapshot after a rewind")
 
     def close(self) -> None:
         """Close all descriptors."""
         os.close(self._mem)
         os.close(self._maps)
+
+
+def _runs(area: Area, pages: bytes) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each run of pages whose byte is not zero."""
+    for run in _POPULATED.finditer(pages):
+        yield area.start + run.start() * PAGE, area.start + run.end() * PAGE
