@@ -10,14 +10,15 @@ import marshal
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from passcurve.harness.cases import CaseCheck
 from passcurve.harness.check import Check
 from passcurve.harness.compiled_problem import CompiledProblem
 from passcurve.harness.exceptions import describe
 from passcurve.harness.expressions import ExpressionCheck
-from passcurve.harness.framing import ConnectionClosed, send_frame
+from passcurve.harness.framing import ConnectionClosed, make_frame, send_frame, write_all
 from passcurve.harness.job_start import read_job
 from passcurve.harness.messages import TEST_NAME, encode_report
 from passcurve.harness.protocol import (
@@ -99,9 +100,10 @@ def run_job(control: int, connection: int, job: RefereeJob) -> None:
     problem = CompiledProblem(job)
     if problem.new_code:
         code: CompiledReport = {"status": "compiled", "number": job["number"], "code": _to_base64(problem.new_code)}
-        send_frame(control, encode_report(code))
         if not job["record"]:
+            _send_last(control, code)
             return
+        send_frame(control, encode_report(code))
     proxy = SampleProxy(connection, job)
     replayable: ReplayableCalls = {}
 
@@ -117,7 +119,12 @@ def run_job(control: int, connection: int, job: RefereeJob) -> None:
     except BaseException as error:
         result = {"status": "protocol", "message": type(error).__name__}
     result["number"], result["read"] = job["number"], proxy.connection.bytes_read
-    send_frame(control, encode_report({**result, **replayable}))
+    _send_last(control, {**result, **replayable})
+
+
+def _send_last(control: int, report: Mapping[str, Any]) -> None:
+    """Send the last report, and the empty frame that ends all that a check sends."""
+    write_all(control, make_frame(encode_report(report)) + make_frame(b""))
 
 
 def _run_check(job: RefereeJob, problem: CompiledProblem, proxy: SampleProxy, notify: Callable[[int], None]) -> Report:

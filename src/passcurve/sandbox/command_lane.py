@@ -82,6 +82,8 @@ class CommandLane:
 
     def _receive(self, _: int) -> None:
         for record in self["jail"].read():
+            if not isinstance(record, dict):
+                raise ZygoteLostError("the jail's zygote reports on a process that nobody has it keep")
             if "exit" in record:
                 self.runner.take_exit("jail", record)
             elif "clock" in record:

@@ -123,5 +123,10 @@ class JobClock:
         if sample_exit is not None and sample_exit["clock"] is None:
             # It was too short to be timed; only its end was reported late.
             wall_s = min(wall_s, (sample_exit["at"] - sample_exit["since"]) * SECOND_NS)
-        # Before the first check the clocks differ by less than anybody's limit.
-        return min(cpu_s, wall_s) if wall_s < FIRST_CHECK_S else wall_s
+        return short_own_s(wall_s, cpu_s)
+
+
+def short_own_s(wall_s: float, cpu_s: float) -> float:
+    """Return the own time of a sample whose clock was never read."""
+    # Before the first check the clocks differ by less than anybody's limit.
+    return min(cpu_s, wall_s) if wall_s < FIRST_CHECK_S else wall_s

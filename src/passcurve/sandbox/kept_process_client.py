@@ -1,120 +1,77 @@
-"""The supervisor's side of a kept process, which waits for jobs and is rewound or replaced after each."""
+"""The supervisor's side of a kept process: the jobs that its zygote has, which runs one after another in it."""
 
 from __future__ import annotations
 
-import socket
 import time
-from typing import Any
 
-from passcurve.sandbox.connection import Connection
 from passcurve.sandbox.running_job import KeptJob
-from passcurve.sandbox.zygote_client import Side, ZygoteClient
+from passcurve.sandbox.zygote.kept_jobs import JobOrder
+from passcurve.sandbox.zygote_client import ANSWER_S, Side, ZygoteClient, ZygoteLostError
 
 KEPT_S = 0.04
-"""Longest time of a sample or a check in a kept process; the clock of a job is read this often."""
+"""Longest time of a sample or a check in a kept process."""
 
-DESCRIPTORS: dict[Side, int] = {"jail": 1, "referee": 2}
-"""Descriptors that a new process of each side is sent: as many as where the tests have a line to the sample."""
+LINES: dict[Side, int] = {"jail": 1, "referee": 2}
+"""Descriptors of its line that a process of each side gets: as many as where the tests have a line to the sample."""
 
-_BUFFER_BYTES = 1 << 20
+ANSWER_BYTES: dict[Side, int] = {"jail": 4 << 20, "referee": 64 << 20}
+"""Longest answer of a process of each side."""
 
 
 class KeptProcessClient:
-    """One kept process: the connection to it, and the job that it is at.
+    """One kept process and its jobs.  Every request raises ZygoteLostError when its zygote is gone."""
 
-    Every request raises ZygoteLostError when the zygote of the process is gone.
-    """
-
-    def __init__(self, zygote: ZygoteClient, role: str, connection: Connection, *, rewinds: bool) -> None:
-        self._zygote, self._role, self._rewinds = zygote, role, rewinds
-        self._connection = connection
-        self._next_socket: socket.socket | None = None
-        """To the process that is to take the place of this one."""
-        self.running: KeptJob | None = None
-        self.is_waiting = False
-        """Whether it waits for a job."""
-        self.is_ending = False
-        """Whether it is being rewound or replaced."""
-        self.check_at = 0.0
-        """When to read the clock of its job."""
-        self.pending_since = 0.0
-        """Time of a request that its zygote has not answered yet; 0 when none is open."""
+    def __init__(self, side: Side, zygote: ZygoteClient, role: str) -> None:
+        self._side, self._zygote, self._role = side, zygote, role
+        self.jobs: dict[int, KeptJob] = {}
+        """The jobs under way, by tag, in order."""
+        self._unsent: list[tuple[object, ...]] = []
+        self._heard_at = 0.0
+        """When the zygote has last sent anything, or was sent the first job."""
 
     def make(self) -> None:
-        """Have the process made, with a connection that nobody has used."""
-        self.close()
-        self.is_waiting = False
-        self.pending_since = time.monotonic()
-        self._request_process({"do": "keep"})
-        self._open_next()
+        """Have the process made."""
+        self._zygote.send({"do": "keep", "role": self._role, "lines": LINES[self._side]})
 
-    def _request_process(self, order: dict[str, Any]) -> None:
-        """Send an order for a new process, with its end of a new connection."""
-        self._next_socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        with theirs:
-            for end in (self._next_socket, theirs):
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
-            descriptors = [theirs.fileno()] * DESCRIPTORS[self._zygote.side]
-            self._zygote.send({**order, "role": self._role}, descriptors)
+    def add(self, running: KeptJob, data: bytes) -> None:
+        """Add a job, of which the process is sent these bytes, to those that ``flush`` sends."""
+        if not self.jobs:
+            self._heard_at = time.monotonic()
+        self.jobs[running.tag] = running
+        is_jail = self._side == "jail"
+        order = JobOrder(
+            tag=running.tag,
+            data=data,
+            is_interactive=running.is_interactive,
+            # Tests that are recorded write what no others do.
+            is_typical=is_jail or not running.job.record,
+            limit_ns=int(min(KEPT_S, running.job.slice_s) * 1e9),
+            counts_waiting=is_jail and not running.is_interactive,
+            answer_bytes=ANSWER_BYTES[self._side],
+        )
+        self._unsent.append(tuple(order))
 
-    def _open_next(self) -> None:
-        if self._next_socket is not None:
-            self._connection.open(self._next_socket)
-            self._next_socket = None
+    def flush(self) -> None:
+        """Send the jobs that were added."""
+        if self._unsent:
+            jobs, self._unsent = self._unsent, []
+            self._zygote.send({"do": "jobs", "jobs": jobs})
 
-    def get_ready(self) -> None:
-        """Wait for the next job: the process was rewound, or another one takes its place."""
-        if not self._rewinds:
-            self._open_next()
-        self.is_waiting = True
+    def forward(self, running: KeptJob, data: bytes) -> None:
+        """Send bytes to an interactive job."""
+        self._zygote.send({"do": "data", "tag": running.tag, "data": data})
 
-    def start(self, running: KeptJob, setup: bytes) -> None:
-        """Send it a job."""
-        self.running, self.is_waiting = running, False
-        self.check_at = time.monotonic() + KEPT_S
-        self.send(setup)
+    def finish(self, running: KeptJob) -> None:
+        """Have a job ended, unless it has ended."""
+        if running.tag in self.jobs:
+            self._zygote.send({"do": "finish", "tag": running.tag})
 
-    def send(self, data: bytes) -> None:
-        """Send bytes, now or when the connection takes them; nothing is sent to a process that ends its job."""
-        if not self.is_ending:
-            self._connection.send(data)
+    def take(self, tag: int) -> KeptJob | None:
+        """Return the job that a message is about, or None if it is none of ours."""
+        self._heard_at = time.monotonic()
+        return self.jobs.get(tag)
 
-    def send_rest(self) -> None:
-        """Send what the connection did not take before."""
-        self._connection.send_rest()
-
-    def read(self) -> bytes:
-        """Return what has come; when the process is gone its zygote says so."""
-        return self._connection.read() or b""
-
-    def end_job(self, tag: int, *, is_typical: bool) -> None:
-        """Have the process rewound or replaced.  ``is_typical``: its job writes what most jobs write."""
-        if self.is_ending:
-            return
-        self.is_waiting, self.is_ending, self.pending_since = False, True, time.monotonic()
-        # The zygote throws away what the process has not read.
-        self._connection.drop_rest()
-        if self._rewinds:
-            self._zygote.send({"do": "rewind", "tag": tag, "typical": is_typical})
-        else:
-            self._request_process({"do": "replace", "tag": tag})
-
-    def request_clock(self) -> None:
-        """Ask for the clock of its job."""
-        self.check_at = time.monotonic() + KEPT_S
-        if not self.is_ending:
-            self._zygote.send({"do": "clock", "kept": True})
-
-    def discard_input(self) -> bool:
-        """Throw away what the process has sent; return whether that was anything."""
-        has_input = False
-        while self.read():
-            has_input = True
-        return has_input
-
-    def close(self) -> None:
-        """Close the connection, with all that is left on it."""
-        if self._next_socket is not None:
-            self._next_socket.close()
-            self._next_socket = None
-        self._connection.close()
+    def check_alive(self, now: float) -> None:
+        """Raise ZygoteLostError for a zygote that does not answer."""
+        if self.jobs and now - self._heard_at > ANSWER_S:
+            raise ZygoteLostError(f"the {self._side}'s zygote does not answer")

@@ -104,7 +104,7 @@ class OneShotRunner:
             running.is_referee_gone = running.job.referee is not None
         else:
             try:
-                for frame in self._frames.feed(data):
+                for frame in filter(None, self._frames.feed(data)):
                     self._take_report(running, frame)
                 if running.report is None:
                     return
@@ -190,7 +190,7 @@ class OneShotRunner:
         has_referee = running.job.referee is not None
         running.clock.query = ClockQuery(has_referee=has_referee)
         running.pending_since = running.pending_since or time.monotonic()
-        order = {"do": "clock", "kept": False}
+        order = {"do": "clock"}
         self._zygotes["jail"].send(order)
         if has_referee:
             self._zygotes["referee"].send(order)

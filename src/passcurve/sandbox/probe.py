@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import socket
 import sys
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -11,10 +10,13 @@ from pathlib import Path
 import msgspec
 
 from passcurve.errors import IsolationError, SandboxError
+from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.rewind_trial import CLEAN
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, TRIAL_ROLE, ForkServerClient, KilledError
 from passcurve.sandbox.layers import landlock
 from passcurve.sandbox.toolchain import Toolchain
+from passcurve.sandbox.zygote import kept_jobs
+from passcurve.sandbox.zygote.kept_jobs import JobOrder, JobResult
 from passcurve.sandbox.zygote_client import Ready, Walls, ZygoteClient, ZygoteSettings
 from passcurve.types import Isolation, Jail, Limits, Reuse
 
@@ -22,6 +24,9 @@ REMEDY = "use a Linux machine or a Linux container or VM; --isolation none runs 
 
 TRIAL_S = 10.0
 """Time in which a process must be rewound: thousands of times what it takes."""
+
+TRIAL_BYTES = 1000
+"""Longest answer in it."""
 
 TRIAL_ROUNDS = 3
 """Number of rewinds in a trial: what was restored once must be restored again."""
@@ -137,22 +142,26 @@ def _build(fork_server: ForkServerClient, settings: ZygoteSettings) -> Ready:
 
 def try_to_rewind(zygote: ZygoteClient) -> str:
     """Have a process corrupt its own interpreter and rewind it; return why that does not work, or an empty string."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    with ours, theirs:
-        ours.settimeout(TRIAL_S)
-        answer = zygote.ask({"do": "keep", "role": TRIAL_ROLE}, [theirs.fileno()], TRIAL_S)
-        if answer is None or answer.get("kept", True):
-            return str((answer or {}).get("kept") or (answer or {}).get("failed") or "a zygote does not answer")
-        try:
-            for number in range(1, TRIAL_ROUNDS + 1):
-                ours.send(b"?")
-                if (change := ours.recv(64)) != CLEAN:
-                    return f"a program found {change.decode()} what the one before it had changed"
-                answer = zygote.ask({"do": "rewind", "tag": number, "typical": True}, [], TRIAL_S)
-                if answer is None or not answer.get("clean"):
-                    return "a process could not be rewound"
-        except OSError as error:
-            return f"a process that was rewound does not answer ({error})"
+    answer = zygote.ask({"do": "keep", "role": TRIAL_ROLE, "lines": 1}, TRIAL_S)
+    if not isinstance(answer, dict) or answer.get("kept", True):
+        fields = answer if isinstance(answer, dict) else {}
+        return str(fields.get("kept") or fields.get("failed") or "a zygote does not answer")
+    for number in range(1, TRIAL_ROUNDS + 1):
+        job = JobOrder(
+            tag=number,
+            data=b"?",
+            is_interactive=False,
+            is_typical=True,
+            limit_ns=int(TRIAL_S * 1e9),
+            counts_waiting=False,
+            answer_bytes=TRIAL_BYTES,
+        )
+        result = zygote.ask({"do": "jobs", "jobs": [tuple(job)]}, TRIAL_S)
+        if not isinstance(result, JobResult) or result.end != kept_jobs.ANSWERED or not result.is_clean:
+            return "a process could not be rewound"
+        (state, _) = FrameBuffer(TRIAL_BYTES).feed(result.answer)
+        if state != CLEAN:
+            return f"a program found {state.decode()} what the one before it had changed"
     return ""
 
 

@@ -9,14 +9,13 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from passcurve.harness import framing
 from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox.connection import HasFileno
 from passcurve.sandbox.job import Ended, Job, Outcome
-from passcurve.sandbox.job_clock import JobClock
+from passcurve.sandbox.job_clock import SECOND_NS, JobClock, short_own_s
 from passcurve.sandbox.layers import syscalls
+from passcurve.sandbox.zygote.kept_jobs import SLOW, JobResult
 
 if TYPE_CHECKING:
     from passcurve.sandbox.compiled_tests import CompiledTests
@@ -28,7 +27,7 @@ def is_interactive(job: Job) -> bool:
 
 
 class RunningJob:
-    """The common part of both ways to run a job: the setup of its processes, its report, its times."""
+    """The common part of both ways to run a job: the setup of its processes, and its report."""
 
     is_kept = False
     """Whether its processes are to be rewound."""
@@ -44,12 +43,7 @@ class RunningJob:
         """True if its tests were compiled when they were sent, or have been since."""
         self.is_compiled = False
         """True if its tests were compiled and did not run."""
-        self.clock = JobClock(job.slice_s)
-        self.test_limit_s: float | None = None
-        """Time limit of the test at hand; None before the first, and where tests are not told apart."""
-        self.ended: Ended | None = None
         self.report: dict[str, Any] | None = None
-        self.exit: dict[str, Any] | None = None
 
     def sample_setup(self) -> bytes:
         """Return the job as a frame for the sample's process."""
@@ -75,70 +69,52 @@ class RunningJob:
 
     def begin_test(self, number: object) -> None:
         """Take note that a test begins."""
-        limit_s = self.job.slow_tests.get(number) if isinstance(number, int) else None
-        self.test_limit_s = limit_s or self.job.test_s
-        self.clock.begin_test(self.test_limit_s)
-
-    @property
-    def wait_status(self) -> int | None:
-        """Wait status of the sample's process; None while it runs, and when it was rewound or replaced."""
-        return self.exit["exit"] if self.exit and not self.exit["clean"] else None
-
-    @property
-    def signal(self) -> int | None:
-        """Signal that ended the sample's process."""
-        status = self.wait_status
-        return os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
-
-    def outcome(self) -> Outcome:
-        """Return the facts as they stand."""
-        status, sample_exit = self.wait_status, self.exit
-        wall_s = self.clock.wall_s
-        cpu_s = float(sample_exit["cpu"]) if sample_exit else 0.0
-        return Outcome(
-            tag=self.job.tag,
-            ended=self.ended or ("report" if self.report else "exit"),
-            report=self.report,
-            exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
-            signal=self.signal,
-            own_s=self.clock.final_own_s(wall_s, cpu_s, sample_exit, has_report=self.report is not None),
-            wall_s=wall_s,
-            cpu_s=cpu_s,
-            memory_bytes=int(sample_exit["memory"]) if sample_exit else 0,
-            overfull=bool(sample_exit and sample_exit["overfull"]),
-            refused=syscalls.names(sample_exit["refused"]) if sample_exit and sample_exit["refused"] else (),
-        )
 
 
 class KeptJob(RunningJob):
-    """A job in two kept processes: the answer of its sample, and whether it can be judged there."""
+    """A job in two kept processes: what has become of it in each, and whether it can be judged there."""
 
     is_kept = True
 
     def __init__(self, job: Job, tag: int) -> None:
         super().__init__(job, tag)
-        self.answer = bytearray()
-        """Answers of the sample to the calls that it was sent at once, as frames."""
-        self.answers = 0
-        """Number of whole frames in ``answer``, as far as they were counted."""
-        self._counted_bytes = 0
-        self.forwarded_bytes = 0
-        """Bytes that were forwarded to the tests while these asked."""
+        self.sample_result: JobResult | None = None
+        self.referee_result: JobResult | None = None
         self.is_tainted = False
         """True if anything was other than expected from a kept process."""
-        self.is_checked = False
-        """True if the tests were sent its answer."""
-        self.is_concluded = False
+        self.is_slow = False
+        """True if it took longer in one of them than it may there."""
+        self.is_ended = False
+        """True if its end was asked for."""
 
-    def is_answer_complete(self) -> bool:
-        """Count the answers; tell whether the empty frame that ends them has come."""
-        while self._counted_bytes + 4 <= len(self.answer):
-            size = int.from_bytes(self.answer[self._counted_bytes : self._counted_bytes + 4], "little")
-            if not size:
-                return True
-            self._counted_bytes += 4 + size
-            self.answers += 1
-        return False
+    @property
+    def answer(self) -> bytes:
+        """Answers of the sample to the calls that it was sent at once, as frames."""
+        return self.sample_result.answer if self.sample_result is not None else b""
+
+    def check_again(self) -> None:
+        """Prepare another check of the same answer, by tests that are compiled now."""
+        self.number = os.urandom(8).hex()
+        self.is_compiled, self.report, self.referee_result = False, None, None
+
+    def may_share_report(self, other: KeptJob) -> bool:
+        """Tell whether a report on another job, which is being checked, may spare a check of this one."""
+        return self.key == other.key and (self.answer == other.answer or not other.has_code)
+
+    def outcome(self, ended: Ended) -> Outcome:
+        """Return the facts."""
+        results = [result for result in (self.sample_result, self.referee_result) if result is not None]
+        result = next((result for result in results if result.end == SLOW), results[0])
+        wall_s, cpu_s = result.wall_ns * SECOND_NS, result.cpu_ns * SECOND_NS
+        return Outcome(
+            tag=self.job.tag,
+            ended=ended,
+            report=self.report,
+            own_s=result.own_ns * SECOND_NS if ended == "slice" else short_own_s(wall_s, cpu_s),
+            wall_s=wall_s,
+            cpu_s=cpu_s,
+            memory_bytes=result.memory_bytes,
+        )
 
 
 class OneShotJob(RunningJob):
@@ -147,6 +123,11 @@ class OneShotJob(RunningJob):
     def __init__(self, job: Job, tag: int, files: Sequence[HasFileno] = ()) -> None:
         """``files``: they go to the sample's process besides its connection."""
         super().__init__(job, tag)
+        self.clock = JobClock(job.slice_s)
+        self.test_limit_s: float | None = None
+        """Time limit of the test at hand; None before the first, and where tests are not told apart."""
+        self.ended: Ended | None = None
+        self.exit: dict[str, Any] | None = None
         self.files = files
         self.is_reported = False
         """True if a report has come, or none will."""
@@ -173,17 +154,35 @@ class OneShotJob(RunningJob):
         """True if its tests seem to be gone, and their zygote has not said so."""
         return self.is_referee_gone and self.tests_exit is None
 
+    def begin_test(self, number: object) -> None:
+        """Take note that a test begins."""
+        limit_s = self.job.slow_tests.get(number) if isinstance(number, int) else None
+        self.test_limit_s = limit_s or self.job.test_s
+        self.clock.begin_test(self.test_limit_s)
+
     def outcome(self) -> Outcome:
         """Return the facts as they stand."""
         self._read_line()
-        outcome = super().outcome()
-        return msgspec.structs.replace(
-            outcome,
-            ended="fault" if self.fault else outcome.ended,
-            signal=None if self.is_end_requested and outcome.signal == signal.SIGKILL else outcome.signal,
+        status, sample_exit = self.exit["exit"] if self.exit else None, self.exit
+        died_of = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
+        wall_s = self.clock.wall_s
+        cpu_s = float(sample_exit["cpu"]) if sample_exit else 0.0
+        is_overfull = bool(sample_exit and sample_exit["overfull"])
+        return Outcome(
+            tag=self.job.tag,
+            ended="fault" if self.fault else self.ended or ("report" if self.report else "exit"),
+            report=self.report,
+            exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
+            signal=None if self.is_end_requested and died_of == signal.SIGKILL else died_of,
+            own_s=self.clock.final_own_s(wall_s, cpu_s, sample_exit, has_report=self.report is not None),
+            wall_s=wall_s,
+            cpu_s=cpu_s,
+            memory_bytes=int(sample_exit["memory"]) if sample_exit else 0,
+            overfull=is_overfull,
+            refused=syscalls.names(sample_exit["refused"]) if sample_exit and sample_exit["refused"] else (),
             fault=self.fault,
             garbage=bool(self.garbage),
-            doubt=self._doubt(outcome),
+            doubt=self._doubt(died_of, is_overfull=is_overfull),
         )
 
     def _read_line(self) -> None:
@@ -199,10 +198,10 @@ class OneShotJob(RunningJob):
         if not has_begun:
             self.fault = self.fault or "the program did not begin"
 
-    def _doubt(self, outcome: Outcome) -> str:
+    def _doubt(self, died_of: int | None, *, is_overfull: bool) -> str:
         if self.is_referee_gone:
             return "the tests' process died"
-        if outcome.signal == signal.SIGKILL and not self.is_end_requested and not outcome.overfull:
+        if died_of == signal.SIGKILL and not self.is_end_requested and not is_overfull:
             return "died of a SIGKILL that we did not send"
         if self.ended == "timeout" and self.clock.was_suspended:
             return "was stopped for a while"

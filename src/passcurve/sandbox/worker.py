@@ -9,7 +9,6 @@ from __future__ import annotations
 import selectors
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from passcurve.sandbox.connection import Connection
 from passcurve.sandbox.job import Job, Outcome
@@ -19,6 +18,7 @@ from passcurve.sandbox.pool_cache import PoolCache
 from passcurve.sandbox.running_job import KeptJob, OneShotJob
 from passcurve.sandbox.startup import Sandbox
 from passcurve.sandbox.work_queue import WorkQueue
+from passcurve.sandbox.zygote.kept_jobs import JobData, JobResult
 from passcurve.sandbox.zygote_client import Side, ZygoteLostError, translate_os_errors
 from passcurve.sandbox.zygote_pair import ZygotePair
 
@@ -40,7 +40,7 @@ class Worker:
         """True if a job can be started; a fresh one needs a worker that is not busy either."""
         if self._one_shot.running is not None or self._queue.waiting:
             return False
-        return self._kept is None or not self._kept.has_sample
+        return self._kept is None or self._kept.wants_jobs
 
     @property
     def is_busy(self) -> bool:
@@ -60,12 +60,14 @@ class Worker:
 
     def _start_waiting(self) -> None:
         """Start the jobs that wait, as far as there is room."""
-        while self._queue.waiting and self._one_shot.running is None:
-            try:
-                if not self._start_next():
-                    return
-            except ZygoteLostError as error:
-                self._replace_zygotes(str(error))
+        try:
+            while self._queue.waiting and self._one_shot.running is None and self._start_next():
+                pass
+            if self._kept is not None:
+                self._kept.flush()
+        except ZygoteLostError as error:
+            self._replace_zygotes(str(error))
+            self._start_waiting()
 
     def _start_next(self) -> bool:
         """Start the next job, or return False when there is no room for it."""
@@ -92,7 +94,7 @@ class Worker:
     def _wait_ready(self) -> None:
         self._zygotes.wait_ready(lambda side: partial(self._handle, partial(self._receive, side)))
         if self._zygotes.settings.walls.seccomp:
-            self._kept = KeptRunner(self._zygotes, self._connect, self._cache, self._queue)
+            self._kept = KeptRunner(self._zygotes, self._cache, self._queue)
 
     def _connect(self, receive: Callable[[int], None]) -> Connection:
         """Return a connection whose events this function handles."""
@@ -108,30 +110,30 @@ class Worker:
 
     def _receive(self, side: Side, _: int) -> None:
         """Read what a zygote has sent."""
+        kept, one_shot = self._kept, self._one_shot
         for record in self._zygotes[side].read():
-            if "exit" in record or "clock" in record:
-                self._take_record(side, record)
+            if isinstance(record, JobResult):
+                if kept is not None:
+                    kept.take_result(side, record)
+            elif isinstance(record, JobData):
+                if kept is not None:
+                    kept.take_data(side, record)
+            elif "exit" in record:
+                one_shot.take_exit(side, record)
+            elif "clock" in record:
+                one_shot.take_clock(side, record)
             elif "kept" in record:
-                if self._kept is not None:
-                    self._kept.take_kept(side, record["kept"])
+                if kept is not None:
+                    kept.take_kept(record["kept"])
             else:
                 raise ZygoteLostError(f"the {side}'s zygote gave up: {str(record.get('failed'))[:200]}")
-
-    def _take_record(self, side: Side, record: dict[str, Any]) -> None:
-        runner = self._kept if record["kept"] else self._one_shot
-        if runner is None:
-            return
-        if "exit" in record:
-            runner.take_exit(side, record)
-        else:
-            runner.take_clock(side, record)
 
     @property
     def next_tick(self) -> float | None:
         """Time at which ``tick`` is to be called, on the monotonic clock."""
         if self._one_shot.running is not None:
             return self._one_shot.running.clock.check_at
-        return self._kept.next_tick if self._kept is not None else None
+        return None
 
     def tick(self, now: float) -> None:
         """Check the jobs under way: their time, and whether their zygotes answer."""
@@ -165,7 +167,5 @@ class Worker:
     def close(self) -> None:
         """End both zygotes and all that is in them."""
         self._one_shot.close()
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+        self._kept = None
         self._zygotes.close()

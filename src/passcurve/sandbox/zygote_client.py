@@ -29,7 +29,8 @@ from passcurve.sandbox.job import CommandJail
 from passcurve.sandbox.layers import namespaces
 from passcurve.sandbox.layers.scratch import empty
 from passcurve.sandbox.toolchain import Toolchain
-from passcurve.sandbox.zygote import exit_status
+from passcurve.sandbox.zygote import exit_status, kept_jobs
+from passcurve.sandbox.zygote.kept_jobs import JobData, JobResult
 from passcurve.types import Limits
 
 READY_S = 60.0
@@ -52,7 +53,10 @@ SETUP_BYTES = 64 << 10
 ANSWER_S = 60.0
 """A zygote answers within milliseconds, however busy the machine; one that takes this long never will."""
 
-_FRAME_BYTES = 64 << 20
+_FRAME_BYTES = 128 << 20
+
+Record = dict[str, Any] | JobResult | JobData
+"""What a zygote sends."""
 
 
 class Walls(msgspec.Struct, frozen=True, kw_only=True):
@@ -279,7 +283,7 @@ class ZygoteClient:
         except OSError:
             raise ZygoteLostError(f"the {self.side}'s zygote ended") from None
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self) -> list[Record]:
         """Return the records that have come; raises ZygoteLostError when the zygote is gone."""
         try:
             data = self.connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
@@ -291,10 +295,10 @@ class ZygoteClient:
             raise ZygoteLostError(f"the {self.side}'s zygote ended")
         return [_decode(frame) for frame in self.frames.feed(data)]
 
-    def ask(self, order: dict[str, Any], descriptors: Sequence[int], within_s: float) -> dict[str, Any] | None:
+    def ask(self, order: dict[str, Any], within_s: float) -> Record | None:
         """Send an order and return the next record; None when there is none within that time."""
         try:
-            self.send(order, descriptors)
+            self.send(order)
             self.connection.settimeout(within_s)
             while data := self.connection.recv(1 << 16):
                 for frame in self.frames.feed(data):
@@ -321,10 +325,12 @@ class ZygoteClient:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _decode(frame: bytes) -> dict[str, Any]:
+def _decode(frame: bytes) -> Record:
     """Return a record of a zygote; those of processes that ended have the key ``exit``."""
-    record: dict[str, Any] = exit_status.unpack(frame) if exit_status.is_packed(frame) else wire.decode(frame)
-    return record
+    if record := kept_jobs.unpack(frame):
+        return record
+    fields: dict[str, Any] = exit_status.unpack(frame) if exit_status.is_packed(frame) else wire.decode(frame)
+    return fields
 
 
 def remove_orphans() -> None:

@@ -1,4 +1,4 @@
-"""The end of a child as a zygote reports it: packed, because there is one for every sample."""
+"""The end of a child as a zygote reports it: packed, because there are many."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-_FORM = struct.Struct("<cqqqqqqqdq???")
+_FORM = struct.Struct("<cqqqqqqqdq?")
 _MARK = b"x"
 """No value on the wire begins with it."""
 
@@ -15,7 +15,7 @@ class ProcessExit(NamedTuple):
     """The facts of one end.  Times are in ns of the monotonic clock."""
 
     tag: int
-    """Number of the job; 0 for a process that had none."""
+    """Number of the job."""
     at: int
     status: int = 0
     """Wait status."""
@@ -28,10 +28,6 @@ class ProcessExit(NamedTuple):
     """True if its scratch, or all its processes together, held more than they may."""
     refused: Sequence[int] = ()
     """Numbers of the suspicious system calls that it tried."""
-    kept: bool = False
-    """True for the process that is kept."""
-    clean: bool = False
-    """True if that one was rewound, or has made room for another, as requested."""
 
 
 def pack(end: ProcessExit) -> bytes:
@@ -50,8 +46,6 @@ def pack(end: ProcessExit) -> bytes:
         end.cpu_s,
         end.memory_bytes,
         end.overfull,
-        end.kept,
-        end.clean,
     )
     return data + struct.pack("<%dI" % len(refused), *refused) if refused else data
 
@@ -63,9 +57,7 @@ def is_packed(data: bytes) -> bool:
 
 def unpack(data: bytes) -> dict[str, Any]:
     """Return the facts by name.  Raises struct.error for bytes that ``pack`` did not make."""
-    _, status, tag, since, at, cpu_ns, longest_ns, count, cpu_s, memory_bytes, overfull, kept, clean = (
-        _FORM.unpack_from(data)
-    )
+    _, status, tag, since, at, cpu_ns, longest_ns, count, cpu_s, memory_bytes, overfull = _FORM.unpack_from(data)
     return {
         "exit": status,
         "tag": tag,
@@ -75,7 +67,5 @@ def unpack(data: bytes) -> dict[str, Any]:
         "cpu": cpu_s,
         "memory": memory_bytes,
         "overfull": overfull,
-        "kept": kept,
-        "clean": clean,
         "refused": list(struct.unpack_from("<%dI" % count, data, _FORM.size)),
     }

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from passcurve.sandbox.zygote.copy_stub import Stub
@@ -18,7 +19,7 @@ class JobUsage(NamedTuple):
 
     is_clean: bool = False
     """True if the process was in the expected state when its job ended."""
-    cpu_s: float = 0.0
+    cpu_ns: int = 0
     memory_bytes: int = 0
 
 
@@ -38,7 +39,7 @@ class SingleUseProcess:
         except OSError:
             return JobUsage()
         is_clean = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        return JobUsage(is_clean, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+        return JobUsage(is_clean, int((usage.ru_utime + usage.ru_stime) * 1e9), usage.ru_maxrss * 1024)
 
     def has_ended(self) -> bool:
         """Tell whether the process has ended."""
@@ -60,13 +61,15 @@ class SingleUseProcess:
 class RewoundProcess:
     """A process that is traced from the start and rewound after each job.  Kill and reap it before you close this.
 
-    ``line``: a copy of its end of its line, closed with this; ``descriptor``: where it waits for its first job;
+    ``line``: its end of its line, closed with this; ``descriptor``: where it waits for its first job;
     ``tracker``, ``stub``, ``hot``: as for ``Rewinder``.
     """
 
-    def __init__(self, pid: int, tracker: int, line: int, descriptor: int, stub: Stub, hot: frozenset[int]) -> None:
+    def __init__(
+        self, pid: int, tracker: int, line: socket.socket, descriptor: int, stub: Stub, hot: frozenset[int]
+    ) -> None:
         self.pid = pid
-        self._line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, line)
+        self._line = line
         self._clock_id = cpu_clock_id(pid)
         self._rewinder = Rewinder(pid, tracker, descriptor, stub, hot)
         self._schedstat = os.open("/proc/%d/schedstat" % pid, os.O_RDONLY)
@@ -87,15 +90,20 @@ class RewoundProcess:
         self._start = self._read_clocks()
         return registers
 
-    def rewind(self, *, typical: bool) -> JobUsage:
+    def rewind(self, meanwhile: Callable[[], None], *, typical: bool) -> JobUsage:
         """Rewind the process after a job.  Raises UncleanError.
 
-        ``typical``: as for ``Rewinder``.
+        ``meanwhile`` is called before the process goes on; ``typical``: as for ``Rewinder``.
         """
         cpu_ns = time.clock_gettime_ns(self._clock_id) - self._start[0]
-        self._rewinder.rewind(self._drain, typical=typical)
+
+        def prepare() -> None:
+            self._drain()
+            meanwhile()
+
+        self._rewinder.rewind(prepare, typical=typical)
         self._start = self._read_clocks()
-        return JobUsage(True, cpu_ns * 1e-9, self._rewinder.resident_bytes)
+        return JobUsage(True, cpu_ns, self._rewinder.resident_bytes)
 
     def _drain(self) -> None:
         """Discard what the process was sent and has not read: it must not be taken for the next job."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import Any
 
 from passcurve.sandbox.layers import watch
@@ -34,7 +35,8 @@ class Launcher:
         """Fork the template; ``track``: its children's writes can be tracked."""
         if IS_LINUX:
             if self.stub is not None:
-                self.stub.lay_out(memory.read_own_areas())
+                with suppress(OSError):  # a process cannot be rewound then
+                    self.stub.lay_out(memory.read_own_areas())
             self._template = Template(self._roles, self._confinement.enter, self._close_private, track=track)
             self._page.set_own(self._template.pid, 0)
 

@@ -3,13 +3,12 @@
 The process that the fork server forked only waits, and watches what is refused.  Its child, process 1 of a process
 namespace of its own, is the zygote.
 
-Frames in:  {'do': 'run', 'tag': ...} with descriptors for a child that runs one job, {'do': 'end'} to have it killed;
-            {'do': 'keep'} with descriptors for a child that waits for jobs; after each of these
-            {'do': 'rewind', 'tag': ...} has it rewound, or {'do': 'replace', 'tag': ...}, with descriptors, replaced;
-            {'do': 'clock'} to have either timed.
-Frames out: {'ready': ...} or {'failed': ...} once; then one packed ``ProcessExit`` for each run, rewind and
-            replacement, and one with tag 0 when the child that is kept is lost between two jobs; {'kept': ...} for
-            each request to keep one; {'clock': ..., 'tag': ...} for each question.
+Frames in:  {'do': 'run', 'tag': ...} with descriptors for a child that runs one job, {'do': 'end'} to have it killed,
+            {'do': 'clock'} to have it timed; {'do': 'keep'} for a child that is kept for jobs, {'do': 'jobs'} with
+            these (``kept_jobs``), {'do': 'data'} with bytes for one, {'do': 'finish'} to have one ended.
+Frames out: {'ready': ...} or {'failed': ...} once; then one packed ``ProcessExit`` for each run; {'kept': ...} with
+            the reason why no child is kept, or none; packed results of jobs and pieces of answers (``kept_jobs``);
+            {'clock': ..., 'tag': ...} for each question.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ from passcurve.sandbox.layers import namespaces, rlimits, watch
 from passcurve.sandbox.zygote import copy_stub, exit_status, kernel
 from passcurve.sandbox.zygote.confinement import IS_LINUX, Confinement
 from passcurve.sandbox.zygote.copy_stub import Stub
-from passcurve.sandbox.zygote.exit_status import ProcessExit
 from passcurve.sandbox.zygote.job_process import HAS_PIDFD, JobProcess, end_others
+from passcurve.sandbox.zygote.kept_jobs import JobOrder
 from passcurve.sandbox.zygote.kept_slot import KeptSlot
 from passcurve.sandbox.zygote.launcher import Launcher
 from passcurve.sandbox.zygote.template import Role
 
-REQUEST_BYTES = 1 << 16
-"""Largest request.  It holds a few words; what a child is to run goes to the child alone."""
+REQUEST_BYTES = 64 << 20
+"""Largest request: jobs, which pass through this process unread; no child is forked from it."""
 
 POLL_MS = 20
-"""Time between two looks at a scratch that no mount bounds, at the memory of several processes, and at the process
-that is kept."""
+"""Time between two looks at a scratch that no mount bounds, at the memory of several processes, and at the job of the
+process that is kept."""
 
 Config = dict[str, Any]
 
@@ -97,10 +96,7 @@ def _start(
 
 
 class Zygote:
-    """The loop of process 1: have children forked, watch them, clean up, report.
-
-    What a child is to run never enters this process.
-    """
+    """The loop of process 1: have children forked, watch them, clean up, report."""
 
     def __init__(
         self, line: socket.socket, confinement: Confinement, page: watch.Page, launcher: Launcher, *, rewinds: bool
@@ -109,12 +105,16 @@ class Zygote:
         self._confinement = confinement
         self._page = page
         self._launcher = launcher
-        self._kept = KeptSlot(launcher, rewinds, self._report)
+        self._poll = select.poll()
+        self._poll.register(line.fileno(), select.POLLIN)
+        self._unsent = b""
+        """What the supervisor has not taken yet."""
+        self._kept = KeptSlot(launcher, self._poll, self._send, rewinds=rewinds)
+        self._tick_ns = 0
+        """When the job of the process that is kept was last looked at."""
         self._job: JobProcess | None = None
         self._last_job: JobProcess | None = None
         """The present job, else the one before."""
-        self._poll = select.poll()
-        self._poll.register(line.fileno(), select.POLLIN)
 
     def serve(self, facts: dict[str, Any]) -> NoReturn:
         """Report the facts about the walls, then answer frames until the supervisor is gone."""
@@ -126,17 +126,24 @@ class Zygote:
         """Wait for one event and handle it: what it leads to may make a second one stale."""
         job, kept = self._job, self._kept
         can_be_over = not self._confinement.has_namespaces or self._confinement.allows_processes
-        must_look = kept.process is not None or (job is not None and can_be_over)
-        ready = [descriptor for descriptor, _ in self._poll.poll(POLL_MS if must_look else None)]
+        must_look = kept.must_tick or (job is not None and can_be_over)
+        ready = dict(self._poll.poll(POLL_MS if must_look else None))
         if job is not None and job.end_descriptor in ready:
             self._finish(job)
-        elif self._line.fileno() in ready:
-            self._handle_request()
-        elif kept.process is not None and kept.process.has_ended():
-            kept.lose(0)
+        elif events := ready.get(self._line.fileno(), 0):
+            if events & ~select.POLLOUT:
+                self._handle_request()
+            if self._unsent:
+                self._write(self._unsent)
+        elif any(kept.handle(*event) for event in ready.items()):
+            pass  # it was its own
         elif job is not None and not job.overfull and self._holds_too_much(job):
             job.overfull = True
             job.kill()
+        now = time.monotonic_ns()
+        if now - self._tick_ns > POLL_MS * 1_000_000:
+            self._tick_ns = now
+            kept.tick()
 
     def _holds_too_much(self, job: JobProcess) -> bool:
         return self._confinement.scratch.is_over() or job.holds_over(self._confinement.memory_bytes)
@@ -153,29 +160,26 @@ class Zygote:
             self._run(request, descriptors)
         elif action == "end":
             self._end()
-        elif action == "rewind":
-            self._kept.rewind(request["tag"], typical=request["typical"])
-        elif action == "replace":
-            reason = self._kept.replace(request["tag"], request["role"], descriptors)
-            if reason:
-                self._send_record({"kept": reason})
+        elif action == "jobs":
+            self._kept.add([JobOrder(*job) for job in request["jobs"]])
+        elif action == "data":
+            self._kept.forward(request["tag"], request["data"])
+        elif action == "finish":
+            self._kept.end(request["tag"])
         elif action == "keep":
-            self._send_record({"kept": self._kept.fill(request["role"], descriptors)})
+            self._kept.keep(request["role"], request["lines"])
         else:
-            self._tell_clock(of_kept=request["kept"])
+            self._tell_clock()
         for descriptor in descriptors:
             # The children have copies.
             os.close(descriptor)
 
-    def _tell_clock(self, *, of_kept: bool) -> None:
-        process = self._kept.process if of_kept else self._job
+    def _tell_clock(self) -> None:
+        process, job = self._job, self._last_job
         clock = process.clock() if process is not None else None
-        job = None if of_kept else self._last_job
         since, tag = (job.since_ns, job.tag) if job is not None else (0, 0)
         is_stopped = process is not None and _is_stopped(process.pid)
-        self._send_record(
-            {"clock": clock, "since": since, "at": time.monotonic_ns(), "tag": tag, "kept": of_kept, "held": is_stopped}
-        )
+        self._send_record({"clock": clock, "since": since, "at": time.monotonic_ns(), "tag": tag, "held": is_stopped})
 
     def _exit(self) -> NoReturn:
         if self._job is not None:
@@ -186,14 +190,25 @@ class Zygote:
     def _send_record(self, record: dict[str, Any]) -> None:
         self._send(wire.encode(record))
 
-    def _report(self, end: ProcessExit) -> None:
-        self._send(exit_status.pack(end))
-
     def _send(self, data: bytes) -> None:
+        """Send a frame, now or when the supervisor takes it: while it writes to us, it may not read."""
+        frame = framing.make_frame(data)
+        if self._unsent:
+            self._unsent += frame
+        else:
+            self._write(frame)
+
+    def _write(self, data: bytes) -> None:
+        rest = data
         try:
-            framing.send_frame(self._line.fileno(), data)
-        except framing.ConnectionClosed:
+            rest = data[self._line.send(data, socket.MSG_DONTWAIT) :]
+        except BlockingIOError:
+            pass  # it takes nothing now
+        except OSError:
             self._exit()
+        if bool(rest) != bool(self._unsent):
+            self._poll.modify(self._line.fileno(), select.POLLIN | (select.POLLOUT if rest else 0))
+        self._unsent = rest
 
     def _run(self, request: dict[str, Any], descriptors: list[int]) -> None:
         # A request to run never overtakes one to end, but a child may have died in between.
@@ -221,8 +236,7 @@ class Zygote:
 
     def _own_processes(self) -> set[int]:
         """Return the processes that are of no job."""
-        kept = self._kept.process
-        return {os.getpid(), self._launcher.template_pid, kept.pid if kept is not None else 0}
+        return {os.getpid(), self._launcher.template_pid, self._kept.pid}
 
     def _finish(self, job: JobProcess) -> None:
         """Reap the child, clean the scratch, report."""
@@ -233,8 +247,8 @@ class Zygote:
         self._job = None
         if self._confinement.clean_scratch():
             # The one that is kept stands in the old folder.
-            self._kept.lose(0)
-        self._report(end._replace(refused=self._page.read_entries()))
+            self._kept.lose()
+        self._send(exit_status.pack(end._replace(refused=self._page.read_entries())))
 
 
 def _is_stopped(pid: int) -> bool:
