@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+
+COLLECTED_OBJECTS = 50_000
+"""New objects after which the collector looks for cycles: most of what a command makes stays, and cycles are rare."""
 
 
 def run() -> None:
@@ -26,6 +30,7 @@ def _run() -> None:
     if sys.argv[1:] == ["--version"]:
         _version()
     else:
+        gc.set_threshold(COLLECTED_OBJECTS)
         from passcurve.cli.main import app
         from passcurve.cli.output import run_and_flush
         from passcurve.config import use_one_thread

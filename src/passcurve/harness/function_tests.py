@@ -64,13 +64,19 @@ def _find_check(source: str) -> tuple[ast.Module | None, ast.FunctionDef | None]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None, None
     bound = [node for node in tree.body if getattr(node, "name", "") == _CHECK]
-    if len(bound) != 1 or any(_binds_check(node) for node in _walk(tree.body)):
+    # To walk the tree takes several times as long as to parse it.
+    may_bind_twice = source.count(_CHECK) > 1
+    if len(bound) != 1 or (may_bind_twice and any(_binds_check(node) for node in _walk(tree.body))):
         return tree, None
-    if not isinstance(bound[0], ast.FunctionDef) or bound[0].decorator_list:
+    check = bound[0]
+    if not isinstance(check, ast.FunctionDef) or check.decorator_list:
         return tree, None
     # A function that returns earlier may run fewer tests, one that yields runs none.
-    ends = (ast.Return, ast.Yield, ast.YieldFrom)
-    return tree, None if any(isinstance(node, ends) for node in _walk(bound[0].body)) else bound[0]
+    if any(isinstance(statement, ast.Return) for statement in _statements(check.body)):
+        return tree, None
+    if "yield" in source and any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in _walk(check.body)):
+        return tree, None
+    return tree, check
 
 
 def _binds_check(node: ast.AST) -> bool:
@@ -91,8 +97,23 @@ def _walk(statements: list[ast.stmt]) -> list[ast.AST]:
     return nodes
 
 
+def _statements(statements: list[ast.stmt]) -> list[ast.AST]:
+    """Return some statements and all inside them, but those of functions and classes."""
+    nodes: list[ast.AST] = []
+    pending: list[ast.AST] = list(statements)
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            nodes.append(node)
+            for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+                pending.extend(getattr(node, part, ()))
+    return nodes
+
+
 def _tests_of(check: ast.FunctionDef) -> list[ast.stmt]:
-    return [statement for statement in check.body if any(isinstance(node, ast.Assert) for node in _walk([statement]))]
+    return [
+        statement for statement in check.body if any(isinstance(node, ast.Assert) for node in _statements([statement]))
+    ]
 
 
 def _expected_by(statement: ast.stmt) -> str:

@@ -28,7 +28,7 @@ from passcurve.sandbox.pool import Pool
 from passcurve.store.tally import Tally
 from passcurve.types import Completion, Problem, SampleKey, Verdict
 
-BATCH_ROWS = 1000
+BATCH_ROWS = 64
 """Rows that are read before outcomes are taken again."""
 
 _TICK_S = 0.1

@@ -15,6 +15,7 @@ from passcurve.generation.engine import GenerationEngine, GenerationRequest
 from passcurve.generation.sources import FileSource, ModelSource, Source
 from passcurve.judging.collector import VerdictCollector
 from passcurve.judging.conclusion import FinishedRun, conclude
+from passcurve.judging.early_import import EarlyImport
 from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.judge_run import JudgeRun
 from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, limits_of
@@ -27,7 +28,7 @@ from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
 from passcurve.store.completions import Completions, SessionConfig
 from passcurve.store.results import check_writable
-from passcurve.store.rundir import RunDir
+from passcurve.store.rundir import JudgingSession, RunDir
 from passcurve.store.samples_file import file_state
 from passcurve.types import Generation, Header, Problem
 
@@ -98,27 +99,47 @@ def _judge(
         with (
             RunDir(request.run).open_session(header, reopen=generation is not None) as store,
             contextlib.closing(begin()) as source,
-        ):
             # No more workers than there are rows: each holds interpreters in memory.
-            workers = max(1, source.count_rows(request.workers))
-            cache = PlanCache(request.cache, header) if request.cache is not None else None
-            with Pool(workers, sandbox) as pool:
-                collector = VerdictCollector(store, request.extract)
-                judge_run = JudgeRun(request, problems, source, store, pool, watch, cache, collector)
-                try:
-                    judge_run.judge()
-                except KeyboardInterrupt:
-                    collector.flush()
-                    tally = collector.tally
-                    raise Interrupted(
-                        f"{tally.scored} of {tally.planned} rows read are judged and stored in "
-                        f"{str(request.run)!r}; run the same command again to resume"
-                    ) from None
-            if cache is not None:
-                cache.save()
-            plans = {problem_id: plan for problem_id, plan in judge_run.plans.items() if plan is not None}
-            finished = FinishedRun(request, judge_run.problems, source, store, collector, plans)
+            Pool(max(1, source.count_rows(request.workers)), sandbox) as pool,
+        ):
+            finished = _judge_rows(request, problems, header, store, source, pool, watch)
+            # They end while the scores are worked out.
+            pool.request_exit()
             return conclude(finished, header, probe, begun)
+
+
+def _judge_rows(
+    request: Request,
+    problems: tuple[Problem, ...],
+    header: Header,
+    store: JudgingSession,
+    source: Source,
+    pool: Pool,
+    watch: Callable[[Progress], None],
+) -> FinishedRun:
+    """Judge all rows, with what is stored already."""
+    cache = PlanCache(request.cache, header) if request.cache is not None else None
+    collector = VerdictCollector(store, request.extract)
+    libraries = EarlyImport()
+
+    def watch_and_load(progress: Progress) -> None:
+        libraries.watch(progress.judged)
+        watch(progress)
+
+    judge_run = JudgeRun(request, problems, source, store, pool, watch_and_load, cache, collector)
+    try:
+        judge_run.judge()
+    except KeyboardInterrupt:
+        collector.flush()
+        tally = collector.tally
+        raise Interrupted(
+            f"{tally.scored} of {tally.planned} rows read are judged and stored in "
+            f"{str(request.run)!r}; run the same command again to resume"
+        ) from None
+    if cache is not None:
+        cache.save()
+    plans = {problem_id: plan for problem_id, plan in judge_run.plans.items() if plan is not None}
+    return FinishedRun(request, judge_run.problems, source, store, collector, plans)
 
 
 def _header(

@@ -104,10 +104,16 @@ class CommandLane:
         self.runner.abandon(reason)
         self.close()
 
+    def request_exit(self) -> None:
+        """Have the zygote and all that is in it end, without waiting for it."""
+        if self._client is not None:
+            unwatch(self._selector, self._client.connection)
+            self._client.request_exit()
+
     def close(self) -> None:
         """End the zygote and all that is in it."""
         self.runner.close()
+        self.request_exit()
         client, self._client = self._client, None
         if client is not None:
-            unwatch(self._selector, client.connection)
             client.close()

@@ -251,6 +251,11 @@ class CommandWorker:
         """True if ``collect`` has anything to return."""
         return bool(self._finished)
 
+    def request_exit(self) -> None:
+        """Have everything end, without waiting for it."""
+        for lane in self._lanes.values():
+            lane.request_exit()
+
     def close(self) -> None:
         """End all zygotes and all that is in them."""
         for lane in self._lanes.values():

@@ -8,7 +8,7 @@ from passcurve.sandbox.running_job import KeptJob
 from passcurve.sandbox.zygote.kept_jobs import JobOrder
 from passcurve.sandbox.zygote_client import ANSWER_S, Side, ZygoteClient, ZygoteLostError
 
-KEPT_S = 0.04
+KEPT_S = 0.02
 """Longest time of a sample or a check in a kept process."""
 
 LINES: dict[Side, int] = {"jail": 1, "referee": 2}

@@ -165,7 +165,7 @@ class KeptRunner:
             if report := self._cache.reports.get(running):
                 running.report = report
                 self._conclude(running)
-            elif any(running.may_share_report(other) for other in self._referee.jobs.values()):
+            elif any(self._cache.reports.may_bring(running, other) for other in self._referee.jobs.values()):
                 waiting.append(running)
             else:
                 setup = running.referee_setup(self._cache.compiled_tests)

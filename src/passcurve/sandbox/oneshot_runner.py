@@ -162,10 +162,8 @@ class OneShotRunner:
         running = next((job for job in jobs if job is not None and job.tag == record["tag"]), None)
         if running is None:
             return
-        if side == "referee":
-            running.tests_exit = record
-        else:
-            running.exit = record
+        running.exits[side] = record
+        if side == "jail":
             if running.clock.query is None and not running.awaits_tests_exit:
                 running.pending_since = 0.0
             running.clock.stop()

@@ -134,8 +134,14 @@ class Pool:
             if source.fileno() == key.fd >= 0:
                 key.data(events)
 
+    def request_exit(self) -> None:
+        """Have every process of the pool end, without waiting for it: nothing is to be started any more."""
+        for worker in self._workers:
+            worker.request_exit()
+
     def close(self) -> None:
         """End every process of the pool."""
+        self.request_exit()
         for worker in self._workers:
             worker.close()
         self._artifacts.close()

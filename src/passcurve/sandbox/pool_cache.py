@@ -29,27 +29,41 @@ class ReportCache:
     """
 
     def __init__(self) -> None:
-        self._reports: dict[bytes, dict[str, Any]] = {}
+        self._reports: dict[str, dict[bytes, dict[str, Any]]] = {}
+        """By the key of the tests, and the digest of what they read."""
+        self._count = 0
         self._lengths: dict[str, list[int]] = {}
         """Number of bytes that were read of the answers to each key, in order."""
 
     def get(self, running: KeptJob) -> dict[str, Any] | None:
         """Return the report on an answer that began with the same bytes, as far as they were read, or None."""
-        start, digest = 0, _new_digest(running)
-        for length in self._lengths.get(running.key, ()):
+        reports = self._reports.get(running.key)
+        if reports is None:
+            return None
+        start, digest = 0, _new_digest()
+        for length in self._lengths[running.key]:
             if length > len(running.answer):
                 break
             digest.update(memoryview(running.answer)[start:length])
             start = length
-            if report := self._reports.get(digest.digest()):
+            if report := reports.get(digest.digest()):
                 return report
         return None
 
+    def may_bring(self, running: KeptJob, other: KeptJob) -> bool:
+        """Tell whether the report on another job, which is being checked, may be that on this one."""
+        if running.key != other.key:
+            return False
+        # Until the first report has come, nobody knows how far tests read.
+        length = next(iter(self._lengths.get(running.key, ())), 0)
+        return running.answer[:length] == other.answer[:length]
+
     def put(self, running: KeptJob, report: dict[str, Any]) -> None:
         """Keep a report."""
-        if len(self._reports) >= REPORTS:
+        if self._count >= REPORTS:
             self._reports.clear()
             self._lengths.clear()
+            self._count = 0
         size = len(running.answer)
         read = report["read"] if 0 <= report.get("read", -1) < size else size
         lengths = self._lengths.setdefault(running.key, [])
@@ -57,14 +71,14 @@ class ReportCache:
             if len(lengths) >= LENGTHS:
                 return
             insort(lengths, read)
-        digest = _new_digest(running)
+        digest = _new_digest()
         digest.update(memoryview(running.answer)[:read])
-        self._reports[digest.digest()] = report
+        self._reports.setdefault(running.key, {})[digest.digest()] = report
+        self._count += 1
 
 
-def _new_digest(running: KeptJob) -> hashlib.blake2b:
-    key = hashlib.blake2b(running.key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    return hashlib.blake2b(key=key, digest_size=16)
+def _new_digest() -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=16)
 
 
 class PoolCache:

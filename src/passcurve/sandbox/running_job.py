@@ -16,6 +16,7 @@ from passcurve.sandbox.job import Ended, Job, Outcome
 from passcurve.sandbox.job_clock import SECOND_NS, JobClock, short_own_s
 from passcurve.sandbox.layers import syscalls
 from passcurve.sandbox.zygote.kept_jobs import SLOW, JobResult
+from passcurve.sandbox.zygote_client import Side
 
 if TYPE_CHECKING:
     from passcurve.sandbox.compiled_tests import CompiledTests
@@ -97,10 +98,6 @@ class KeptJob(RunningJob):
         self.number = os.urandom(8).hex()
         self.is_compiled, self.report, self.referee_result = False, None, None
 
-    def may_share_report(self, other: KeptJob) -> bool:
-        """Tell whether a report on another job, which is being checked, may spare a check of this one."""
-        return self.key == other.key and (self.answer == other.answer or not other.has_code)
-
     def outcome(self, ended: Ended) -> Outcome:
         """Return the facts."""
         results = [result for result in (self.sample_result, self.referee_result) if result is not None]
@@ -127,7 +124,8 @@ class OneShotJob(RunningJob):
         self.test_limit_s: float | None = None
         """Time limit of the test at hand; None before the first, and where tests are not told apart."""
         self.ended: Ended | None = None
-        self.exit: dict[str, Any] | None = None
+        self.exits: dict[Side, dict[str, Any]] = {}
+        """The ends of its processes."""
         self.files = files
         self.is_reported = False
         """True if a report has come, or none will."""
@@ -137,10 +135,19 @@ class OneShotJob(RunningJob):
         """True if the connection to its tests was closed; their zygote, which may be gone too, must confirm the end."""
         self.line: socket.socket | None = None
         """Where a job that is silent has said that it begins."""
-        self.tests_exit: dict[str, Any] | None = None
         self.is_end_requested = False
         self.pending_since = 0.0
         """Time of a request that a zygote has not answered yet; 0 when none is open."""
+
+    @property
+    def exit(self) -> dict[str, Any] | None:
+        """End of the sample's process; None while it runs."""
+        return self.exits.get("jail")
+
+    @property
+    def tests_exit(self) -> dict[str, Any] | None:
+        """End of the tests' process; None while it runs."""
+        return self.exits.get("referee")
 
     @property
     def is_done(self) -> bool:

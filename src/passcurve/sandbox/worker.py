@@ -164,6 +164,10 @@ class Worker:
         """True if ``collect`` has anything to return."""
         return bool(self._queue.finished)
 
+    def request_exit(self) -> None:
+        """Have everything end, without waiting for it."""
+        self._zygotes.request_exit()
+
     def close(self) -> None:
         """End both zygotes and all that is in them."""
         self._one_shot.close()

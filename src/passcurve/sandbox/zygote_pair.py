@@ -64,12 +64,16 @@ class ZygotePair:
         for client in self.clients.values():
             client.wait_ready()
 
-    def close(self) -> None:
-        """End both, and all that is in them."""
-        clients = list(self.clients.values())
-        self.clients, self.is_ready = {}, False
-        for client in clients:
+    def request_exit(self) -> None:
+        """Have both end, with all that is in them, without waiting for it."""
+        for client in self.clients.values():
             unwatch(self._selector, client.connection)
             client.request_exit()
+
+    def close(self) -> None:
+        """End both, and all that is in them."""
+        self.request_exit()
+        clients = list(self.clients.values())
+        self.clients, self.is_ready = {}, False
         for client in clients:
             client.close()

@@ -67,7 +67,7 @@ class DirtyPages:
             memory.register_area(self._tracker, area.start, area.end)
         self._scan[_START], self._scan[_END] = areas[0].start, areas[-1].end
         self.set_hot(hot)
-        self.track(self.scan())
+        self.track(self.regions(self.scan()))
 
     def set_hot(self, pages: frozenset[int]) -> None:
         """Do not track these pages from the next time on that they are dirty: they stay dirty."""
@@ -80,25 +80,26 @@ class DirtyPages:
         data = os.pread(self._pagemap, (area.end - area.start) // PAGE * 8, area.start // PAGE * 8)
         return bytes(map(memory.PRESENT.__and__, data[7::8]))
 
-    def scan(self) -> set[Region]:
-        """Write the dirty regions into the table, and return them.  Raises UncleanError when they are too many."""
+    def scan(self) -> int:
+        """Write the dirty regions into the table; return their number.  Raises UncleanError when they are too many."""
         words = self._scan
         words[_WALK_END] = 0
-        count = _ioctl(self._pagemap_argument, _SCAN_REQUEST, self._scan_at)
+        count = int(_ioctl(self._pagemap_argument, _SCAN_REQUEST, self._scan_at))
         if not 0 <= count < REGIONS or words[_WALK_END] != words[_END]:
             raise UncleanError("the process wrote more pages than one scan can return")
-        end = count * REGION.size
-        REGION.pack_into(self._table, end, 0, 0, 0)
-        return set(REGION.iter_unpack(self._table[:end]))
+        REGION.pack_into(self._table, count * REGION.size, 0, 0, 0)
+        return count
+
+    def regions(self, count: int) -> set[Region]:
+        """Return the regions of the last scan."""
+        return set(REGION.iter_unpack(self._table[: count * REGION.size]))
 
     def track(self, regions: set[Region]) -> None:
         """Mark all pages of these regions as clean, but for the hot ones.  Raises UncleanError."""
         parts = []
         for region in sorted(regions - self._hot_regions):
-            found = self._parts.get(region)
-            if found is None:
-                found = self._parts_of(region)
-            parts += found
+            cached = self._parts.get(region)
+            parts += self._parts_of(region) if cached is None else cached
         for start, end in self._spans(parts):
             self._protect(start, end)
 

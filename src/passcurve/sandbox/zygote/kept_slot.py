@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import select
-import signal
 import socket
 import time
 from collections import deque
@@ -14,10 +12,10 @@ from passcurve.harness import wire
 from passcurve.sandbox.zygote import kept_jobs
 from passcurve.sandbox.zygote.job_process import HAS_PIDFD
 from passcurve.sandbox.zygote.kept_jobs import JobOrder, JobResult
+from passcurve.sandbox.zygote.kept_maker import Kept, KeptMaker
 from passcurve.sandbox.zygote.kept_process import JobUsage, RewoundProcess, SingleUseProcess
 from passcurve.sandbox.zygote.launcher import Launcher
-from passcurve.sandbox.zygote.template import FIRST
-from passcurve.sandbox.zygote.tracing import WALL, UncleanError
+from passcurve.sandbox.zygote.tracing import UncleanError
 
 WALL_NS = 1_000_000_000
 """Longest wall time of a job, whatever the reason."""
@@ -28,7 +26,6 @@ ANSWERS = 20_000
 BATCH_RESULTS, BATCH_BYTES = 8, 1 << 16
 """Results are sent when there are so many, when they are so long, and when there is nothing else to do."""
 
-_BUFFER_BYTES = 1 << 20
 _RECEIVE_BYTES = 1 << 18
 _ATTEMPTS = 2
 """Times that a process is tried to be made."""
@@ -43,29 +40,22 @@ class KeptSlot:
     """
 
     def __init__(self, launcher: Launcher, poll: select.poll, send: Callable[[bytes], None], *, rewinds: bool) -> None:
-        self._launcher, self._poll, self._send, self._rewinds = launcher, poll, send, rewinds
-        self.process: RewoundProcess | SingleUseProcess | None = None
-        self._role, self._lines = "", 0
-        self._line: socket.socket | None = None
-        self._end_descriptor = -1
-        """Of the process, readable when it has ended."""
+        self._maker = KeptMaker(launcher, poll, rewinds=rewinds)
+        self._poll, self._send = poll, send
+        self._kept: Kept | None = None
         self._waiting: deque[JobOrder] = deque()
         self._run: _Run | None = None
         """The job at hand."""
         self._results: list[bytes] = []
-        self._hot: frozenset[int] = frozenset()
-        """Pages that most jobs wrote in the process before."""
-        self._registers: tuple[int, ...] | None = None
-        """Where in its code the first process waited for its first job."""
 
     @property
     def pid(self) -> int:
         """The process; 0 where there is none."""
-        return self.process.pid if self.process is not None else 0
+        return self._kept.process.pid if self._kept is not None else 0
 
     def keep(self, role: str, lines: int) -> None:
         """Make a process with so many descriptors of its line, and report that, or why there is none."""
-        self._role, self._lines = role, lines
+        self._maker.choose(role, lines)
         if self._fill():
             self._send(wire.encode({"kept": ""}))
 
@@ -76,8 +66,8 @@ class KeptSlot:
 
     def forward(self, tag: int, data: bytes) -> None:
         """Send bytes to a job, if it is at hand."""
-        if self._run is not None and self._run.order.tag == tag:
-            self._write(self._run, data)
+        if self._kept is not None and self._run is not None and self._run.order.tag == tag:
+            self._write(self._kept, self._run, data)
 
     def end(self, tag: int) -> None:
         """End a job, whether it is at hand or waits."""
@@ -90,12 +80,13 @@ class KeptSlot:
 
     def handle(self, descriptor: int, events: int) -> bool:
         """Handle an event of the line, or the end of the process; return False for another descriptor."""
-        if self._line is not None and descriptor == self._line.fileno():
+        kept = self._kept
+        if kept is not None and descriptor == kept.line.fileno():
             if self._run is not None and events == select.POLLOUT:
-                self._write(self._run, b"")
+                self._write(kept, self._run, b"")
             else:
-                self._receive()
-        elif descriptor == self._end_descriptor:
+                self._receive(kept)
+        elif kept is not None and descriptor == kept.end_descriptor:
             self.lose()
         else:
             return False
@@ -104,50 +95,38 @@ class KeptSlot:
     @property
     def must_tick(self) -> bool:
         """True if ``tick`` must be called soon."""
-        return self._run is not None or bool(self._results) or (self.process is not None and not HAS_PIDFD)
+        return self._run is not None or bool(self._results) or (self._kept is not None and not HAS_PIDFD)
 
     def tick(self) -> None:
         """Look whether the job at hand takes too long or has stopped its process, and send results that wait."""
-        run, process = self._run, self.process
-        if process is not None and process.has_ended():
+        run, kept = self._run, self._kept
+        if kept is not None and kept.process.has_ended():
             self.lose()
-        elif run is not None and process is not None and self._takes_too_long(run, process):
+        elif run is not None and kept is not None and _takes_too_long(run, kept.process):
             self._finish(run, kept_jobs.SLOW)
         self._flush()
 
-    def _takes_too_long(self, run: _Run, process: RewoundProcess | SingleUseProcess) -> bool:
-        wall_ns = time.monotonic_ns() - run.began_ns
-        clock = process.clock()
-        if clock is None:
-            run.own_ns = wall_ns
-        else:
-            run.own_ns = clock[0] + (max(0, wall_ns - max(clock)) if run.order.counts_waiting else 0)
-        return run.own_ns >= run.order.limit_ns or wall_ns > WALL_NS
-
     def _begin_next(self) -> None:
         """Begin the next job, where there is one and nothing to do before it."""
-        if self._run is None and self._waiting and self._line is not None:
+        if self._run is None and self._waiting and self._kept is not None:
             self._run = _Run(self._waiting.popleft())
-            self._write(self._run, self._run.order.data)
+            self._write(self._kept, self._run, self._run.order.data)
 
-    def _write(self, run: _Run, data: bytes) -> None:
+    def _write(self, kept: Kept, run: _Run, data: bytes) -> None:
         """Send bytes to the process, now or when its line takes them."""
-        if self._line is None:
-            return
         was_blocked = bool(run.unsent)
         run.unsent += data
         try:
-            run.unsent = run.unsent[self._line.send(run.unsent, socket.MSG_DONTWAIT) :]
+            run.unsent = run.unsent[kept.line.send(run.unsent, socket.MSG_DONTWAIT) :]
         except OSError:
             pass  # the line is full, or the process has ended, which is seen by other means
         if bool(run.unsent) != was_blocked:
-            self._poll.modify(self._line.fileno(), select.POLLIN | (select.POLLOUT if run.unsent else 0))
+            self._poll.modify(kept.line.fileno(), select.POLLIN | (select.POLLOUT if run.unsent else 0))
 
-    def _receive(self) -> None:
+    def _receive(self, kept: Kept) -> None:
         """Read what has come from the process."""
-        assert self._line is not None
         try:
-            data = self._line.recv(_RECEIVE_BYTES, socket.MSG_DONTWAIT)
+            data = kept.line.recv(_RECEIVE_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return
         except OSError:
@@ -173,47 +152,47 @@ class KeptSlot:
     def _finish(self, run: _Run, end: int) -> None:
         """Rewind or replace the process, report the end of its job, and begin the next one."""
         wall_ns = time.monotonic_ns() - run.began_ns
-        self._run = None
-        is_blocked = bool(run.unsent)
-        if is_blocked and self._line is not None:
-            self._poll.modify(self._line.fileno(), select.POLLIN)
-        has_surplus = False
+        kept, self._run = self._kept, None
+        usage, has_surplus = JobUsage(), False
+        if kept is not None:
+            if run.unsent:
+                self._poll.modify(kept.line.fileno(), select.POLLIN)
 
-        def turn_over() -> None:
-            nonlocal has_surplus
-            has_surplus = self._discard_input()
-            self._begin_next()
+            def turn_over() -> None:
+                nonlocal has_surplus
+                has_surplus = _discard_input(kept.line)
+                self._begin_next()
 
-        usage = self._restore(run.order, turn_over)
-        answer = run.answer[: run.counted] if end == kept_jobs.ANSWERED else b""
+            usage = self._restore(kept, run.order, turn_over)
+            if isinstance(kept.process, SingleUseProcess):
+                has_surplus = _discard_input(kept.line)
+                self._drop()
+            elif not usage.is_clean:
+                self._drop()
         self._report(
             JobResult(
-                run.order.tag,
-                end,
-                usage.is_clean,
-                has_surplus,
-                wall_ns,
-                run.own_ns,
-                usage.cpu_ns,
-                usage.memory_bytes,
-                bytes(answer),
+                tag=run.order.tag,
+                end=end,
+                is_clean=usage.is_clean,
+                has_surplus=has_surplus,
+                wall_ns=wall_ns,
+                own_ns=run.own_ns,
+                cpu_ns=usage.cpu_ns,
+                memory_bytes=usage.memory_bytes,
+                answer=bytes(run.answer[: run.counted]) if end == kept_jobs.ANSWERED else b"",
             )
         )
-        if not usage.is_clean:
-            self._drop()
-        if self.process is None:
+        if self._kept is None:
             self._fill()
         self._flush_if_idle()
 
-    def _restore(self, order: JobOrder, turn_over: Callable[[], None]) -> JobUsage:
+    def _restore(self, kept: Kept, order: JobOrder, turn_over: Callable[[], None]) -> JobUsage:
         """Rewind the process, or end it where it has but one job; ``turn_over`` is called while it is stopped."""
-        process = self.process
+        process = kept.process
         if isinstance(process, SingleUseProcess):
-            usage = process.end()
-            self._drop()
-            return usage
+            return process.end()
         try:
-            return process.rewind(turn_over, typical=order.is_typical) if process is not None else JobUsage()
+            return process.rewind(turn_over, typical=order.is_typical)
         except UncleanError:
             if self._run is not None:
                 # It has begun in a process that is lost.
@@ -221,19 +200,14 @@ class KeptSlot:
                 self._run = None
             return JobUsage()
 
-    def _discard_input(self) -> bool:
-        """Throw away what the process has sent; return whether that was anything."""
-        has_input = False
-        try:
-            while self._line is not None and self._line.recv(_RECEIVE_BYTES, socket.MSG_DONTWAIT):
-                has_input = True
-        except OSError:
-            pass  # nothing is left
-        return has_input
+    def _drop(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            self._maker.drop(kept)
 
     def lose(self) -> None:
         """End the process, if there is one, and make another; the job at hand is lost."""
-        if self.process is None:
+        if self._kept is None:
             return
         run, self._run = self._run, None
         self._drop()
@@ -247,70 +221,17 @@ class KeptSlot:
         """Make a process and begin the next job; else report why that is not possible, and drop all jobs."""
         reason = ""
         for _ in range(_ATTEMPTS):
-            reason = self._make()
-            if not reason:
+            try:
+                self._kept = self._maker.make()
+            except (OSError, UncleanError) as error:
+                reason = str(error)
+            else:
                 self._begin_next()
                 return True
         self._waiting.clear()
         self._flush()
         self._send(wire.encode({"kept": reason}))
         return False
-
-    def _make(self) -> str:
-        if not self._launcher.allows_kept:
-            return "this needs seccomp and a template process"
-        # Its line is new: what an earlier process has left on its own would be read before the snapshot.
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        for end in (ours, theirs):
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
-        spec = {"role": self._role, "kept": True, "lowest": FIRST + self._lines}
-        pid, tracker = self._launcher.fork(spec, [theirs.fileno()] * self._lines)
-        self._line = ours
-        try:
-            self.process = self._make_process(pid, tracker, theirs)
-            if HAS_PIDFD:
-                self._end_descriptor = os.pidfd_open(pid)
-                self._poll.register(self._end_descriptor, select.POLLIN)
-        except (OSError, UncleanError) as error:
-            theirs.close()
-            self._drop(pid)
-            return str(error)
-        self._poll.register(ours.fileno(), select.POLLIN)
-        return ""
-
-    def _make_process(self, pid: int, tracker: int, line: socket.socket) -> RewoundProcess | SingleUseProcess:
-        if not self._rewinds:
-            line.close()
-            return SingleUseProcess(pid)
-        stub = self._launcher.stub
-        if tracker < 0 or stub is None:
-            raise UncleanError("the kernel does not track writes (this needs Linux 6.7 and userfaultfd)")
-        self.process = process = RewoundProcess(pid, tracker, line, FIRST, stub, self._hot)
-        self._launcher.release()
-        registers = process.take_snapshot()
-        if self._registers not in (None, registers):
-            raise UncleanError("the process waits at another place in its code than the first one")
-        self._registers = registers
-        return process
-
-    def _drop(self, pid: int = 0) -> None:
-        """End the process, by default the present one, and close its line, with all that is left on it."""
-        process, self.process = self.process, None
-        _kill(pid or (process.pid if process is not None else 0))
-        if process is not None:
-            self._hot = process.hot
-            process.close()
-        line, self._line = self._line, None
-        end_descriptor, self._end_descriptor = self._end_descriptor, -1
-        for descriptor in (line.fileno() if line is not None else -1, end_descriptor):
-            try:
-                self._poll.unregister(descriptor)
-            except (KeyError, ValueError):
-                pass  # it was not watched yet
-        if line is not None:
-            line.close()
-        if end_descriptor >= 0:
-            os.close(end_descriptor)
 
     def _report(self, result: JobResult) -> None:
         self._results.append(kept_jobs.pack_result(result))
@@ -356,16 +277,22 @@ class _Run:
         return not size
 
 
-def _kill(pid: int) -> None:
-    """Kill and reap a child, if there is one."""
+def _takes_too_long(run: _Run, process: RewoundProcess | SingleUseProcess) -> bool:
+    wall_ns = time.monotonic_ns() - run.began_ns
+    clock = process.clock()
+    if clock is None:
+        run.own_ns = wall_ns
+    else:
+        run.own_ns = clock[0] + (max(0, wall_ns - max(clock)) if run.order.counts_waiting else 0)
+    return run.own_ns >= run.order.limit_ns or wall_ns > WALL_NS
+
+
+def _discard_input(line: socket.socket) -> bool:
+    """Throw away what a process has sent; return whether that was anything."""
+    has_input = False
     try:
-        if pid:
-            os.kill(pid, signal.SIGKILL)
-            while not _is_end(os.waitpid(pid, WALL)[1]):
-                pass
+        while line.recv(_RECEIVE_BYTES, socket.MSG_DONTWAIT):
+            has_input = True
     except OSError:
-        pass  # it has ended and was reaped
-
-
-def _is_end(status: int) -> bool:
-    return os.WIFEXITED(status) or os.WIFSIGNALED(status)
+        pass  # nothing is left
+    return has_input

@@ -14,10 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from passcurve.sandbox.zygote.copy_stub import PAGE, Stub
-from passcurve.sandbox.zygote.dirty_pages import DirtyPages, HotPages
+from passcurve.sandbox.zygote.dirty_pages import DirtyPages, HotPages, Region
 from passcurve.sandbox.zygote.kernel_state import KernelState
 from passcurve.sandbox.zygote.snapshot import Snapshot
 from passcurve.sandbox.zygote.tracing import Tracee, UncleanError
+
+TRACK_JOBS, TRACK_REGIONS = 16, 400
+"""Pages that were written are copied back after every job, and tracked again after so many jobs, or when they are many:
+what one job wrote the next ones often write too, and each time that pages are protected the process loses its cache of
+addresses."""
 
 VERIFY_JOBS = 1000
 """All memory is compared with the snapshot after each such number of jobs."""
@@ -39,7 +44,7 @@ class Rewinder:
         self._hot = HotPages(hot)
         self._stack: frozenset[int] = frozenset()
         """Pages of the stack that the copying code itself writes: they are hot, whatever jobs write."""
-        self._jobs = 0
+        self._jobs = self._untracked_jobs = 0
 
     @property
     def hot(self) -> frozenset[int]:
@@ -86,9 +91,16 @@ class Rewinder:
     def _restore(self, typical: bool) -> None:
         if self._state.has_changed():
             raise UncleanError("the state of the process in the kernel has changed")
-        regions = self._dirty.scan()
+        count = self._dirty.scan()
         self._tracee.copy()
+        self._untracked_jobs += 1
+        if self._hot.is_learning or self._untracked_jobs == TRACK_JOBS or count > TRACK_REGIONS:
+            self._track(self._dirty.regions(count), typical)
+
+    def _track(self, regions: set[Region], typical: bool) -> None:
+        """Track the pages again that jobs since the last time have written."""
         self._dirty.track(regions)
+        self._untracked_jobs = 0
         if typical and self._hot.is_learning and self._hot.learn(regions):
             self._dirty.set_hot(self._stack | self._hot.pages)
 

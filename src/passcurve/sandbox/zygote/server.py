@@ -38,8 +38,10 @@ REQUEST_BYTES = 64 << 20
 """Largest request: jobs, which pass through this process unread; no child is forked from it."""
 
 POLL_MS = 20
-"""Time between two looks at a scratch that no mount bounds, at the memory of several processes, and at the job of the
-process that is kept."""
+"""Time between two looks at a scratch that no mount bounds, and at the memory of several processes."""
+
+KEPT_POLL_MS = 10
+"""Time between two looks at the job of the process that is kept."""
 
 Config = dict[str, Any]
 
@@ -126,8 +128,8 @@ class Zygote:
         """Wait for one event and handle it: what it leads to may make a second one stale."""
         job, kept = self._job, self._kept
         can_be_over = not self._confinement.has_namespaces or self._confinement.allows_processes
-        must_look = kept.must_tick or (job is not None and can_be_over)
-        ready = dict(self._poll.poll(POLL_MS if must_look else None))
+        timeout = KEPT_POLL_MS if kept.must_tick else POLL_MS if job is not None and can_be_over else None
+        ready = dict(self._poll.poll(timeout))
         if job is not None and job.end_descriptor in ready:
             self._finish(job)
         elif events := ready.get(self._line.fileno(), 0):
@@ -141,7 +143,7 @@ class Zygote:
             job.overfull = True
             job.kill()
         now = time.monotonic_ns()
-        if now - self._tick_ns > POLL_MS * 1_000_000:
+        if now - self._tick_ns > KEPT_POLL_MS * 1_000_000:
             self._tick_ns = now
             kept.tick()
 
