@@ -169,7 +169,8 @@ def find_by_ids(task_ids: Iterable[str], cache_dir: Path, *, catalog: Catalog | 
                 continue
             benchmark = _load_entry(name, entry, cache_dir)
         except DataError as error:
-            unavailable[name] = error
+            # Its traceback holds this frame, with all that our callers hold.
+            unavailable[name] = error.with_traceback(None)
             continue
         if any(problem.id in ids for problem in benchmark.problems):
             matching.append(benchmark)
