@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Iterable
 from hashlib import blake2b
 from importlib import resources
 from pathlib import Path
@@ -13,6 +11,7 @@ import msgspec
 
 from passcurve.bench.formats import digest_problems
 from passcurve.judging.plan import CheckPlan
+from passcurve.sandbox.private_files import oldest_first, read_private, write_private
 from passcurve.types import Header, Problem
 
 MAX_FILES = 32
@@ -44,37 +43,18 @@ class PlanCache:
         if not self._is_changed:
             return
         with contextlib.suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            _write(self._path, msgspec.msgpack.encode(self._plans))
-            for path in _oldest_first(self._path.parent.glob("*.plans"))[:-MAX_FILES]:
+            write_private(self._path, msgspec.msgpack.encode(self._plans))
+            for path, _ in oldest_first(self._path.parent.glob("*.plans"))[:-MAX_FILES]:
                 path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> dict[str, CheckPlan]:
     """Return the plans in a file; none where it is not there, is damaged, or could be another user's."""
+    content = read_private(path)
     try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            # Without a home the folder is in a place where others can write.
-            if status.st_uid != os.getuid() or status.st_mode & 0o022:
-                return {}
-            return msgspec.msgpack.decode(file.read(), type=dict[str, CheckPlan])
-    except (OSError, msgspec.MsgspecError, ValueError):
+        return msgspec.msgpack.decode(content, type=dict[str, CheckPlan]) if content is not None else {}
+    except (msgspec.MsgspecError, ValueError):
         return {}
-
-
-def _write(path: Path, data: bytes) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(data)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _oldest_first(paths: Iterable[Path]) -> list[Path]:
-    return sorted(paths, key=lambda path: path.stat().st_mtime)
 
 
 def _digest(header: Header) -> str:

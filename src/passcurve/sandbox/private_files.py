@@ -1,0 +1,54 @@
+"""Files in the user's cache folder: nobody else may have written them, and nobody sees one that is half written."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def read_private(path: Path, max_bytes: int | None = None) -> bytes | None:
+    """Return the content of a file; None where it is not there, is too large, or could be another user's.
+
+    Without a home the folder is in a place where others can write.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+            return None
+        if max_bytes is not None and status.st_size > max_bytes:
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that its owner alone can read, in one step.  Raises OSError where that is not possible."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def oldest_first(paths: Iterable[Path]) -> list[tuple[Path, os.stat_result]]:
+    """Return the files that are still there, each with its status, by the time of their last change."""
+    files = []
+    for path in paths:
+        try:
+            files.append((path, path.lstat()))
+        except OSError:
+            continue
+    return sorted(files, key=lambda file: file[1].st_mtime_ns)
