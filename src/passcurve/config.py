@@ -48,7 +48,7 @@ _MAX_DIGITS = 15
 
 
 def cache_dir() -> Path:
-    """Return the folder of fetched benchmarks: ``PASSCURVE_CACHE``, or one in the user's cache folder."""
+    """Return the folder of what is kept from run to run: ``PASSCURVE_CACHE``, or one in the user's cache folder."""
     if named := os.environ.get("PASSCURVE_CACHE"):
         return Path(named)
     if base := os.environ.get("XDG_CACHE_HOME"):
@@ -58,11 +58,6 @@ def cache_dir() -> Path:
     except RuntimeError:
         # This user has no name and no home, as in many containers.
         return Path(tempfile.gettempdir()) / f"passcurve-cache-{os.getuid()}"
-
-
-def plans_dir() -> Path:
-    """Return the folder that keeps how problems are checked, beside the fetched benchmarks."""
-    return cache_dir() / "plans"
 
 
 def use_one_thread() -> None:

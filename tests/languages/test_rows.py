@@ -81,3 +81,23 @@ def test_a_benchmark_of_an_unknown_language_is_refused(tmp_path: Path) -> None:
         path.write_text(json.dumps({"id": "a/0", "kind": "script", **fields}) + "\n")
         with pytest.raises(DataError, match=word):
             pc.load_benchmark(path)
+
+
+@pytest.mark.nightly
+def test_a_second_run_compiles_nothing_that_the_first_has_compiled(own_cache: Path, tmp_path: Path) -> None:
+    """Programs that compile have an entry each, those that do not have none, and verdicts are the same."""
+    if missing := missing_tools(languages()["c"]):
+        pytest.skip(f"{' and '.join(missing)} not installed here")
+    programs = tomllib.loads((PROGRAMS / "c.toml").read_text())
+    benchmark = tmp_path / "one.jsonl"
+    tests = programs.pop("tests")
+    benchmark.write_text(json.dumps({"id": "add/0", "kind": "script", "language": "c", "tests": tests}) + "\n")
+    rows = [{"task_id": "add/0", "solution": programs[kind]} for kind in ("passed", "failed", "compile")]
+    entries, statuses = [], []
+    for _ in range(2):
+        run = pc.judge(rows, benchmark=benchmark, accept_input=True)
+        statuses.append(list(run.samples.columns["status"]))
+        entries.append({path.name: path.stat().st_ino for path in (own_cache / "binaries").iterdir()})
+    assert [["passed", "failed", "compile"]] * 2 == statuses
+    assert 2 == len(entries[0])
+    assert entries[0] == entries[1]

@@ -76,7 +76,7 @@ def judge_again(sample: InspectedSample, timeout_s: float | None = None) -> Reru
             all_tests=header.all_tests,
             accept_input=True,
             accept_benchmark=True,
-            cache=config.plans_dir(),
+            cache=config.cache_dir(),
         )
         judging.judge(request)
         with RunDir(request.run).read() as stored:

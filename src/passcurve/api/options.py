@@ -150,7 +150,7 @@ def make_request(
         extract=options.get("extract") or default_extract or profile.extract,
         prelude=options.get("prelude") or profile.prelude,
         accept_benchmark=options.get("accept_benchmark", False),
-        cache=config.plans_dir(),
+        cache=config.cache_dir(),
     )
     return Prepared(request, [note] if note else [])
 

@@ -123,7 +123,7 @@ def _base_request(
         seed=defaults.seed,
         reading=header.reading if header is not None else (),
         accept_benchmark=options.accept_benchmark,
-        cache=config.plans_dir(),
+        cache=config.cache_dir(),
     )
 
 

@@ -79,7 +79,7 @@ def profiles(
         reading=header.reading if header is not None else (),
         accept_input=True,
         accept_benchmark=True,
-        cache=config.plans_dir(),
+        cache=config.cache_dir(),
     )
     make_folder(common.run)
 

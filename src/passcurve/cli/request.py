@@ -63,7 +63,7 @@ class Setup(NamedTuple):
             all_tests=self.options.all_tests,
             accept_input=self.score.accept_input,
             accept_benchmark=self.score.accept_benchmark,
-            cache=config.plans_dir(),
+            cache=config.cache_dir(),
         )
 
 

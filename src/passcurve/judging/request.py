@@ -77,7 +77,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     all_tests: bool = False
     """Go on with the tests after the first failure, and store the outcome of each."""
     cache: Path | None = None
-    """The folder that keeps, from run to run, how problems are checked; None to judge each reference solution."""
+    """The folder that keeps, from run to run, how problems are checked and what compilers have made; None to find that
+    out and make that anew."""
     follow_s: float | None = None
     """The file grows: it is read until it has not for so many seconds."""
     ended: Callable[[], bool] | None = None

@@ -24,6 +24,7 @@ from passcurve.judging.request import Progress, Request, Result
 from passcurve.judging.scripts import needs_commands, with_toolchains
 from passcurve.models.backend import Backend
 from passcurve.sandbox import probe as isolation
+from passcurve.sandbox.artifact_store import ArtifactStore
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
 from passcurve.store.completions import Completions, SessionConfig
@@ -100,7 +101,7 @@ def _judge(
             RunDir(request.run).open_session(header, reopen=generation is not None) as store,
             contextlib.closing(begin()) as source,
             # No more workers than there are rows: each holds interpreters in memory.
-            Pool(max(1, source.count_rows(request.workers)), sandbox) as pool,
+            Pool(max(1, source.count_rows(request.workers)), sandbox, _artifact_store(request, header)) as pool,
         ):
             finished = _judge_rows(request, problems, header, store, source, pool, watch)
             # They end while the scores are worked out.
@@ -118,7 +119,7 @@ def _judge_rows(
     watch: Callable[[Progress], None],
 ) -> FinishedRun:
     """Judge all rows, with what is stored already."""
-    cache = PlanCache(request.cache, header) if request.cache is not None else None
+    cache = PlanCache(request.cache / "plans", header) if request.cache is not None else None
     collector = VerdictCollector(store, request.extract)
     libraries = EarlyImport()
 
@@ -140,6 +141,14 @@ def _judge_rows(
         cache.save()
     plans = {problem_id: plan for problem_id, plan in judge_run.plans.items() if plan is not None}
     return FinishedRun(request, judge_run.problems, source, store, collector, plans)
+
+
+def _artifact_store(request: Request, header: Header) -> ArtifactStore | None:
+    """Return where the files that compilers make are kept, if anywhere."""
+    if request.cache is None or not header.jail.toolchains:
+        return None
+    jail = header.jail
+    return ArtifactStore(request.cache / "binaries", (header.version, jail.isolation, *jail.layers, *jail.toolchains))
 
 
 def _header(

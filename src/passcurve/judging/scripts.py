@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import msgspec
 
@@ -86,7 +87,6 @@ def make_steps(
             "is_binary": False,
             "unpack": False,
         }
-        digest = hashlib.blake2b(repr((build.compile, sorted(sources.items()))).encode(), digest_size=16).hexdigest()
         jail = _jail(f"{language.name} compiler", language.compiler)
         preparation = make_preparation(language, build, source, setup)
         steps.append(
@@ -95,7 +95,7 @@ def make_steps(
                 jail=jail,
                 setup=setup,
                 timeout_s=compile_s,
-                makes=digest,
+                makes=_digest(setup, build, jail, compile_s, limits.memory_bytes),
                 preparation=preparation,
             )
         )
@@ -114,6 +114,12 @@ def make_steps(
     jail = _jail(f"{language.name} runtime", language.runtime)
     steps.append(Step(name="run", jail=jail, setup=setup, timeout_s=limits.timeout_s))
     return tuple(steps)
+
+
+def _digest(setup: dict[str, Any], *others: object) -> str:
+    """Return a digest of all that decides what a compiler makes, the files of the toolchain aside."""
+    parts = (sorted(setup.items(), key=lambda item: item[0]), *others)
+    return hashlib.blake2b(repr(parts).encode("utf-8", "surrogateescape"), digest_size=32).hexdigest()
 
 
 def make_python_step(source: bytes, limits: Limits) -> Step:

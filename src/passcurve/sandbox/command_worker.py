@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import selectors
 from collections import deque
 from io import BufferedIOBase
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 
-from passcurve.sandbox.artifacts import Artifacts
+from passcurve.sandbox.artifacts import Artifacts, new_file, seal
 from passcurve.sandbox.command_lane import CommandLane
 from passcurve.sandbox.forkserver_client import COMMAND_ROLE, PROGRAM_ROLE
 from passcurve.sandbox.job import CommandJail, Job, Outcome, Preparation, Step
@@ -20,8 +18,6 @@ from passcurve.sandbox.output_pipes import OutputPipes
 from passcurve.sandbox.prepared import PLACE, PreparedFiles
 from passcurve.sandbox.running_job import OneShotJob
 from passcurve.sandbox.startup import Sandbox
-
-_SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
 class _RunningSteps:
@@ -130,7 +126,7 @@ class CommandWorker:
     def _start_step(self, running: _RunningSteps) -> None:
         """Start the next step; one whose product is kept already is left out."""
         step = running.step
-        if step.makes and (kept := self._artifacts.find(step.makes)) is not None:
+        if (kept := self._artifacts.find(step)) is not None:
             self._artifact = kept
             report = {"status": "ended", "exit": 0}
             running.outcomes.append(Outcome(tag=running.job.tag, ended="report", report=report, step=step.name))
@@ -164,7 +160,7 @@ class CommandWorker:
         else:
             if setup["keep"] or self._artifact is None:
                 self._drop_artifact()
-                self._artifact = _new_file()
+                self._artifact = new_file()
             lane.start(OneShotJob(inner, self._tag, [self._artifact]))
         self._advance()
 
@@ -214,16 +210,9 @@ class CommandWorker:
 
     def _seal_artifact(self, step: Step) -> None:
         """Make what a step has made read-only, for good, and keep it."""
-        file = self._artifact
-        if file is None:
-            return
-        fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
-        # The kernel runs no file that somebody may write to.
-        sealed = open(f"/proc/self/fd/{file.fileno()}", "rb", buffering=0)  # noqa: SIM115
-        file.close()
-        self._artifact = cast("BufferedIOBase", sealed)
-        if step.makes:
-            self._artifacts.add(step.makes, self._artifact)
+        if self._artifact is not None:
+            self._artifact = seal(self._artifact)
+            self._artifacts.add(step, self._artifact)
 
     def _drop_artifact(self) -> None:
         file, self._artifact = self._artifact, None
@@ -273,9 +262,3 @@ def _counts(preparation: Preparation, report: dict[str, Any]) -> bool:
         and preparation.fault != ""
         and any(re.search(preparation.fault, report[stream], re.MULTILINE) for stream in ("out", "err"))
     )
-
-
-def _new_file() -> BufferedIOBase:
-    """Return an empty file in memory that can be sealed."""
-    descriptor = os.memfd_create("program", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    return cast("BufferedIOBase", open(descriptor, "w+b", buffering=0))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from passcurve.sandbox.artifact_store import ArtifactStore
 from passcurve.sandbox.artifacts import Artifacts
 from passcurve.sandbox.command_worker import CommandWorker
 from passcurve.sandbox.job import Job, Outcome
@@ -32,7 +33,8 @@ class Pool:
     that started it ends.
     """
 
-    def __init__(self, workers: int, sandbox: Sandbox) -> None:
+    def __init__(self, workers: int, sandbox: Sandbox, store: ArtifactStore | None = None) -> None:
+        """``store``: where the files that compilers make are kept from run to run, if anywhere."""
         self._selector = selectors.DefaultSelector()
         self.wakeup = Wakeup()
         """Ends a wait while a worker is idle: set it when there is something to judge."""
@@ -45,7 +47,7 @@ class Pool:
         self.modules = sandbox.toolchain.modules
         """Modules of the packages that samples may import."""
         cache = PoolCache()
-        self._artifacts = Artifacts()
+        self._artifacts = Artifacts(store)
         self._prepared = PreparedFiles() if sandbox.commands else None
         self._workers: list[Worker | CommandWorker] = [
             CommandWorker(self._selector, sandbox, self._artifacts, self._prepared)

@@ -61,7 +61,7 @@ def judge(
         strict=True,
         accept_input=True,
         count_all=True,
-        cache=config.plans_dir(),
+        cache=config.cache_dir(),
     )
     try:
         result = run.judge(request, watch)
