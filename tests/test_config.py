@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -143,19 +142,13 @@ def test_cores_are_those_of_this_process():
     assert len(before) == config.cores()
 
 
-def test_memory_of_the_machine_is_within_what_the_kernel_says():
-    """The memory is at most what is installed, and some."""
-    installed = int(Path("/proc/meminfo").read_text("ascii").split()[1]) << 10
-    assert 64 << 20 < (config.machine_memory_bytes() or 0) <= installed
-
-
 @pytest.fixture
 def machine(monkeypatch):
     """Return how to say what this machine has: that many cores and bytes."""
 
     def has(cores: int, memory: int | None) -> None:
         monkeypatch.setattr(config, "cores", lambda: cores)
-        monkeypatch.setattr(config, "machine_memory_bytes", lambda: memory)
+        monkeypatch.setattr("passcurve.machine.total_memory_bytes", lambda: memory)
 
     return has
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from passcurve import machine
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Metric, Prices
 
@@ -42,7 +42,6 @@ _THREADS, _ONE_THREAD = "OPENBLAS_NUM_THREADS", "1"
 """The variable that limits the threads of numpy, and our value of it."""
 OWN_ADDRESS_SPACE_BYTES = 512 << 20
 """Least address space for passcurve itself: with less, the library of numpy tries to allocate for ever."""
-_MEMORY_SHARE = 0.9
 _MAX_DIGITS = 15
 """Most digits of a count or a size."""
 
@@ -147,19 +146,6 @@ def _read_toml(source: str, path: Path) -> dict[str, Any]:
 def cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def machine_memory_bytes() -> int | None:
-    """Return the memory of this machine or container in bytes, or None where it is not known."""
-    sizes = []
-    with contextlib.suppress(ValueError, OSError, AttributeError):
-        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            sizes.append(int(Path(name).read_text(encoding="ascii")))
-        except (OSError, ValueError):
-            continue
-    return min(sizes) if sizes else None
 
 
 def address_space_limits() -> tuple[int | None, int | None]:
@@ -286,8 +272,8 @@ def fit_to_machine(workers: int | None, memory_bytes: int | None) -> Resources:
 
     Raises UsageError when a memory limit that the user set does not fit even once.
     """
-    total = machine_memory_bytes()
-    available = int(total * _MEMORY_SHARE) if total else None
+    total = machine.total_memory_bytes()
+    available = int(total * machine.MEMORY_SHARE) if total else None
     wanted = workers if workers is not None else cores()
     if wanted < 1:
         raise UsageError(f"--workers must be a positive integer, got {wanted}")
