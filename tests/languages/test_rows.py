@@ -57,6 +57,22 @@ def test_a_language(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize("name", ["cpp", "kt", "scala"])
+def test_a_small_limit_of_programs_does_not_stop_their_compiler(name: str, tmp_path: Path) -> None:
+    """A compiler that takes more memory than the program may have compiles it, beside others that do the same."""
+    if missing := missing_tools(languages()[name]):
+        pytest.skip(f"{' and '.join(missing)} not installed here")
+    programs = tomllib.loads((PROGRAMS / f"{name}.toml").read_text())
+    large = '#include <bits/stdc++.h>\n#include <regex>\nstd::regex word("a");\n' if name == "cpp" else ""
+    benchmark = tmp_path / "one.jsonl"
+    tests = programs["tests"]
+    benchmark.write_text(json.dumps({"id": "add/0", "kind": "script", "language": name, "tests": tests}) + "\n")
+    rows = [{"task_id": "add/0", "solution": f"{large}{programs['passed']}\n// {number}"} for number in range(4)]
+    run = pc.judge(rows, benchmark=benchmark, timeout_s=10.0, memory="256MiB", accept_input=True, workers=4)
+    assert ["passed"] * 4 == list(run.samples.columns["status"])
+
+
+@pytest.mark.nightly
 def test_doctor_tries_each_language(shell: Any) -> None:
     """Those whose toolchain is there work, and the others name what to install; a broken one would be exit code 1."""
     done = shell("doctor", "--languages", "--json")

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.sandbox.command_layout import command_layout, find_program, loaded_libraries
 from passcurve.sandbox.job import CommandJail, Job, Outcome, Preparation, Step
+from passcurve.sandbox.memory_budget import MemoryBudget
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.prepared import PLACE
 from passcurve.sandbox.startup import start_sandbox
@@ -172,6 +174,55 @@ def test_a_jail_holds_its_programs_and_what_they_load() -> None:
     places = {place for _, place in command_layout(JAIL).binds}
     assert os.path.realpath(find_program("cat") or "") in places
     assert not places & {"/", "/usr", "/usr/bin", "/usr/lib", "/etc", "/home", "/root"}
+
+
+SLEEP = "read start _ </proc/uptime; sleep 0.4; read end _ </proc/uptime; echo $start $end"
+
+
+def most_at_once(jails: tuple[CommandJail, ...], budget: MemoryBudget) -> int:
+    """Run a command in each jail, on a worker of its own; return how many ran at the same time."""
+    with start_sandbox(LIMITS, REFEREE_ROLE, commands=True) as sandbox, Pool(len(jails), sandbox, None, budget) as pool:
+        outcomes: list[Outcome] = []
+        for slot, jail in enumerate(jails):
+            steps = (Step(name="run", jail=jail, setup=order(SLEEP), timeout_s=5.0),)
+            job = Job(
+                tag=slot,
+                role="",
+                setup={},
+                referee=None,
+                limits=LIMITS,
+                slice_s=LIMITS.timeout_s,
+                attempts=(steps,),
+            )
+            pool.start(slot, job)
+        while len(outcomes) < len(jails):
+            outcomes += pool.wait(1.0)
+    times = [tuple(map(float, (outcome.report or {})["out"].split())) for outcome in outcomes]
+    return max(sum(start <= other < end for start, end in times) for other, _ in times)
+
+
+def test_commands_run_at_once_as_far_as_their_memory_allows() -> None:
+    """As many run at once as have room for their limits; one runs whatever its limit is, and none is left out."""
+    gib = 1 << 30
+    large = msgspec.structs.replace(JAIL, key="large", memory_bytes=3 * LIMITS.memory_bytes)
+    assert 3 == most_at_once((JAIL,) * 3, MemoryBudget(None))
+    assert 2 == most_at_once((JAIL,) * 3, MemoryBudget(2 * LIMITS.memory_bytes))
+    assert 1 == most_at_once((JAIL,) * 2, MemoryBudget(gib))
+    assert 1 == most_at_once((large, JAIL, large), MemoryBudget(3 * LIMITS.memory_bytes))
+
+
+def test_a_jail_with_a_limit_of_its_own_has_it(pool: Pool) -> None:
+    """A compiler may have more memory than a program, and no less."""
+    script = "x=$(head -c 120000000 /dev/zero | tr '\\0' a); echo ${#x}"
+    small = msgspec.structs.replace(LIMITS, memory_bytes=128 << 20)
+    programs = tuple(path for name in ("sh", "head", "tr") if (path := find_program(name)))
+    jail = CommandJail(key="tools", programs=programs)
+    roomy = msgspec.structs.replace(jail, key="roomy", memory_bytes=1 << 30)
+    with start_sandbox(small, REFEREE_ROLE, commands=True) as sandbox, Pool(1, sandbox) as tight:
+        steps = [Step(name="run", jail=jail, setup=order(script), timeout_s=10.0) for jail in (jail, roomy)]
+        outputs = [(run(tight, step).report or {})["out"] for step in steps]
+    assert ["120000000\n"] == [text for text in outputs if text]
+    assert outputs[1]
 
 
 def _command_line(folder: Path) -> bytes:

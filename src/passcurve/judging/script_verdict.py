@@ -53,7 +53,8 @@ def reach_end(
     if outcome.ended == "wall":
         return "void", f"the machine let it run for {outcome.own_s:.1f} s in {outcome.wall_s:.0f} s"
     if outcome.overfull:
-        text = f"all its processes together hold over {job.limits.memory_bytes >> 20} MiB"
+        limit_bytes = max(job.limits.memory_bytes, step.jail.memory_bytes)
+        text = f"all its processes together hold over {limit_bytes >> 20} MiB"
         return ("compile", f"the compiler: {text}") if outcome.step == "compile" else ("memory", text)
     if outcome.step == "compile":
         if outcome.ended == "timeout":

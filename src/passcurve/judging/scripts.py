@@ -87,7 +87,7 @@ def make_steps(
             "is_binary": False,
             "unpack": False,
         }
-        jail = _jail(f"{language.name} compiler", language.compiler)
+        jail = _jail(f"{language.name} compiler", language.compiler, language.compiler_memory_bytes)
         preparation = make_preparation(language, build, source, setup)
         steps.append(
             Step(
@@ -193,9 +193,9 @@ def missing_tools(language: Language) -> tuple[str, ...]:
 
 
 @cache
-def _jail(key: str, tools: Tools) -> CommandJail:
+def _jail(key: str, tools: Tools, memory_bytes: int = 0) -> CommandJail:
     programs = [path for name in tools.programs for path in _find(name)]
-    return CommandJail(key=key, programs=tuple(programs), folders=(*tools.folders, _LOCALE))
+    return CommandJail(key=key, programs=tuple(programs), folders=(*tools.folders, _LOCALE), memory_bytes=memory_bytes)
 
 
 def _find(name: str) -> list[str]:

@@ -31,7 +31,12 @@ class CommandLane:
     ) -> None:
         self._selector, self._sandbox = selector, sandbox
         commands = None if jail.is_of_samples else jail
-        self._settings = msgspec.structs.replace(sandbox.zygote_settings, commands=commands, rewinds=False)
+        limits = sandbox.limits
+        if jail.memory_bytes:
+            limits = msgspec.structs.replace(limits, memory_bytes=jail.memory_bytes)
+        self._settings = msgspec.structs.replace(
+            sandbox.zygote_settings, commands=commands, rewinds=False, limits=limits
+        )
         self._wake = wake
         self._client: ZygoteClient | None = None
         self.queue = WorkQueue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import selectors
 from collections import deque
+from functools import partial
 from io import BufferedIOBase
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from passcurve.sandbox.artifacts import Artifacts, new_file, seal
 from passcurve.sandbox.command_lane import CommandLane
 from passcurve.sandbox.forkserver_client import COMMAND_ROLE, PROGRAM_ROLE
 from passcurve.sandbox.job import CommandJail, Job, Outcome, Preparation, Step
+from passcurve.sandbox.memory_budget import MemoryBudget
 from passcurve.sandbox.output_pipes import OutputPipes
 from passcurve.sandbox.prepared import PLACE, PreparedFiles
 from passcurve.sandbox.running_job import OneShotJob
@@ -32,6 +34,8 @@ class _RunningSteps:
         """How the step at hand runs."""
         self.must_be_plain = False
         """True if the step at hand has failed with what was prepared."""
+        self.memory_bytes = 0
+        """Memory that the step at hand may have."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -84,10 +88,15 @@ class CommandWorker:
     """Runs the steps of one job at a time; ``collect`` returns the outcomes of the jobs that have ended."""
 
     def __init__(
-        self, selector: selectors.BaseSelector, sandbox: Sandbox, artifacts: Artifacts, prepared: PreparedFiles
+        self,
+        selector: selectors.BaseSelector,
+        sandbox: Sandbox,
+        artifacts: Artifacts,
+        prepared: PreparedFiles,
+        budget: MemoryBudget,
     ) -> None:
         self._selector, self._sandbox = selector, sandbox
-        self._artifacts, self._prepared = artifacts, prepared
+        self._artifacts, self._prepared, self._budget = artifacts, prepared, budget
         self._lanes: dict[str, CommandLane] = {}
         self._waiting: deque[Job] = deque()
         self._running: _RunningSteps | None = None
@@ -138,12 +147,19 @@ class CommandWorker:
                 running.phase, setup = "prepared", preparation.ready_setup
             elif self._prepared.begin(preparation):
                 running.phase, setup, timeout_s = "preparing", preparation.setup, preparation.timeout_s
-        self._run(running.job, step.jail, setup, timeout_s)
-
-    def _run(self, job: Job, jail: CommandJail, setup: dict[str, Any], timeout_s: float) -> None:
+        running.memory_bytes = self._memory_bytes(step.jail)
+        jail = msgspec.structs.replace(step.jail, memory_bytes=running.memory_bytes)
         if setup["keep"]:
             shared = (str(self._prepared.folder), PLACE)
             jail = msgspec.structs.replace(jail, key=f"{jail.key}, {PLACE}", shared=shared)
+        self._budget.take(running.memory_bytes, partial(self._run, running.job, jail, setup, timeout_s))
+
+    def _memory_bytes(self, jail: CommandJail) -> int:
+        """Return the memory of a jail: no less than a program may have, and no more than there is for all otherwise."""
+        least, total = self._sandbox.limits.memory_bytes, self._budget.total_bytes
+        return max(least, jail.memory_bytes if total is None else min(jail.memory_bytes, total))
+
+    def _run(self, job: Job, jail: CommandJail, setup: dict[str, Any], timeout_s: float) -> None:
         if jail.key not in self._lanes:
             self._lanes[jail.key] = CommandLane(jail, self._selector, self._sandbox, self._advance)
         self._tag += 1
@@ -172,6 +188,7 @@ class CommandWorker:
                     self._take(self._running, outcome)
 
     def _take(self, running: _RunningSteps, outcome: Outcome) -> None:
+        self._budget.give_back(running.memory_bytes)
         step = running.step
         if self._output is not None:
             outcome = self._output.complete(outcome)

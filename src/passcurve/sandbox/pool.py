@@ -13,6 +13,7 @@ from passcurve.sandbox.artifact_store import ArtifactStore
 from passcurve.sandbox.artifacts import Artifacts
 from passcurve.sandbox.command_worker import CommandWorker
 from passcurve.sandbox.job import Job, Outcome
+from passcurve.sandbox.memory_budget import MemoryBudget, commands_memory_bytes
 from passcurve.sandbox.pool_cache import PoolCache
 from passcurve.sandbox.prepared import PreparedFiles
 from passcurve.sandbox.startup import Sandbox
@@ -33,8 +34,17 @@ class Pool:
     that started it ends.
     """
 
-    def __init__(self, workers: int, sandbox: Sandbox, store: ArtifactStore | None = None) -> None:
-        """``store``: where the files that compilers make are kept from run to run, if anywhere."""
+    def __init__(
+        self,
+        workers: int,
+        sandbox: Sandbox,
+        store: ArtifactStore | None = None,
+        budget: MemoryBudget | None = None,
+    ) -> None:
+        """``store``: where the files that compilers make are kept from run to run, if anywhere.
+
+        ``budget``: the memory for all commands that run at once; by default a part of what is free now.
+        """
         self._selector = selectors.DefaultSelector()
         self.wakeup = Wakeup()
         """Ends a wait while a worker is idle: set it when there is something to judge."""
@@ -49,8 +59,9 @@ class Pool:
         cache = PoolCache()
         self._artifacts = Artifacts(store)
         self._prepared = PreparedFiles() if sandbox.commands else None
+        budget = budget or MemoryBudget(commands_memory_bytes())
         self._workers: list[Worker | CommandWorker] = [
-            CommandWorker(self._selector, sandbox, self._artifacts, self._prepared)
+            CommandWorker(self._selector, sandbox, self._artifacts, self._prepared, budget)
             if self._prepared is not None
             else Worker(self._selector, sandbox, cache, cores[i % len(cores)])
             for i in range(workers)

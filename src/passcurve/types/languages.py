@@ -65,6 +65,8 @@ class Language(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     builds: dict[str, Build] = {}
     """Other ways, by name; what they leave out is as in ``build``."""
     compiler: Tools = Tools()
+    compiler_memory_bytes: int = 1 << 30
+    """Memory that a compiler may have where the limit of programs is lower."""
     runtime: Tools = Tools()
     makes: tuple[str, ...] = ()
     """The files that the compiler makes: names of files, with wildcards."""
