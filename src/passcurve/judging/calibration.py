@@ -15,7 +15,7 @@ from passcurve.judging.attempts import next_attempt
 from passcurve.judging.case_trials import Calibration, CaseTrials, plan_cases
 from passcurve.judging.plan import CheckPlan, Fault, make_job, only_shared, reference_program
 from passcurve.judging.plan_cache import PlanCache
-from passcurve.judging.script_trials import ScriptTrials
+from passcurve.judging.script_trials import ScriptTrials, script_plans
 from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls
 from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
@@ -210,7 +210,7 @@ class Calibrations:
         if isinstance(problem.check, UnitTests):
             return self._begin_unit_tests(problem)
         if isinstance(problem.check, Script):
-            return self._begin_script(problem)
+            return self._begin_script(problem, problem.check)
         if isinstance(problem.check, ProgramCases):
             return self._begin_programs(problem, problem.check)
         program = reference_program(problem)
@@ -242,16 +242,17 @@ class Calibrations:
         )
         return None
 
-    def _begin_script(self, problem: Problem) -> Calibration | None:
-        """Start on a problem whose tests are in the language of the program, and one source with it."""
-        if self._mode == "referee":
+    def _begin_script(self, problem: Problem, check: Script) -> Calibration | None:
+        """Start on a problem whose tests are in the language of the program: one source with it, or data."""
+        plans = script_plans(check, self._mode)
+        if not plans:
             return self._begin_with(
                 problem, "tests", "its tests are one program with the sample: --verdict auto judges it in shared mode"
             )
         program = reference_program(problem)
         if program is None:
-            return Calibration(problem=problem, plan=ScriptTrials.plan, verdict=None)
-        self._try_next(ScriptTrials(problem, program))
+            return Calibration(problem=problem, plan=plans[0], verdict=None)
+        self._try_next(ScriptTrials(problem, program, plans))
         return None
 
     def _find_missing_package(self, problem: Problem) -> str:

@@ -14,6 +14,7 @@ from passcurve.harness.function_tests import SUITE, find_tests
 from passcurve.harness.protocol import CaseData, ExpressionData, StatementData, TestForm
 from passcurve.judging import answers
 from passcurve.judging.program_cases import make_program_job
+from passcurve.judging.script_forms import find_data_tests
 from passcurve.judging.scripts import make_script_job
 from passcurve.sandbox.job import Job, Referee
 from passcurve.types import (
@@ -93,7 +94,8 @@ def make_job(
         program = answers.make_program(problem.check, program)
     limits = limits_of(problem, plan, limits, record=record)
     if isinstance(problem.check, Script):
-        return make_script_job(problem.check, program, limits, tag)
+        data_tests = find_data_tests(problem.check) if plan.mode == "referee" else None
+        return make_script_job(problem.check, program, limits, tag, data_tests)
     if isinstance(problem.check, ProgramCases):
         return make_program_job(problem.check, program, limits, tag, all_tests=all_tests)
     if isinstance(problem.check, UnitTests):

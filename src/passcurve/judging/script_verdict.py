@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from passcurve.bench.languages import find_language
+from passcurve.judging.data_tests import SETUP as DATA_TESTS
+from passcurve.judging.data_tests import find_failure, has_results
 from passcurve.sandbox.job import Job, Outcome, Step
 from passcurve.types import Language, Script, Status
 
@@ -39,7 +41,16 @@ def reach_script_status(job: Job, outcome: Outcome) -> tuple[Status, str]:
     language = find_language(check.language)
     report = read_report(outcome.report)
     step = job.attempts[0][-1] if outcome.step != "compile" else job.attempts[0][0]
-    return reach_end(job, outcome, language, report, step) or _run_status(check, job, language, report)
+    status = reach_end(job, outcome, language, report, step) or _run_status(check, job, language, report)
+    return _check_results(job, outcome) if status[0] == "passed" and DATA_TESTS in job.setup else status
+
+
+def _check_results(job: Job, outcome: Outcome) -> tuple[Status, str]:
+    """Return the status of a program that came to the end of its calls: that of their results."""
+    if not has_results(outcome):
+        return "output", "its results were not written, or are too large"
+    failure = find_failure(job, outcome)
+    return ("passed", "") if failure is None else ("failed", f"wrong result: {failure.call} {failure.outcome}")
 
 
 def reach_end(

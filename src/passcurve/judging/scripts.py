@@ -13,6 +13,8 @@ import msgspec
 
 from passcurve.bench.languages import find_language
 from passcurve.errors import UsageError
+from passcurve.judging.data_tests import RESULTS, DataTests
+from passcurve.judging.data_tests import SETUP as DATA_TESTS
 from passcurve.judging.preparation import make_preparation, read_text
 from passcurve.sandbox.command_layout import expand_path, find_command, find_program, first_line
 from passcurve.sandbox.job import CommandJail, Job, Step
@@ -39,25 +41,37 @@ _LOCALE = "/usr/lib/locale/C.utf8"
 """The files of the locale that the environment names, where the system has them apart."""
 
 
-def make_script_job(check: Script, program: str, limits: Limits, tag: int) -> Job:
-    """Return the job that compiles and runs ``program`` with its tests."""
+def make_script_job(check: Script, program: str, limits: Limits, tag: int, data_tests: DataTests | None = None) -> Job:
+    """Return the job that compiles and runs ``program`` with its tests, or with the calls of tests that are data."""
     language = find_language(check.language)
+    setup: dict[str, Any] = {"check": check}
+    if data_tests is not None:
+        check = msgspec.structs.replace(check, tests=data_tests.source)
+        setup[DATA_TESTS] = data_tests
     source = make_source(check, language, program).encode("utf-8", "surrogatepass")
     token = secrets.token_hex(16)
     attempts = tuple(
         make_steps(language, language.find_build(build), source, check.compile_s, limits, {TOKEN: token})
         for build in check.builds
     )
+    if data_tests is not None:
+        attempts = tuple(_with_results(steps) for steps in attempts)
     return Job(
         tag=tag,
         role="",
-        setup={"token": token, "check": check},
+        setup={**setup, "token": token},
         referee=None,
         limits=limits,
         slice_s=limits.timeout_s,
         allow_kept=False,
         attempts=attempts,
     )
+
+
+def _with_results(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return the steps with the file of results as what is fetched after the run."""
+    *compilers, run = steps
+    return (*compilers, msgspec.structs.replace(run, setup={**run.setup, "fetch": [RESULTS]}))
 
 
 def make_source(check: Script, language: Language, program: str) -> str:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import msgspec
 
+from passcurve.judging.data_tests import SETUP as DATA_TESTS
+from passcurve.judging.data_tests import read_data_report
 from passcurve.judging.program_cases import reach_program_status, read_program_report
 from passcurve.judging.script_verdict import reach_script_status
 from passcurve.judging.suspicion import list_suspicious_acts
@@ -49,7 +51,11 @@ _NO_REPORT = _Report(status="")
 _MALFORMED_REPORT = _Report(status="malformed")
 
 
-def _read(outcome: Outcome) -> _Report:
+def _read(job: Job, outcome: Outcome) -> _Report:
+    if "program_cases" in job.setup:
+        return msgspec.convert(read_program_report(job, outcome), _Report)
+    if DATA_TESTS in job.setup:
+        return msgspec.convert(read_data_report(job, outcome), _Report)
     if outcome.report is None:
         return _NO_REPORT
     try:
@@ -65,7 +71,7 @@ def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
     job's token.
     """
     is_program = "program_cases" in job.setup
-    report = msgspec.convert(read_program_report(job, outcome), _Report) if is_program else _read(outcome)
+    report = _read(job, outcome)
     if is_program:
         status, message = reach_program_status(job, outcome)
     else:
@@ -82,7 +88,7 @@ def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
     return Verdict(
         key=key,
         status=status,
-        mode="shared" if job.referee is None and not is_program else "referee",
+        mode="referee" if job.referee is not None or is_program or DATA_TESTS in job.setup else "shared",
         message=_bounded(message),
         exception=_bounded(report.exception) if status not in ("passed", "void", "timeout") else "",
         call=call,

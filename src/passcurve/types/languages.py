@@ -36,6 +36,15 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The compiler and its arguments after that; ``{prepared}`` stands for the folder of what was made."""
 
 
+class Recorder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The means to run tests that are plain data without what they expect."""
+
+    syntax: str
+    """Name of the reader of such tests in ``judging/script_forms.py``."""
+    source: str
+    """Source of what stands in place of the assertions; a text that begins with @ names a file of ``languages/``."""
+
+
 class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of a jail, by path; a path may have wildcards."""
 
@@ -86,6 +95,8 @@ class Language(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether one of the other files does that."""
     confirm_inside: int = 0
     """Number of closing braces at the end of the tests that the statement stands before."""
+    recorder: Recorder | None = None
+    """The recorder of results, where tests that are plain data can be judged apart from the program."""
     shortest: str = ""
     """The shortest program with tests, by which the toolchain is tried; the statement has its place in it."""
     errors: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from passcurve.types import Script
 LANGUAGES = {"CPP": "cpp", "Java": "java", "JavaScript": "js", "Go": "go", "Rust": "rs"}
 """Our name of each language by that in task ids."""
 
-_THROWING_ASSERT = (
+THROWING_ASSERT = (
     "Object.defineProperty(console, 'assert', { value: (isTrue, ...rest) => "
     "{ if (!isTrue) throw new Error('Assertion failed' + rest.map(String).join(' ')); } });\n"
 )
@@ -47,7 +47,7 @@ def make_check(row: Row, language: str) -> Script:
     if language == "java":
         return Script(language="java", tests=tests, accepts=accepts, builds=("main",), compile_s=60.0)
     if language == "js":
-        return Script(language="js", tests=tests, before=_THROWING_ASSERT, accepts=accepts)
+        return Script(language="js", tests=tests, before=THROWING_ASSERT, accepts=accepts)
     if language == "go":
         setup = row.text("test_setup")
         packages = dict.fromkeys((*_GO_IMPORT.findall(setup), *_GO_PACKAGES))

@@ -1,0 +1,109 @@
+"""Tests of other languages that are plain data in and out: calls go into the jail, and what is expected stays outside.
+
+Theory of operation.  Tests in the program's own language run beside it, so it can read what they expect and change what
+compares.  Where each assertion is a call with literal arguments and compares with a literal, neither has to be there:
+the source in the jail holds the calls alone, in their places, and a recorder of ours writes their results to a file.
+The supervisor reads that file as a stranger's and compares.
+
+- A pass needs a right result for each call.  A program that writes the file itself, ends early, or changes the recorder
+  has to know the results all the same, and nothing in its jail tells them.
+- Exit status 0 and the job's token, written behind the last call, are needed as for other tests.
+- Calls that follow a wrong result run, because nobody in the jail knows that it is wrong.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from passcurve.sandbox.job import Job, Outcome
+
+RESULTS = ".passcurve-results"
+"""Name of the file with the results, in the working folder."""
+
+SETUP = "data_tests"
+"""Key of these tests in the setup of a job."""
+
+_SHOWN_CHARACTERS = 300
+
+
+class Expectation(NamedTuple):
+    """One call of the tests, and what is expected of it."""
+
+    call: str
+    """Its source."""
+    expected: str
+    """Source of the value that it is compared with."""
+    accepts: Callable[[Any], bool]
+    """Tells whether a recorded value is right."""
+
+
+class DataTests(NamedTuple):
+    """Tests as calls, and apart from them what is expected."""
+
+    source: str
+    """Source that follows the program: it records the result of each call under its number."""
+    expectations: tuple[Expectation, ...]
+    show: Callable[[Any], str]
+    """Returns a recorded value as a reader expects it."""
+
+
+class Failure(NamedTuple):
+    """The first call without a right result."""
+
+    call: str
+    outcome: str
+    expected: str
+
+
+def find_failure(job: Job, outcome: Outcome) -> Failure | None:
+    """Return the first call of a job's tests whose result is not right; None where all are."""
+    tests: DataTests = job.setup[SETUP]
+    results = _read_results(job, outcome)
+    for number, expectation in enumerate(tests.expectations):
+        values = results.get(number, [])
+        if len(values) == 1 and expectation.accepts(values[0]):
+            continue
+        ended = f"returned {tests.show(values[0])[:_SHOWN_CHARACTERS]}" if values else "did not return"
+        return Failure(expectation.call, "has several results" if len(values) > 1 else ended, expectation.expected)
+    return None
+
+
+def read_data_report(job: Job, outcome: Outcome) -> dict[str, Any]:
+    """Return what the results show, in the form of the report of a referee."""
+    report: dict[str, Any] = {"status": "", "calls": len(_read_results(job, outcome))}
+    if outcome.step == "run" and (failure := find_failure(job, outcome)) is not None:
+        report.update(call=(failure.call, failure.outcome), expected=failure.expected)
+    return report
+
+
+def has_results(outcome: Outcome) -> bool:
+    """Tell whether there is a file with results."""
+    return bool(_read_file(outcome))
+
+
+def _read_results(job: Job, outcome: Outcome) -> dict[int, list[Any]]:
+    """Return the values that were recorded under each number, as a stranger wrote them."""
+    count = len(job.setup[SETUP].expectations)
+    results: dict[int, list[Any]] = {}
+    # One line more than there are calls shows that a call has two results; more of them only take time.
+    for line in _read_file(outcome).split(b"\n", count + 1)[: count + 1]:
+        try:
+            number, value = json.loads(line, parse_int=float)
+        except (ValueError, TypeError, RecursionError):
+            continue
+        if isinstance(number, float) and number in range(count):
+            results.setdefault(int(number), []).append(value)
+    return results
+
+
+def _read_file(outcome: Outcome) -> bytes:
+    try:
+        files = msgspec.convert((outcome.report or {}).get("files", {}), dict[str, str])
+        return base64.b64decode(files.get(RESULTS, ""), validate=True)
+    except (msgspec.ValidationError, ValueError):
+        return b""
