@@ -61,6 +61,24 @@ def test_recorded_verdicts(name: str, problems: str, tmp_path: Path) -> None:
     assert {task for task, passed in verdicts.items() if passed != recorded[task]} <= DIFFERING.get(name, set())
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["js", "ts", "php", "sh"])
+def test_a_referee_says_the_same(name: str, tmp_path: Path) -> None:
+    """Each row has the same verdict where the tests are data outside of the jail, and where they run beside it."""
+    require(name)
+    samples = DATA / "scored" / f"multipl_e_{name}_qwen1.5b.jsonl.gz"
+    read(samples)
+    benchmark = DATA / "benchmarks" / f"multipl_e_humaneval_{name}.jsonl.gz"
+    rows: list[list[dict[str, Any]]] = []
+    for verdict in ("auto", "shared"):
+        results = tmp_path / f"{verdict}.jsonl"
+        pc.judge(samples, benchmark, verdict=verdict, run=tmp_path / verdict, results=results, accept_input=True)
+        rows.append([json.loads(line) for line in results.read_text("utf-8").splitlines()])
+    modes = [row["mode"] for row in rows[0]]
+    assert modes.count("referee") >= len(modes) - 1
+    assert [] == [one["task_id"] for one, other in zip(*rows, strict=True) if one["passed"] != other["passed"]]
+
+
 @pytest.mark.parametrize(("name", "language", "problems"), PACKS)
 def test_references_pass_and_bugs_fail(name: str, language: str, problems: str) -> None:
     """Each reference of HumanEvalPack passes, and its copy with a bug fails; what needs a missing library is told."""

@@ -31,6 +31,19 @@ SETUP = "data_tests"
 _SHOWN_CHARACTERS = 300
 
 
+class TestsSource(NamedTuple):
+    """Tests in the program's own language, and the parts of what stands in place of their assertions."""
+
+    tests: str
+    """Without the statement that shows their end."""
+    before: str
+    """Source in front of the program."""
+    recorder: str
+    """Source of the recorder."""
+    place: str
+    """Path of the file that it writes."""
+
+
 class Expectation(NamedTuple):
     """One call of the tests, and what is expected of it."""
 
@@ -50,6 +63,10 @@ class DataTests(NamedTuple):
     expectations: tuple[Expectation, ...]
     show: Callable[[Any], str]
     """Returns a recorded value as a reader expects it."""
+    read: Callable[[bytes], tuple[Any, Any]]
+    """Returns the number and the value of a record; raises ValueError or TypeError for what is none."""
+    separator: bytes = b"\n"
+    """The end of each record."""
 
 
 class Failure(NamedTuple):
@@ -88,17 +105,24 @@ def has_results(outcome: Outcome) -> bool:
 
 def _read_results(job: Job, outcome: Outcome) -> dict[int, list[Any]]:
     """Return the values that were recorded under each number, as a stranger wrote them."""
-    count = len(job.setup[SETUP].expectations)
+    tests: DataTests = job.setup[SETUP]
+    count = len(tests.expectations)
     results: dict[int, list[Any]] = {}
-    # One line more than there are calls shows that a call has two results; more of them only take time.
-    for line in _read_file(outcome).split(b"\n", count + 1)[: count + 1]:
+    # One record more than there are calls shows that a call has two results; more of them only take time.
+    for record in _read_file(outcome).split(tests.separator, count + 1)[: count + 1]:
         try:
-            number, value = json.loads(line, parse_int=float)
+            number, value = tests.read(record)
         except (ValueError, TypeError, RecursionError):
             continue
-        if isinstance(number, float) and number in range(count):
+        if isinstance(number, int | float) and number in range(count):
             results.setdefault(int(number), []).append(value)
     return results
+
+
+def read_json(record: bytes) -> tuple[Any, Any]:
+    """Return the number and the value of a record that is JSON; all its numbers are floats."""
+    number, value = json.loads(record, parse_int=float)
+    return number, value
 
 
 def _read_file(outcome: Outcome) -> bytes:

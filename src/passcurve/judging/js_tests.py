@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from passcurve.bench.formats.human_eval_scripts import THROWING_ASSERT
-from passcurve.judging.data_tests import DataTests, Expectation
+from passcurve.judging.data_tests import DataTests, Expectation, TestsSource, read_json
 from passcurve.judging.js_literals import NotLiteralError, Reader
 from passcurve.judging.js_values import Operator, Value, holds, is_close, is_deeply_equal, show, to_json
 
@@ -36,16 +36,13 @@ class _Constant(NamedTuple):
     value: Value
 
 
-def read_js_tests(tests: str, before: str, recorder: str, place: str) -> DataTests:
-    """Return tests as calls and what is expected of them.  Raises NotLiteralError where they are anything else.
-
-    ``tests``: without the statement that shows their end; ``before``: the source in front of the program;
-    ``recorder``: the body of the function that makes the recorder; ``place``: the path of its file.
-    """
-    reader = _TestReader(tests, console_throws=before == THROWING_ASSERT)
+def read_js_tests(source: TestsSource) -> DataTests:
+    """Return tests as calls and what is expected of them.  Raises ValueError where they are anything else."""
+    reader = _TestReader(source.tests, console_throws=source.before == THROWING_ASSERT)
     reader.read()
-    start = f'const {_RECORD} = Function("place", {json.dumps(recorder)})({json.dumps(place)});\n'
-    return DataTests(start + reader.source_of_calls(), tuple(reader.expectations), show)
+    recorder = f'Function("place", {json.dumps(source.recorder)})({json.dumps(source.place)})'
+    start = f"const {_RECORD} = {recorder};\n"
+    return DataTests(start + reader.source_of_calls(), tuple(reader.expectations), show, read_json)
 
 
 class _TestReader(Reader):

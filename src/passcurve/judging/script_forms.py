@@ -6,13 +6,19 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from passcurve.bench.languages import find_language
-from passcurve.judging.data_tests import RESULTS, DataTests
+from passcurve.judging.data_tests import RESULTS, DataTests, TestsSource
 from passcurve.judging.js_tests import read_js_tests
+from passcurve.judging.php_tests import read_php_tests
 from passcurve.judging.preparation import read_text
+from passcurve.judging.sh_tests import read_sh_tests
 from passcurve.sandbox.layers import mounts
 from passcurve.types import Script
 
-_READERS: dict[str, Callable[[str, str, str, str], DataTests]] = {"javascript": read_js_tests}
+_READERS: dict[str, Callable[[TestsSource], DataTests]] = {
+    "javascript": read_js_tests,
+    "php": read_php_tests,
+    "bash": read_sh_tests,
+}
 """By the name of the syntax in the table of languages."""
 
 
@@ -28,9 +34,10 @@ def _read(name: str, before: str, tests: str) -> DataTests | None:
     end = f"\n{language.confirm}\n"
     if recorder is None or not tests.endswith(end):
         return None
-    source, place = read_text(recorder.source).decode(), f"{mounts.SCRATCH}/{RESULTS}"
+    text = read_text(recorder.source).decode()
+    source = TestsSource(tests.removesuffix(end), before, text, f"{mounts.SCRATCH}/{RESULTS}")
     try:
-        data_tests = _READERS[recorder.syntax](tests.removesuffix(end), before, source, place)
+        data_tests = _READERS[recorder.syntax](source)
     except (ValueError, OverflowError, RecursionError):
         return None
     return data_tests._replace(source=f"{data_tests.source}{end}")
