@@ -29,6 +29,10 @@ SETUP = "data_tests"
 """Key of these tests in the setup of a job."""
 
 _SHOWN_CHARACTERS = 300
+"""Characters of a result that a verdict shows."""
+
+_SOURCE_CHARACTERS = 2000
+"""Characters of a call, and of what is expected, that a verdict shows."""
 
 
 class TestsSource(NamedTuple):
@@ -86,7 +90,11 @@ def find_failure(job: Job, outcome: Outcome) -> Failure | None:
         if len(values) == 1 and expectation.accepts(values[0]):
             continue
         ended = f"returned {tests.show(values[0])[:_SHOWN_CHARACTERS]}" if values else "did not return"
-        return Failure(expectation.call, "has several results" if len(values) > 1 else ended, expectation.expected)
+        return Failure(
+            call=expectation.call[:_SOURCE_CHARACTERS],
+            outcome="has several results" if len(values) > 1 else ended,
+            expected=expectation.expected[:_SOURCE_CHARACTERS],
+        )
     return None
 
 
