@@ -8,7 +8,7 @@ from collections import OrderedDict
 from io import BufferedIOBase
 from typing import cast
 
-from passcurve.sandbox.artifact_store import ArtifactStore
+from passcurve.sandbox.artifact_store import MAX_ENTRY_BYTES, ArtifactStore
 from passcurve.sandbox.job import Step
 
 MAX_BYTES = 256 << 20
@@ -50,8 +50,9 @@ class Artifacts:
         if not step.makes:
             return
         self._keep(step.makes, file)
-        if self._store is not None:
-            self._store.write(step, os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0))
+        size = os.fstat(file.fileno()).st_size
+        if self._store is not None and size <= MAX_ENTRY_BYTES:
+            self._store.write(step, os.pread(file.fileno(), size, 0))
 
     def _keep(self, key: str, file: BufferedIOBase) -> None:
         size = os.fstat(file.fileno()).st_size
