@@ -413,7 +413,7 @@ SIGNALS, FILES = (KERNEL_STATE, "fields[28:32], ", ""), (KERNEL_STATE, ", os.fst
 
 MUTANTS: dict[str, tuple[list[Edit], tuple[str, str]]] = {
     "copying": ([(REWIND, "        self._tracee.copy()\n", "")], MEMORY["modules"]),
-    "registers": ([(TRACING, "        self._extended.set(self._pid)\n", "")], MEMORY["the rounding mode"]),
+    "registers": ([(TRACING, "        self._extended.set()\n", "")], MEMORY["the rounding mode"]),
     "the filter: signals": ([allowing("rt_sigprocmask"), SIGNALS], KERNEL["a blocked signal"]),
     "the filter: umask": ([allowing("umask")], KERNEL["the mask of new files"]),
     "the filter: chdir": ([allowing("chdir")], KERNEL["the working folder"]),
