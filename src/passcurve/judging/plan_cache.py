@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 
-from passcurve.bench.formats import digest_problems
 from passcurve.judging.plan import CheckPlan
 from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.types import Header, Problem
@@ -48,11 +47,11 @@ class PlanCache:
 
     def find(self, problem: Problem) -> CheckPlan | None:
         """Return the plan of a problem, or None."""
-        return self._plans.get(digest_problems([problem])) if self._plans else None
+        return self._plans.get(_digest_problem(problem)) if self._plans else None
 
     def add(self, problem: Problem, plan: CheckPlan) -> None:
         """Keep the plan of a problem whose reference solution has passed."""
-        self._plans[digest_problems([problem])] = plan
+        self._plans[_digest_problem(problem)] = plan
         self._is_changed = True
 
     def add_code_to(self, compiled_tests: CompiledTests) -> None:
@@ -106,6 +105,10 @@ def _write(path: Path, data: bytes) -> None:
 
 def _oldest_first(paths: Iterable[Path]) -> list[Path]:
     return sorted(paths, key=lambda path: path.stat().st_mtime)
+
+
+def _digest_problem(problem: Problem) -> str:
+    return blake2b(msgspec.msgpack.encode(problem), digest_size=16).hexdigest()
 
 
 def _digest(header: Header) -> str:
