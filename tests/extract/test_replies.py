@@ -131,12 +131,12 @@ def test_the_example_on_the_page_is_right(policy):
     """The pages on extraction have one section for each policy, and each example matches the policy."""
     texts = [(DOCS / name).read_text("utf-8") for name in PAGES]
     (page,) = [text for text in texts if f"\n## `{policy}`\n" in text]
-    prompt = re.search(r"^~~~python prompt\n(.*?)^~~~$", page, re.MULTILINE | re.DOTALL)
+    prompt = re.search(r'^~~~python title="prompt"\n(.*?)^~~~$', page, re.MULTILINE | re.DOTALL)
     section = re.search(rf"^## `{re.escape(policy)}`$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     assert prompt is not None
     assert section is not None
     example = re.search(
-        r"^~~~text reply\n(.*?)^~~~\n\nbecomes \((.*?)\)\n\n^~~~python program\n(.*?)^~~~$",
+        r'^~~~text title="reply"\n(.*?)^~~~\n\nbecomes \((.*?)\)\n\n^~~~python title="program"\n(.*?)^~~~$',
         section[1],
         re.MULTILINE | re.DOTALL,
     )
