@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 COMMAND_PAGES = ("cli.md", "cli-runs.md", "lab.md")
 """The pages of docs/ that explain the commands."""
+MAX_PAGE_LINES = 300
 SET_UP = (
     "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/passcurve run starter --model mutant: -n 20",
     "python3 -m venv .venv && .venv/bin/pip install '.[dev]' && .venv/bin/pytest",
@@ -116,6 +117,12 @@ def test_links_lead_somewhere():
             if "://" not in target and (not file.exists() or (place and place not in map(anchor, headings))):
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert [] == broken
+
+
+def test_no_page_is_longer_than_300_lines():
+    """A page of docs/ that is longer than 300 lines is two pages, also where a program writes it."""
+    lengths = {page.name: len(page.read_text("utf-8").splitlines()) for page in ROOT.glob("docs/*.md")}
+    assert {} == {name: length for name, length in lengths.items() if length > MAX_PAGE_LINES}
 
 
 def test_files_of_the_package_that_are_named_exist():
