@@ -253,11 +253,11 @@ def test_cache_that_cannot_be_written(tmp_path: Path, server: str) -> None:
 
 def test_built_in_is_not_fetched(tmp_path: Path) -> None:
     """A built-in benchmark cannot be fetched."""
-    with pytest.raises(UsageError, match="'starter' is built in: there is nothing to fetch"):
+    with pytest.raises(UsageError, match="'starter'"):
         fetch("starter", tmp_path)
 
 
 def test_unknown_name(tmp_path: Path) -> None:
     """An unknown name is refused, and the message suggests the nearest known name."""
-    with pytest.raises(UnknownNameError, match=r"unknown benchmark 'humanevl'; did you mean 'humaneval'\?"):
+    with pytest.raises(UnknownNameError, match=r"'humanevl'.*'humaneval'"):
         fetch("humanevl", tmp_path)

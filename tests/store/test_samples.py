@@ -262,7 +262,7 @@ class TestFiles:
         rows = b"".join(row(completion=blake2b(b"%d" % number).hexdigest()) for number in range(2000))
         path.write_bytes(gzip.compress(rows)[:-100])
         count = 0
-        with pytest.raises(DataError, match="damaged or truncated"):  # noqa: PT012 - how far it comes is what is tested
+        with pytest.raises(DataError, match="damaged"):  # noqa: PT012 - how far it comes is what is tested
             for _ in read_rows(path, KNOWN):
                 count += 1
         assert 1990 < count < 2000
@@ -275,17 +275,17 @@ class TestFiles:
     def test_missing_file(self, path):
         """An error about a missing file suggests the nearest name in its folder."""
         path.touch()
-        with pytest.raises(DataError, match=r"no file .*sample\.jsonl'; did you mean 'samples\.jsonl'"):
+        with pytest.raises(DataError, match=r"/sample\.jsonl'.*'samples\.jsonl'"):
             list(read_rows(path.with_name("sample.jsonl"), KNOWN))
 
     def test_missing_folder(self, path):
         """An error about a missing folder names the folder."""
-        with pytest.raises(DataError, match=r"the folder '.*nowhere' does not exist"):
+        with pytest.raises(DataError, match=r"the folder '.*/nowhere'"):
             list(read_rows(path.parent / "nowhere" / "x.jsonl", KNOWN))
 
     def test_directory(self, tmp_path):
         """A directory cannot be read as a samples file."""
-        with pytest.raises(DataError, match="is a directory"):
+        with pytest.raises(DataError, match="directory"):
             list(read_rows(tmp_path, KNOWN))
 
     def test_empty_file(self, path):
