@@ -150,4 +150,4 @@ def test_a_run(shell, server, starter):
     assert (0, 2) == (done.code, done.record["statuses"]["passed"]), done.err
     assert "s3cret" == server.headers[0]["x-api-key"]
     other = shell(*words, "--prompt", "base", "--run", "r")
-    assert (2, True) == (other.code, "use --prompt chat" in other.err)
+    assert (2, True) == (other.code, "--prompt chat" in other.err)

@@ -253,7 +253,7 @@ def test_faults_that_pass_leave_no_trace(shell, server, answers, words):
 @pytest.mark.ci
 @pytest.mark.parametrize(
     ("fault", "code", "message"),
-    [("401", 2, "refuses a request without a key")],
+    [("401", 2, "401: wrong key")],
 )
 def test_a_refusal_ends_the_run(shell, server, answers, words, fault, code, message):
     """A refusal in the middle keeps what came, is one line, and the same command goes on once it is mended."""
@@ -459,46 +459,40 @@ def typed(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("tempratur = 1\n", "unknown option 'tempratur'; did you mean 'temperature'"), ("a = [", "is not valid TOML")],
+    [("tempratur = 1\n", "'tempratur'.*'temperature'"), ("a = [", "c.toml.*TOML")],
 )
 def test_a_file_of_options_that_is_none(typed, tmp_path, text, message):
     """An unknown option is refused with the nearest name, and so is a file that is not TOML."""
     (tmp_path / "c.toml").write_text(text)
     done = typed("--config", "c.toml", "--model", "mutant:")
     assert 2 == done.exit_code
-    assert message in done.stderr
+    assert re.search(message, done.stderr)
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--model", "opena:x"), "did you mean 'openai'"),
-        (("--model", "recorded:r.jsonl", "--temperature", "0.5"), "has no temperature or top-p"),
-        (("--model", "mutant:", "--top-p", "0.5"), "has no top-p"),
-        (("--model", "mutant:", "--temperature", "hot"), "'hot' must be a number"),
-        (("--model", "mutant:", "--rpm", "5", "--tpm", "9"), "calls no server; leave --rpm and --tpm out"),
-        (("--model", "openai:x", "--temperature", "hot"), "'hot' must be a number"),
-        (("--model", "openai:x", "--temperature", "0.1,0.2", "--run", "r"), "give a run each"),
-        (("--model", "openai:x", "--extra-body", "[1]"), "must be a JSON object"),
-        (("--model", "mutant:", "--model-option", "device=cpu"), "mutant: has no option 'device' (it has none)"),
-        (("--model", "hf:x", "--model-option", "devic=cpu"), "hf: has no option 'devic'; did you mean 'device'"),
-        (("--model", "hf:x", "--model-option", "device"), "must be NAME=VALUE"),
-        (("--model", "openai:x", "--prompt", "bas"), "did you mean 'base'"),
-        (("--model", "openai:x", "--endpoint", "text"), "must be one of auto, completions, chat, got 'text'"),
-        (
-            (
-                "--model",
-                "recorded:none.jsonl",
-            ),
-            "cannot read 'none.jsonl'",
-        ),
+        (("--model", "opena:x"), "'opena'.*'openai'"),
+        (("--model", "recorded:r.jsonl", "--temperature", "0.5"), "recorded.*temperature"),
+        (("--model", "mutant:", "--top-p", "0.5"), "mutant.*top-p"),
+        (("--model", "mutant:", "--temperature", "hot"), "--temperature 'hot'"),
+        (("--model", "mutant:", "--rpm", "5", "--tpm", "9"), "mutant.*--rpm and --tpm"),
+        (("--model", "openai:x", "--temperature", "hot"), "--temperature 'hot'"),
+        (("--model", "openai:x", "--temperature", "0.1,0.2", "--run", "r"), "temperatures.*--run"),
+        (("--model", "openai:x", "--extra-body", "[1]"), "--extra-body.*JSON object"),
+        (("--model", "mutant:", "--model-option", "device=cpu"), "mutant: .*'device'"),
+        (("--model", "hf:x", "--model-option", "devic=cpu"), "hf: .*'devic'.*'device'"),
+        (("--model", "hf:x", "--model-option", "device"), "NAME=VALUE"),
+        (("--model", "openai:x", "--prompt", "bas"), "'bas'.*'base'"),
+        (("--model", "openai:x", "--endpoint", "text"), "auto, completions, chat.* 'text'"),
+        (("--model", "recorded:none.jsonl"), "'none.jsonl'"),
     ],
 )
 def test_what_cannot_be_asked(typed, tmp_path, more, message):
     """A wrong command line is one line that says what is wrong, with 2, and nothing is made."""
     done = typed(*more)
     assert (2, "") == (done.exit_code, done.stdout)
-    assert message in done.stderr
+    assert re.search(message, done.stderr)
     assert 1 == len(done.stderr.splitlines())
     assert [] == list(tmp_path.iterdir())
 
