@@ -6,6 +6,7 @@ import contextlib
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -226,17 +227,17 @@ def test_a_program_that_does_not_exist():
 @pytest.mark.parametrize(
     "text",
     [
-        "import sys; print('begun', flush=True); sys.stdin.read()",
-        "import time; print('begun', flush=True); time.sleep(60)",
+        "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()",
+        "import os, time; print(os.getpid(), flush=True); time.sleep(60)",
         # Its stdout outlives it.
-        "import subprocess as s, sys; s.Popen(['sleep', '5']); print('begun', flush=True); sys.stdin.read()",
+        "import os, subprocess as s, sys; s.Popen(['sleep', '5']); print(os.getpid(), flush=True); sys.stdin.read()",
     ],
 )
 def test_closing_wakes_the_reader(text):
     """Whatever a program does, closing it ends it and raises an error in the reading thread."""
     began = time.monotonic()
     process = LineProcess([sys.executable, "-c", text])
-    assert [b"begun"] == read_lines(process, 1)
+    (pid,) = map(int, read_lines(process, 1))
     errors = []
 
     def listen():
@@ -253,7 +254,7 @@ def test_closing_wakes_the_reader(text):
     process.close()
     listener.join(LONG_S)
     assert ["the run has ended"] == errors
-    assert process._process.returncode is not None
+    assert not Path(f"/proc/{pid}").exists()
     assert time.monotonic() - began < LONG_S
 
 

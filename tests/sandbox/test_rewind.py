@@ -15,7 +15,7 @@ from typing import Self
 
 import msgspec
 import pytest
-from jailed import IS_ONE, ONE, descendants
+from jailed import IS_ONE, ONE, descendants, zygotes
 from jailed import LIMITS as LONG
 
 import passcurve
@@ -70,8 +70,7 @@ class Rewound:
 
     def kept(self) -> list[int]:
         """Return the processes that are traced: those that are rewound."""
-        (worker,) = self.pool._workers
-        below = [process.pid for zygote in worker._zygotes.clients.values() for process in descendants(zygote.pid)]
+        below = [process.pid for zygote in zygotes(self.pool).values() for process in descendants(zygote.pid)]
         return sorted(pid for pid in below if _traced(pid))
 
 
