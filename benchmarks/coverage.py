@@ -9,8 +9,9 @@ cell the result is compared with what the library itself returns, and a differen
 
 Target A: the truth is the mean of pass@k over the law.  Target B: the truth is the mean over the problems of this very
 data set.  A bootstrap or a sign-flip test draws 999 times, anew for every 2,000 data sets.
-The page and its chart are written by coverage_page.py beside this file.  The exit code is 1 when a default interval for
-new problems covers less than .93 in some cell, or a test rejects a true null more than 5.5 % of the time.
+The pages and their chart are written by coverage_page.py beside this file; those with every cell lie beside --out.
+The exit code is 1 when a default interval for new problems covers less than .93 in some cell, or a test rejects a true
+null more than 5.5 % of the time.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from coverage_page import FLOOR, MOST_REJECTED, chart, page, worst
+from coverage_page import FLOOR, MOST_REJECTED, chart, pages, worst
 from scipy import special, stats
 
 from passcurve.stats import (
@@ -438,7 +439,7 @@ def one_problem(n: int, k: int) -> tuple[float, float]:
 
 
 def main() -> int:
-    """Run the study, write the page, and say whether what must hold holds."""
+    """Run the study, write the pages, and say whether what must hold holds."""
     parser = argparse.ArgumentParser(description="Measured coverage of the intervals.")
     parser.add_argument("--replicates", type=int, default=100_000)
     parser.add_argument("--pair-replicates", type=int, help="for comparisons; as many as --replicates by default")
@@ -481,9 +482,10 @@ def main() -> int:
     alone = [(n, k, *one_problem(n, k)) for n, k in ((1, 1), (5, 1), (10, 10), (20, 5), (20, 100), (200, 10))]
     picture = arguments.out.with_suffix(".svg")
     picture.write_text(chart(cells), "utf-8")
-    arguments.out.write_text(page(cells, compared, sizes, grouped, alone, settings, picture.name), "utf-8")
+    for name, text in pages(cells, compared, sizes, grouped, alone, settings, arguments.out.stem).items():
+        arguments.out.with_name(f"{name}.md").write_text(text, "utf-8")
     least, most = worst(cells, compared)
-    print(f"{took / 60:.1f} minutes; {arguments.out} and {picture}")
+    print(f"{took / 60:.1f} minutes; {arguments.out}, the pages beside it and {picture}")
     print(f"new problems, default: at least {least:.4f} in every cell (wanted {FLOOR})")
     print(f"true nulls rejected: at most {most:.4f} in every cell (wanted {MOST_REJECTED})")
     return 0 if least >= FLOOR and most <= MOST_REJECTED else 1

@@ -1,8 +1,10 @@
-"""The page and the chart of what coverage.py measured."""
+"""The pages and the chart of what coverage.py measured."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -26,25 +28,74 @@ SHOWN = {
 }
 """How the chart calls the intervals, in its order."""
 
+NEW_PROBLEMS = (
+    "- plus-two t, t, bootstrap, Wilson: of pass@k; Wilson's where n = 1.",
+    "- The last three columns: the plus-two t interval of [relatives of pass@k](metrics.md), where k > 1;",
+    "  attempts are brought to the scale from 0 to 1.",
+)
+"""What the columns of the table for new problems are."""
+THESE_PROBLEMS = (
+    "- B: default: the beta-binomial interval of pass@k, or the bound where n = 1 or all samples are alike.",
+    "- B: unbiased: with the unbiased variance, where 2k <= n.",
+    "- B: pass^k: the beta-binomial interval of [pass^k](metrics.md#pass_hat_k), where k > 1.",
+)
+"""What the columns of the table for these problems are."""
+
 _LEFT, _WIDE, _ROW, _TOP = 210, 560, 26, 34
 _LOWEST = 0.80
 
 
-def page(
+def pages(
     cells: Sequence[Any],
     pairs: Sequence[Any],
     sizes: Mapping[int, float],
     groups: Sequence[tuple[int, Any, Any]],
     single: Sequence[tuple[int, int, float, float]],
     settings: str,
-    picture: str,
+    name: str,
+) -> dict[str, str]:
+    """Return the pages by name; the first has ``name``, and ``sizes`` are the true differences of the pairs."""
+    return {
+        name: _overview(cells, pairs, sizes, groups, single, settings, name),
+        f"{name}-new-problems": _every_cell(cells, name, "new problems", (*A_NAMES, *RELATIVES), NEW_PROBLEMS),
+        f"{name}-these-problems": _every_cell(cells, name, "these problems", B_NAMES, THESE_PROBLEMS),
+    }
+
+
+def _every_cell(cells: Sequence[Any], name: str, target: str, names: Sequence[str], intervals: Sequence[str]) -> str:
+    """Return the page with the intervals for one target in every cell."""
+    lines = [
+        f"# Measured coverage: {target}",
+        "",
+        f"With this page you can look up what an interval for {target} held in the cell that is most like your data.",
+        f"[{name}.md]({name}.md) has the summary and the settings; both are written by `benchmarks/coverage.py`.",
+        "",
+        *intervals,
+        "",
+        *_table(cells, names),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _overview(
+    cells: Sequence[Any],
+    pairs: Sequence[Any],
+    sizes: Mapping[int, float],
+    groups: Sequence[tuple[int, Any, Any]],
+    single: Sequence[tuple[int, int, float, float]],
+    settings: str,
+    name: str,
 ) -> str:
-    """Return the page; ``sizes`` are the true differences of the pairs, by identity."""
+    """Return the page with the summary and what has few cells."""
     null = [cell for cell in pairs if cell.shift == 0.0]
     equal = [cell for cell in null if cell.n_a == cell.n_b]
     unequal = [cell for cell in null if cell.n_a != cell.n_b]
     lines = [
         "# Measured coverage",
+        "",
+        "After this page you know how often each interval held the truth, and what the tests found and rejected.",
+        f"Every cell is in [{name}-new-problems.md]({name}-new-problems.md) for new problems,",
+        f"and in [{name}-these-problems.md]({name}-these-problems.md) for these problems.",
         "",
         f"Written by `benchmarks/coverage.py`: {settings}.",
         "Level .95; in a cell stands the share of intervals that held the truth, and in brackets their mean width.",
@@ -59,7 +110,7 @@ def page(
         "which is the beta-binomial interval, or the bound where n = 1 or all samples are alike.",
         f"The others are offered by name; those with cells below {_short(FLOOR)} are no defaults for that reason.",
         "",
-        f"![Coverage of each interval, a dot for each cell]({picture})",
+        f"![Coverage of each interval, a dot for each cell]({name}.svg)",
         "",
         "Relatives of pass@k for new problems, the plus-two t interval of their scores, k > 1:",
         "",
@@ -79,11 +130,9 @@ def page(
         "",
         "Share of true differences found at .05, and in brackets how often the two intervals do not overlap,",
         "which is no test and has far less power.",
-        "The true difference in pass@k stands in the fifth column; the line with 0 is the rate of false rejections.",
+        "The true difference in pass@k stands before them; 0.000 is the rate of false rejections.",
         "",
-        "| law | m | n of A, B | k | difference | found (intervals apart) |",
-        "|---|---|---|---|---|---|",
-        *(_pair(cell, sizes[id(cell)]) for cell in pairs),
+        *_power(pairs, sizes),
         "",
         "## Clusters",
         "",
@@ -101,14 +150,6 @@ def page(
         "| n | k | least | mean |",
         "|---|---|---|---|",
         *(f"| {n} | {k} | {least:.4f} | {mean:.4f} |" for n, k, least, mean in single),
-        "",
-        "## Every cell",
-        "",
-        *_table(cells, (*A_NAMES, *B_NAMES)),
-        "",
-        "Relatives of pass@k, plus-two t for new problems; attempts are brought to the scale from 0 to 1:",
-        "",
-        *_table([cell for cell in cells if cell.k > 1], RELATIVES),
     ]
     return "\n".join(lines) + "\n"
 
@@ -180,9 +221,16 @@ def _most(cells: Sequence[Any], counted: str, of: str) -> str:
     return f"- {of}: at most {getattr(top, counted) / top.seen:.4f} over {len(cells)} cells ({where})"
 
 
-def _pair(cell: Any, size: float) -> str:
-    result = f"{cell.rejected / cell.seen:.4f} ({cell.disjoint / cell.seen:.4f})"
-    return f"| {cell.law} | {cell.m} | {cell.n_a}, {cell.n_b} | {cell.k} | {size:.3f} | {result} |"
+def _power(pairs: Sequence[Any], sizes: Mapping[int, float]) -> list[str]:
+    """Return a table with a line for each comparison and a column for each size of the difference."""
+    lines = ["| law | m | n of A, B | k | none | small | middle | large |", "|---" * 8 + "|"]
+    for (law, m, n_a, n_b, k), cells in itertools.groupby(pairs, attrgetter("law", "m", "n_a", "n_b", "k")):
+        results = " | ".join(
+            f"{sizes[id(cell)]:.3f}: {cell.rejected / cell.seen:.4f} ({cell.disjoint / cell.seen:.4f})"
+            for cell in cells
+        )
+        lines.append(f"| {law} | {m} | {n_a}, {n_b} | {k} | {results} |")
+    return lines
 
 
 def _table(cells: Sequence[Any], names: Sequence[str]) -> list[str]:

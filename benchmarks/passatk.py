@@ -1,4 +1,4 @@
-"""Makes docs/passatk.md say what its commands print: runs each in order and writes the output below it.
+"""Makes the pages on pass@k say what their commands print: runs each in order and writes the output below it.
 
     python benchmarks/passatk.py --data FOLDER
 
@@ -21,7 +21,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "passatk.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = (DOCS / "passatk.md", DOCS / "passatk-practice.md")
+"""The pages, in the order in which they are read: the later one reads runs that the earlier one makes."""
 DATA = ("HumanEval.jsonl.gz", "codegen16b_first20.jsonl.gz")
 _BLOCK = re.compile(r"^```console\n\$ (?P<command>.*)\n(?P<output>(?:(?!```).*\n)*)```$", re.MULTILINE)
 _PICTURE = re.compile(r"--plot (\S+)\.svg")
@@ -29,12 +31,13 @@ PATIENCE_S = 600
 
 
 class Block(NamedTuple):
-    """A command of the page and what it prints."""
+    """A command of a page and what it prints."""
 
+    page: Path
     command: str
     output: str
     start: int
-    """Where the output begins in the page."""
+    """Where the output begins in its page."""
 
     @property
     def picture(self) -> str:
@@ -43,17 +46,18 @@ class Block(NamedTuple):
         return result[1] if result else ""
 
 
-def blocks(page: str) -> Iterator[Block]:
-    """Yield the commands of a page, in order."""
-    for results in _BLOCK.finditer(page):
-        yield Block(results["command"], results["output"], results.start("output"))
+def blocks() -> Iterator[Block]:
+    """Yield the commands of the pages, in order."""
+    for page in PAGES:
+        for match in _BLOCK.finditer(page.read_text("utf-8")):
+            yield Block(page, match["command"], match["output"], match.start("output"))
 
 
-def needs_data(page: list[Block]) -> set[int]:
+def needs_data(commands: list[Block]) -> set[int]:
     """Return which blocks stand on published data, directly or through a run that an earlier one made of it."""
     made: set[str] = set()
     result = set()
-    for at, block in enumerate(page):
+    for at, block in enumerate(commands):
         words = block.command.split()
         if made & set(words) or any(name in block.command for name in DATA):
             result.add(at)
@@ -62,7 +66,7 @@ def needs_data(page: list[Block]) -> set[int]:
 
 
 def run(command: str, folder: Path) -> str:
-    """Run a command of the page in a folder and return what it prints; RuntimeError when it fails."""
+    """Run a command of a page in a folder and return what it prints; RuntimeError when it fails."""
     env = {name: value for name, value in os.environ.items() if name in ("LANG", "LC_ALL", "TMPDIR")}
     env |= {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(folder)}
     done = subprocess.run(
@@ -81,25 +85,26 @@ def run(command: str, folder: Path) -> str:
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the pages anew."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with " + " and ".join(DATA))
     folder = Path(tempfile.mkdtemp(prefix="passatk-"))
     try:
         for name in DATA:
             shutil.copy(parser.parse_args().data / name, folder)
-        page = PAGE.read_text("utf-8")
-        results = list(blocks(page))
-        for block in reversed([block._replace(output=run(block.command, folder)) for block in results]):
-            old = next(item for item in results if item.start == block.start)
-            page = page[: block.start] + block.output + page[block.start + len(old.output) :]
+        commands = list(blocks())
+        outputs = [run(block.command, folder) for block in commands]
+        for block in commands:
             if block.picture:
                 dark = block.command.replace(".svg", "-dark.svg").replace("--plot", "--theme dark --plot")
                 run(dark, folder)
-        PAGE.write_text(page, "utf-8")
+        for block, output in reversed(list(zip(commands, outputs, strict=True))):
+            text = block.page.read_text("utf-8")
+            end = block.start + len(block.output)
+            block.page.write_text(text[: block.start] + output + text[end:], "utf-8")
         for picture in folder.glob("*.svg"):
-            shutil.copy(picture, PAGE.parent)
-        print(f"{len(results)} commands, {len(list(folder.glob('*.svg')))} pictures")
+            shutil.copy(picture, DOCS)
+        print(f"{len(commands)} commands, {len(list(folder.glob('*.svg')))} pictures")
     finally:
         shutil.rmtree(folder)
 

@@ -42,7 +42,7 @@ def test_a_size_in_words(text, size):
 )
 def test_what_is_no_size_is_refused(text):
     """Anything else is a usage error that quotes the words and shows how to write it."""
-    with pytest.raises(UsageError, match="must be a size like 4GiB") as caught:
+    with pytest.raises(UsageError, match="4GiB") as caught:
         config.parse_size(text)
     assert repr(text) in str(caught.value)
 
@@ -50,7 +50,7 @@ def test_what_is_no_size_is_refused(text):
 @pytest.mark.parametrize("text", ["0", "1", "63MiB", "10M"])
 def test_too_little_memory_for_an_interpreter_is_refused(text):
     """Less than 64 MiB is a usage error that says so."""
-    with pytest.raises(UsageError, match="at least 64MiB"):
+    with pytest.raises(UsageError, match="64MiB"):
         config.parse_size(text)
 
 
@@ -88,14 +88,15 @@ def test_spellings_of_k(text, ks):
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "ten", "1,x", "1;10", "1e2", "²", "k=1"])
 def test_what_is_no_k_is_refused(text):
     """A part that is not a positive integer is a usage error that quotes it."""
-    with pytest.raises(UsageError, match="must be a positive integer"):
+    with pytest.raises(UsageError) as caught:
         config.parse_ks(text)
+    assert f": {text.split(',')[-1]!r}" in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", " ", ",", "[]", "( )"])
 def test_no_k_at_all_is_refused(text):
     """A list without any k is a usage error."""
-    with pytest.raises(UsageError, match="is empty; write it like --k"):
+    with pytest.raises(UsageError, match=r"empty.*--k"):
         config.parse_ks(text)
 
 
@@ -192,14 +193,14 @@ def test_a_small_machine_lowers_the_default_memory(machine):
 def test_memory_that_was_asked_for_is_never_lowered(machine):
     """A limit that was asked for and does not fit even once is refused."""
     machine(2, 2 * GIB)
-    with pytest.raises(UsageError, match=r"--memory .* at most 1\.8 GiB"):
+    with pytest.raises(UsageError, match=r"--memory .*1\.8 GiB"):
         config.fit_to_machine(None, 4 * GIB)
 
 
 def test_no_worker_is_refused(machine):
     """Less than one worker is a usage error."""
     machine(2, 16 * GIB)
-    with pytest.raises(UsageError, match="--workers must be a positive integer, got 0"):
+    with pytest.raises(UsageError, match=r"--workers.* 0"):
         config.fit_to_machine(0, None)
 
 

@@ -15,6 +15,9 @@ from passcurve.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+COMMAND_PAGES = ("cli.md", "cli-runs.md", "lab.md")
+"""The pages of docs/ that explain the commands."""
+MAX_PAGE_LINES = 300
 SET_UP = (
     "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/passcurve run starter --model mutant: -n 20",
     "python3 -m venv .venv && .venv/bin/pip install '.[dev]' && .venv/bin/pytest",
@@ -46,7 +49,7 @@ def section(path: str) -> str:
     """Return the section on one command in the pages of the command line."""
     match = re.search(
         rf"^#+ `{re.escape(path)}`$(.*?)(?=^#+ |\Z)",
-        read("docs/cli.md") + read("docs/lab.md"),
+        "".join(read(f"docs/{name}") for name in COMMAND_PAGES),
         re.MULTILINE | re.DOTALL,
     )
     return match[1] if match else ""
@@ -58,8 +61,21 @@ def anchor(heading: str) -> str:
 
 
 def test_each_command_has_a_section():
-    """Each command and group has a section of its own in docs/cli.md or docs/lab.md."""
+    """Each command and group has a section of its own in a page of the command line."""
     assert [] == [path for path in COMMANDS if not section(path).strip()]
+
+
+def test_the_table_of_commands_leads_to_each():
+    """The table at the top of docs/cli.md links each command to its section, or to the page of its group."""
+    linked = dict(re.findall(r"\[`([a-z]+)`\]\(([^)]+)\)", read("docs/cli.md").partition("\n## ")[0]))
+    names = [path.removeprefix("passcurve ") for path in COMMANDS if path.count(" ") == 1]
+    assert sorted(names) == sorted(linked)
+    astray = {
+        name: target
+        for name, target in linked.items()
+        if f"## `passcurve {name}" not in read(f"docs/{target.partition('#')[0] or 'cli.md'}")
+    }
+    assert {} == astray
 
 
 def test_the_section_of_a_command_has_each_of_its_options():
@@ -101,6 +117,12 @@ def test_links_lead_somewhere():
             if "://" not in target and (not file.exists() or (place and place not in map(anchor, headings))):
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert [] == broken
+
+
+def test_no_page_is_longer_than_300_lines():
+    """A page of docs/ that is longer than 300 lines is two pages, also where a program writes it."""
+    lengths = {page.name: len(page.read_text("utf-8").splitlines()) for page in ROOT.glob("docs/*.md")}
+    assert {} == {name: length for name, length in lengths.items() if length > MAX_PAGE_LINES}
 
 
 def test_files_of_the_package_that_are_named_exist():

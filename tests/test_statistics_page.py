@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGE = (DOCS / "statistics.md").read_text("utf-8")
-SECTIONS = dict(re.findall(r"^### (.*)\n((?:(?!^##).*\n)*)", PAGE, re.MULTILINE))
+PAGES = ("statistics.md", "metrics.md", "intervals.md", "comparing.md")
+SECTIONS = {
+    heading: text
+    for name in ("statistics.md", "metrics.md")
+    for heading, text in re.findall(r"^### (.*)\n((?:(?!^##).*\n)*)", (DOCS / name).read_text("utf-8"), re.MULTILINE)
+}
 ESTIMATORS = """
     pass_at_k fail_at_k log_fail_at_k pass_curve exact_pass_at_k var_pass_at_k jackknife_var_pass_at_k
     plug_in_at_k plug_in_bias naive_variance unbiased_variance
@@ -19,7 +23,7 @@ ESTIMATORS = """
 """.split()
 
 
-@pytest.mark.parametrize("name", ["statistics.md", "intervals.md", "comparing.md"])
+@pytest.mark.parametrize("name", PAGES)
 def test_the_examples_give_what_they_say(name):
     """Every Python example of the page, run in order, prints what stands below it."""
     page = (DOCS / name).read_text("utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 
 COLLECTED_OBJECTS = 50_000
@@ -30,6 +29,8 @@ def _run() -> None:
     if sys.argv[1:] == ["--version"]:
         _version()
     else:
+        import gc
+
         gc.set_threshold(COLLECTED_OBJECTS)
         from passcurve.cli.main import app
         from passcurve.cli.output import run_and_flush

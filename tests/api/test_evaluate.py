@@ -131,7 +131,7 @@ def test_a_function_that_raises(right, tmp_path):
             raise OSError("no more credit")
         return right[prompt]
 
-    with pytest.raises(ModelError, match=r"OSError: no more credit; 2 texts are kept in .*r'") as caught:
+    with pytest.raises(ModelError, match=r"OSError: no more credit.*\b2 .*/r'") as caught:
         passcurve.evaluate(generate, "starter", 2, problems="starter/[0-4]", run=tmp_path / "r")
     assert 5 == len(calls)
     assert isinstance(caught.value.__cause__, OSError)

@@ -110,7 +110,7 @@ def test_an_estimate_has_a_name(folder):
     assert 0.25 == run["pass@1"].value == float(run["pass@1"])
     assert run["pass@1"].new_problems.low < 0.25 < run["pass@1"].new_problems.high
     assert ("pass^1", 0.25) == (run["pass^1"].name, run["pass^1"].value)
-    with pytest.raises(ValueError, match="k=2 needs 2 samples"):
+    with pytest.raises(ValueError, match="k=2"):
         float(run["pass@2"])
 
 
@@ -164,7 +164,7 @@ def test_values_of_other_verdicts_are_not_shown(folder, tmp_path):
     kept.write_text(text.replace('"verdicts":"', '"verdicts":"0'), "utf-8")
     assert "exact" not in pc.load(copy).samples.columns
     kept.write_text(text + "{", "utf-8")
-    with pytest.raises(StoreError, match="is damaged"):
+    with pytest.raises(StoreError, match=r"match\.jsonl"):
         _ = pc.load(copy).samples
 
 

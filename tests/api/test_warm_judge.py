@@ -250,7 +250,7 @@ def test_problems_that_come_with_samples(starter):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"problem": 5, "completion": ""}, "must be an object"),
+        ({"problem": 5, "completion": ""}, "object"),
         ({"problem": {}, "completion": ""}, "entry_point"),
         ({"problem": {"id": "a", "kind": "x"}, "completion": ""}, "kind"),
         ({"problem": STDIN}, "neither"),

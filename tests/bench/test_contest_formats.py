@@ -147,7 +147,7 @@ def test_apps_of_mapcoder():
     (call,) = read(row, row)
     assert ("call", "listed-or-equal", [("12", [1]), ("ab", [2])], [[2], [3]]) == cases_of(call)
     assert ("9", "f") == (call.id, call.entry_point)
-    with pytest.raises(DataError, match="already on line 1"):
+    with pytest.raises(DataError, match="line 1"):
         read(row, {**row, "description": "Other."})
 
 

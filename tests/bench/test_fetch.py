@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import re
 import socket
 import threading
 import time
@@ -181,32 +182,31 @@ def test_damaged_copy_stays_until_a_right_one_came(tmp_path: Path, server: str) 
 
 def test_status_of_the_server(tmp_path: Path, server: str) -> None:
     """An HTTP error is reported with its status code."""
-    assert "the server answered 404 Not Found" == refusal(tmp_path, f"{server}/absent")
+    assert "404 Not Found" in refusal(tmp_path, f"{server}/absent")
 
 
 def test_wrong_bytes(tmp_path: Path, server: str) -> None:
     """Bytes with the wrong checksum are refused, and the message has both checksums."""
     actual, expected = hashlib.sha256(b"<html>log in</html>").hexdigest(), hashlib.sha256(BODY).hexdigest()
-    message = f"the file has sha256 {actual[:12]}..., expected {expected[:12]}..."
-    assert message == refusal(tmp_path, f"{server}/wrong")
+    assert re.search(rf"{actual[:12]}\b.*expected {expected[:12]}\b", refusal(tmp_path, f"{server}/wrong"))
 
 
 def test_cut_connection(tmp_path: Path, server: str) -> None:
     """A connection that ends too early is reported as such."""
-    assert refusal(tmp_path, f"{server}/cut").startswith("the connection was cut (")
+    assert "was cut" in refusal(tmp_path, f"{server}/cut")
 
 
 def test_slow_server(tmp_path: Path, server: str) -> None:
     """The client waits for a stalled server only until the time limit."""
     start = time.monotonic()
-    assert "no answer within 0.2 s" == refusal(tmp_path, f"{server}/slow", timeout_s=0.2)
+    assert "0.2 s" in refusal(tmp_path, f"{server}/slow", timeout_s=0.2)
     assert 5.0 > time.monotonic() - start
 
 
 def test_endless_answer(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client stops reading a response that is larger than any benchmark."""
     monkeypatch.setattr(room, "MAX_BYTES", 3 << 20)
-    assert "the response exceeds 3 MiB" == refusal(tmp_path, f"{server}/endless")
+    assert "3 MiB" in refusal(tmp_path, f"{server}/endless")
 
 
 def test_circle_of_redirects(tmp_path: Path, server: str) -> None:
@@ -220,14 +220,14 @@ def test_refused_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-        assert refusal(tmp_path, f"http://127.0.0.1:{port}/right").startswith("no connection (")
+        assert refusal(tmp_path, f"http://127.0.0.1:{port}/right").startswith("no connection")
 
 
 def test_name_that_does_not_resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unknown host is reported as a missing connection."""
     monkeypatch.setenv("NO_PROXY", "*")
     # RFC 6761 keeps .invalid free of names; a host without any name server answers the same.
-    assert refusal(tmp_path, "http://nowhere.invalid/right").startswith("no connection (")
+    assert refusal(tmp_path, "http://nowhere.invalid/right").startswith("no connection")
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/right", "right", "http://127.0.0.1:x/"])
@@ -239,25 +239,24 @@ def test_not_an_address(tmp_path: Path, url: str) -> None:
 def test_settings_that_do_not_work(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An invalid proxy setting is reported as the reason of the failure."""
     monkeypatch.setenv("ALL_PROXY", "nonsense://127.0.0.1:9")
-    assert refusal(tmp_path, f"{server}/right").startswith("the proxy or certificate settings do not work (")
+    assert "proxy" in refusal(tmp_path, f"{server}/right")
 
 
 def test_cache_that_cannot_be_written(tmp_path: Path, server: str) -> None:
     """A cache path that is not a folder is reported, without advice to download the file."""
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(FetchError) as caught:
-        fetch("own", tmp_path / "cache", url=f"{server}/right", catalog=catalog())
     target = tmp_path / "cache" / "own" / "own.jsonl"
-    assert f"cannot write {str(target)!r}: Not a directory" == str(caught.value)
+    with pytest.raises(FetchError, match=f"'{target}': Not a directory$"):
+        fetch("own", tmp_path / "cache", url=f"{server}/right", catalog=catalog())
 
 
 def test_built_in_is_not_fetched(tmp_path: Path) -> None:
     """A built-in benchmark cannot be fetched."""
-    with pytest.raises(UsageError, match="'starter' is built in: there is nothing to fetch"):
+    with pytest.raises(UsageError, match="'starter'"):
         fetch("starter", tmp_path)
 
 
 def test_unknown_name(tmp_path: Path) -> None:
     """An unknown name is refused, and the message suggests the nearest known name."""
-    with pytest.raises(UnknownNameError, match=r"unknown benchmark 'humanevl'; did you mean 'humaneval'\?"):
+    with pytest.raises(UnknownNameError, match=r"'humanevl'.*'humaneval'"):
         fetch("humanevl", tmp_path)

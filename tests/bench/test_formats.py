@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -125,8 +126,9 @@ def test_digest_is_fixed() -> None:
 def test_not_json(tmp_path: Path) -> None:
     """An error about a line that is not JSON has its number, its text and the expected form."""
     message = refusal(tmp_path, lines(ROW) + b"{'task_id': 'x'}\n")
-    assert message.startswith(""", line 2: found "{'task_id': 'x'}", which is not JSON (Expecting property name""")
-    assert message.endswith("; expected one JSON object per line")
+    assert message.startswith(", line 2: ")
+    assert "{'task_id': 'x'}" in message
+    assert "JSON object" in message
 
 
 def test_a_cut_off_row_is_shown_only_in_part(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ def test_a_cut_off_row_is_shown_only_in_part(tmp_path: Path) -> None:
 )
 def test_json_that_python_gives_up_on(tmp_path: Path, broken: bytes) -> None:
     """Nesting and numbers beyond Python's limits make a line malformed; they do not crash the reader."""
-    assert refusal(tmp_path, broken).startswith(", line 1: found ")
+    assert refusal(tmp_path, broken).startswith(", line 1: ")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,7 @@ def test_json_that_python_gives_up_on(tmp_path: Path, broken: bytes) -> None:
 )
 def test_not_an_object(tmp_path: Path, value: object, kind: str) -> None:
     """An error about a line that is not an object names the type of its value."""
-    assert f", line 1: found {kind}; expected one JSON object per line" == refusal(tmp_path, lines(value))
+    assert refusal(tmp_path, lines(value)).startswith(f", line 1: found {kind};")
 
 
 def test_one_document(tmp_path: Path) -> None:
@@ -167,44 +169,44 @@ def test_one_document(tmp_path: Path) -> None:
 def test_missing_field(tmp_path: Path) -> None:
     """An error about a missing field lists the expected fields."""
     row = {name: value for name, value in ROW.items() if name != "test"}
-    assert ", line 1: found no 'test'; expected task_id, prompt, entry_point and test" == refusal(tmp_path, lines(row))
+    assert re.match(r", line 1: .*'test'.* task_id, prompt, entry_point and test$", refusal(tmp_path, lines(row)))
 
 
 def test_missing_field_with_a_near_name(tmp_path: Path) -> None:
     """An error about a missing field names a field that is spelled almost the same."""
     row = {("entrypoint" if name == "entry_point" else name): value for name, value in ROW.items()}
-    assert ", line 1: found no 'entry_point' but 'entrypoint'; expected " in refusal(tmp_path, lines(row))
+    assert re.match(", line 1: .*'entry_point'.*'entrypoint'", refusal(tmp_path, lines(row)))
 
 
 def test_a_samples_file(tmp_path: Path) -> None:
     """An error about a samples file that is used as a benchmark says so."""
     message = refusal(tmp_path, lines({"task_id": "own/0", "completion": "    return 1"}))
-    assert "this looks like a samples file" in message
+    assert "samples file" in message
 
 
 @pytest.mark.parametrize("field", ["task_id", "prompt", "entry_point", "canonical_solution", "test"])
 def test_wrong_type(tmp_path: Path, field: str) -> None:
     """An error about a field that is not a string names the type of its value."""
-    expected = f", line 1: found an array in '{field}'; expected a string"
-    assert expected == refusal(tmp_path, lines(ROW | {field: []}))
+    assert re.match(f", line 1: .*an array in '{field}'", refusal(tmp_path, lines(ROW | {field: []})))
 
 
 def test_required_null(tmp_path: Path) -> None:
     """A required string must not be null."""
-    assert ", line 1: found null in 'test'; expected a string" == refusal(tmp_path, lines(ROW | {"test": None}))
+    assert re.match(", line 1: .*null in 'test'", refusal(tmp_path, lines(ROW | {"test": None})))
 
 
 def test_duplicate_task_id(tmp_path: Path) -> None:
     """A duplicate task id is refused, and the message has both line numbers."""
     message = refusal(tmp_path, lines(ROW, ROW | {"task_id": "b"}) + b"\n" + lines(ROW))
-    assert ", line 4: task_id 'own/0' is already on line 1; expected once" == message
+    assert re.match(r", line 4: .*'own/0'.*\bline 1\b", message)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "1st", "a.b", "def", "f()"])
 def test_entry_point_is_an_identifier(tmp_path: Path, name: str) -> None:
     """An entry point that cannot be the name of a function is refused."""
-    expected = f", line 1: found entry_point {name!r}; expected the name of a function"
-    assert expected == refusal(tmp_path, lines(ROW | {"entry_point": name}))
+    message = refusal(tmp_path, lines(ROW | {"entry_point": name}))
+    assert message.startswith(", line 1: ")
+    assert f"entry_point {name!r}" in message
 
 
 def test_spaces_around_an_entry_point_are_not_its_name(tmp_path: Path) -> None:
@@ -214,12 +216,12 @@ def test_spaces_around_an_entry_point_are_not_its_name(tmp_path: Path) -> None:
 
 def test_empty_task_id(tmp_path: Path) -> None:
     """A problem must have a name."""
-    assert ", line 1: found task_id ' '; expected" in refusal(tmp_path, lines(ROW | {"task_id": " "}))
+    assert re.match(", line 1: .*task_id ' '", refusal(tmp_path, lines(ROW | {"task_id": " "})))
 
 
 def test_empty_test(tmp_path: Path) -> None:
     """A file whose only test is empty is refused, because its verdicts would mean nothing."""
-    assert ", line 1: found an empty test; expected" in refusal(tmp_path, lines(ROW | {"test": "\n"}))
+    assert re.match(", line 1: .*empty test", refusal(tmp_path, lines(ROW | {"test": "\n"})))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +235,7 @@ def test_tests_that_would_not_be_run(tmp_path: Path, field: str) -> None:
     """A field with tests that is not read is refused by its name, wherever the row stands."""
     for value in ([[1], [2]], {"a": 1}, "assert f(1) == 2"):
         message = refusal(tmp_path, lines(ROW, ROW | {"task_id": "b", field: value}))
-        assert message.startswith(f", line 2: the tests in {field!r} would not be run")
+        assert re.match(f", line 2: .*{field!r}", message)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +259,8 @@ def test_tests_that_a_benchmark_leaves_out(tmp_path: Path) -> None:
     notes: list[str] = []
     rows = [ROW | {"challenge_test_list": ["assert f(1)"]}, ROW | {"task_id": "b", "challenge_test_list": []}]
     read_problems(write_file(tmp_path, lines(*rows)), notes)
-    assert ["'challenge_test_list' of 1 problems is not used, only 'test' is"] == notes
+    (note,) = notes
+    assert re.match(r"'challenge_test_list' of 1 .*'test'", note)
 
 
 @pytest.mark.parametrize("absent", [{}, {"test": None}, {"test": " \n"}])
@@ -269,20 +272,17 @@ def test_a_problem_without_a_test(tmp_path: Path, absent: dict[str, object]) -> 
 
 def test_invalid_utf8(tmp_path: Path) -> None:
     """An error about invalid UTF-8 has the line and the column."""
-    assert ", line 2: found byte 0xff at column 3; expected UTF-8" == refusal(tmp_path, lines(ROW) + b'{"\xff"}\n')
+    assert re.match(r", line 2: .*0xff at column 3\b", refusal(tmp_path, lines(ROW) + b'{"\xff"}\n'))
 
 
 def test_lone_surrogate(tmp_path: Path) -> None:
     """A lone surrogate is refused when the file is read."""
-    expected = ", line 1: found the lone surrogate U+D800 in 'prompt'; expected text that UTF-8 can encode"
-    assert expected == refusal(tmp_path, lines(ROW | {"prompt": "\ud800"}))
+    assert re.match(r", line 1: .*surrogate U\+D800 in 'prompt'", refusal(tmp_path, lines(ROW | {"prompt": "\ud800"})))
 
 
 def test_truncated_gzip(tmp_path: Path) -> None:
     """A truncated gzip file has an error message of its own."""
-    assert " is a gzip file that ends too early; copy or fetch it again" == refusal(
-        tmp_path, gzip.compress(lines(ROW))[:-9]
-    )
+    assert re.search(r"gzip.*ends too early", refusal(tmp_path, gzip.compress(lines(ROW))[:-9]))
 
 
 @pytest.mark.parametrize(
@@ -299,44 +299,39 @@ def test_damaged_gzip(tmp_path: Path, damage: object) -> None:
     """A gzip file with wrong bytes is refused, wherever the bytes are."""
     assert callable(damage)
     message = refusal(tmp_path, damage(gzip.compress(lines(ROW), mtime=0)))
-    assert "gzip file" in message
-    assert message.endswith("copy or fetch it again")
+    assert "gzip" in message
+    assert "fetch" in message
 
 
 def test_empty_file(tmp_path: Path) -> None:
     """An error about an empty file says that it is empty."""
-    assert " is empty; expected one JSON object per line with task_id, prompt, entry_point and test" == refusal(
-        tmp_path, b""
-    )
+    assert re.search(r"empty.* task_id, prompt, entry_point and test$", refusal(tmp_path, b""))
 
 
 def test_file_without_rows(tmp_path: Path) -> None:
     """A file of blank lines has no rows."""
-    assert refusal(tmp_path, b"\n \n").startswith(" has no rows; expected")
+    assert refusal(tmp_path, b"\n \n").startswith(" has no rows")
 
 
 def test_directory(tmp_path: Path) -> None:
     """A directory cannot be read as a file of problems."""
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=f"^'{tmp_path}' .*directory"):
         read_problems(tmp_path)
-    assert f"{str(tmp_path)!r} is a directory; expected a .jsonl or .jsonl.gz file" == str(caught.value)
 
 
 def test_missing_file(tmp_path: Path) -> None:
     """An error about a missing file suggests the nearest file name."""
     write_file(tmp_path, lines(ROW), "problems.jsonl")
     path = tmp_path / "problem.jsonl"
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=f"'{path}'.*'problems.jsonl'"):
         read_problems(path)
-    assert f"no file {str(path)!r}; did you mean 'problems.jsonl'?" == str(caught.value)
 
 
 def test_missing_folder(tmp_path: Path) -> None:
     """An error about a file in a missing folder says that the folder is missing."""
     path = tmp_path / "nowhere" / "problems.jsonl"
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=f"'{path}'.*folder '{path.parent}'"):
         read_problems(path)
-    assert f"no file {str(path)!r}; the folder {str(path.parent)!r} does not exist" == str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b"], ids=["too long", "a zero byte"])

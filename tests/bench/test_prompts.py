@@ -70,9 +70,7 @@ def test_a_template_may_have_a_gap(tmp_path):
     assert digest_prompts(prompts) != digest_prompts(other)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [("fim:starcode", "did you mean 'starcoder'"), ("fim:", "unknown family in --prompt fim:")]
-)
+@pytest.mark.parametrize(("name", "message"), [("fim:starcode", "'starcoder'"), ("fim:", "--prompt fim:")])
 def test_a_family_that_is_none(name, message):
     """An error about an unknown family suggests the nearest one and lists all."""
     with pytest.raises(UsageError, match=message):
@@ -94,11 +92,11 @@ def test_a_template_in_jinjas_language(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{{ promt }}", "uses unknown field 'promt'; did you mean 'prompt'"),
+        ("{{ promt }}", "'promt'.*'prompt'"),
         ("{% if %}{{ prompt }}", "t.j2', line 1: "),
-        ("Write something.", "would not see the problem"),
-        ("{{ prompt.__class__.__mro__ }}", "fails on problem 'p/0': access to attribute"),
-        ("{{ prompt | nonsense }}", "t.j2', line 1: No filter named 'nonsense'"),
+        ("Write something.", "t.j2'.*the problem"),
+        ("{{ prompt.__class__.__mro__ }}", "'p/0'.*access to attribute"),
+        ("{{ prompt | nonsense }}", "t.j2', line 1: .*'nonsense'"),
     ],
 )
 def test_a_template_in_jinjas_language_that_is_none(tmp_path, text, message):
@@ -120,9 +118,9 @@ def test_the_digest_is_of_what_is_shown():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{{ promt }}", "can have .*; did you mean 'prompt'"),
-        ("{% if x %}{{ prompt }}", "can have"),
-        ("Write something.", "would not see the problem"),
+        ("{{ promt }}", "t.txt'.*'prompt'"),
+        ("{% if x %}{{ prompt }}", "t.txt'"),
+        ("Write something.", "t.txt'.*the problem"),
     ],
 )
 def test_a_template_that_is_none(tmp_path, text, message):
@@ -135,9 +133,9 @@ def test_a_template_that_is_none(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("name", "chat", "system", "message"),
     [
-        ("base", True, "", "--prompt base goes with --endpoint completions"),
-        ("chat", False, "", "--prompt chat goes with --endpoint chat"),
-        ("base", None, "x", "--system needs a conversation"),
+        ("base", True, "", "--prompt base .*--endpoint completions"),
+        ("chat", False, "", "--prompt chat .*--endpoint chat"),
+        ("base", None, "x", "--system"),
     ],
 )
 def test_styles_that_do_not_fit(name, chat, system, message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -108,7 +109,7 @@ def test_other_names_are_no_examples(name: str) -> None:
 
 def test_misspelt_examples() -> None:
     """A misspelt word after the colon is reported and not treated as a file."""
-    with pytest.raises(UnknownNameError, match=r"'starter:exampels'; did you mean 'starter:examples'\?"):
+    with pytest.raises(UnknownNameError, match=r"'starter:exampels'.*'starter:examples'"):
         find_examples("starter:exampels")
 
 
@@ -141,17 +142,14 @@ def test_unknown_name(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError) as caught:
         load("HumanEval", tmp_path)
     message = str(caught.value)
-    assert message.startswith("unknown benchmark 'HumanEval'; did you mean 'humaneval'? (known: starter, humaneval, ")
-    assert message.endswith("; or name a file)")
+    assert re.search("'HumanEval'.*'humaneval'.*starter, humaneval, ", message)
 
 
 def test_nowhere(tmp_path: Path) -> None:
     """An error about a benchmark that is not on the machine lists each way to get it."""
-    expected = (
-        "benchmark 'own' is not on this machine: run `passcurve bench fetch own`, or name its file with "
-        "--benchmark FILE, or run `pip install no-such-package-here`"
-    )
-    assert expected == refusal("own", tmp_path, {"own": published("own")})
+    message = refusal("own", tmp_path, {"own": published("own")})
+    ways = ("`passcurve bench fetch own`", "--benchmark FILE", "`pip install no-such-package-here`")
+    assert [] == [way for way in ("'own'", *ways) if way not in message]
 
 
 def test_fetched_copy(tmp_path: Path) -> None:
@@ -173,8 +171,8 @@ def test_damaged_copy(tmp_path: Path) -> None:
     """A fetched copy with a wrong checksum is refused, and the message names the file to remove."""
     path = in_cache(tmp_path, "own", rows("own") + b"\n")
     message = refusal("own", tmp_path, {"own": published("own")})
-    assert message.startswith(f"{str(path)!r} is not 'own' as published: found sha256 ")
-    assert message.endswith("; remove that file and run `passcurve bench fetch own`")
+    assert re.match(f"'{path}' .*'own'.*sha256 ", message)
+    assert message.endswith("remove that file and run `passcurve bench fetch own`")
 
 
 @pytest.mark.parametrize("beside", ["", "."], ids=["wheel", "checkout"])
@@ -201,8 +199,7 @@ def test_installed_package_with_another_file(tmp_path: Path, monkeypatch: pytest
     path = installed(tmp_path, "carrier_other", rows("other"))
     monkeypatch.syspath_prepend(tmp_path)
     message = refusal("own", tmp_path / "cache", {"own": published("own", "carrier_other")})
-    assert message.startswith(f"{str(path)!r} is not 'own' as published")
-    assert f"take the file as it is with --benchmark {str(path)!r}" in message
+    assert re.match(f"'{path}' .*'own'.*--benchmark '{path}'", message)
 
 
 def test_fetched_copy_comes_before_an_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,34 +268,21 @@ def test_ids_of_the_starter(tmp_path: Path) -> None:
 
 def test_ids_of_two_benchmarks(tmp_path: Path) -> None:
     """With ids of several benchmarks the user must choose one."""
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"'left/0', 'right/1'.*left, right.*--benchmark NAME"):
         find_by_ids(["left/0", "right/1"], tmp_path, catalog=two(tmp_path))
-    expected = (
-        "the samples' task ids ('left/0', 'right/1') belong to more than one benchmark (left, right): "
-        "choose with --benchmark NAME"
-    )
-    assert expected == str(caught.value)
 
 
 def test_ids_of_no_benchmark(tmp_path: Path) -> None:
     """An error about unknown ids quotes a few of them, lists the known benchmarks and gives a remedy."""
     catalog = {**two(tmp_path), "gone": published("gone")}
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"'a', 'b', 'c', \.\.\.\).*left, right;.*--benchmark FILE.*--benchmark NAME"):
         find_by_ids(["a", "b", "c", "d"], tmp_path, catalog=catalog)
-    expected = (
-        "the samples' task ids ('a', 'b', 'c', ...) belong to no known benchmark "
-        "(known: left, right; `passcurve bench list` has those that are not on this machine): "
-        "name its file with --benchmark FILE, or the benchmark with --benchmark NAME"
-    )
-    assert expected == str(caught.value)
 
 
 def test_ids_of_an_absent_benchmark(tmp_path: Path) -> None:
     """Ids of a benchmark that is not on the machine produce a message on how to get it."""
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"'own/0'.*'own'.*`passcurve bench fetch own`"):
         find_by_ids(["own/0"], tmp_path, catalog={"own": published("own")})
-    assert "the samples' task ids ('own/0') look like those of 'own'" in str(caught.value)
-    assert "run `passcurve bench fetch own`" in str(caught.value)
 
 
 def test_a_damaged_copy_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -310,7 +294,7 @@ def test_a_damaged_copy_does_not_hide_the_others(tmp_path: Path) -> None:
 
 def test_no_ids(tmp_path: Path) -> None:
     """Samples without task ids do not identify a benchmark."""
-    with pytest.raises(DataError, match="the samples have no task ids"):
+    with pytest.raises(DataError, match="no task ids"):
         find_by_ids([], tmp_path)
 
 

@@ -30,28 +30,28 @@ def judge(shell):
 
 
 LINES = {
-    "cut short": (b'{"task_id": "starter/0", "completion": "    ret', "not JSON: Unterminated string"),
-    "words": (b"Here is the code you asked for:", "not JSON: Expecting value at column 1"),
-    "two rows in one": (row(completion=GOOD) + row(completion=GOOD), "two objects in one line: a new line is missing"),
-    "a list": (b'["starter/0", "pass"]', "a row must be a JSON object, got a list"),
-    "a number": (b"17", "a row must be a JSON object, got a number"),
-    "a string": (b'"starter/0"', "a row must be a JSON object, got a string"),
-    "null": (b"null", "a row must be a JSON object, got null"),
-    "no task": (b'{"completion": "    pass"}', "the row has no 'task_id'"),
-    "null task": (b'{"task_id": null, "completion": "x"}', "`task_id` must be a string, got null"),
-    "numeric task": (b'{"task_id": 0, "completion": "x"}', "`task_id` must be a string, got a number"),
+    "cut short": (b'{"task_id": "starter/0", "completion": "    ret', "JSON.* column "),
+    "words": (b"Here is the code you asked for:", "JSON.* column 1"),
+    "two rows in one": (row(completion=GOOD) + row(completion=GOOD), "two objects"),
+    "a list": (b'["starter/0", "pass"]', "object.* list"),
+    "a number": (b"17", "object.* number"),
+    "a string": (b'"starter/0"', "object.* string"),
+    "null": (b"null", "object.* null"),
+    "no task": (b'{"completion": "    pass"}', "'task_id'"),
+    "null task": (b'{"task_id": null, "completion": "x"}', "`task_id` .* null"),
+    "numeric task": (b'{"task_id": 0, "completion": "x"}', "`task_id` .* number"),
     "unknown task": (
         b'{"task_id": "starter/O", "completion": "x"}',
-        "unknown task 'starter/O'; did you mean 'starter/",
+        "'starter/O'.*'starter/\\d",
     ),
-    "strange task": (b'{"task_id": "HumanEval/7", "completion": "x"}', "unknown task 'HumanEval/7'"),
-    "latin-1": ('{"task_id": "starter/0", "completion": "é"}'.encode("latin-1"), "not UTF-8: byte 0xe9 at column 41"),
+    "strange task": (b'{"task_id": "HumanEval/7", "completion": "x"}', "'HumanEval/7'"),
+    "latin-1": ('{"task_id": "starter/0", "completion": "é"}'.encode("latin-1"), "UTF-8.* 0xe9 at column 41"),
     "utf-16": ('{"task_id": "starter/0"}'.encode("utf-16-le"), "not JSON"),
     "NUL": (b"\0" * 40, "not JSON"),
-    "deep list": (b"[" * 100_000, "nested deeper than 200 levels"),
+    "deep list": (b"[" * 100_000, "deeper than 200 "),
     "deep row": (
         row(completion=GOOD)[:-1] + b', "x": ' + b"[" * 300 + b"]" * 300 + b"}",
-        "nested deeper than 200 levels",
+        "deeper than 200 ",
     ),
 }
 """Lines that are no rows, with what is said of them."""
@@ -70,11 +70,11 @@ def test_malformed_lines(judge):
     assert 1.0 == done.record["pass@1"]["value"]
     reasons = {bad["line"]: bad["reason"] for bad in done.record["malformed_lines"]}
     for number, (name, (_, message)) in enumerate(LINES.items(), start=1):
-        assert message in reasons[2 * number], name
+        assert re.search(message, reasons[2 * number]), name
     shown = [line for line in done.err.splitlines() if line.startswith("passcurve: s.jsonl:")]
     assert 10 == len(shown)
-    assert re.match(r"passcurve: s\.jsonl:2: not JSON: Unterminated string", shown[0])
-    assert f"{len(LINES) - 10} more lines are no rows" in done.err
+    assert f"passcurve: s.jsonl:2: {reasons[2]}" == shown[0]
+    assert f" {len(LINES) - 10} more lines " in done.err
 
 
 NO_CODE = {
@@ -201,7 +201,7 @@ def test_a_file_of_malformed_lines(judge):
     """A file without any row is an error that shows its first line, and no results are written."""
     done, rows = judge(b"oops", b"null")
     assert (2, []) == (done.code, rows)
-    assert "no row to judge: 2 malformed lines; line 1: not JSON" in done.record["error"]
+    assert re.search(r"\b2 malformed lines.* line 1: ", done.record["error"])
 
 
 def test_a_truncated_gzip_file_is_an_error(shell):
@@ -210,7 +210,7 @@ def test_a_truncated_gzip_file_is_an_error(shell):
     (shell.folder / "s.jsonl.gz").write_bytes(packed[:-20])
     done = shell("judge", "s.jsonl.gz", "--subset", "--json")
     assert 2 == done.code
-    assert re.search(r"gzip.*damaged or truncated", done.record["error"])
+    assert re.search(r"gzip.*truncated", done.record["error"])
     assert not (shell.folder / "s.jsonl.gz_results.jsonl").exists()
 
 
@@ -220,4 +220,4 @@ def test_many_malformed_lines(shell, starter):
     shell.write("s.jsonl", [starter.right(), *[b"{"] * 3000])
     done = shell("judge", "s.jsonl", "--subset", "--json")
     assert (2, 3000, 100) == (done.code, done.record["malformed"], len(done.record["malformed_lines"]))
-    assert "... and 2990 more lines are no rows\n" in done.err
+    assert " 2990 more lines " in done.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -225,8 +226,7 @@ def test_wrong_rows(shell, change, problem: str):
     shell.write("own.jsonl", [PROBLEMS[0] | change])
     done = shell("bench", "check", "own.jsonl")
     assert 2 == done.code
-    assert "line 1: found" in done.err
-    assert problem in done.err
+    assert re.search(f"line 1: .*{problem}", done.err)
 
 
 @pytest.mark.ci
@@ -283,7 +283,7 @@ def test_profiles_name_each_disagreement(shell):
     assert "no_such_module" in one["rulings"]["native"]["reason"]
     assert "native: failed" in shell(*words, "native,bigcode").out
     assert 2 == shell(*words, "native").code
-    assert "did you mean" in shell(*words, "native,bigcodes").err
+    assert "'bigcode'" in shell(*words, "native,bigcodes").err
 
 
 def test_profiles_without_samples(shell):

@@ -149,7 +149,7 @@ def test_evalplus_record(shell, both_results):
 BAD = {
     "one run": (("a_results.jsonl",), "two runs"),
     "no file": (("a_results.jsonl", "nowhere"), "nowhere"),
-    "no verdicts": (("a_results.jsonl", "raw.jsonl"), "judge them first"),
+    "no verdicts": (("a_results.jsonl", "raw.jsonl"), r"raw\.jsonl'.*judge"),
     "other problems": (("a_results.jsonl", "few.jsonl"), "'P/5'"),
     "k too large": (("a_results.jsonl", "b_results.jsonl", "--k", "5"), "pass@5"),
     "no record": (("a_results.jsonl", "none.json"), "EvalPlus"),
@@ -165,8 +165,7 @@ def test_refused_comparisons(shell, both_results, what):
     words, message = BAD[what]
     done = shell("compare", *words)
     assert (2, "") == (done.code, done.out)
-    assert re.fullmatch(r"passcurve: .+\n", done.err)
-    assert message in done.err
+    assert re.fullmatch(rf"passcurve: .*{message}.*\n", done.err)
 
 
 def test_plan(shell, both_results):
@@ -186,7 +185,7 @@ def test_refused_plan(shell):
     write(shell, "b_results.jsonl", B)
     done = shell("plan", "a_results.jsonl", "b_results.jsonl")
     assert (2, "") == (done.code, done.out)
-    assert re.fullmatch(r"passcurve: no plan from .+\n", done.err)
+    assert re.fullmatch(r"passcurve: .*a_results\.jsonl.*\n", done.err)
 
 
 @pytest.mark.parametrize("runs", [1, 2])
@@ -211,4 +210,4 @@ def test_plan_of_greedy_runs_that_agree(shell):
     write(shell, "a_results.jsonl", {task: digits[:1] for task, digits in A.items()})
     done = shell("plan", "a_results.jsonl", "a_results.jsonl")
     assert (2, "") == (done.code, done.out)
-    assert "agree on every problem" in done.err
+    assert "agree" in done.err

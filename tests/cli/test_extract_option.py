@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 FENCED = "Here it is:\n\n```python\n{}```\n\nIt rounds up.\n"
@@ -95,14 +97,13 @@ def test_results_can_be_judged_again_by_another_policy(shell):
     assert ("compile", False) == (row["status"], "extraction" in row)
 
 
-@pytest.mark.parametrize(("name", "hint"), [("fence-frist", "did you mean 'fence-first'?"), ("none", "known: raw, ")])
+@pytest.mark.parametrize(("name", "hint"), [("fence-frist", "'fence-first'"), ("none", "raw, stop-words:human-eval, ")])
 def test_an_unknown_policy(shell, name, hint):
     """An unknown policy is refused in one line with exit code 2, before anything is written."""
     shell.write("s.jsonl", [reply(WHOLE)])
     done = shell("judge", "s.jsonl", "--subset", "--extract", name)
     assert (2, "", 1) == (done.code, done.out, done.err.count("\n"))
-    assert f"unknown extraction policy {name!r}" in done.err
-    assert hint in done.err
+    assert re.search(f"{name!r}.*{hint}", done.err)
     assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]
 
 
@@ -139,5 +140,5 @@ def test_an_unknown_prelude(shell):
     shell.write("s.jsonl", [reply(WHOLE)])
     done = shell("judge", "s.jsonl", "--subset", "--prelude", "humanevalx")
     assert (2, "", 1) == (done.code, done.out, done.err.count("\n"))
-    assert "did you mean 'humaneval-x'?" in done.err
+    assert re.search("'humanevalx'.*'humaneval-x'", done.err)
     assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]

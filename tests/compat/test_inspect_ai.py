@@ -79,7 +79,7 @@ def test_what_nobody_knows(inspect, two_problems):
     log = evaluate(inspect, scorer, answers, fail_on_error=False)
     errors = {sample.id: sample.error and sample.error.message for sample in log.samples}
     assert errors["right"] is None
-    assert "reference solution does not pass" in errors["unknown"]
+    assert "reference solution" in errors["unknown"]
 
 
 def test_inspect_score(inspect, two_problems, tmp_path):

@@ -82,7 +82,7 @@ def test_a_comment_is_text() -> None:
 
 def test_completion_of_another_problem_is_refused() -> None:
     """A completion for another problem is refused, because its verdict would be wrong."""
-    with pytest.raises(UsageError, match="the completion is of 'own/0', but the problem is 'own/1'"):
+    with pytest.raises(UsageError, match=r"'own/0'.*'own/1'"):
         extract(msgspec.structs.replace(PROBLEM, id="own/1"), make_completion("    return 1\n"))
 
 
@@ -107,7 +107,7 @@ def test_the_names() -> None:
 )
 def test_an_unknown_policy_is_refused(name: str, hint: str) -> None:
     """An error about an unknown policy suggests the nearest one and lists all."""
-    with pytest.raises(UnknownNameError, match=f"unknown extraction policy {name!r}.*{hint}"):
+    with pytest.raises(UnknownNameError, match=f"{name!r}.*{hint}"):
         extract(PROBLEM, make_completion("x"), name)
 
 

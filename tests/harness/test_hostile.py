@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from jailed import IS_ONE, LIMITS, MIB, ONE, Jailed, descendants, jail_at
+from jailed import IS_ONE, LIMITS, MIB, ONE, Jailed, descendants, jail_at, zygotes
 
 from passcurve.judging.plan import CheckPlan
 from passcurve.types import Verdict
@@ -46,7 +46,7 @@ def check(jail: Jailed, program: str, test: str = IS_ONE, **options: object) -> 
 
 def memory_of_referees(jail: Jailed) -> int:
     """Return the memory of the largest referee process, in bytes."""
-    zygote = jail.pool._workers[0]._zygotes.clients["referee"].pid
+    zygote = zygotes(jail.pool)["referee"].pid
     sizes = [0]
     for process in descendants(zygote):
         lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()

@@ -276,7 +276,7 @@ class Text(str):
 @pytest.mark.parametrize("value", [object(), Text("x"), len, [object()], {"k": iter(())}, int, NotImplemented, ...])
 def test_values_that_are_not_plain(value: object):
     """A value that is not plain is refused by the name of its type, if nothing reduces it."""
-    with pytest.raises(WireError, match="not plain data"):
+    with pytest.raises(WireError, match="not plain"):
         encode(value)
 
 
@@ -377,7 +377,7 @@ WORK: dict[str, Callable[[], bytes]] = {
 def test_work_is_bounded(what: str):
     """Values over the work of a decoder are refused; a decoder with more takes them."""
     data = WORK[what]()
-    with pytest.raises(TooMuchError, match="too much work"):
+    with pytest.raises(TooMuchError, match="work"):
         Decoder(None, 1_000_000).decode(data)
     Decoder(None, 100_000_000).decode(data)
 

@@ -112,7 +112,7 @@ def test_a_live_object(jail: Jailed):
         calibration.plan.write_back,
         calibration.plan.fault is not None,
     )
-    assert "does not pass: failed (AttributeError" in calibration.plan.note
+    assert "failed (AttributeError" in calibration.plan.note
     assert calibration.verdict.passed
     assert 6 == len(calibrator.jobs)
 
@@ -125,7 +125,7 @@ def test_a_wrong_reference(jail: Jailed):
         calibration.plan.fault is not None,
         calibration.verdict.status,
     )
-    assert "the reference solution does not pass: failed (AssertionError)" == calibration.plan.note
+    assert calibration.plan.note.endswith(": failed (AssertionError)")
 
 
 @pytest.mark.ci
@@ -160,7 +160,7 @@ def test_a_second_function(jail: Jailed):
     calibration = calibrate(jail, make_problem("return args[0] + 1\ndef g(x):\n    return f(x)", SECOND))
     assert ("shared", None) == (calibration.plan.mode, calibration.plan.fault)
     assert calibration.verdict.passed
-    assert "name 'g' is not defined" in calibration.plan.note
+    assert "'g'" in calibration.plan.note
 
 
 def test_a_second_function_without_a_reference(jail: Jailed):
@@ -171,7 +171,8 @@ def test_a_second_function_without_a_reference(jail: Jailed):
     assert "no reference solution" in one.plan.note
     assert "'g'" in one.plan.note
     # The tests need nothing of the program where the prompt defines all that they call.
-    assert ("tests", "the tests never call f") == (other.plan.fault, other.plan.note)
+    assert "tests" == other.plan.fault
+    assert "never call f" in other.plan.note
 
 
 def test_a_second_function_in_referee_mode(jail: Jailed):
@@ -211,7 +212,7 @@ def test_a_reference_that_hangs_or_dies_apart_from_its_tests(jail: Jailed, probl
     """A reference solution that hangs or dies in referee mode and passes in shared mode is judged there."""
     calibration = calibrate(jail, problem, timeout_s=0.5 if problem is WAITING else 20.0)
     assert ("shared", None) == (calibration.plan.mode, calibration.plan.fault)
-    assert f"does not pass: {status}" in calibration.plan.note
+    assert f": {status}" in calibration.plan.note
 
 
 def test_a_reference_that_does_not_compile(jail: Jailed):

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from passcurve.judging.plan import CheckPlan
-from passcurve.judging.plan_cache import MAX_FILES, PlanCache
+from passcurve.judging.plan_cache import MAX_CODE_BYTES, MAX_FILES, PlanCache
+from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.types import FunctionTests, Header, Jail, Limits, Problem
 
 HEADER = Header(
@@ -139,3 +140,19 @@ def test_a_second_run(shell):
     assert ["shared"] == [plan.mode for plan in plans.values()]
     for name in ("notes", "excluded", "modes", "statuses", "pass@1"):
         assert records[0][name] == records[1][name]
+
+
+def test_compiled_tests_are_found_again(tmp_path: Path) -> None:
+    """Compiled tests come back as they were, but not for a run whose tests go on after a failure; many are bounded."""
+    cache = PlanCache(tmp_path, HEADER)
+    made = CompiledTests()
+    made.add("T/0", b"\x00code")
+    made.add("T/1", bytes(MAX_CODE_BYTES))
+    cache.keep_code_of(made)
+    cache.save()
+    code_by_run: dict[bool, dict[str, bytes]] = {}
+    for all_tests in (False, True):
+        compiled = CompiledTests()
+        PlanCache(tmp_path, msgspec.structs.replace(HEADER, all_tests=all_tests)).add_code_to(compiled)
+        code_by_run[all_tests] = dict(compiled.items())
+    assert {False: {"T/0": b"\x00code"}, True: {}} == code_by_run

@@ -82,10 +82,10 @@ def test_problems_with_fewer_samples_keep_all_they_have():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 4}, "k=4 exceeds the 3 samples"),
-        ({"ns": [5]}, "n=5 must be"),
-        ({"k": 2, "ns": [1]}, "n=1 must be"),
-        ({"ms": [4]}, "m=4 must be between 2 and 3"),
+        ({"k": 4}, "k=4 .*3 samples"),
+        ({"ns": [5]}, "n=5 "),
+        ({"k": 2, "ns": [1]}, "n=1 "),
+        ({"ms": [4]}, "m=4 .*2 and 3"),
         ({"draws": 1}, "draws=1"),
     ],
 )

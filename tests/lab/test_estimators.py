@@ -80,11 +80,11 @@ def test_the_variance_of_the_plug_in_of_many_samples_is_the_one_of_the_delta_met
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((1.5, 10, [10]), "p=1.5 must be"),
-        ((0.1, 0, []), "k=0 is less than 1"),
-        ((0.1, 10, [9]), "n=9 is less than k=10: no unbiased"),
-        ((0.1, 10, [20_000]), "n=20000 exceeds"),
-        ((0.1, 20_000, []), "n=20000 exceeds"),
+        ((1.5, 10, [10]), "p=1.5 "),
+        ((0.1, 0, []), "k=0 "),
+        ((0.1, 10, [9]), "n=9 .*k=10"),
+        ((0.1, 10, [20_000]), "n=20000 "),
+        ((0.1, 20_000, []), "n=20000 "),
     ],
 )
 def test_what_cannot_be_is_refused(words, message):

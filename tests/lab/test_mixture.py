@@ -59,10 +59,10 @@ def test_a_run_has_its_estimates():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (([[1.5]], [1]), "model A: 1.5 must be"),
-        (([[]], [1]), "model A must have .*, got 0"),
-        (([[0.5]], [101]), "k=101 exceeds n=100"),
-        (([[0.5]], [0]), "k=0 is less than 1"),
+        (([[1.5]], [1]), "model A: 1.5 "),
+        (([[]], [1]), "model A .* 0"),
+        (([[0.5]], [101]), "k=101 .*n=100"),
+        (([[0.5]], [0]), "k=0 "),
     ],
 )
 def test_what_cannot_be_is_refused(words, message):

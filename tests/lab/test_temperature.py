@@ -85,8 +85,8 @@ def test_a_real_sweep_has_estimates_and_no_truth():
     [
         (([], [1]), "one or more numbers"),
         (([-1.0], [1]), "from 0 to 100"),
-        (([0.5, 0.5], [1]), "must be distinct"),
-        (([0.5], [41]), "k=41 exceeds the 40 samples"),
+        (([0.5, 0.5], [1]), "distinct"),
+        (([0.5], [41]), "k=41 .*40 samples"),
     ],
 )
 def test_what_cannot_be_is_refused(words, message):

@@ -61,9 +61,9 @@ def test_floating_point_ratios_overflow_where_the_product_stands():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((10, 2, 11), "k=11 exceeds n=10"),
-        ((10, 11, 2), "c=11 exceeds n=10"),
-        ((MOST_SAMPLES + 1, 2, 3), "n=1001 exceeds"),
+        ((10, 2, 11), "k=11 .*n=10"),
+        ((10, 11, 2), "c=11 .*n=10"),
+        ((MOST_SAMPLES + 1, 2, 3), "n=1001 "),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(arguments, message):

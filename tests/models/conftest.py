@@ -39,7 +39,7 @@ class Server:
         self.takes_s = 0.0
         self.retry_after = "0"
         self.open = self.most_open = 0
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -47,7 +47,7 @@ class Server:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                with server._lock:
+                with server.lock:
                     number = len(server.requests)
                     server.requests.append(body | {"path": self.path})
                     server.headers.append({name.lower(): value for name, value in self.headers.items()})
@@ -56,15 +56,15 @@ class Server:
                     server.most_open = max(server.most_open, server.open)
                 try:
                     time.sleep(server.takes_s)
-                    server._answer(self, body, server.fault(number, body))
+                    server.answer(self, body, server.fault(number, body))
                 except (BrokenPipeError, ConnectionResetError):
                     self.close_connection = True
                 finally:
-                    with server._lock:
+                    with server.lock:
                         server.open -= 1
 
             def do_GET(self) -> None:
-                server._send(self, 200, {"data": [{"id": "tiny-coder"}, {"id": "other"}]})
+                server.send(self, 200, {"data": [{"id": "tiny-coder"}, {"id": "other"}]})
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -86,35 +86,36 @@ class Server:
         self._http.shutdown()
         self._http.server_close()
 
-    def _answer(self, to: BaseHTTPRequestHandler, body: dict[str, Any], fault: str) -> None:
+    def answer(self, to: BaseHTTPRequestHandler, body: dict[str, Any], fault: str) -> None:
+        """Answer a request, with a fault or as asked."""
         match fault:
             case "429":
-                self._send(to, 429, {"error": {"message": "slow down"}}, {"retry-after": self.retry_after})
+                self.send(to, 429, {"error": {"message": "slow down"}}, {"retry-after": self.retry_after})
             case "500":
-                self._send(to, 500, {"error": {"message": "it broke"}})
+                self.send(to, 500, {"error": {"message": "it broke"}})
             case "529":
                 body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
-                self._send(to, 529, body, {"retry-after": self.retry_after})
+                self.send(to, 529, body, {"retry-after": self.retry_after})
             case "400":
-                self._send(to, 400, {"error": {"message": "top_p must be below 2"}})
+                self.send(to, 400, {"error": {"message": "top_p must be below 2"}})
             case "401":
-                self._send(to, 401, {"error": {"message": "wrong key"}})
+                self.send(to, 401, {"error": {"message": "wrong key"}})
             case "404":
-                self._send(to, 404, {"error": {"message": f"The model `{body['model']}` does not exist."}})
+                self.send(to, 404, {"error": {"message": f"The model `{body['model']}` does not exist."}})
             case "422":
-                self._send(to, 422, {"detail": "no such field"})
+                self.send(to, 422, {"detail": "no such field"})
             case "too long":
-                self._send(to, 400, {"error": {"message": TOO_LONG}})
+                self.send(to, 400, {"error": {"message": TOO_LONG}})
             case "prompt too long":
                 words = "prompt is too long: 208310 tokens > 200000 maximum"
-                self._send(to, 400, {"type": "error", "error": {"type": "invalid_request_error", "message": words}})
+                self.send(to, 400, {"type": "error", "error": {"type": "invalid_request_error", "message": words}})
             case "other limit":
                 words = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
-                self._send(to, 400, {"error": {"message": words}})
+                self.send(to, 400, {"error": {"message": words}})
             case "bad json":
                 self._send_text(to, 200, b'{"choices": [{"text": "    ret')
             case "no choices":
-                self._send(to, 200, {"choices": []})
+                self.send(to, 200, {"choices": []})
             case "drop":
                 # With linger 0 the other side gets a reset.
                 to.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -130,7 +131,7 @@ class Server:
                     to.wfile.flush()
                     time.sleep(0.05)
             case _:
-                self._send(to, 200, self._written(to, body, fault))
+                self.send(to, 200, self._written(to, body, fault))
 
     def _written(self, to: BaseHTTPRequestHandler, body: dict[str, Any], fault: str) -> dict[str, Any]:
         return self._message(body, fault) if to.path.endswith("/messages") else self._completion(body, fault)
@@ -179,9 +180,10 @@ class Server:
             }
         return answer
 
-    def _send(
+    def send(
         self, to: BaseHTTPRequestHandler, status: int, body: dict[str, Any], headers: dict[str, str] | None = None
     ) -> None:
+        """Send a response with a JSON body."""
         self._send_text(to, status, json.dumps(body).encode(), headers)
 
     def _send_text(

@@ -113,16 +113,16 @@ def test_retry_after_is_honoured(client, server, conversation):
 def test_a_server_that_stays_overloaded(client, server, conversation):
     """After the last retry the order fails with what the server said."""
     server.fault = lambda number, body: "529"
-    with pytest.raises(ModelError, match="gave no answer in 3 attempts: 529: Overloaded"):
+    with pytest.raises(ModelError, match=r"\b3 .*529: Overloaded"):
         list(client(max_retries=2).generate(conversation()))
 
 
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("400", "refuses the request .400: top_p must be below 2"),
-        ("401", "refuses the key in ANTHROPIC_API_KEY .401: wrong key"),
-        ("404", "has no model 'tiny-code'; did you mean 'tiny-coder'"),
+        ("400", "400: top_p must be below 2"),
+        ("401", "ANTHROPIC_API_KEY .401: wrong key"),
+        ("404", "'tiny-code'.*'tiny-coder'"),
     ],
 )
 def test_a_refusal_is_final(client, server, conversation, fault, message):
@@ -137,7 +137,7 @@ def test_a_refusal_is_final(client, server, conversation, fault, message):
 def test_a_prompt_that_is_too_long(client, server, conversation):
     """A full context is told as such, in that API's words."""
     server.fault = lambda number, body: "prompt too long"
-    with pytest.raises(TooLongError, match="'p/0': prompt and answer do not fit"):
+    with pytest.raises(TooLongError, match="'p/0'"):
         list(client().generate(conversation()))
 
 
@@ -150,4 +150,4 @@ def test_a_run(shell, server, starter):
     assert (0, 2) == (done.code, done.record["statuses"]["passed"]), done.err
     assert "s3cret" == server.headers[0]["x-api-key"]
     other = shell(*words, "--prompt", "base", "--run", "r")
-    assert (2, True) == (other.code, "use --prompt chat" in other.err)
+    assert (2, True) == (other.code, "--prompt chat" in other.err)

@@ -129,14 +129,14 @@ def test_mutant_draws_by_temperature(sample_request):
 def test_mutant_needs_references(sample_request):
     """A problem without a reference is told by name."""
     prompt = Prompt(problem_id="p/9", stub="def f():\n")
-    with pytest.raises(DataError, match="'p/9' has no reference"):
+    with pytest.raises(DataError, match=r"'p/9'.*reference"):
         deck(prompt, 0)
 
 
 @pytest.mark.parametrize("words", ["2", "-1", "nan", "much"])
 def test_mutant_takes_a_share(words):
     """What is no share is refused, with how to write it."""
-    with pytest.raises(UsageError, match=r"write it like mutant:0\.4"):
+    with pytest.raises(UsageError, match=r"mutant:0\.4"):
         Mutant.open(words, SETTINGS)
 
 
@@ -163,7 +163,7 @@ def test_recorded_gives_row_i_as_sample_i(recorded, sample_request):
     assert ["    return 4\n", "    return 0\n"] == texts(backend.generate(sample_request(2, 0)))
     (reply,) = backend.generate(sample_request(3))
     assert ("solution", "def f(): ...\n") == (reply.form, reply.text)
-    with pytest.raises(ModelError, match="has 3 samples of 'p/1', not 4"):
+    with pytest.raises(ModelError, match=r"\b3 .*'p/1'.*\b4\b"):
         list(backend.generate(sample_request(3, problem="p/1")))
 
 
@@ -202,9 +202,9 @@ def test_functions_of_every_kind(sample_request):
 @pytest.mark.parametrize(
     ("call", "many", "message"),
     [
-        (lambda prompt: None, False, "must return a text .*, got 'NoneType'"),
-        (lambda prompts: ["a"], True, "must return a list of 2 texts, got 'list' of 1"),
-        (lambda prompt: 1 / 0, False, "raised ZeroDivisionError"),
+        (lambda prompt: None, False, "'NoneType'"),
+        (lambda prompts: ["a"], True, r"\b2 .*'list' of 1"),
+        (lambda prompt: 1 / 0, False, "ZeroDivisionError"),
     ],
 )
 def test_functions_that_fail(sample_request, call, many, message):
@@ -219,11 +219,11 @@ def test_functions_that_fail(sample_request, call, many, message):
         (
             "opena:x",
             UnknownNameError,
-            r"did you mean 'openai'\? \(known: anthropic:, command:, hf:, mutant:",
+            r"'openai'\?.*anthropic:, command:, hf:, mutant:",
         ),
-        ("gpt-4", UnknownNameError, "is it openai:gpt-4"),
-        ("mutant", UsageError, "write it like mutant:"),
-        ("hg:x", UnknownNameError, "is not a back end"),
+        ("gpt-4", UnknownNameError, "openai:gpt-4"),
+        ("mutant", UsageError, "mutant:"),
+        ("hg:x", UnknownNameError, "'hg'"),
     ],
 )
 def test_a_back_end_that_is_none(spec, error, message):

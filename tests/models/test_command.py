@@ -6,6 +6,7 @@ import contextlib
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -120,16 +121,16 @@ def test_both_may_write_at_once(program, sample_request):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("import sys; sys.exit(3)", RefusedError, r"has ended before all samples were written \(exit code 3\)"),
-        ("import sys; input(); print('hello', flush=True); sys.stdin.read()", RefusedError, "wrote 'hello'"),
+        ("import sys; sys.exit(3)", RefusedError, r"exit code 3\b"),
+        ("import sys; input(); print('hello', flush=True); sys.stdin.read()", RefusedError, "'hello'"),
         (
             "import sys; input(); print('[1]', flush=True); sys.stdin.read()",
             RefusedError,
-            r"wrote '\[1\]'; each line must",
+            r"'\[1\]'",
         ),
-        ("print('hello', end='')", RefusedError, "wrote 'hello'"),
+        ("print('hello', end='')", RefusedError, "'hello'"),
         ('import sys; input(); print(\'{"id": 0, "error": "no memory"}\', flush=True)', ModelError, "no memory"),
-        ("import sys; input(); print('{\"id\": 0}', flush=True)", RefusedError, "must have a string 'completion'"),
+        ("import sys; input(); print('{\"id\": 0}', flush=True)", RefusedError, "'completion'"),
     ],
 )
 def test_a_program_that_fails(program, sample_request, text, error, message):
@@ -166,7 +167,7 @@ def test_answers_before_the_end_count(program, sample_request):
             # It ends meanwhile.
             time.sleep(0.2)
 
-    with pytest.raises(RefusedError, match="has ended before all"):
+    with pytest.raises(RefusedError, match=r"exit code 0\b"):
         listen()
     assert [0, 1, 2] == had
 
@@ -202,19 +203,23 @@ def test_it_goes_on_after_a_failure(program, sample_request):
         with ends as caught:
             listen()
         failed.append(str(caught.value) if caught else "")
-    assert ["command: no luck", f"command: {sys.executable!r} gave no answer within 3 s", ""] == failed
+    luck, silence, nothing = failed
+    assert "no luck" in luck
+    assert f"{sys.executable!r}" in silence
+    assert "3 s" in silence
+    assert "" == nothing
     assert [0, 3, 4, 5, 6, 7] == had
 
 
 def test_silence(program, sample_request):
     """An answer that does not come in time fails the sample."""
-    with pytest.raises(ModelError, match=r"gave no answer within 0.3 s"):
+    with pytest.raises(ModelError, match=r"\b0\.3 s"):
         list(program("import sys; sys.stdin.read()", 0.3).generate(sample_request()))
 
 
 def test_a_program_that_does_not_exist():
     """A program that cannot be started is a usage error."""
-    with pytest.raises(UsageError, match="cannot start 'no-such-program'"):
+    with pytest.raises(UsageError, match="'no-such-program'"):
         Command.open("no-such-program --x", SETTINGS)
 
 
@@ -222,17 +227,17 @@ def test_a_program_that_does_not_exist():
 @pytest.mark.parametrize(
     "text",
     [
-        "import sys; print('begun', flush=True); sys.stdin.read()",
-        "import time; print('begun', flush=True); time.sleep(60)",
+        "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()",
+        "import os, time; print(os.getpid(), flush=True); time.sleep(60)",
         # Its stdout outlives it.
-        "import subprocess as s, sys; s.Popen(['sleep', '5']); print('begun', flush=True); sys.stdin.read()",
+        "import os, subprocess as s, sys; s.Popen(['sleep', '5']); print(os.getpid(), flush=True); sys.stdin.read()",
     ],
 )
 def test_closing_wakes_the_reader(text):
     """Whatever a program does, closing it ends it and raises an error in the reading thread."""
     began = time.monotonic()
     process = LineProcess([sys.executable, "-c", text])
-    assert [b"begun"] == read_lines(process, 1)
+    (pid,) = map(int, read_lines(process, 1))
     errors = []
 
     def listen():
@@ -249,7 +254,7 @@ def test_closing_wakes_the_reader(text):
     process.close()
     listener.join(LONG_S)
     assert ["the run has ended"] == errors
-    assert process._process.returncode is not None
+    assert not Path(f"/proc/{pid}").exists()
     assert time.monotonic() - began < LONG_S
 
 

@@ -159,7 +159,7 @@ def test_a_stop_word_does_not_begin_in_the_prompt(llama, loaded):
 
 def test_a_context_that_is_too_short(llama, loaded):
     """Prompt and answer that do not fit are told before anything is written."""
-    with pytest.raises(TooLongError, match=r"'p/0': prompt and answer do not fit .* of 256\); lower --max-tokens"):
+    with pytest.raises(TooLongError, match=r"'p/0'.* 256\b.*--max-tokens"):
         ask(loaded(llama), max_tokens=250)
 
 
@@ -179,7 +179,7 @@ def test_a_conversation(llama, loaded):
 
 def test_a_model_without_a_template(t5, loaded):
     """A conversation with a model that knows none is refused when it is opened."""
-    with pytest.raises(UsageError, match="has no chat template; use --prompt base"):
+    with pytest.raises(UsageError, match=r"template.*--prompt base"):
         loaded(t5, style="chat")
 
 
@@ -255,19 +255,19 @@ def test_settings_of_transformers(llama, loaded):
     backend = loaded(llama, extra_body={"top_k": 1})
     assert "1" == backend.identity["top_k"]
     assert 1 == len(set(texts(ask(backend, 6))))
-    with pytest.raises(UsageError, match=r"has no setting 'top_kk'; did you mean 'top_k'"):
+    with pytest.raises(UsageError, match=r"'top_kk'.*'top_k'"):
         loaded(llama, extra_body={"top_kk": 1})
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dtype": "bfloat61"}, "dtype='bfloat61' must be one of auto, .*did you mean 'bfloat16'"),
-        ({"device": "cuda:7"}, "device='cuda:7' cannot be used"),
+        ({"dtype": "bfloat61"}, "dtype='bfloat61' .*auto, .*'bfloat16'"),
+        ({"device": "cuda:7"}, "device='cuda:7'"),
         ({"device": ","}, "is empty"),
-        ({"batch": "0"}, "batch='0' must be a positive integer"),
-        ({"decoder_prompt": "yes"}, "has no encoder"),
-        ({"trust_remote_code": "maybe"}, "must be yes or no"),
+        ({"batch": "0"}, "batch='0'"),
+        ({"decoder_prompt": "yes"}, "encoder.*decoder-prompt"),
+        ({"trust_remote_code": "maybe"}, "'maybe'"),
     ],
 )
 def test_options_that_mean_nothing(llama, loaded, options, message):
@@ -279,9 +279,9 @@ def test_options_that_mean_nothing(llama, loaded, options, message):
 def test_a_model_that_is_not_there(llama, loaded, tmp_path, monkeypatch):
     """A folder that is none, and one without a model, are told with their name."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(RefusedError, match="cannot load '/no/such': it is neither a folder nor"):
+    with pytest.raises(RefusedError, match="'/no/such'"):
         loaded("/no/such")
-    with pytest.raises(RefusedError, match=f"cannot load '{tmp_path}': "):
+    with pytest.raises(RefusedError, match=f"'{tmp_path}'"):
         loaded(tmp_path)
 
 

@@ -133,14 +133,14 @@ def test_a_server_that_asks_for_an_hour_is_left(client, server, sample_request):
     """A wait beyond five minutes ends the order at once, with what the server said."""
     server.retry_after = "3600"
     server.fault = lambda number, body: "429"
-    with pytest.raises(ModelError, match="in 1 attempt: 429: slow down"):
+    with pytest.raises(ModelError, match=r"\b1 attempt.*429: slow down"):
         texts(client(), sample_request())
 
 
 def test_attempts_are_counted(client, server, sample_request):
     """After the last retry the order fails with the last reason."""
     server.fault = lambda number, body: "500"
-    with pytest.raises(ModelError, match="gave no answer in 3 attempts: 500: it broke"):
+    with pytest.raises(ModelError, match=r"\b3 attempts.*500: it broke"):
         texts(client(max_retries=2), sample_request())
     assert 3 == len(server.requests)
 
@@ -148,10 +148,10 @@ def test_attempts_are_counted(client, server, sample_request):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("400", "refuses the request .400: top_p must be below 2"),
-        ("401", "refuses a request without a key .KEY is not set. .401: wrong key"),
-        ("404", "has no model 'tiny-code'; did you mean 'tiny-coder'"),
-        ("422", "refuses the request .422: no such field"),
+        ("400", "400: top_p must be below 2"),
+        ("401", r"\bKEY\b.*401: wrong key"),
+        ("404", "'tiny-code'.*'tiny-coder'"),
+        ("422", "422: no such field"),
     ],
 )
 def test_a_refusal_is_final(client, server, sample_request, fault, message):
@@ -165,7 +165,7 @@ def test_a_refusal_is_final(client, server, sample_request, fault, message):
 def test_the_key_is_sent_and_not_told(client, server, sample_request):
     """The key goes to the server as a bearer token and into no message."""
     server.fault = lambda number, body: "401"
-    with pytest.raises(RefusedError, match="refuses the key in MY_KEY") as caught:
+    with pytest.raises(RefusedError, match="MY_KEY") as caught:
         texts(client(api_key="s3cret", api_key_name="MY_KEY"), sample_request())
     assert "Bearer s3cret" == server.headers[0]["authorization"]
     assert "s3cret" not in str(caught.value)
@@ -174,7 +174,7 @@ def test_the_key_is_sent_and_not_told(client, server, sample_request):
 def test_a_prompt_that_is_too_long(client, server, sample_request):
     """A full context is told as such, with the problem and what to do."""
     server.fault = lambda number, body: "too long"
-    with pytest.raises(TooLongError, match=r"'p/0': prompt and answer do not fit.*lower --max-tokens"):
+    with pytest.raises(TooLongError, match=r"'p/0'.*--max-tokens"):
         texts(client(), sample_request())
 
 
@@ -199,7 +199,7 @@ def test_a_trickle_is_cut_off(client, server, sample_request):
     """An answer that never ends is given up when the time of the request is over, though bytes keep coming."""
     server.fault = lambda number, body: "slow"
     began = time.monotonic()
-    with pytest.raises(ModelError, match=r"not complete after 0.3 s"):
+    with pytest.raises(ModelError, match=r"\b0\.3 s"):
         texts(client(timeout_s=0.3, max_retries=0), sample_request())
     assert time.monotonic() - began < 2.0
 
@@ -208,7 +208,7 @@ def test_a_server_that_is_not_there(sample_request):
     """When nobody has ever answered, a refused connection is told at once."""
     backend = OpenAI.open("m", Settings(server=ServerSettings(base_url="http://127.0.0.1:9/v1")))
     began = time.monotonic()
-    with pytest.raises(RefusedError, match=r"cannot reach http://127.0.0.1:9/v1.*is the server up"):
+    with pytest.raises(RefusedError, match=r"http://127\.0\.0\.1:9/v1"):
         texts(backend, sample_request())
     assert time.monotonic() - began < 2.0
     backend.close()

@@ -101,7 +101,7 @@ def test_a_finished_run_tops_up(shell, server, answers, words):
     assert 24 == len(server.requests) == len({body["seed"] for body in server.requests})
     other = shell(*words("--temperature", "0.2", n=4))
     assert (2, 24) == (other.code, len(server.requests))
-    assert "decoding.temperature was 0.8, is 0.2" in other.err
+    assert re.search(r"decoding\.temperature .*0\.8.*0\.2", other.err)
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_server_at_another_address(shell, server, answers, words, other_server
     assert records[0]["generation"] == records[1]["generation"]
     refused = shell(*["openai:other" if word == "openai:tiny-coder" else word for word in moved])
     assert (2, 8) == (refused.code, len(other_server.requests))
-    assert "model was 'openai:tiny-coder', is 'openai:other'" in refused.err
+    assert re.search("model .*'openai:tiny-coder'.*'openai:other'", refused.err)
 
 
 @pytest.mark.ci
@@ -158,7 +158,7 @@ def test_copies_at_temperature_0(shell, server, answers, words):
     """Samples that are one text are told as n of 1 in effect, and a k above 1 has no value."""
     server.text = lambda body, choice: answers[body["prompt"]]["canonical_solution"]
     done = shell(*[word for word in words("--temperature", 0, "--k", "1,2", n=2) if word != "--json"])
-    assert "at temperature 0 the samples of a problem should be equal, and -n 1 would say as much" in done.err
+    assert re.search("temperature 0 .*-n 1 ", done.err)
     assert "copies: all samples of 8 of 8 problems are one text, as they should be" in done.out
     assert re.search(r"pass@1 +1\.0000 ", done.out)
     assert re.search(r"pass@2 +- .* n is 1 in effect", done.out)
@@ -253,7 +253,7 @@ def test_faults_that_pass_leave_no_trace(shell, server, answers, words):
 @pytest.mark.ci
 @pytest.mark.parametrize(
     ("fault", "code", "message"),
-    [("401", 2, "refuses a request without a key")],
+    [("401", 2, "401: wrong key")],
 )
 def test_a_refusal_ends_the_run(shell, server, answers, words, fault, code, message):
     """A refusal in the middle keeps what came, is one line, and the same command goes on once it is mended."""
@@ -284,7 +284,7 @@ def test_no_server(shell):
     began = time.monotonic()
     done = shell("run", "starter", "--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
     assert (2, "") == (done.code, done.out)
-    assert "passcurve: cannot reach http://127.0.0.1:9/v1" in done.err
+    assert "http://127.0.0.1:9/v1" in done.err
     assert time.monotonic() - began < 20.0
 
 
@@ -296,7 +296,7 @@ def test_a_context_that_is_too_short(shell, server, answers, words):
     done = shell(*words())
     assert (1, 4, 32) == (done.code, done.record["owed"], done.record["samples"])
     assert done.record["pass@1"]["value"] is None
-    assert "problem 'starter/3': prompt and answer do not fit" in done.err
+    assert "'starter/3'" in done.err
     assert 28 == len(stored(shell.folder / "r"))
 
 
@@ -395,7 +395,7 @@ def test_recorded_samples_that_are_missing(shell, starter):
     shell.write("s.jsonl", [starter.right("starter/0")] * 2 + [starter.right("starter/1")])
     done = shell("run", "starter", "--model", "recorded:s.jsonl", "-n", 2, "--problems", "0,1", "--json")
     assert (1, 1, 3) == (done.code, done.record["owed"], done.record["statuses"]["passed"])
-    assert "has 1 samples of 'starter/1', not 2" in done.err
+    assert re.search(r"\b1 .*'starter/1'.*\b2\b", done.err)
 
 
 @pytest.mark.nightly
@@ -459,46 +459,40 @@ def typed(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("tempratur = 1\n", "unknown option 'tempratur'; did you mean 'temperature'"), ("a = [", "is not valid TOML")],
+    [("tempratur = 1\n", "'tempratur'.*'temperature'"), ("a = [", "c.toml.*TOML")],
 )
 def test_a_file_of_options_that_is_none(typed, tmp_path, text, message):
     """An unknown option is refused with the nearest name, and so is a file that is not TOML."""
     (tmp_path / "c.toml").write_text(text)
     done = typed("--config", "c.toml", "--model", "mutant:")
     assert 2 == done.exit_code
-    assert message in done.stderr
+    assert re.search(message, done.stderr)
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--model", "opena:x"), "did you mean 'openai'"),
-        (("--model", "recorded:r.jsonl", "--temperature", "0.5"), "has no temperature or top-p"),
-        (("--model", "mutant:", "--top-p", "0.5"), "has no top-p"),
-        (("--model", "mutant:", "--temperature", "hot"), "'hot' must be a number"),
-        (("--model", "mutant:", "--rpm", "5", "--tpm", "9"), "calls no server; leave --rpm and --tpm out"),
-        (("--model", "openai:x", "--temperature", "hot"), "'hot' must be a number"),
-        (("--model", "openai:x", "--temperature", "0.1,0.2", "--run", "r"), "give a run each"),
-        (("--model", "openai:x", "--extra-body", "[1]"), "must be a JSON object"),
-        (("--model", "mutant:", "--model-option", "device=cpu"), "mutant: has no option 'device' (it has none)"),
-        (("--model", "hf:x", "--model-option", "devic=cpu"), "hf: has no option 'devic'; did you mean 'device'"),
-        (("--model", "hf:x", "--model-option", "device"), "must be NAME=VALUE"),
-        (("--model", "openai:x", "--prompt", "bas"), "did you mean 'base'"),
-        (("--model", "openai:x", "--endpoint", "text"), "must be one of auto, completions, chat, got 'text'"),
-        (
-            (
-                "--model",
-                "recorded:none.jsonl",
-            ),
-            "cannot read 'none.jsonl'",
-        ),
+        (("--model", "opena:x"), "'opena'.*'openai'"),
+        (("--model", "recorded:r.jsonl", "--temperature", "0.5"), "recorded.*temperature"),
+        (("--model", "mutant:", "--top-p", "0.5"), "mutant.*top-p"),
+        (("--model", "mutant:", "--temperature", "hot"), "--temperature 'hot'"),
+        (("--model", "mutant:", "--rpm", "5", "--tpm", "9"), "mutant.*--rpm and --tpm"),
+        (("--model", "openai:x", "--temperature", "hot"), "--temperature 'hot'"),
+        (("--model", "openai:x", "--temperature", "0.1,0.2", "--run", "r"), "temperatures.*--run"),
+        (("--model", "openai:x", "--extra-body", "[1]"), "--extra-body.*JSON object"),
+        (("--model", "mutant:", "--model-option", "device=cpu"), "mutant: .*'device'"),
+        (("--model", "hf:x", "--model-option", "devic=cpu"), "hf: .*'devic'.*'device'"),
+        (("--model", "hf:x", "--model-option", "device"), "NAME=VALUE"),
+        (("--model", "openai:x", "--prompt", "bas"), "'bas'.*'base'"),
+        (("--model", "openai:x", "--endpoint", "text"), "auto, completions, chat.* 'text'"),
+        (("--model", "recorded:none.jsonl"), "'none.jsonl'"),
     ],
 )
 def test_what_cannot_be_asked(typed, tmp_path, more, message):
     """A wrong command line is one line that says what is wrong, with 2, and nothing is made."""
     done = typed(*more)
     assert (2, "") == (done.exit_code, done.stdout)
-    assert message in done.stderr
+    assert re.search(message, done.stderr)
     assert 1 == len(done.stderr.splitlines())
     assert [] == list(tmp_path.iterdir())
 
@@ -517,7 +511,7 @@ def test_an_extra_that_is_not_installed(shell, model, lacking, extra):
     assert 1 == len(done.stderr.splitlines())
     # The first that is absent is named, and torch, which is the first of its extra, may not be installed here.
     named = "torch" if extra == "hf" and importlib.util.find_spec("torch") is None else lacking
-    assert f"needs {named}, which is not installed: pip install 'passcurve[{extra}]'" in done.stderr
+    assert re.search(rf"\b{re.escape(named)}\b.*pip install 'passcurve\[{extra}\]'", done.stderr)
     assert ("https://download.pytorch.org/whl/cpu" in done.stderr) == (named == "torch")
 
 

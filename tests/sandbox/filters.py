@@ -70,6 +70,7 @@ class Filters:
         self._broad = broad_filter(machine, watched=watched)
         self._narrow = narrow(machine, watched=watched, **options)
         self._strict = strict(machine)
+        self.programs = (self._broad, self._narrow, self._strict)
 
     def number(self, call: str | int) -> int:
         """Return the number of a call."""

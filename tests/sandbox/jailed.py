@@ -23,6 +23,7 @@ from passcurve.sandbox.forkserver_client import ForkServers
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import Sandbox
+from passcurve.sandbox.zygote_client import Side, ZygoteClient
 from passcurve.types import FunctionTests, Limits, Problem, SampleKey, Verdict
 
 MIB = 1 << 20
@@ -54,6 +55,17 @@ def find_isolation(
     return toolchain, isolation.find_isolation(level, toolchain, limits, reuse=reuse)
 
 
+def zygotes(pool: Pool) -> dict[Side, ZygoteClient]:
+    """Return the zygotes of a pool of one worker: the only place in which tests look inside of a pool."""
+    (worker,) = pool._workers
+    return dict(worker._zygotes.clients)
+
+
+def zygote_folders(pool: Pool) -> list[Path]:
+    """Return the folders that the zygotes of a pool of one worker have on the host."""
+    return [Path(zygote._folder) for zygote in zygotes(pool).values() if zygote._folder]
+
+
 class Jailed:
     """A pool of one worker behind real walls.  Use it as a context manager."""
 
@@ -79,21 +91,21 @@ class Jailed:
             limits=self.limits,
         )
         self.pool = Pool(1, self.sandbox)
-        self._tags = itertools.count(1)
+        self.tags = itertools.count(1)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        zygotes = [client for worker in self.pool._workers for client in worker._zygotes.clients.values()]
+        folders = zygote_folders(self.pool)
         try:
             self.pool.close()
         finally:
             # When closing itself is what breaks, the other tests shall not see what it left.
             self.sandbox.fork_servers.close()
-            for zygote in zygotes:
-                if zygote._folder and Path(zygote._folder).exists():
-                    subprocess.run(["rm", "-rf", zygote._folder], check=False)
+            for folder in folders:
+                if folder.exists():
+                    subprocess.run(["rm", "-rf", folder], check=False)
 
     def job(
         self,
@@ -114,7 +126,7 @@ class Jailed:
             entry_point=name,
             check=FunctionTests(source=test),
         )
-        wanted = make_job(problem, program, plan, limits or self.limits, 0, next(self._tags))
+        wanted = make_job(problem, program, plan, limits or self.limits, 0, next(self.tags))
         return msgspec.structs.replace(wanted, allow_kept=wanted.allow_kept and allow_kept)
 
     def run(self, wanted: Job) -> Outcome:

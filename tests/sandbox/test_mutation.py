@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 import pytest
 from attempts import ATTEMPTS, TRIED
-from jailed import IS_ONE, LIMITS, Jailed, descendants, find_isolation, need, read_process, until
+from jailed import IS_ONE, LIMITS, Jailed, descendants, find_isolation, need, read_process, until, zygotes
 
 import passcurve
 from passcurve.sandbox import forkserver_client
@@ -162,7 +162,7 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
 def samples(jail: Jailed) -> list[int]:
     """Return the sample of a jail, told by the bound on its CPU time."""
     there = []
-    zygote = jail.pool._workers[0]._zygotes.clients.get("jail")
+    zygote = zygotes(jail.pool).get("jail")
     for process in descendants(zygote.pid) if zygote is not None else ():
         with contextlib.suppress(OSError):
             if "Max cpu time              unlimited" not in Path(f"/proc/{process.pid}/limits").read_text():
@@ -197,7 +197,7 @@ def outlive(victim: str) -> Callable[[Jailed], str]:
             0, jail.job("import time\ndef f():\n    time.sleep(3)\n    return 1\n", IS_ONE, allow_kept=False)
         )
         sample = until(lambda: jail.pool.wait(0.01) or samples(jail), "the sample")[0]
-        outer = jail.pool._workers[0]._zygotes.clients["jail"].pid
+        outer = zygotes(jail.pool)["jail"].pid
         time.sleep(0.1)
         os.kill(outer if victim == "outer" else read_process(sample).parent, signal.SIGKILL)
         time.sleep(0.5)

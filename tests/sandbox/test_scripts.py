@@ -146,7 +146,7 @@ def judge(jail: Jailed, program: str, inputs: tuple[str, ...] = INPUTS, outputs:
     )
     # A problem of its own: of one whose programs need new processes, the others are not tried in kept ones.
     problem = Problem(id=f"P{hash((inputs, outputs, program))}", prompt="", entry_point="", check=check)
-    job = make_job(problem, program, plan_cases(check), jail.limits, 0, next(jail._tags))
+    job = make_job(problem, program, plan_cases(check), jail.limits, 0, next(jail.tags))
     return reach_verdict(SampleKey(problem_id=problem.id, sample_index=0), job, jail.run(job))
 
 
@@ -178,7 +178,7 @@ def test_names_of_typing(jail: Jailed):
     check = call_cases([([1, 2],)], [2], "equal-json", timeout_s=None)
     problem = Problem(id="typing", prompt="", entry_point="Solution.f", check=check)
     program = "class Solution:\n    def f(self, items: List[int]) -> Optional[int]:\n        return len(items)"
-    job = make_job(problem, program, plan_cases(check), jail.limits, 0, next(jail._tags))
+    job = make_job(problem, program, plan_cases(check), jail.limits, 0, next(jail.tags))
     assert reach_verdict(SampleKey(problem_id="typing", sample_index=0), job, jail.run(job)).passed
     assert judge(jail, f"x: List[int] = []\n{RIGHT['input']}").exception == "NameError"
 

@@ -276,7 +276,7 @@ def test_unknown_machines():
 
 def test_programs_are_well_formed(filters: Filters):
     """Every program is short enough for the kernel, jumps only forward within itself, and ends with a verdict."""
-    for code in (filters._broad, filters._narrow, filters._strict):
+    for code in filters.programs:
         instructions = list(struct.iter_unpack("<HBBI", code))
         assert len(instructions) <= 4096
         assert 0x06 == instructions[-1][0]

@@ -51,39 +51,41 @@ def test_an_interpreter_by_path():
 @pytest.mark.parametrize("name", ["/nowhere/python", "no-such-python", "/"])
 def test_an_interpreter_that_is_not_there(name: str):
     """An interpreter that cannot be run is named, with the reason."""
-    with pytest.raises(UsageError, match=f"--python '{name}' cannot be run"):
+    with pytest.raises(UsageError, match=f"--python '{name}'"):
         tools.find_toolchain(name, ())
 
 
 def test_what_is_no_interpreter():
     """A program that is no Python is refused by name."""
-    with pytest.raises(UsageError, match="is not a usable Python"):
-        tools.find_toolchain(shutil.which("false") or "/bin/false", ())
+    path = shutil.which("false") or "/bin/false"
+    with pytest.raises(UsageError, match=f"'{path}'"):
+        tools.find_toolchain(path, ())
 
 
 def test_a_program_that_answers_nonsense():
     """A program that succeeds and prints nothing is no usable Python either."""
-    with pytest.raises(UsageError, match="--python"):
-        tools.find_toolchain(shutil.which("true") or "/bin/true", ())
+    path = shutil.which("true") or "/bin/true"
+    with pytest.raises(UsageError, match=f"'{path}'"):
+        tools.find_toolchain(path, ())
 
 
 @pytest.mark.parametrize("version", ["2.7.18", "3.8.20"])
 def test_too_old(tmp_path: Path, version: str):
     """An interpreter that is too old is named with its version and the oldest that will do."""
-    with pytest.raises(UsageError, match=rf"Python {version}; the judge needs 3\.9 or newer"):
+    with pytest.raises(UsageError, match=rf"Python {version}.*3\.9"):
         tools.find_toolchain(fake(tmp_path, version=version), ())
 
 
 def test_another_implementation(tmp_path: Path):
     """An implementation other than CPython is refused by name."""
-    with pytest.raises(UsageError, match="is pypy; the judge needs CPython"):
+    with pytest.raises(UsageError, match=r"pypy.*CPython"):
         tools.find_toolchain(fake(tmp_path, implementation="pypy"), ())
 
 
 @pytest.mark.ci
 def test_a_package_that_is_not_there():
     """A package that is not installed is named, with the nearest one that is."""
-    with pytest.raises(UsageError, match=r"package 'msgspek' is not installed .*did you mean 'msgspec'\?"):
+    with pytest.raises(UsageError, match=r"'msgspek'.*'msgspec'"):
         tools.find_toolchain(None, ("msgspek",))
 
 

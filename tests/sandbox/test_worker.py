@@ -15,7 +15,21 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from jailed import IS_ONE, LIMITS, ONE, Jailed, Process, census, descendants, jail_at, need, until
+from jailed import (
+    IS_ONE,
+    LIMITS,
+    ONE,
+    Jailed,
+    Process,
+    census,
+    descendants,
+    jail_at,
+    need,
+    read_process,
+    until,
+    zygote_folders,
+    zygotes,
+)
 
 from passcurve.judging.attempts import needs_retry
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, KilledError
@@ -49,8 +63,7 @@ def family(pid: int) -> list[Process]:
 
 def zygote(jail: Jailed, name: str) -> tuple[Process, Process]:
     """Return the process that was started for a zygote, and the zygote."""
-    (worker,) = jail.pool._workers
-    members = family(worker._zygotes.clients[name].pid)
+    members = family(zygotes(jail.pool)[name].pid)
     return members[0], members[1]
 
 
@@ -253,11 +266,10 @@ def test_nothing_stays_behind(jail: Jailed):
     mine = [process for name in ("jail", "referee") for process in family(zygote(jail, name)[0].pid)]
     # For each zygote: its parent, itself, the template, the kept process, and the process of the job.
     assert len(mine) == 10
-    (worker,) = jail.pool._workers
-    folders = [process._folder for process in worker._zygotes.clients.values()]
+    folders = zygote_folders(jail.pool)
     jail.pool.close()
     until(lambda: not [process for process in mine if process.alive], "the end of everything")
-    assert [] == [folder for folder in folders if folder and Path(folder).exists()]
+    assert [] == [folder for folder in folders if folder.exists()]
 
 
 def test_closing_twice(jail: Jailed):
@@ -458,15 +470,15 @@ def test_a_fork_server_is_interrupted(jail: Jailed):
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    assert fork_server._process is not None
-    os.kill(fork_server._process.pid, signal.SIGSTOP)
+    server_pid = read_process(first).parent
+    os.kill(server_pid, signal.SIGSTOP)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(KeyboardInterrupt):
             fork_server.fork(theirs)
     finally:
         signal.signal(signal.SIGALRM, before)
-        os.kill(fork_server._process.pid, signal.SIGCONT)
+        os.kill(server_pid, signal.SIGCONT)
     ours.close()
     theirs.close()
     assert fork_server.reap(first, 5.0) == 1
@@ -478,9 +490,9 @@ def test_a_fork_server_is_killed(jail: Jailed):
     fork_server = jail.sandbox.fork_servers.samples
     ours, theirs = socket.socketpair()
     first = fork_server.fork(theirs)
-    assert fork_server._process is not None
-    os.kill(fork_server._process.pid, signal.SIGKILL)
-    fork_server._process.wait()
+    server = read_process(read_process(first).parent)
+    os.kill(server.pid, signal.SIGKILL)
+    until(lambda: not server.alive, "the end of the fork server")
     second = fork_server.fork(theirs)
     assert fork_server.reap(first) == -signal.SIGKILL
     ours.close()

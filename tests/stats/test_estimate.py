@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -138,33 +139,36 @@ class TestReason:
         """A run with owed work has no score, whatever its counts."""
         result = one(of((10, 3)), 1, owed=3)
         assert (None, None) == (result.value, result.new_problems)
-        assert result.reason.startswith("3 samples are owed: ")
-        assert one(of((10, 3)), 1, owed=1).reason.startswith("1 sample is owed: ")
+        assert result.reason.startswith("3 samples ")
+        assert one(of((10, 3)), 1, owed=1).reason.startswith("1 sample ")
 
     def test_no_problems(self) -> None:
         """No problems have no score."""
-        assert Estimate(k=1, value=None, reason="there are no problems") == one([], 1)
+        result = one([], 1)
+        assert Estimate(k=1, value=None, reason=result.reason) == result
+        assert "no problems" in result.reason
 
     def test_problems_without_a_sample(self) -> None:
         """A problem without a sample leaves every k without a value and is named."""
         result = estimate(of((5, 1), (0, 0), (5, 2)), [1, 10])
-        assert [(None, "1 of 3 problems has no sample: 'HumanEval/1'")] * 2 == [(e.value, e.reason) for e in result]
+        assert [None, None] == [estimated.value for estimated in result]
+        assert all(re.search(r"1 of 3 .*: 'HumanEval/1'$", estimated.reason) for estimated in result)
 
     def test_names_only_the_first_problems(self) -> None:
         """Of many problems without a sample the first three are named."""
         reason = one(of((5, 1), *[(0, 0)] * 4), 1).reason
-        assert "4 of 5 problems have no sample: 'HumanEval/1', 'HumanEval/2', 'HumanEval/3', ..." == reason
+        assert re.search(r"4 of 5 .*: 'HumanEval/1', 'HumanEval/2', 'HumanEval/3', \.\.\.$", reason)
 
     def test_fewer_samples_than_k(self) -> None:
         """A k above the samples of some problems says how many fall short and where the fewest are."""
         reason = one(of((30, 1), *[(20, 0)] * 163), 100).reason
-        assert "k=100 needs 100 samples of every problem; 164 of 164 have fewer (least 20, 'HumanEval/1')" == reason
+        assert re.search(r"^k=100 .*164 of 164 .*20, 'HumanEval/1'", reason)
 
     def test_only_ks_above_n_have_no_value(self) -> None:
         """With ragged n each k is judged by itself."""
         result = estimate(of((2, 1), (5, 5)), [1, 2, 5])
         assert [0.75, 1.0, None] == [estimated.value for estimated in result]
-        assert "k=5 needs 5 samples of every problem; 1 of 2 has fewer (least 2, 'HumanEval/0')" == result[2].reason
+        assert re.search(r"^k=5 .*1 of 2 .*2, 'HumanEval/0'", result[2].reason)
 
 
 class TestRefusals:
@@ -173,19 +177,19 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("counts", "ks", "level", "owed", "message"),
         [
-            (of((4, 5)), [1], 0.95, 0, "problem 'HumanEval/0': c=5 is not between 0 and n=4"),
-            (of((4, -1)), [1], 0.95, 0, "problem 'HumanEval/0': c=-1 is not between 0 and n=4"),
-            (of((4, 1)) * 2, [1], 0.95, 0, "problem 'HumanEval/0' is counted twice"),
-            (of((4, 1)), [1, 0], 0.95, 0, "k=0 must be"),
-            (of((4, 1)), [1.5], 0.95, 0, "k=1.5 must be"),
-            (of((4, 1)), [True], 0.95, 0, "k=True must be"),
-            ([], [1], 95, 0, "level=95 is not between 0 and 1"),
-            ([], [1], 0.95, -1, "owed=-1 is negative"),
+            (of((4, 5)), [1], 0.95, 0, "'HumanEval/0'.*c=5 .*n=4"),
+            (of((4, -1)), [1], 0.95, 0, "'HumanEval/0'.*c=-1 .*n=4"),
+            (of((4, 1)) * 2, [1], 0.95, 0, "'HumanEval/0'.*twice"),
+            (of((4, 1)), [1, 0], 0.95, 0, "k=0"),
+            (of((4, 1)), [1.5], 0.95, 0, "k=1.5"),
+            (of((4, 1)), [True], 0.95, 0, "k=True"),
+            ([], [1], 95, 0, "level=95"),
+            ([], [1], 0.95, -1, "owed=-1"),
         ],
     )
     def test_invalid_arguments_raise_value_error(
         self, counts: list[Counts], ks: list[int], level: float, owed: int, message: str
     ) -> None:
         """Invalid counts, ks, levels and numbers of owed samples raise ValueError before anything is estimated."""
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=rf"{message}(?!\w)"):
             estimate(counts, ks, level, owed)

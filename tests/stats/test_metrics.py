@@ -123,7 +123,7 @@ def test_every_k():
     [
         ((), 0, "no problems"),
         ((Counts(problem_id="a", n=0, c=0),), 0, "no sample"),
-        (COUNTS, 3, "3 samples are owed"),
+        (COUNTS, 3, "3 samples"),
     ],
 )
 def test_every_k_of_nothing(counts, owed, message):

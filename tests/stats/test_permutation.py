@@ -78,15 +78,15 @@ class TestSignFlip:
     @pytest.mark.parametrize(
         ("differences", "draws", "seed", "message"),
         [
-            ([], 10, 0, r"difference must be one row of at least one number, not an array of shape \(0,\)"),
-            ([0.0, math.nan], 10, 0, "element 1: difference nan is not a finite number"),
-            ([0.5], 0, 0, "draws=0 is not an integer of at least 1"),
-            ([0.5], 10, -1, "seed=-1 is not an integer of at least 0"),
+            ([], 10, 0, r"difference .*\(0,\)"),
+            ([0.0, math.nan], 10, 0, "element 1: difference nan"),
+            ([0.5], 0, 0, "draws=0"),
+            ([0.5], 10, -1, "seed=-1"),
         ],
     )
     def test_refuses(self, differences: list[float], draws: int, seed: int, message: str) -> None:
         """What is no row of differences, and settings that cannot be, are a ValueError that says which."""
-        with pytest.raises(ValueError, match=f"^{message}$"):
+        with pytest.raises(ValueError, match=rf"^{message}(?!\w)"):
             sign_flip_p(differences, draws, seed)
 
 
@@ -128,7 +128,7 @@ class TestMaxT:
 
     def test_refuses_another_shape(self) -> None:
         """One row without a second axis is a ValueError."""
-        with pytest.raises(ValueError, match=r"^differences must have shape \(m, h\) with m, h >= 1, not \(2,\)$"):
+        with pytest.raises(ValueError, match=r"^differences .*\(m, h\).*\(2,\)"):
             max_t_p([0.1, 0.2])
 
 
@@ -190,5 +190,5 @@ class TestStratified:
 
     def test_refuses_other_problems(self) -> None:
         """Rows of different lengths are not of the same problems."""
-        with pytest.raises(ValueError, match=r"^A has 2 problems and B has 3: "):
+        with pytest.raises(ValueError, match=r"^A has 2 .*B has 3\b"):
             stratified_permutation_p([1, 1], [0, 1], [1, 1, 1], [0, 1, 1])

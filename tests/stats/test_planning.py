@@ -68,7 +68,7 @@ class TestPlan:
         """Below the floor no number of samples is named, and the warning says to take more problems."""
         result = plan(20, self.pilot()[0], 20, self.pilot()[1], difference=0.01)
         assert result.samples is None
-        assert "with 164 problems no number of samples finds a difference of 0.01: take more" in result.warnings
+        assert any("164 problems" in warning and "0.01" in warning for warning in result.warnings)
 
     def test_one_run_and_a_guess(self) -> None:
         """From one run omega^2 is 2 (1 - correlation) times the variance between its problems, and it says so."""
@@ -90,9 +90,9 @@ class TestPlan:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"n_a": 5, "c_a": [1]}, "at least 2 problems"),
+            ({"n_a": 5, "c_a": [1]}, "2 problems"),
             ({"n_a": 1, "c_a": [1, 0], "n_b": 4, "c_b": [1, 2]}, "sampling noise"),
-            ({"n_a": 5, "c_a": [1, 2], "n_b": 5}, "n_b and c_b must both be given"),
+            ({"n_a": 5, "c_a": [1, 2], "n_b": 5}, "n_b and c_b"),
             ({"n_a": 5, "c_a": [1, 2], "difference": 0.0}, "difference=0.0"),
             ({"n_a": 5, "c_a": [1, 2], "correlation": 2.0}, "correlation=2.0"),
             ({"n_a": 5, "c_a": [1, 2], "power": 1.0}, "power=1.0"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -51,10 +52,8 @@ def test_comes_from_the_model_where_nothing_unbiased_exists() -> None:
     result = sampling_variance(5, rng.binomial(5, p), 5)
     q = 1 - p
     assert float(np.mean(q**5 - q**10)) == pytest.approx(float(result.variance.mean()), rel=0.05)
-    assert (
-        "beta-binomial",
-        "no unbiased variance exists: it needs 2k = 10 samples of every problem, and one has 5",
-    ) == result[1:]
+    assert "beta-binomial" == result.method
+    assert re.search(r"unbiased.*2k = 10 .*5$", result.reason)
 
 
 @pytest.mark.parametrize(("n", "c"), [(1, [0, 1, 1]), (4, [0, 0]), (4, [4, 4])])
@@ -77,7 +76,7 @@ def test_largest_variance_bounds_all() -> None:
 
 def test_refuses_unbiased_where_it_does_not_exist() -> None:
     """Asked for by name it is a ValueError with the reason; so are fewer samples than k."""
-    with pytest.raises(ValueError, match=r"^no unbiased variance exists: it needs 2k = 4 samples"):
+    with pytest.raises(ValueError, match=r"unbiased.*2k = 4 "):
         sampling_variance(3, [1, 2], 2, method="unbiased")
-    with pytest.raises(ValueError, match=r"^at=1 samples are fewer than k=2$"):
+    with pytest.raises(ValueError, match=r"^at=1 .*k=2\b"):
         sampling_variance(4, [1, 2], 2, at=1)

@@ -111,17 +111,17 @@ class TestPkpo:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (([1, 0], 2, "loo"), "k=2: the baseline 'loo' needs k < n=2: no k of the others are left"),
-            (([[1, 0], [1, 0]], [2, 1], "loo_minus_one"), "element 1: k=1: the baseline 'loo_minus_one' needs k > 1.*"),
-            (([1, 0], 1, "mean"), "baseline='mean' is none of None, 'loo', 'loo_minus_one'"),
-            (([1, 0], 3), "k=3 exceeds n=2: no unbiased estimator exists"),
-            (([1, math.nan], 1), "element 1: rewards=nan is not a finite number"),
-            ((1.0, 1), "rewards must be a row with one entry for each sample, not one number"),
+            (([1, 0], 2, "loo"), "k=2: .*'loo' .*n=2"),
+            (([[1, 0], [1, 0]], [2, 1], "loo_minus_one"), "element 1: k=1: .*'loo_minus_one' .*k > 1"),
+            (([1, 0], 1, "mean"), "baseline='mean' .*None, 'loo', 'loo_minus_one'"),
+            (([1, 0], 3), "k=3 .*n=2"),
+            (([1, math.nan], 1), "element 1: rewards=nan"),
+            ((1.0, 1), "rewards .*one number"),
         ],
     )
     def test_refuses(self, arguments: tuple[object, ...], message: str) -> None:
         """Baselines and groups that cannot be are a ValueError that says why."""
-        with pytest.raises(ValueError, match=f"^{message}$"):
+        with pytest.raises(ValueError, match=rf"^{message}(?!\w)"):
             pkpo_rewards(*arguments)  # type: ignore[arg-type]
 
 
@@ -156,12 +156,12 @@ class TestAdvantages:
     @pytest.mark.parametrize(
         ("correct", "k", "message"),
         [
-            ([1, 0.5], 1, "element 1: correct=0.5 is neither 0 nor 1"),
-            ([1, 0], 3, "k=3 exceeds n=2: no unbiased estimator exists"),
-            (True, 1, "correct must be a row with one entry for each sample, not one number"),
+            ([1, 0.5], 1, "element 1: correct=0.5"),
+            ([1, 0], 3, "k=3 .*n=2"),
+            (True, 1, "correct .*one number"),
         ],
     )
     def test_refuses(self, correct: object, k: int, message: str) -> None:
         """What is no row of right and wrong is a ValueError."""
-        with pytest.raises(ValueError, match=f"^{message}$"):
+        with pytest.raises(ValueError, match=rf"^{message}(?!\w)"):
             pass_at_k_advantages(correct, k)  # type: ignore[arg-type]

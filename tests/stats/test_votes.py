@@ -87,16 +87,16 @@ def test_broadcasts() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([3, 2], 2, 1), "correct=2 is not the index of one of 2 answers"),
-        (([[3, 2], [1, 1]], [0, -1], 1), "element 1: correct=-1 is not the index of one of 2 answers"),
-        (([3, 2], 0.5, 1), "correct=0.5 is neither an index nor None"),
-        (([3, 2], True, 1), "correct=True is neither an index nor None"),
-        (([3, 2], 0, 6), "k=6 exceeds n=5: no unbiased estimator exists"),
-        (([3, -2], 0, 1), "element 1: counts=-2 is negative"),
-        ((3, 0, 1), "counts must be a row with the samples of each answer, not one number"),
+        (([3, 2], 2, 1), "correct=2 .*2 answers"),
+        (([[3, 2], [1, 1]], [0, -1], 1), "element 1: correct=-1 .*2 answers"),
+        (([3, 2], 0.5, 1), "correct=0.5"),
+        (([3, 2], True, 1), "correct=True"),
+        (([3, 2], 0, 6), "k=6 .*n=5"),
+        (([3, -2], 0, 1), "element 1: counts=-2"),
+        ((3, 0, 1), "counts .*one number"),
     ],
 )
 def test_refuses(arguments: tuple[object, ...], message: str) -> None:
     """Counts, indices and k that cannot be are a ValueError that says where."""
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with pytest.raises(ValueError, match=rf"^{message}(?!\w)"):
         maj_at_k(*arguments)  # type: ignore[arg-type]

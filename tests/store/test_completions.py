@@ -113,8 +113,8 @@ def test_totals_are_of_all_sessions(tmp_path):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (config(temperature=0.2), "decoding.temperature was 0.8, is 0.2"),
-        (config(model="openai:x"), "model was 'mutant:', is 'openai:x'"),
+        (config(temperature=0.2), r"decoding\.temperature .*0\.8.*0\.2"),
+        (config(model="openai:x"), "model .*'mutant:'.*'openai:x'"),
     ],
 )
 def test_another_generation_is_refused(tmp_path, other, message):

@@ -168,14 +168,14 @@ def test_no_rows(desk):
 def test_owed_row(desk):
     """If a row has no verdict, no results are written and older ones stay."""
     desk.results.write_text("old")
-    with pytest.raises(StoreError, match=r"row 1 of '.*samples\.jsonl' \(line 2\) has no verdict yet"):
+    with pytest.raises(StoreError, match=r"row 1 of '.*samples\.jsonl' \(line 2\)"):
         desk.write({"task_id": "T/0"}, {"task_id": "T/0"}, verdicts=[verdict(0), None])
     assert (["samples.jsonl", "samples_results.jsonl"], "old") == (desk.files(), desk.results.read_text())
 
 
 def test_verdict_of_another_row(desk):
     """A verdict for another sample is refused."""
-    with pytest.raises(DataError, match=r"row 0 of .* has changed since it was judged as sample 3 of 'T/0'"):
+    with pytest.raises(DataError, match=r"row 0 of .*sample 3 of 'T/0'"):
         desk.write({"task_id": "T/0"}, verdicts=[verdict(3)])
 
 
@@ -196,7 +196,7 @@ def test_full_disk(desk, name):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
-        with pytest.raises(StoreError, match=r"cannot write '.*': File too large; .*--results FILE"):
+        with pytest.raises(StoreError, match=r"File too large.*--results FILE"):
             write_results(desk.samples, KNOWN, desk.results, lambda row: verdict(), "full")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -206,14 +206,14 @@ def test_full_disk(desk, name):
 def test_missing_folder(desk):
     """An error about a missing folder includes the remedy."""
     desk.results = desk.folder / "missing" / "results.jsonl"
-    with pytest.raises(StoreError, match=r"cannot write '.*missing/results\.jsonl': No such file or directory; choose"):
+    with pytest.raises(StoreError, match=r"missing/results\.jsonl'.*No such file or directory"):
         desk.write({"task_id": "T/0"})
 
 
 def test_places_that_are_no_files(desk):
     """Results never replace a device or a folder."""
     for place in (Path(os.devnull), desk.folder):
-        with pytest.raises(UsageError, match="is not a plain file"):
+        with pytest.raises(UsageError, match=f"'{place}'.*plain file"):
             write_results(desk.samples, KNOWN, place, lambda row: None, "full")
 
 
@@ -223,7 +223,7 @@ def test_samples_are_never_replaced(desk):
     alias = desk.folder / "alias.jsonl"
     alias.symlink_to(desk.samples)
     for place in (desk.samples, alias):
-        with pytest.raises(UsageError, match="is the samples file itself"):
+        with pytest.raises(UsageError, match="samples file"):
             write_results(desk.samples, KNOWN, place, lambda row: None, "full")
 
 

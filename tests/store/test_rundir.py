@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -217,7 +218,7 @@ class TestResuming:
             run.append([line(0, message="x")])
             (part,) = rundir.attempts()[0].parts
             part.write_bytes(part.read_bytes().replace(b'"message":"x"', b'"message":0  '))
-            with pytest.raises(StoreError, match=r"verdict of row 0 is damaged in '.*001\.jsonl', at byte"):
+            with pytest.raises(StoreError, match=r"row 0 .*001\.jsonl'.*byte \d"):
                 run.verdict_at(0)
 
     def test_long_line(self, rundir, header, line):
@@ -232,8 +233,7 @@ class TestResuming:
             run.append([line(17, digest="a" * 16)])
             run.check_row(completion(17, digest="a" * 16))
             run.check_row(completion(16, digest="b" * 16))
-            expected = r"row 17 of 'samples.jsonl' \(line 18\) has changed since the run began; use another --run"
-            with pytest.raises(DataError, match=expected):
+            with pytest.raises(DataError, match=r"row 17 of 'samples\.jsonl' \(line 18\).*--run"):
                 run.check_row(completion(17, digest="b" * 16))
 
     def test_shortened_file(self, rundir, header, line):
@@ -241,7 +241,7 @@ class TestResuming:
         with rundir.open_session(header) as run:
             run.append([line(4)])
             run.check_row_count(5)
-            with pytest.raises(DataError, match=r"has 4 rows, but there are verdicts up to row 4"):
+            with pytest.raises(DataError, match=r"\b4 rows.*\brow 4\b"):
                 run.check_row_count(4)
 
 
@@ -291,7 +291,7 @@ class TestAttempts:
         """An attempt with owed rows cannot be finished."""
         with rundir.open_session(header) as run:
             run.append([line(0), line(1, "void")])
-            with pytest.raises(StoreError, match="1 of 2 rows have no verdict yet"):
+            with pytest.raises(StoreError, match="1 of 2 rows"):
                 run.finish(planned=2)
         assert not rundir.attempts()[0].finished
 
@@ -353,7 +353,7 @@ class TestPlace:
         """A run in use is refused, and the message has the process id of its owner."""
         with (
             rundir.open_session(header),
-            pytest.raises(StoreError, match=f"in use by process {os.getpid()}; .*--run DIR"),
+            pytest.raises(StoreError, match=rf"process {os.getpid()}\b.*--run DIR"),
         ):
             rundir.open_session(header)
         rundir.open_session(header).close()
@@ -368,7 +368,7 @@ class TestPlace:
     def test_folder_of_somebody_else(self, tmp_path, header):
         """A folder with foreign files is refused and left unchanged."""
         (tmp_path / "thesis.tex").touch()
-        with pytest.raises(UsageError, match=r"not a run directory: it holds 'thesis\.tex'"):
+        with pytest.raises(UsageError, match=r"'thesis\.tex'"):
             RunDir(tmp_path).open_session(header)
         assert [tmp_path / "thesis.tex"] == list(tmp_path.iterdir())
 
@@ -388,24 +388,24 @@ class TestPlace:
     def test_file_in_the_way(self, tmp_path, header):
         """A file cannot be used as a run directory."""
         (tmp_path / "run").touch()
-        with pytest.raises(UsageError, match="is not a folder; choose another place with --run DIR"):
+        with pytest.raises(UsageError, match=r"run' .*--run DIR"):
             RunDir(tmp_path / "run").open_session(header)
 
     def test_missing_parent(self, tmp_path, header):
         """An error about a missing parent folder names it and gives the remedy."""
-        with pytest.raises(StoreError, match=r"there is no folder '.*missing'; choose another place with --run DIR"):
+        with pytest.raises(StoreError, match=r"/missing'.*--run DIR"):
             RunDir(tmp_path / "missing" / "run").open_session(header)
 
     def test_place_that_cannot_be_written(self, header):
         """A read-only location is refused, and the message gives the remedy."""
-        with pytest.raises(StoreError, match=r"cannot keep the run in '/sys/run': .*; choose another place with --run"):
+        with pytest.raises(StoreError, match=r"'/sys/run'.*--run DIR"):
             RunDir(Path("/sys/run")).open_session(header)
 
     def test_nothing_to_read(self, rundir, tmp_path, header):
         """An error about a missing run says that there is no run."""
-        with pytest.raises(StoreError, match=r"cannot read the run directory .*No such file"):
+        with pytest.raises(StoreError, match=r"'.*run'.*No such file"):
             rundir.read()
-        with pytest.raises(StoreError, match="is not a run directory: it has no file"):
+        with pytest.raises(StoreError, match="not a run directory"):
             RunDir(tmp_path).read()
 
     def test_closed_run(self, rundir, header, line):
@@ -453,7 +453,7 @@ class TestSuddenEnds:
             soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
             resource.setrlimit(resource.RLIMIT_FSIZE, (part.stat().st_size + 300, hard))
             try:
-                with pytest.raises(StoreError, match=r"cannot write to '.*001\.jsonl': File too large"):
+                with pytest.raises(StoreError, match=r"001\.jsonl'.*File too large"):
                     run.append([line(1), line(2, message="x" * 1000)])
             finally:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -477,8 +477,7 @@ class TestSuddenEnds:
         words = [*small_disk, f'{mount} && "$@" && cp "$RUN"/* "$RUN.copy"', "sh", *appender(rundir.path, header)]
         output = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
         *reported, error = output.splitlines()
-        assert error.startswith("ERROR cannot write to")
-        assert "No space left on device" in error
+        assert re.match(r"ERROR .*\.jsonl'.*No space left on device", error)
         with copy.read() as stored:
             assert {int(word) for text in reported for word in text.split()} <= set(stored.rows())
 
@@ -488,7 +487,7 @@ class TestSuddenEnds:
             appender(rundir.path, header), stdout=subprocess.PIPE, env={"PYTHONPATH": SOURCE}
         ) as child:
             child.stdout.readline()
-            with pytest.raises(StoreError, match=f"in use by process {child.pid}"):
+            with pytest.raises(StoreError, match=rf"process {child.pid}\b"):
                 rundir.open_session(header)
             child.kill()
         rundir.open_session(header).close()

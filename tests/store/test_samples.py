@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import re
 from hashlib import blake2b
 from pathlib import Path
 
@@ -178,7 +179,7 @@ class TestRowsThatCount:
     def test_line_of_fifty_megabytes(self, path):
         """A completion of 50 MB counts and is not judged."""
         (completion,) = read(path, row(completion="x" * 50_000_000))
-        assert "the completion has 50,000,000 characters; at most 16,777,216 are judged" == completion.missing
+        assert re.search("50,000,000 characters.*16,777,216 ", completion.missing)
         assert completion.text is None
 
     @pytest.mark.ci
@@ -187,7 +188,7 @@ class TestRowsThatCount:
         size = MAX_TEXT_BYTES // 2
         kept, refused = read(path, row(completion="é" * size) + row(completion="é" * (size + 1)))
         assert (size, "") == (len(kept.text), kept.missing)
-        assert "the completion has 16,777,218 bytes as UTF-8; at most 16,777,216 are judged" == refused.missing
+        assert re.search("16,777,218 bytes.*16,777,216 ", refused.missing)
 
 
 class TestLinesThatDoNot:
@@ -196,22 +197,23 @@ class TestLinesThatDoNot:
     @pytest.mark.parametrize(
         ("text", "reason"),
         [
-            (b"{", "not JSON: Expecting property name enclosed in double quotes at column 2, before ''"),
-            (b'{"a": "x', "not JSON: Unterminated string starting at column 7, before '\"x'"),
-            (b'{"a": 1} x', "not JSON: Extra data at column 10, before 'x'"),
-            (b'{"a": "\xff"}', "not UTF-8: byte 0xff at column 8"),
-            (b"[1]", "a row must be a JSON object, got a list"),
-            (b"null", "a row must be a JSON object, got null"),
-            (b'{"completion": "x"}', "the row has no 'task_id'"),
-            (b'{"task_id": 7}', "`task_id` must be a string, got a number (7)"),
-            (b'{"task_id": "T/O"}', "unknown task 'T/O'; did you mean 'T/1'?"),
-            (b'{"task_id": "zzzzzz"}', "unknown task 'zzzzzz'"),
+            (b"{", "JSON.* column 2, before ''"),
+            (b'{"a": "x', "JSON.* column 7, before '\"x'"),
+            (b'{"a": 1} x', "JSON.* column 10, before 'x'"),
+            (b'{"a": "\xff"}', "UTF-8.* 0xff at column 8"),
+            (b"[1]", "object.* list"),
+            (b"null", "object.* null"),
+            (b'{"completion": "x"}', "'task_id'"),
+            (b'{"task_id": 7}', r"`task_id` .* number \(7\)"),
+            (b'{"task_id": "T/O"}', "'T/O'.*'T/1'"),
+            (b'{"task_id": "zzzzzz"}', "'zzzzzz'$"),
         ],
     )
     def test_reasons(self, path, text, reason):
-        """A malformed line is listed with the reason."""
+        """A malformed line is listed with the reason: the column, the field or the type that is wrong."""
         (line,) = read(path, text)
-        assert (1, reason) == (line.line, line.reason)
+        assert 1 == line.line
+        assert re.search(reason, line.reason)
 
     @pytest.mark.parametrize("text", [b"x" * 10**6, b'{"task_id": "' + b"x" * 10**6 + b'"}', b"\xf0" * 1000])
     def test_reasons_are_bounded(self, path, text):
@@ -223,7 +225,9 @@ class TestLinesThatDoNot:
     def test_too_deep(self, path, depth):
         """A row with too much nesting is listed, at the same depth for every caller."""
         text = b'{"task_id": "T/0", "completion": "x", "deep": ' + b"[" * depth + b"]" * depth + b"}\n"
-        assert [MalformedLine(1, f"the row is nested deeper than {MAX_DEPTH} levels")] == read(path, text)
+        (malformed_line,) = read(path, text)
+        assert 1 == malformed_line.line
+        assert f"deeper than {MAX_DEPTH} " in malformed_line.reason
 
     def test_deep_enough(self, path):
         """A row with nesting at the limit counts, even with brackets in its text."""
@@ -241,8 +245,8 @@ class TestLinesThatDoNot:
         text = fits + b"y" * 101 + b"\n" + b"y" * 5_000_000 + b"\r\n" + fits
         first, short, long, last = read(path, text)
         assert [(0, 1), (1, 4)] == [(item.row, item.line) for item in (first, last)]
-        reason = "the line is longer than 100 bytes"
-        assert [MalformedLine(2, reason), MalformedLine(3, reason)] == [short, long]
+        assert [2, 3] == [short.line, long.line]
+        assert all("100 bytes" in item.reason for item in (short, long))
 
     def test_hints_are_bounded(self, path):
         """In a file full of unknown names, only 100 lines have a hint."""
@@ -262,7 +266,7 @@ class TestFiles:
         rows = b"".join(row(completion=blake2b(b"%d" % number).hexdigest()) for number in range(2000))
         path.write_bytes(gzip.compress(rows)[:-100])
         count = 0
-        with pytest.raises(DataError, match="damaged or truncated"):  # noqa: PT012 - how far it comes is what is tested
+        with pytest.raises(DataError, match="damaged"):  # noqa: PT012 - how far it comes is what is tested
             for _ in read_rows(path, KNOWN):
                 count += 1
         assert 1990 < count < 2000
@@ -275,17 +279,17 @@ class TestFiles:
     def test_missing_file(self, path):
         """An error about a missing file suggests the nearest name in its folder."""
         path.touch()
-        with pytest.raises(DataError, match=r"no file .*sample\.jsonl'; did you mean 'samples\.jsonl'"):
+        with pytest.raises(DataError, match=r"/sample\.jsonl'.*'samples\.jsonl'"):
             list(read_rows(path.with_name("sample.jsonl"), KNOWN))
 
     def test_missing_folder(self, path):
         """An error about a missing folder names the folder."""
-        with pytest.raises(DataError, match=r"the folder '.*nowhere' does not exist"):
+        with pytest.raises(DataError, match=r"the folder '.*/nowhere'"):
             list(read_rows(path.parent / "nowhere" / "x.jsonl", KNOWN))
 
     def test_directory(self, tmp_path):
         """A directory cannot be read as a samples file."""
-        with pytest.raises(DataError, match="is a directory"):
+        with pytest.raises(DataError, match="directory"):
             list(read_rows(tmp_path, KNOWN))
 
     def test_empty_file(self, path):

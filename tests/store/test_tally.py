@@ -65,7 +65,7 @@ def test_more_verdicts_than_rows(extra):
     tally = make_tally("A", "B")
     tally.add(verdict("A", "passed"))
     tally.add(verdict(extra, "failed"))
-    with pytest.raises(StoreError, match=f"more verdicts than rows \\('{extra}'"):
+    with pytest.raises(StoreError, match=f"more verdicts.*'{extra}'"):
         tally.check()
 
 
@@ -74,5 +74,5 @@ def test_counts_that_do_not_add_up():
     tally = make_tally("A", "A")
     tally.add(verdict("A", "passed"))
     tally._passed["A"] = 0
-    with pytest.raises(StoreError, match=r"do not add up \(0 passed \+ 1 failed"):
+    with pytest.raises(StoreError, match=r"\b0 passed \+ 1 failed"):
         tally.check()

@@ -1,4 +1,4 @@
-"""Plans of problems whose reference solution has passed, kept from run to run in the user's cache folder."""
+"""Plans of problems whose reference solution has passed, and their compiled tests, kept in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from passcurve.bench.formats import digest_problems
 from passcurve.judging.plan import CheckPlan
+from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.sandbox.private_files import oldest_first, read_private, write_private
 from passcurve.types import Header, Problem
 
@@ -20,41 +20,74 @@ MAX_FILES = 32
 _CODE = ("harness", "judging")
 """Rooms whose code decides what a plan holds."""
 
+MAX_CODE_BYTES = 16 << 20
+"""Size of the compiled tests of one benchmark that are kept."""
+
+
+class _Content(msgspec.Struct, kw_only=True):
+    """The content of a file."""
+
+    plans: dict[str, CheckPlan] = {}
+    """By the digest of the problem."""
+    code: dict[str, bytes] = {}
+    """By the key of the tests, and whether they go on after a failure."""
+
 
 class PlanCache:
     """The plans of one benchmark under one way of judging; a plan of a problem at fault is never kept."""
 
     def __init__(self, folder: Path, header: Header) -> None:
         self._path = folder / f"{_digest(header)}.plans"
-        self._plans = _read(self._path)
+        content = _read(self._path)
+        self._plans, self._code = content.plans, content.code
+        self._code_prefix = f"{header.all_tests} "
         self._is_changed = False
 
     def find(self, problem: Problem) -> CheckPlan | None:
         """Return the plan of a problem, or None."""
-        return self._plans.get(digest_problems([problem])) if self._plans else None
+        return self._plans.get(_digest_problem(problem)) if self._plans else None
 
     def add(self, problem: Problem, plan: CheckPlan) -> None:
         """Keep the plan of a problem whose reference solution has passed."""
-        self._plans[digest_problems([problem])] = plan
+        self._plans[_digest_problem(problem)] = plan
         self._is_changed = True
+
+    def add_code_to(self, compiled_tests: CompiledTests) -> None:
+        """Add the compiled tests that were kept."""
+        for key, code in self._code.items():
+            if key.startswith(self._code_prefix):
+                compiled_tests.add(key.removeprefix(self._code_prefix), code)
+
+    def keep_code_of(self, compiled_tests: CompiledTests) -> None:
+        """Keep compiled tests.  They run in the jail of tests only, as those do that were compiled in the same run."""
+        size = sum(map(len, self._code.values()))
+        for key, code in compiled_tests.items().items():
+            size += len(code)
+            if self._code_prefix + key not in self._code and size <= MAX_CODE_BYTES:
+                self._code[self._code_prefix + key] = code
+                self._is_changed = True
 
     def save(self) -> None:
         """Write the plans to their file; do nothing where the folder cannot be written."""
         if not self._is_changed:
             return
         with contextlib.suppress(OSError):
-            write_private(self._path, msgspec.msgpack.encode(self._plans))
+            write_private(self._path, msgspec.msgpack.encode(_Content(plans=self._plans, code=self._code)))
             for path, _ in oldest_first(self._path.parent.glob("*.plans"))[:-MAX_FILES]:
                 path.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> dict[str, CheckPlan]:
-    """Return the plans in a file; none where it is not there, is damaged, or could be another user's."""
+def _read(path: Path) -> _Content:
+    """Return the content of a file; none where it is not there, is damaged, or could be another user's."""
     content = read_private(path)
     try:
-        return msgspec.msgpack.decode(content, type=dict[str, CheckPlan]) if content is not None else {}
+        return msgspec.msgpack.decode(content, type=_Content) if content is not None else _Content()
     except (msgspec.MsgspecError, ValueError):
-        return {}
+        return _Content()
+
+
+def _digest_problem(problem: Problem) -> str:
+    return blake2b(msgspec.msgpack.encode(problem), digest_size=16).hexdigest()
 
 
 def _digest(header: Header) -> str:

@@ -120,6 +120,8 @@ def _judge_rows(
 ) -> FinishedRun:
     """Judge all rows, with what is stored already."""
     cache = PlanCache(request.cache / "plans", header) if request.cache is not None else None
+    if cache is not None:
+        cache.add_code_to(pool.compiled_tests)
     collector = VerdictCollector(store, request.extract)
     libraries = EarlyImport()
 
@@ -138,6 +140,7 @@ def _judge_rows(
             f"{str(request.run)!r}; run the same command again to resume"
         ) from None
     if cache is not None:
+        cache.keep_code_of(pool.compiled_tests)
         cache.save()
     plans = {problem_id: plan for problem_id, plan in judge_run.plans.items() if plan is not None}
     return FinishedRun(request, judge_run.problems, source, store, collector, plans)

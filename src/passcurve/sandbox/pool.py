@@ -57,6 +57,8 @@ class Pool:
         self.modules = sandbox.toolchain.modules
         """Modules of the packages that samples may import."""
         cache = PoolCache()
+        self.compiled_tests = cache.compiled_tests
+        """Compiled tests of the problems so far: more may be added."""
         self._artifacts = Artifacts(store)
         self._prepared = PreparedFiles() if sandbox.commands else None
         budget = budget or MemoryBudget(commands_memory_bytes())

@@ -78,8 +78,8 @@ class KeptSlot:
             self._report(JobResult(tag, kept_jobs.ENDED, True, False, 0, 0, 0, 0, b""))
             self._flush_if_idle()
 
-    def handle(self, descriptor: int, events: int) -> bool:
-        """Handle an event of the line, or the end of the process; return False for another descriptor."""
+    def handle(self, descriptor: int, events: int) -> None:
+        """Handle an event of the line, or the end of the process."""
         kept = self._kept
         if kept is not None and descriptor == kept.line.fileno():
             if self._run is not None and events == select.POLLOUT:
@@ -88,9 +88,6 @@ class KeptSlot:
                 self._receive(kept)
         elif kept is not None and descriptor == kept.end_descriptor:
             self.lose()
-        else:
-            return False
-        return True
 
     @property
     def must_tick(self) -> bool:

@@ -137,8 +137,8 @@ class Zygote:
                 self._handle_request()
             if self._unsent:
                 self._write(self._unsent)
-        elif any(kept.handle(*event) for event in ready.items()):
-            pass  # it was its own
+        elif ready:
+            kept.handle(*ready.popitem())
         elif job is not None and not job.overfull and self._holds_too_much(job):
             job.overfull = True
             job.kill()

@@ -48,30 +48,35 @@ _long = ctypes.c_long
 _syscall, _ = kernel.raw_calls()
 
 
-def _ptrace(request: int, pid: int, address: int = 0, data: int = 0) -> None:
-    number, marked_pid = _PTRACE[kernel.MACHINE], pid | kernel.ZYGOTE_MARK
-    if _syscall(_long(number), _long(request), _long(marked_pid), _long(address), _long(data)):
-        raise UncleanError("ptrace %#x: %s" % (request, os.strerror(ctypes.get_errno())))
+class _Call:
+    """One request of ``ptrace``, whose arguments are made once: it is made for every job."""
+
+    def __init__(self, request: int, pid: int, address: int = 0, data: int = 0) -> None:
+        number, marked_pid = _PTRACE[kernel.MACHINE], pid | kernel.ZYGOTE_MARK
+        self._request = request
+        self._arguments = (_long(number), _long(request), _long(marked_pid), _long(address), _long(data))
+
+    def __call__(self) -> None:
+        if _syscall(*self._arguments):
+            raise UncleanError("ptrace %#x: %s" % (self._request, os.strerror(ctypes.get_errno())))
 
 
 class _Registers:
     """One set of registers of a process, in the kernel's layout."""
 
-    def __init__(self, kind: int, size: int) -> None:
-        self.kind = kind
+    def __init__(self, pid: int, kind: int, size: int) -> None:
         self._size = size
         self.bytes = ctypes.create_string_buffer(size)
         self._vector = _Vector(ctypes.addressof(self.bytes), size)
-        self._address = ctypes.addressof(self._vector)
+        address = ctypes.addressof(self._vector)
+        self._get = _Call(_GETREGSET, pid, kind, address)
+        self.set = _Call(_SETREGSET, pid, kind, address)
+        """Writes them into the process."""
 
-    def get(self, pid: int) -> None:
+    def get(self) -> None:
         """Read them from the process; the kernel sets the size."""
         self._vector.size = self._size
-        _ptrace(_GETREGSET, pid, self.kind, self._address)
-
-    def set(self, pid: int) -> None:
-        """Write them into the process."""
-        _ptrace(_SETREGSET, pid, self.kind, self._address)
+        self._get()
 
     def words(self) -> tuple[int, ...]:
         """Return the general registers as integers."""
@@ -85,10 +90,11 @@ class Tracee:
         if kernel.MACHINE not in _PTRACE:
             raise UncleanError("rewinding was not tried on %s" % kernel.MACHINE)
         self._pid = pid
-        self._general = _Registers(_PRSTATUS, _PRSTATUS_BYTES)
-        self._extended = _Registers(_XSTATE, _XSTATE_BYTES)
-        self._copying = _Registers(_PRSTATUS, _PRSTATUS_BYTES)
-        _ptrace(_SEIZE, pid, 0, _EXITKILL)
+        self._general = _Registers(pid, _PRSTATUS, _PRSTATUS_BYTES)
+        self._extended = _Registers(pid, _XSTATE, _XSTATE_BYTES)
+        self._copying = _Registers(pid, _PRSTATUS, _PRSTATUS_BYTES)
+        self._interrupt, self._continue = _Call(_INTERRUPT, pid), _Call(_CONT, pid)
+        _Call(_SEIZE, pid, 0, _EXITKILL)()
 
     def stop_at_read(self, descriptor: int) -> tuple[int, ...]:
         """Stop the process where it reads from a descriptor, and save its registers.
@@ -99,16 +105,16 @@ class Tracee:
         until = time.monotonic() + SETTLE_S
         while True:
             self.stop()
-            self._general.get(self._pid)
+            self._general.get()
             words = self._general.words()
             if (words[_ORIG_RAX], words[_RAX], words[_RDI]) == (_READ, _RESTART, descriptor):
                 break
-            _ptrace(_CONT, self._pid)
+            self._continue()
             if time.monotonic() > until:
                 raise UncleanError("the process does not wait for a job")
             # Nothing tells when a process begins a system call; this one does so in a moment.
             time.sleep(0.0001)
-        self._extended.get(self._pid)
+        self._extended.get()
         return tuple(words[name] for name in (_RIP, _RSP, _RBP, _RSI, _RDX))
 
     def prepare_copying(self) -> int:
@@ -123,21 +129,21 @@ class Tracee:
 
     def copy(self) -> None:
         """Have the stopped process run the copying code."""
-        self._copying.set(self._pid)
-        _ptrace(_CONT, self._pid)
+        self._copying.set()
+        self._continue()
         _, status = os.waitpid(self._pid, WALL)
         if status != _TRAPPED:
             raise UncleanError("the process did not reach the end of the copying code (status %#x)" % status)
 
     def stop(self) -> None:
         """Stop the process wherever it is."""
-        _ptrace(_INTERRUPT, self._pid)
+        self._interrupt()
         _, status = os.waitpid(self._pid, WALL)
         if status != _STOPPED:
             raise UncleanError("the process stopped for a reason of its own (status %#x)" % status)
 
     def resume(self) -> None:
         """Set the saved registers and let the process go on."""
-        self._general.set(self._pid)
-        self._extended.set(self._pid)
-        _ptrace(_CONT, self._pid)
+        self._general.set()
+        self._extended.set()
+        self._continue()
