@@ -21,6 +21,7 @@ _ESCAPE = re.compile(
     r"\\(?:u\{(?P<point>[0-9a-fA-F]{1,6})\}|u(?P<unit>[0-9a-fA-F]{4})|x(?P<byte>[0-9a-fA-F]{2})"
     r"|(?P<line>\r\n|[\n\r\u2028\u2029])|(?P<zero>0(?![0-9]))|(?P<other>[^0-9xu]))"
 )
+_LINE_END = re.compile(r"[\n\r\u2028\u2029]")
 _SINGLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "v": "\v", "f": "\f"}
 _WORDS: dict[str, Value] = {
     "true": True,
@@ -65,6 +66,17 @@ def scan(source: str) -> list[Token]:
             tokens.append(Token(match.lastgroup, match[0], place))
         place = match.end()
     return tokens
+
+
+def remove_comments(source: str) -> str:
+    """Return a source with a space in the place of each comment, or the end of a line where it has one."""
+    return _TOKEN.sub(_without_comment, source)
+
+
+def _without_comment(match: re.Match[str]) -> str:
+    if not match[0].startswith(("//", "/*")):
+        return match[0]
+    return "\n" if _LINE_END.search(match[0]) else " "
 
 
 class Reader:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from passcurve.bench.formats.human_eval_scripts import THROWING_ASSERT
 from passcurve.judging.data_tests import DataTests, Expectation, TestsSource, read_json
-from passcurve.judging.js_literals import NotLiteralError, Reader
+from passcurve.judging.js_literals import NotLiteralError, Reader, remove_comments
 from passcurve.judging.js_values import Operator, Value, holds, is_close, is_deeply_equal, show, to_json
 
 _RECORD = "passcurve_record"
@@ -38,7 +38,8 @@ class _Constant(NamedTuple):
 
 def read_js_tests(source: TestsSource) -> DataTests:
     """Return tests as calls and what is expected of them.  Raises ValueError where they are anything else."""
-    reader = _TestReader(source.tests, console_throws=source.before == THROWING_ASSERT)
+    # A comment may say what is expected.
+    reader = _TestReader(remove_comments(source.tests), console_throws=source.before == THROWING_ASSERT)
     reader.read()
     recorder = f'Function("place", {json.dumps(source.recorder)})({json.dumps(source.place)})'
     start = f"const {_RECORD} = {recorder};\n"
