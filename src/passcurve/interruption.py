@@ -96,7 +96,11 @@ def _interrupt(number: int, _frame: object) -> None:
     interruption = _Interruption()
     if _watches:
         _thread.start_new_thread(_repeat_if_lost, (number, _thread.get_ident(), ref(interruption)))
-    raise interruption
+    try:
+        raise interruption
+    finally:
+        # Its traceback holds this frame, which would hold it until the collector looks for cycles.
+        del interruption
 
 
 def _repeat_if_lost(number: int, thread: int, interruption: ref[_Interruption]) -> None:
