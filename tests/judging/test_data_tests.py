@@ -33,8 +33,8 @@ def test_long_sources_and_results_are_shortened():
     verdict = judge(b"0=" + b"c" * 10_000, "a" * 10_000, "b" * 10_000)
     assert "failed" == verdict.status
     assert verdict.call is not None
-    told = (verdict.call.arguments, verdict.call.outcome, verdict.call.expected)
-    assert (2000, 309, 2000) == tuple(map(len, told))
+    texts = (verdict.call.arguments, verdict.call.outcome, verdict.call.expected)
+    assert (2000, 309, 2000) == tuple(map(len, texts))
 
 
 def test_long_results_can_be_right():
