@@ -136,7 +136,7 @@ def test_a_second_run(shell):
     words = ("judge", "s.jsonl", "--benchmark", "b.jsonl", "--accept-benchmark", "--json")
     records = [shell(*words, "--run", f"run{number}").record for number in range(2)]
     (path,) = (shell.folder / "cache" / "plans").glob("*.plans")
-    plans = msgspec.msgpack.decode(path.read_bytes(), type=dict[str, CheckPlan])
+    plans = msgspec.convert(msgspec.msgpack.decode(path.read_bytes())["plans"], dict[str, CheckPlan])
     assert ["shared"] == [plan.mode for plan in plans.values()]
     for name in ("notes", "excluded", "modes", "statuses", "pass@1"):
         assert records[0][name] == records[1][name]

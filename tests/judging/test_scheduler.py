@@ -229,6 +229,15 @@ def test_owners_take_turns_at_the_end():
     assert ["a1", "b1", "a2", "b2", "a4"] == run_all(scheduler)
 
 
+def test_what_nobody_waits_for_beside_a_client_without_a_name():
+    """An item at the end that has lost its owner waits beside the batches of a client whose name is empty."""
+    owners = {"a1": ("", 1), "a2": ("", 1), "b1": ("", 2), "none": None}
+    scheduler: Scheduler[str, str] = Scheduler(Slots(1), owner_of=owners.__getitem__)
+    for item in ("a1", "a2", "none", "b1"):
+        scheduler.put(item, at_end=True)
+    assert ["a1", "none", "b1", "a2"] == run_all(scheduler)
+
+
 def test_items_for_the_end_have_turns_while_others_come():
     """With patience an item for the end runs while ordinary ones come without an end; those run too."""
     slots = Slots(2)

@@ -62,3 +62,11 @@ def test_descriptors_in_a_kept_process(filters: Filters):
     assert {KILLED} == {filters.kept("fcntl", 3, command) for command in (0, 2, 4, 1030, 1031)}
     assert ALLOWED == filters.kept("ioctl", 0, 0x5401)
     assert {KILLED} == {filters.kept("ioctl", 0, command) for command in (0x5402, 0x5413, 0x541B, 0x5421, 0x5450)}
+
+
+def test_clocks_in_a_kept_process(filters: Filters):
+    """It may read and wait for clocks of the machine only: its own tell what ran in it before."""
+    shared = {0, 1, 4, 5, 6, 7, 11}
+    own = (~1234 << 3 | 2) & 0xFFFFFFFF
+    for name in ("clock_gettime", "clock_nanosleep"):
+        assert shared == {clock for clock in (*range(64), own) if filters.kept(name, clock) == ALLOWED}

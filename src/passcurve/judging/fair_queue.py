@@ -11,7 +11,8 @@ Item = TypeVar("Item")
 Owner = tuple[Hashable, ...]
 """The names of an owner, from the outermost on: a client, and a batch of it."""
 
-NOBODY: Owner = ("",)
+NOBODY: Owner = (None,)
+"""Who has what nobody waits for: no client has this name, an empty one some have."""
 
 
 class _Heap(Generic[Item]):

@@ -31,7 +31,7 @@ _FUTEX_CALLS = (0, 1, 128, 129, 137, 265, 138, 393)
 _CLOCKS = (0, 1, 4, 5, 6, 7, 11)
 """Real, monotonic (raw, coarse), since boot, TAI.
 
-The clocks of a process are not among them: they tell how many samples ran in it before.
+The clocks of a process are not among them: they tell how many samples ran in it before, to be read or waited for.
 """
 
 _TCGETS = 0x5401
@@ -55,6 +55,7 @@ class StrictFilter(ChildFilter):
             "fcntl": allow_values(1, (_F_GETFD, _F_GETFL), KILL),
             "futex": allow_values(1, _FUTEX_CALLS, KILL),
             "clock_gettime": allow_values(0, _CLOCKS, KILL),
+            "clock_nanosleep": allow_values(0, _CLOCKS, KILL),
         }
         for name in STATELESS_CALLS:
             if name == "close":
