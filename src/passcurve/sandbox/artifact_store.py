@@ -65,12 +65,13 @@ class ArtifactStore:
         if entry is None:
             return None
         content = entry[_DIGEST_BYTES:]
+        is_whole = entry[:_DIGEST_BYTES] == _digest(path.name, content)
         with contextlib.suppress(OSError):
-            if entry[:_DIGEST_BYTES] != _digest(path.name, content):
+            if is_whole:
+                os.utime(path)
+            else:
                 path.unlink()
-                return None
-            os.utime(path)
-        return content
+        return content if is_whole else None
 
     def write(self, step: Step, content: bytes) -> None:
         """Keep what a step has made; do nothing where it is too large or the folder cannot be written."""
