@@ -11,6 +11,7 @@ import pytest
 from passcurve.judging.plan import CheckPlan
 from passcurve.judging.plan_cache import MAX_CODE_BYTES, MAX_FILES, PlanCache
 from passcurve.sandbox.compiled_tests import CompiledTests
+from passcurve.sandbox.private_files import read_private
 from passcurve.types import FunctionTests, Header, Jail, Limits, Problem
 
 HEADER = Header(
@@ -90,6 +91,19 @@ def test_a_damaged_file(tmp_path: Path, data: bytes) -> None:
     assert PLAN == PlanCache(tmp_path, HEADER).find(PROBLEM)
 
 
+def test_a_flipped_bit(tmp_path: Path) -> None:
+    """No file of which a bit has changed is believed: a plan that is changed, or code, would change verdicts."""
+    path = save(tmp_path)
+    whole = path.read_bytes()
+    for bit in range(8 * len(whole)):
+        changed = bytearray(whole)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        assert PlanCache(tmp_path, HEADER).find(PROBLEM) is None
+    path.write_bytes(whole)
+    assert PLAN == PlanCache(tmp_path, HEADER).find(PROBLEM)
+
+
 def test_a_file_that_others_can_write(tmp_path: Path) -> None:
     """A file that other users can write is not believed."""
     path = save(tmp_path)
@@ -136,7 +150,7 @@ def test_a_second_run(shell):
     words = ("judge", "s.jsonl", "--benchmark", "b.jsonl", "--accept-benchmark", "--json")
     records = [shell(*words, "--run", f"run{number}").record for number in range(2)]
     (path,) = (shell.folder / "cache" / "plans").glob("*.plans")
-    plans = msgspec.convert(msgspec.msgpack.decode(path.read_bytes())["plans"], dict[str, CheckPlan])
+    plans = msgspec.convert(msgspec.msgpack.decode(read_private(path))["plans"], dict[str, CheckPlan])
     assert ["shared"] == [plan.mode for plan in plans.values()]
     for name in ("notes", "excluded", "modes", "statuses", "pass@1"):
         assert records[0][name] == records[1][name]

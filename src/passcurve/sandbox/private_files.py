@@ -1,15 +1,21 @@
-"""Files in the user's cache folder: nobody else may have written them, and nobody sees one that is half written."""
+"""Files in the user's cache folder: nobody else may have written them, and none is read that is not whole.
+
+Each begins with a digest of its name and content, for a disk or a copy may damage it.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Iterable
+from hashlib import blake2b
 from pathlib import Path
+
+_DIGEST_BYTES = 32
 
 
 def read_private(path: Path, max_bytes: int | None = None) -> bytes | None:
-    """Return the content of a file; None where it is not there, is too large, or could be another user's.
+    """Return the content of a file; None where it is not there, is damaged or too large, or could be another user's.
 
     Without a home the folder is in a place where others can write.
     """
@@ -21,10 +27,11 @@ def read_private(path: Path, max_bytes: int | None = None) -> bytes | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
             return None
-        if max_bytes is not None and status.st_size > max_bytes:
+        if max_bytes is not None and status.st_size > max_bytes + _DIGEST_BYTES:
             return None
         with open(descriptor, "rb", closefd=False) as file:
-            return file.read()
+            digest, content = file.read(_DIGEST_BYTES), file.read()
+        return content if digest == _digest(path, content) else None
     except OSError:
         return None
     finally:
@@ -37,6 +44,7 @@ def write_private(path: Path, content: bytes) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(_digest(path, content))
             file.write(content)
         draft.replace(path)
     finally:
@@ -52,3 +60,7 @@ def oldest_first(paths: Iterable[Path]) -> list[tuple[Path, os.stat_result]]:
         except OSError:
             continue
     return sorted(files, key=lambda file: file[1].st_mtime_ns)
+
+
+def _digest(path: Path, content: bytes) -> bytes:
+    return blake2b(content, digest_size=_DIGEST_BYTES, key=os.fsencode(path.name)[:64]).digest()
