@@ -92,6 +92,8 @@ def wait_for_child(jail: Jailed, name: str) -> Process:
 
 def start(jail: Jailed, program: str = SLEEP, test: str = IS_ONE) -> None:
     """Start a job and wait until its program runs in new processes."""
+    # The answer to another job shows that the kept processes stand: while one is made there are more processes.
+    assert "passed" == jail.run(jail.job(ONE, IS_ONE)).report["status"]
     jail.pool.start(0, jail.job(program, test, allow_kept=False))
 
     def runs() -> bool:
