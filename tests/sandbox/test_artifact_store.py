@@ -59,6 +59,16 @@ def test_other_sources_and_toolchains_have_other_entries(tmp_path: Path, step: S
     assert ArtifactStore(tmp_path / "made", CONTEXT).read(step) is None
 
 
+def test_a_toolchain_that_cannot_be_looked_through(tmp_path: Path, step: Step) -> None:
+    """Nothing is kept of a compiler of which it cannot be told whether it has changed."""
+    jail = CommandJail(key="compiler", programs=(), shared=("/prepared", str(tmp_path / "gone")))
+    step = msgspec.structs.replace(step, jail=jail)
+    store = ArtifactStore(tmp_path / "made", CONTEXT)
+    store.write(step, b"binary")
+    assert store.read(step) is None
+    assert [] == entries(tmp_path / "made")
+
+
 @pytest.mark.parametrize("damage", [b"", b"binary", b"\0" * 32 + b"binary"], ids=["empty", "cut", "changed"])
 def test_a_damaged_entry_is_replaced(tmp_path: Path, step: Step, damage: bytes) -> None:
     """It is not used, so that the source is compiled again, and the new entry is whole."""

@@ -59,7 +59,10 @@ class ArtifactStore:
 
     def read(self, step: Step) -> bytes | None:
         """Return what an equal step has made; None where there is nothing that can be trusted to be that."""
-        path = self._path(step)
+        try:
+            path = self._path(step)
+        except OSError:
+            return None
         content = read_private(path, MAX_ENTRY_BYTES)
         if content is not None:
             with contextlib.suppress(OSError):
@@ -70,9 +73,8 @@ class ArtifactStore:
         """Keep what a step has made; do nothing where it is too large or the folder cannot be written."""
         if len(content) > min(MAX_ENTRY_BYTES, self._max_bytes // 4):
             return
-        path = self._path(step)
         with contextlib.suppress(OSError):
-            write_private(path, content)
+            write_private(self._path(step), content)
             self._unchecked_bytes += len(content)
             if self._unchecked_bytes > self._max_bytes // _SHARE_WRITTEN:
                 self.trim()
@@ -96,6 +98,7 @@ class ArtifactStore:
                 total -= status.st_size
 
     def _path(self, step: Step) -> Path:
+        """Return the path of an entry.  Raises OSError where the toolchain cannot be looked through."""
         if step.jail.key not in self._toolchains:
             self._toolchains[step.jail.key] = digest_toolchain(step.jail)
         parts = (*self._context, self._toolchains[step.jail.key], step.makes)
