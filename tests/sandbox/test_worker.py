@@ -259,6 +259,18 @@ def test_a_job_is_not_mistaken_for_the_next(jail: Jailed):
             assert (wanted.tag, status) == (outcome.tag, outcome.report["status"])
 
 
+@pytest.mark.ci
+def test_a_job_that_ends_the_zygote_of_tests(jail: Jailed):
+    """A job that a zygote does not survive is not repeated in kept processes for ever, and gets its verdict."""
+    huge = msgspec.structs.replace(jail.job(ONE, IS_ONE + "#" * (65 << 20)), allow_kept=True)
+    assert huge.referee
+    # As if its size were not known: the request is larger than a zygote takes.
+    unknown = msgspec.structs.replace(huge, referee=msgspec.structs.replace(huge.referee, size=0))
+    for wanted in (unknown, huge, jail.job(ONE, IS_ONE)):
+        outcome = jail.run(wanted)
+        assert (wanted.tag, "passed") == (outcome.tag, outcome.report["status"])
+
+
 def test_nothing_stays_behind(jail: Jailed):
     """A pool that is closed in the middle of a job leaves no process and no folder behind."""
     start(

@@ -158,12 +158,13 @@ def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: in
     form = _test_form(problem, limits, all_tests=all_tests)
     # Reports and compiled tests are kept by it: trials of a reference may be checked by another rule than samples.
     rule = cases.comparator if cases is not None else form["kind"] if form is not None else ""
+    prompt, test = _encode(_context(problem)), _encode(problem.test)
     return Referee(
         key=f"{problem.id} {plan.write_back} {bool(plan.expected)} {rule}",
         role=REFEREE_ROLE,
         setup={
-            "prompt": _encode(_context(problem)),
-            "test": _encode(problem.test),
+            "prompt": prompt,
+            "test": test,
             "entry_point": _entry_point(problem),
             "seed": problem_seed,
             "write_back": plan.write_back,
@@ -172,7 +173,7 @@ def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: in
         },
         # An answer decides how long the function of the question runs.
         limit_s=limits.timeout_s + 1.0 if isinstance(problem.check, Expression) else None,
-        size=len(problem.test) + len(plan.expected) + (len(cases.inputs) if cases is not None else 0),
+        size=len(prompt) + len(test) + len(plan.expected) + (len(cases.inputs) if cases is not None else 0),
     )
 
 

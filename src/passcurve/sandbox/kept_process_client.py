@@ -14,6 +14,9 @@ KEPT_S = 0.02
 LINES: dict[Side, int] = {"jail": 1, "referee": 2}
 """Descriptors of its line that a process of each side gets: as many as where the tests have a line to the sample."""
 
+PIECE_BYTES = 16 << 20
+"""Jobs that are sent at once take no more, or are one."""
+
 ANSWER_BYTES: dict[Side, int] = {"jail": 4 << 20, "referee": 64 << 20}
 """Longest answer of a process of each side."""
 
@@ -25,7 +28,7 @@ class KeptProcessClient:
         self._side, self._zygote, self._role = side, zygote, role
         self.jobs: dict[int, KeptJob] = {}
         """The jobs under way, by tag, in order."""
-        self._unsent: list[tuple[object, ...]] = []
+        self._unsent: list[JobOrder] = []
         self._heard_at = 0.0
         """When the zygote has last sent anything, or was sent the first job."""
 
@@ -49,13 +52,21 @@ class KeptProcessClient:
             counts_waiting=is_jail and not running.is_interactive,
             answer_bytes=ANSWER_BYTES[self._side],
         )
-        self._unsent.append(tuple(order))
+        self._unsent.append(order)
 
     def flush(self) -> None:
-        """Send the jobs that were added."""
-        if self._unsent:
-            jobs, self._unsent = self._unsent, []
-            self._zygote.send({"do": "jobs", "jobs": jobs})
+        """Send the jobs that were added, in pieces that the zygote takes."""
+        piece: list[tuple[object, ...]] = []
+        size = 0
+        orders, self._unsent = self._unsent, []
+        for order in orders:
+            if piece and size + len(order.data) > PIECE_BYTES:
+                self._zygote.send({"do": "jobs", "jobs": piece})
+                piece, size = [], 0
+            piece.append(tuple(order))
+            size += len(order.data)
+        if piece:
+            self._zygote.send({"do": "jobs", "jobs": piece})
 
     def forward(self, running: KeptJob, data: bytes) -> None:
         """Send bytes to an interactive job."""

@@ -216,7 +216,7 @@ class KeptRunner:
             self._repeat_in_new(job)
 
     def _repeat_in_new(self, job: Job) -> None:
-        self._queue.repeat(msgspec.structs.replace(job, allow_kept=False))
+        self._queue.repeat(_without_kept(job))
 
     def take_kept(self, reason: str) -> None:
         """Take note that a process was made, or why there can be none: then its jobs need new processes."""
@@ -230,10 +230,14 @@ class KeptRunner:
             process.check_alive(now)
 
     def abandon(self) -> list[Job]:
-        """Forget the jobs under way, and return them: nothing is known of them."""
+        """Forget the jobs under way, and return them, to run in new processes: nothing is known of them."""
         running = [*self._jail.jobs.values(), *self._referee.jobs.values(), *self._answered]
         for process in self._processes.values():
             process.jobs.clear()
         self._answered.clear()
         self._interactive = None
-        return [job.job for job in dict.fromkeys(running)]
+        return [_without_kept(job.job) for job in dict.fromkeys(running)]
+
+
+def _without_kept(job: Job) -> Job:
+    return msgspec.structs.replace(job, allow_kept=False)

@@ -60,14 +60,16 @@ class Worker:
 
     def _start_waiting(self) -> None:
         """Start the jobs that wait, as far as there is room."""
-        try:
-            while self._queue.waiting and self._one_shot.running is None and self._start_next():
-                pass
-            if self._kept is not None:
-                self._kept.flush()
-        except ZygoteLostError as error:
-            self._replace_zygotes(str(error))
-            self._start_waiting()
+        while True:
+            try:
+                while self._queue.waiting and self._one_shot.running is None and self._start_next():
+                    pass
+                if self._kept is not None:
+                    self._kept.flush()
+            except ZygoteLostError as error:
+                self._replace_zygotes(str(error))
+            else:
+                return
 
     def _start_next(self) -> bool:
         """Start the next job, or return False when there is no room for it."""
@@ -148,7 +150,8 @@ class Worker:
     def _replace_zygotes(self, reason: str) -> None:
         """End both zygotes, one of which is lost: the next job gets new ones.
 
-        Jobs in new processes end as a fault of ours; those in kept ones, of which nothing is known, start again.
+        Jobs in new processes end as a fault of ours; those in kept ones, of which nothing is known, start again in new
+        ones: one of them may be what has ended the zygote.
         """
         self._one_shot.abandon(reason)
         if self._kept is not None:
