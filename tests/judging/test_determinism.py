@@ -68,6 +68,30 @@ def test_any_number_of_workers(run_of, rows, nothing_left, workers):
     nothing_left()
 
 
+@pytest.mark.parametrize("reuse", ["rewind", pytest.param("fork", marks=pytest.mark.ci)])
+def test_a_program_that_takes_longer_than_it_may_in_a_kept_process(shell, reuse):
+    """It is repeated in the same form, so a result that depends on where a NaN lies in memory stays as it is."""
+    problem = {
+        "task_id": "N/0",
+        "prompt": "def distinct(v):\n",
+        "entry_point": "distinct",
+        "canonical_solution": "    return list(dict.fromkeys(v))\n",
+        "test": "def check(candidate):\n    nan = float('nan')\n"
+        "    assert candidate([1.0, 2.0]) == [1.0, 2.0]\n"
+        + "".join(f"    assert str(candidate([nan, {n}.0, nan, 1.0, 2.0, 3.0])[0]) == 'nan'\n" for n in range(4, 24)),
+    }
+    spin = "    from time import perf_counter as now\n    end = now() + {seconds}\n    while now() < end: pass\n"
+    programs = [spin.format(seconds=seconds) + "    return list(set(v))\n" for seconds in ("0.0000", "0.0015")]
+    shell.write("b.jsonl", [problem])
+    shell.write("s.jsonl", [{"task_id": "N/0", "completion": program} for program in programs * 3])
+    words = ("judge", "s.jsonl", "--benchmark", "b.jsonl", "--subset", "--no-dedup", "--reuse", reuse, "--workers", "1")
+    done = shell(*words, "--accept-input")
+    assert 0 == done.code, done.err
+    results = shell.rows("s.jsonl_results.jsonl")
+    assert 1 == len({(row["status"], row["result"]) for row in results})
+    assert {"failed"} == {row["status"] for row in results}
+
+
 @pytest.mark.ci
 def test_processes_that_are_not_reused(run_of, rows, nothing_left):
     """With new processes for each sample, and with processes that are put back after it, the statuses are the same."""

@@ -197,21 +197,19 @@ class KeptRunner:
 
     def _conclude(self, running: KeptJob) -> None:
         """Finish a job that has ended, or have it repeated."""
-        job, report = running.job, running.report
+        job, report, sample = running.job, running.report, running.sample_result
         if running.is_slow:
-            if job.slice_s < job.limits.timeout_s:
-                self._queue.finished.append(running.outcome("slice"))
-            else:
-                self._repeat_in_new(job)
+            # On a busy machine any program may be, so it is asked in the same form again.
+            self._repeat_in_new(job)
             return
         is_clean = not running.is_tainted
         self._cache.record_fit(running.key, is_fit=is_clean)
         if is_clean and running.is_compiled:
             self._queue.repeat(job)
-        elif is_clean and report is not None and report.get("status") not in (None, *_INCONCLUSIVE):
+        elif is_clean and sample and report and report.get("status") not in (None, *_INCONCLUSIVE):
             if running.referee_result is not None and not running.is_interactive:
                 self._cache.reports.put(running, report)
-            self._queue.finished.append(running.outcome("report"))
+            self._queue.finished.append(running.outcome(sample))
         else:
             self._repeat_in_new(job)
 

@@ -15,7 +15,7 @@ from passcurve.sandbox.connection import HasFileno
 from passcurve.sandbox.job import Ended, Job, Outcome
 from passcurve.sandbox.job_clock import SECOND_NS, JobClock, short_own_s
 from passcurve.sandbox.layers import syscalls
-from passcurve.sandbox.zygote.kept_jobs import SLOW, JobResult
+from passcurve.sandbox.zygote.kept_jobs import JobResult
 from passcurve.sandbox.zygote_client import Side
 
 if TYPE_CHECKING:
@@ -98,16 +98,14 @@ class KeptJob(RunningJob):
         self.number = os.urandom(8).hex()
         self.is_compiled, self.report, self.referee_result = False, None, None
 
-    def outcome(self, ended: Ended) -> Outcome:
-        """Return the facts."""
-        results = [result for result in (self.sample_result, self.referee_result) if result is not None]
-        result = next((result for result in results if result.end == SLOW), results[0])
+    def outcome(self, result: JobResult) -> Outcome:
+        """Return the facts; ``result`` is that of its sample."""
         wall_s, cpu_s = result.wall_ns * SECOND_NS, result.cpu_ns * SECOND_NS
         return Outcome(
             tag=self.job.tag,
-            ended=ended,
+            ended="report",
             report=self.report,
-            own_s=result.own_ns * SECOND_NS if ended == "slice" else short_own_s(wall_s, cpu_s),
+            own_s=short_own_s(wall_s, cpu_s),
             wall_s=wall_s,
             cpu_s=cpu_s,
             memory_bytes=result.memory_bytes,

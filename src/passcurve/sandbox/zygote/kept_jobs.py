@@ -19,7 +19,7 @@ TOO_LONG = 3
 LOST = 4
 """Its process ended, or was not in the expected state."""
 
-_FORM = struct.Struct("<cqb??qqqq")
+_FORM = struct.Struct("<cqb??qqq")
 _RESULT, _DATA = b"k", b"p"
 """No value on the wire begins with either."""
 _TAG = struct.Struct("<cq")
@@ -54,8 +54,6 @@ class JobResult(NamedTuple):
     has_surplus: bool
     """True if it has sent anything after its answer."""
     wall_ns: int
-    own_ns: int
-    """Its own time, where it took too long."""
     cpu_ns: int
     memory_bytes: int
     answer: bytes
@@ -70,8 +68,8 @@ class JobData(NamedTuple):
 
 def pack_result(result: JobResult) -> bytes:
     """Return a result as bytes."""
-    tag, end, is_clean, has_surplus, wall_ns, own_ns, cpu_ns, memory_bytes, answer = result
-    return _FORM.pack(_RESULT, tag, end, is_clean, has_surplus, wall_ns, own_ns, cpu_ns, memory_bytes) + answer
+    tag, end, is_clean, has_surplus, wall_ns, cpu_ns, memory_bytes, answer = result
+    return _FORM.pack(_RESULT, tag, end, is_clean, has_surplus, wall_ns, cpu_ns, memory_bytes) + answer
 
 
 def pack_data(tag: int, data: bytes) -> bytes:

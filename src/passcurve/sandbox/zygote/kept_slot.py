@@ -75,7 +75,7 @@ class KeptSlot:
             self._finish(self._run, kept_jobs.ENDED)
         elif order := next((order for order in self._waiting if order.tag == tag), None):
             self._waiting.remove(order)
-            self._report(JobResult(tag, kept_jobs.ENDED, True, False, 0, 0, 0, 0, b""))
+            self._report(JobResult(tag, kept_jobs.ENDED, True, False, 0, 0, 0, b""))
             self._flush_if_idle()
 
     def handle(self, descriptor: int, events: int) -> None:
@@ -173,7 +173,6 @@ class KeptSlot:
                 is_clean=usage.is_clean,
                 has_surplus=has_surplus,
                 wall_ns=wall_ns,
-                own_ns=run.own_ns,
                 cpu_ns=usage.cpu_ns,
                 memory_bytes=usage.memory_bytes,
                 answer=bytes(run.answer[: run.counted]) if end == kept_jobs.ANSWERED else b"",
@@ -210,7 +209,7 @@ class KeptSlot:
         self._drop()
         if run is not None:
             wall_ns = time.monotonic_ns() - run.began_ns
-            self._report(JobResult(run.order.tag, kept_jobs.LOST, False, False, wall_ns, 0, 0, 0, b""))
+            self._report(JobResult(run.order.tag, kept_jobs.LOST, False, False, wall_ns, 0, 0, b""))
         self._fill()
         self._flush_if_idle()
 
@@ -251,8 +250,6 @@ class _Run:
     def __init__(self, order: JobOrder) -> None:
         self.order = order
         self.began_ns = time.monotonic_ns()
-        self.own_ns = 0
-        """Its own time when it was last read."""
         self.unsent = b""
         self.answer = bytearray()
         self.received_bytes = 0
@@ -277,11 +274,10 @@ class _Run:
 def _takes_too_long(run: _Run, process: RewoundProcess | SingleUseProcess) -> bool:
     wall_ns = time.monotonic_ns() - run.began_ns
     clock = process.clock()
-    if clock is None:
-        run.own_ns = wall_ns
-    else:
-        run.own_ns = clock[0] + (max(0, wall_ns - max(clock)) if run.order.counts_waiting else 0)
-    return run.own_ns >= run.order.limit_ns or wall_ns > WALL_NS
+    if clock is None or wall_ns > WALL_NS:
+        return wall_ns >= min(run.order.limit_ns, WALL_NS)
+    waited_ns = max(0, wall_ns - max(clock)) if run.order.counts_waiting else 0
+    return clock[0] + waited_ns >= run.order.limit_ns
 
 
 def _discard_input(line: socket.socket) -> bool:
