@@ -139,6 +139,17 @@ def test_the_folder_is_bounded_and_what_was_used_stays(tmp_path: Path, step: Ste
     assert roomy.read(large) is None
 
 
+def test_drafts_of_processes_that_are_gone_are_removed(tmp_path: Path, step: Step) -> None:
+    """A draft is left where a process is killed while it writes; another process may be writing now."""
+    store = ArtifactStore(tmp_path / "made", CONTEXT)
+    store.write(step, b"binary")
+    gone, living = (tmp_path / "made" / f".{name}.made.{pid}.tmp" for name, pid in (("a", 1 << 30), ("b", os.getpid())))
+    for draft in (gone, living):
+        draft.write_bytes(b"half")
+    store.trim()
+    assert [False, True] == [draft.exists() for draft in (gone, living)]
+
+
 def test_a_place_that_cannot_be_written_costs_only_time(tmp_path: Path, step: Step) -> None:
     """A file stands where the folder should be: nothing is kept, and nothing fails."""
     (tmp_path / "made").write_text("")

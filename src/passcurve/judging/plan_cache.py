@@ -11,7 +11,7 @@ import msgspec
 
 from passcurve.judging.plan import CheckPlan
 from passcurve.sandbox.compiled_tests import CompiledTests
-from passcurve.sandbox.private_files import oldest_first, read_private, write_private
+from passcurve.sandbox.private_files import left_drafts, oldest_first, read_private, write_private
 from passcurve.types import Header, Problem
 
 MAX_FILES = 32
@@ -73,7 +73,8 @@ class PlanCache:
             return
         with contextlib.suppress(OSError):
             write_private(self._path, msgspec.msgpack.encode(_Content(plans=self._plans, code=self._code)))
-            for path, _ in oldest_first(self._path.parent.glob("*.plans"))[:-MAX_FILES]:
+            old = [path for path, _ in oldest_first(self._path.parent.glob("*.plans"))[:-MAX_FILES]]
+            for path in (*old, *left_drafts(self._path.parent)):
                 path.unlink(missing_ok=True)
 
 

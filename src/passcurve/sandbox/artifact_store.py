@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
 from passcurve.sandbox.command_layout import command_layout
 from passcurve.sandbox.job import CommandJail, Step
-from passcurve.sandbox.private_files import oldest_first, read_private, write_private
+from passcurve.sandbox.private_files import left_drafts, oldest_first, read_private, write_private
 
 MAX_BYTES = 512 << 20
 """Disk that all entries may take; those unused for longest go first."""
@@ -40,8 +39,6 @@ _SHARE_WRITTEN = 8
 """The folder is looked through whenever this part of its bound has been written."""
 
 _SHARE_LEFT = 0.75
-_DRAFT_S = 3600.0
-"""A draft that is older was left by a process that is gone."""
 
 
 class ArtifactStore:
@@ -85,9 +82,8 @@ class ArtifactStore:
             return
         self._unchecked_bytes = 0
         with contextlib.suppress(OSError):
-            for path, status in oldest_first(self._folder.glob(f".*{_SUFFIX}.*.tmp")):
-                if time.time() - status.st_mtime > _DRAFT_S:
-                    path.unlink(missing_ok=True)
+            for path in left_drafts(self._folder):
+                path.unlink(missing_ok=True)
             entries = oldest_first(self._folder.glob(f"*{_SUFFIX}"))
             total = sum(status.st_size for _, status in entries)
             left = total if total <= self._max_bytes else int(self._max_bytes * _SHARE_LEFT)

@@ -51,6 +51,12 @@ def write_private(path: Path, content: bytes) -> None:
         draft.unlink(missing_ok=True)
 
 
+def left_drafts(folder: Path) -> list[Path]:
+    """Return the drafts in a folder that nobody will finish: those of processes that are gone."""
+    drafts = folder.glob(".*.tmp")
+    return [path for path in drafts if not Path("/proc", path.name.split(".")[-2]).exists()]
+
+
 def oldest_first(paths: Iterable[Path]) -> list[tuple[Path, os.stat_result]]:
     """Return the files that are still there, each with its status, by the time of their last change."""
     files = []
