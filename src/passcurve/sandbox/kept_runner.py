@@ -118,7 +118,9 @@ class KeptRunner:
             running.referee_result = result
         expected = kept_jobs.ENDED if running.is_interactive else kept_jobs.ANSWERED
         running.is_slow |= result.end == kept_jobs.SLOW
-        running.is_tainted |= result.end != expected or not result.is_clean
+        # The answers that a slow sample has given may be all that the tests need.
+        has_part = side == "jail" and running.is_slow and not running.is_interactive
+        running.is_tainted |= (result.end != expected and not has_part) or not result.is_clean
         # Tests that have sent their report send nothing more.
         running.is_tainted |= side == "referee" and result.has_surplus
         if running.is_interactive:
@@ -198,12 +200,9 @@ class KeptRunner:
     def _conclude(self, running: KeptJob) -> None:
         """Finish a job that has ended, or have it repeated."""
         job, report, sample = running.job, running.report, running.sample_result
-        if running.is_slow:
-            # On a busy machine any program may be, so it is asked in the same form again.
-            self._repeat_in_new(job)
-            return
         is_clean = not running.is_tainted
-        self._cache.record_fit(running.key, is_fit=is_clean)
+        if not running.is_slow:
+            self._cache.record_fit(running.key, is_fit=is_clean)
         if is_clean and running.is_compiled:
             self._queue.repeat(job)
         elif is_clean and sample and report and report.get("status") not in (None, *_INCONCLUSIVE):
@@ -211,6 +210,7 @@ class KeptRunner:
                 self._cache.reports.put(running, report)
             self._queue.finished.append(running.outcome(sample))
         else:
+            # On a busy machine any program may be slow, so it is asked in the same form again.
             self._repeat_in_new(job)
 
     def _repeat_in_new(self, job: Job) -> None:

@@ -15,7 +15,7 @@ from passcurve.sandbox.connection import HasFileno
 from passcurve.sandbox.job import Ended, Job, Outcome
 from passcurve.sandbox.job_clock import SECOND_NS, JobClock, short_own_s
 from passcurve.sandbox.layers import syscalls
-from passcurve.sandbox.zygote.kept_jobs import JobResult
+from passcurve.sandbox.zygote.kept_jobs import ANSWERED, JobResult
 from passcurve.sandbox.zygote_client import Side
 
 if TYPE_CHECKING:
@@ -90,8 +90,14 @@ class KeptJob(RunningJob):
 
     @property
     def answer(self) -> bytes:
-        """Answers of the sample to the calls that it was sent at once, as frames."""
-        return self.sample_result.answer if self.sample_result is not None else b""
+        """Answers of the sample to the calls that it was sent at once, as frames.
+
+        An empty one ends them, also where the sample was slow: tests that need more answers than there are stop there.
+        """
+        result = self.sample_result
+        if result is None:
+            return b""
+        return result.answer if result.end == ANSWERED else result.answer + framing.make_frame(b"")
 
     def check_again(self) -> None:
         """Prepare another check of the same answer, by tests that are compiled now."""

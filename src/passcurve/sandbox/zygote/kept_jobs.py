@@ -19,6 +19,9 @@ TOO_LONG = 3
 LOST = 4
 """Its process ended, or was not in the expected state."""
 
+WITH_ANSWER = (ANSWERED, SLOW)
+"""Results with these ends have an answer; that of a slow job has no end."""
+
 _FORM = struct.Struct("<cqb??qqq")
 _RESULT, _DATA = b"k", b"p"
 """No value on the wire begins with either."""

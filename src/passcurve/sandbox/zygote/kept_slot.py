@@ -175,7 +175,7 @@ class KeptSlot:
                 wall_ns=wall_ns,
                 cpu_ns=usage.cpu_ns,
                 memory_bytes=usage.memory_bytes,
-                answer=bytes(run.answer[: run.counted]) if end == kept_jobs.ANSWERED else b"",
+                answer=bytes(run.answer[: run.counted]) if end in kept_jobs.WITH_ANSWER else b"",
             )
         )
         if self._kept is None:
