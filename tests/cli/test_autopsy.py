@@ -339,8 +339,8 @@ def test_again(shell):
 def test_policies_that_agree_are_not_all_named():
     """Policies are grouped by their count for a problem, and the largest group is "the others"."""
     passed = {"raw": 2, "a": 1, "b": 2, "c": 2, "d": 2, "e": 2, "f": 3}
-    assert "3 f; 2 all others; 1 a" == autopsy._grouped(passed)
-    assert "2 raw, b; 1 a" == autopsy._grouped({"raw": 2, "a": 1, "b": 2})
+    assert "3 f; 2 all others; 1 a" == autopsy.group_counts(passed)
+    assert "2 raw, b; 1 a" == autopsy.group_counts({"raw": 2, "a": 1, "b": 2})
 
 
 @pytest.mark.parametrize(

@@ -46,18 +46,12 @@ def name_action(action: int) -> str:
 
 def narrow(machine: str, **options: bool) -> bytes:
     """Return the filter of a child whose pid is PID."""
-    made = NarrowFilter(machine, **options)
-    for place in made._offsets:
-        struct.pack_into("<I", made._code, place, PID)
-    return made._code.raw
+    return NarrowFilter(machine, **options).code_for(PID)
 
 
 def strict(machine: str) -> bytes:
     """Return the filter of a process that is kept, which may close descriptors from LOWEST on."""
-    made = StrictFilter(machine)
-    for place in made._offsets:
-        struct.pack_into("<I", made._code, place, LOWEST)
-    return made._code.raw
+    return StrictFilter(machine).code_for(LOWEST)
 
 
 class Filters:

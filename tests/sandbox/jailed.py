@@ -57,13 +57,13 @@ def find_isolation(
 
 def zygotes(pool: Pool) -> dict[Side, ZygoteClient]:
     """Return the zygotes of a pool of one worker: the only place in which tests look inside of a pool."""
-    (worker,) = pool._workers
-    return dict(worker._zygotes.clients)
+    (worker,) = pool.workers
+    return dict(worker.zygotes.clients)
 
 
 def zygote_folders(pool: Pool) -> list[Path]:
     """Return the folders that the zygotes of a pool of one worker have on the host."""
-    return [Path(zygote._folder) for zygote in zygotes(pool).values() if zygote._folder]
+    return [Path(zygote.folder) for zygote in zygotes(pool).values() if zygote.folder]
 
 
 class Jailed:

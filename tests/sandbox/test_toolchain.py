@@ -38,7 +38,7 @@ def test_our_own_interpreter():
     """By default the samples run under the interpreter that runs us, without its virtual environment."""
     toolchain = tools.find_toolchain(None, ())
     assert "%d.%d.%d" % sys.version_info[:3] == toolchain.version
-    assert Path(toolchain.executable).samefile(sys._base_executable)
+    assert Path(toolchain.executable).samefile(sys._base_executable)  # noqa: SLF001 - CPython has no other name
     assert any(Path(folder, "os.py").exists() for folder in toolchain.folders)
     assert ((), ()) == (toolchain.packages, toolchain.package_paths)
 

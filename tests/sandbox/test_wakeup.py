@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import selectors
 import threading
 import time
 
@@ -107,14 +108,26 @@ def test_a_wait_is_ended_for_an_idle_worker(jail, pool):
     assert [quick.tag] == [outcome.tag for outcome in outcomes]
 
 
-def test_all_workers_busy(jail, pool, monkeypatch):
+def test_all_workers_busy(jail, monkeypatch):
     """However often it is set while no worker is idle, a wake-up ends one wait only."""
+    events = []
+
+    class Watched(selectors.DefaultSelector):
+        def unregister(self, source):
+            events.append(source)
+            return super().unregister(source)
+
+    monkeypatch.setattr(selectors, "DefaultSelector", Watched)
+    with Pool(2, jail.sandbox) as pool:
+        watch_busy_pool(jail, pool, monkeypatch, events)
+
+
+def watch_busy_pool(jail, pool, monkeypatch, events):
+    """Set the wake-up of a pool again and again while all its workers are busy."""
     for slot in (0, 1):
         pool.start(slot, endless(jail))
-    events = []
     monkeypatch.setattr(pool.wakeup, "clear", lambda: events.append("clear"))
-    unregister = pool._selector.unregister
-    monkeypatch.setattr(pool._selector, "unregister", lambda source: events.append(source) or unregister(source))
+    events.clear()
     stop = threading.Event()
 
     def set_repeatedly():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from jailed import IS_ONE, ONE, Jailed, jail_at
 
-from passcurve.judging.suspicion import _TRIED
+from passcurve.judging.suspicion import TRIED
 from passcurve.sandbox.layers import watch
 from passcurve.sandbox.layers.seccomp import SUSPICIOUS_CALLS
 
@@ -135,8 +135,8 @@ def test_the_watcher_is_out_of_reach(jail: Jailed):
 
 def test_every_suspicious_call_has_a_description():
     """Each suspicious call is reported with its purpose in words."""
-    assert set() == SUSPICIOUS_CALLS - _TRIED.keys()
-    assert {"clone"} == _TRIED.keys() - SUSPICIOUS_CALLS
+    assert set() == SUSPICIOUS_CALLS - TRIED.keys()
+    assert {"clone"} == TRIED.keys() - SUSPICIOUS_CALLS
 
 
 def test_processes_that_a_sample_may_have_started():

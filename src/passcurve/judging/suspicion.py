@@ -33,7 +33,8 @@ _HOSTILE = frozenset(" ".join(_GROUPS[name] for name in ("reach into another pro
 }
 """Calls that no runtime of a language needs either."""
 
-_TRIED = {name: f"tried to {what} ({name})" for what, names in _GROUPS.items() for name in names.split()}
+TRIED = {name: f"tried to {what} ({name})" for what, names in _GROUPS.items() for name in names.split()}
+"""What a call is reported as, by its name."""
 
 
 def list_suspicious_acts(
@@ -46,7 +47,7 @@ def list_suspicious_acts(
     """
     # The runtimes of other languages look for services of the system, set priorities, and share memory.
     refused = [name for name in outcome.refused if not outcome.steps or name in _HOSTILE]
-    acts = [_TRIED.get(name, f"tried a refused system call ({name})") for name in refused]
+    acts = [TRIED.get(name, f"tried a refused system call ({name})") for name in refused]
     if exception == "SystemExit":
         acts.append("left by SystemExit before the tests ended")
     elif status == "crash" and outcome.exit_code is not None and report_status in ("", "gone"):

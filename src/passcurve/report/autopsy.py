@@ -49,7 +49,7 @@ def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[st
     examples = _examples(autopsy.flips)
     for flip in examples[:flips_shown]:
         yield ""
-        yield printable(f"    {flip.problem_id} (of {flip.n}): {_grouped(flip.passed)}")
+        yield printable(f"    {flip.problem_id} (of {flip.n}): {group_counts(flip.passed)}")
         yield from _side_by_side(flip, max(width, _NARROW))
     if len(examples) > flips_shown:
         yield ""
@@ -206,7 +206,8 @@ def _table(autopsy: Autopsy) -> Iterator[str]:
         yield f"  pass@{k}: {reason}"
 
 
-def _grouped(passed: Mapping[str, int]) -> str:
+def group_counts(passed: Mapping[str, int]) -> str:
+    """Return the counts of one problem by policy as text, the largest first."""
     by_count: dict[int, list[str]] = {}
     for policy, count in passed.items():
         by_count.setdefault(count, []).append(policy)

@@ -62,13 +62,14 @@ class Pool:
         self._artifacts = Artifacts(store)
         self._prepared = PreparedFiles() if sandbox.commands else None
         budget = budget or MemoryBudget(commands_memory_bytes())
-        self._workers: list[Worker | CommandWorker] = [
+        self.workers: list[Worker | CommandWorker] = [
             CommandWorker(self._selector, sandbox, self._artifacts, self._prepared, budget)
             if self._prepared is not None
             else Worker(self._selector, sandbox, cache, cores[i % len(cores)])
             for i in range(workers)
         ]
-        for worker in self._workers:
+        """By slot."""
+        for worker in self.workers:
             worker.start_zygotes()
 
     def __enter__(self) -> Self:
@@ -82,21 +83,21 @@ class Pool:
     @property
     def size(self) -> int:
         """Number of jobs that can run at once."""
-        return len(self._workers)
+        return len(self.workers)
 
     def idle(self, *, quiet: bool = False) -> Sequence[int]:
         """Return the slots of the workers that can take a job.
 
         ``quiet``: only of those that have nothing left to clean up, as a fresh job needs.
         """
-        return [i for i, worker in enumerate(self._workers) if worker.is_idle and not (quiet and worker.is_busy)]
+        return [i for i, worker in enumerate(self.workers) if worker.is_idle and not (quiet and worker.is_busy)]
 
     def start(self, slot: int, /, *jobs: Job) -> None:
         """Start jobs on an idle slot, which runs them one after another.
 
         Raises SandboxError when the sandbox cannot be built.
         """
-        self._workers[slot].start(*jobs)
+        self.workers[slot].start(*jobs)
 
     def wait(self, at_most_s: float) -> list[Outcome]:
         """Wait until a job ends, for that time at most, or until the wake-up calls an idle worker; return outcomes."""
@@ -105,7 +106,7 @@ class Pool:
         while True:
             is_idle = is_busy = has_finished = False
             tick_at = until
-            for worker in self._workers:
+            for worker in self.workers:
                 has_outcome = worker.has_finished
                 has_finished |= has_outcome
                 is_busy |= worker.is_busy
@@ -120,10 +121,10 @@ class Pool:
             now = time.monotonic()
             if now >= tick_at or now >= self._tick_at:
                 self._tick_at = now + TICK_S
-                for worker in self._workers:
+                for worker in self.workers:
                     worker.tick(now)
         self._clear_wakeup()
-        return [outcome for worker in self._workers for outcome in worker.collect()]
+        return [outcome for worker in self.workers for outcome in worker.collect()]
 
     def wait_for_wakeup(self, at_most_s: float) -> None:
         """Wait for the wake-up with nothing under way, for that time at most."""
@@ -151,13 +152,13 @@ class Pool:
 
     def request_exit(self) -> None:
         """Have every process of the pool end, without waiting for it: nothing is to be started any more."""
-        for worker in self._workers:
+        for worker in self.workers:
             worker.request_exit()
 
     def close(self) -> None:
         """End every process of the pool."""
         self.request_exit()
-        for worker in self._workers:
+        for worker in self.workers:
             worker.close()
         self._artifacts.close()
         if self._prepared is not None:

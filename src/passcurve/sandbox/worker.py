@@ -29,8 +29,8 @@ class Worker:
     def __init__(self, selector: selectors.BaseSelector, sandbox: Sandbox, cache: PoolCache, cpu: int | None) -> None:
         self._selector, self._cache = selector, cache
         self._queue = WorkQueue()
-        self._zygotes = ZygotePair(selector, sandbox.zygote_settings, sandbox.fork_servers, cpu)
-        self._one_shot = OneShotRunner(self._zygotes, self._connect, cache, self._queue)
+        self.zygotes = ZygotePair(selector, sandbox.zygote_settings, sandbox.fork_servers, cpu)
+        self._one_shot = OneShotRunner(self.zygotes, self._connect, cache, self._queue)
         self._kept: KeptRunner | None = None
         """None until the zygotes are ready, and where there is no filter of system calls."""
         self._tag = 0
@@ -49,11 +49,11 @@ class Worker:
 
     def start_zygotes(self) -> None:
         """Start both zygotes without waiting for them.  Raises SandboxError when the system refuses."""
-        self._zygotes.start()
+        self.zygotes.start()
 
     def start(self, *jobs: Job) -> None:
         """Start jobs, to run one after another; the worker must be idle.  Raises SandboxError without a zygote."""
-        if jobs[0].fresh_zygotes and self._zygotes.is_ready:
+        if jobs[0].fresh_zygotes and self.zygotes.is_ready:
             self.close()
         self._queue.waiting.extend(jobs)
         self._start_waiting()
@@ -73,7 +73,7 @@ class Worker:
 
     def _start_next(self) -> bool:
         """Start the next job, or return False when there is no room for it."""
-        if not self._zygotes.is_ready:
+        if not self.zygotes.is_ready:
             self._wait_ready()
         kept, job = self._kept, self._queue.waiting[0]
         if kept is not None and not kept.has_room:
@@ -94,9 +94,9 @@ class Worker:
         return True
 
     def _wait_ready(self) -> None:
-        self._zygotes.wait_ready(lambda side: partial(self._handle, partial(self._receive, side)))
-        if self._zygotes.settings.walls.seccomp:
-            self._kept = KeptRunner(self._zygotes, self._cache, self._queue)
+        self.zygotes.wait_ready(lambda side: partial(self._handle, partial(self._receive, side)))
+        if self.zygotes.settings.walls.seccomp:
+            self._kept = KeptRunner(self.zygotes, self._cache, self._queue)
 
     def _connect(self, receive: Callable[[int], None]) -> Connection:
         """Return a connection whose events this function handles."""
@@ -113,7 +113,7 @@ class Worker:
     def _receive(self, side: Side, _: int) -> None:
         """Read what a zygote has sent."""
         kept, one_shot = self._kept, self._one_shot
-        for record in self._zygotes[side].read():
+        for record in self.zygotes[side].read():
             if isinstance(record, JobResult):
                 if kept is not None:
                     kept.take_result(side, record)
@@ -169,10 +169,10 @@ class Worker:
 
     def request_exit(self) -> None:
         """Have everything end, without waiting for it."""
-        self._zygotes.request_exit()
+        self.zygotes.request_exit()
 
     def close(self) -> None:
         """End both zygotes and all that is in them."""
         self._one_shot.close()
         self._kept = None
-        self._zygotes.close()
+        self.zygotes.close()

@@ -128,7 +128,8 @@ class ZygoteClient:
     def __init__(self, side: Side, fork_server: ForkServerClient, settings: ZygoteSettings, cpu: int | None) -> None:
         self.side = side
         self._fork_server = fork_server
-        self._folder: str | None = None
+        self.folder: str | None = None
+        """Its folder on the host, where it has no mounts of its own."""
         self.frames = FrameBuffer(_FRAME_BYTES)
         with translate_os_errors():
             self._start(settings, cpu)
@@ -193,10 +194,10 @@ class ZygoteClient:
     def _host_folders(self, settings: ZygoteSettings, sources: list[str], host_id: int | None) -> dict[str, Any]:
         """Return what differs where there are no mounts of our own: the host's own folders, as few as will do."""
         remove_orphans()
-        self._folder = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")
-        scratch = Path(self._folder, "scratch")
+        self.folder = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")
+        scratch = Path(self.folder, "scratch")
         scratch.mkdir()
-        packages = Path(self._folder, "packages")
+        packages = Path(self.folder, "packages")
         packages.mkdir()
         for name, path in settings.toolchain.package_paths:
             (packages / name).symlink_to(path)
@@ -204,7 +205,7 @@ class ZygoteClient:
         has_own_id = settings.walls.seccomp and tools.is_readable_by_all([*readable, *listable])
         own_id = host_id if has_own_id else None
         if own_id is not None:
-            Path(self._folder).chmod(0o711)
+            Path(self.folder).chmod(0o711)
             os.chown(scratch, own_id, own_id)
         return {
             "packages_path": str(packages),
@@ -318,11 +319,11 @@ class ZygoteClient:
         self.request_exit()
         # A zygote that ends by itself reaps its children, so that their CPU time counts as ours.
         self._fork_server.reap(self.pid)
-        if self._folder is not None:
+        if self.folder is not None:
             # Samples may leave folders too deep for a recursive removal.
-            for left in Path(self._folder, "scratch").iterdir():
+            for left in Path(self.folder, "scratch").iterdir():
                 empty(str(left))
-            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _decode(frame: bytes) -> Record:

@@ -185,7 +185,7 @@ def _scan(
             content = ALREADY_JUDGED
         else:
             try:
-                content = _read_common(text, sizes) or _read_any(text, sizes, hints)
+                content = read_common(text, sizes) or read_any(text, sizes, hints)
             except MalformedError as error:
                 yield MalformedLine(line, str(error), error.task, error.field, error.number)
                 continue
@@ -214,10 +214,10 @@ def _completion(row: RawRow) -> Completion:
     )
 
 
-def _read_common(text: bytes, task_ids: Container[str]) -> RowContent | None:
-    """Read a row in the usual form; return None for any other, which ``_read_any`` must read.
+def read_common(text: bytes, task_ids: Container[str]) -> RowContent | None:
+    """Read a row in the usual form; return None for any other, which ``read_any`` must read.
 
-    It accepts nothing that ``_read_any`` would refuse or read otherwise, such as lone surrogates, NaN or a field of
+    It accepts nothing that ``read_any`` would refuse or read otherwise, such as lone surrogates, NaN or a field of
     another type.
     """
     try:
@@ -250,7 +250,7 @@ def _read_common(text: bytes, task_ids: Container[str]) -> RowContent | None:
     return None
 
 
-def _read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> RowContent:
+def read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> RowContent:
     """Read a row in any form; raise MalformedError for a line that is not a row."""
     fields = read_fields(text)
     task = _read_task(fields, task_ids, hints)

@@ -147,6 +147,14 @@ class ChildFilter:
 
     def install(self, number: int) -> None:
         """Load the filter over this process."""
+        self._fill_in(number)
+        install(self._header)
+
+    def code_for(self, number: int) -> bytes:
+        """Return the filter that ``install`` loads."""
+        self._fill_in(number)
+        return self._code.raw
+
+    def _fill_in(self, number: int) -> None:
         for offset in self._offsets:
             _U32.pack_into(self._code, offset, number)
-        install(self._header)
