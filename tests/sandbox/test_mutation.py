@@ -137,6 +137,7 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
     """Return an attempt that looks from outside at a sample that sleeps."""
 
     def attempt(jail: Jailed) -> str:
+        wait_for_kept_processes(jail)
         # It is killed once it was looked at, and sleeps that long only where the look comes late.
         jail.pool.start(
             0, jail.job("import time\ndef f():\n    time.sleep(2)\n    return 1\n", IS_ONE, allow_kept=False)
@@ -157,6 +158,11 @@ def outside(look: Callable[[int], bool]) -> Callable[[Jailed], str]:
         return "worked" if seen else "refused"
 
     return attempt
+
+
+def wait_for_kept_processes(jail: Jailed) -> None:
+    """Run a job: while the processes that are kept are made, there are others that could be taken for a sample."""
+    jail.run(jail.job("def f():\n    return 1\n", IS_ONE))
 
 
 def samples(jail: Jailed) -> list[int]:
@@ -193,6 +199,7 @@ def outlive(victim: str) -> Callable[[Jailed], str]:
     """Return an attempt of what a zygote has started to go on when that was killed."""
 
     def attempt(jail: Jailed) -> str:
+        wait_for_kept_processes(jail)
         jail.pool.start(
             0, jail.job("import time\ndef f():\n    time.sleep(3)\n    return 1\n", IS_ONE, allow_kept=False)
         )
