@@ -57,7 +57,7 @@ def run_campaign(
 ) -> Campaign:
     """Judge samples among bystanders; skip the test if the level of isolation is not available."""
     rows = [row for sample in samples for row in _among_bystanders(sample)]
-    with Host(shell.folder) as host:
+    with Host(shell.folder, workers) as host:
         values = {**host.placeholders, "@PASSCURVE@": passcurve.__file__, "@MSGSPEC@": msgspec.__file__}
         shell.write("problems.jsonl", (problem.row(name) for name, problem in PROBLEMS.items()))
         shell.write("s.jsonl", (_fill(row, values) for row in rows))
