@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from io import BufferedIOBase
 from typing import cast
 
@@ -26,15 +26,18 @@ class Artifacts:
     def __init__(self, store: ArtifactStore | None = None, max_bytes: int = MAX_BYTES) -> None:
         self._store = store
         self._files: OrderedDict[str, BufferedIOBase] = OrderedDict()
+        self._users: Counter[BufferedIOBase] = Counter()
+        """How many use each file; one that is dropped stays open as long as anybody does."""
         self._max_bytes = max_bytes
         self._bytes = 0
 
     def find(self, step: Step) -> BufferedIOBase | None:
-        """Return the sealed file that an equal step has made, or None; see ``owns`` for who closes it."""
+        """Return the sealed file that an equal step has made, or None; ``release`` it afterwards."""
         if not step.makes:
             return None
         if step.makes in self._files:
             self._files.move_to_end(step.makes)
+            self._users[self._files[step.makes]] += 1
             return self._files[step.makes]
         content = self._store.read(step) if self._store is not None else None
         if content is None:
@@ -42,11 +45,13 @@ class Artifacts:
         file = new_file()
         file.write(content)
         file = seal(file)
+        self._users[file] += 1
         self._keep(step.makes, file)
         return file
 
     def add(self, step: Step, file: BufferedIOBase) -> None:
-        """Keep the sealed file that a step has made, unless it is too large."""
+        """Keep the sealed file that a step has made, unless it is too large; ``release`` it afterwards."""
+        self._users[file] += 1
         if not step.makes:
             return
         self._keep(step.makes, file)
@@ -63,11 +68,17 @@ class Artifacts:
         while self._bytes > self._max_bytes:
             _, oldest = self._files.popitem(last=False)
             self._bytes -= os.fstat(oldest.fileno()).st_size
-            # Whoever uses it has it open; the last reference closes it.
+            if not self._users[oldest]:
+                oldest.close()
 
-    def owns(self, file: BufferedIOBase) -> bool:
-        """Tell whether a file is kept here."""
-        return any(kept is file for kept in self._files.values())
+    def release(self, file: BufferedIOBase) -> None:
+        """End the use of a file; close it where it is not kept and nobody else uses it."""
+        self._users[file] -= 1
+        if self._users[file] > 0:
+            return
+        del self._users[file]
+        if not any(kept is file for kept in self._files.values()):
+            file.close()
 
     def close(self) -> None:
         """Drop all files."""

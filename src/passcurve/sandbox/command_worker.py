@@ -233,8 +233,8 @@ class CommandWorker:
 
     def _drop_artifact(self) -> None:
         file, self._artifact = self._artifact, None
-        if file is not None and not self._artifacts.owns(file):
-            file.close()
+        if file is not None:
+            self._artifacts.release(file)
 
     @property
     def next_tick(self) -> float | None:
