@@ -14,7 +14,7 @@ def step(number: int) -> Step:
     return Step(name="compile", jail=jail, setup={}, timeout_s=1.0, makes=f"source {number}")
 
 
-def made(content: bytes) -> BufferedIOBase:
+def sealed_file(content: bytes) -> BufferedIOBase:
     """Return a sealed file as a compiler leaves it."""
     file = new_file()
     file.write(content)
@@ -24,7 +24,7 @@ def made(content: bytes) -> BufferedIOBase:
 def test_files_that_are_dropped_are_closed() -> None:
     """Beyond the bound the file that was unused for longest goes: at once, or when its last user is done."""
     artifacts = Artifacts(max_bytes=800)
-    files = [made(bytes(200)) for _ in range(6)]
+    files = [sealed_file(bytes(200)) for _ in range(6)]
     used = files[1]
     for number, file in enumerate(files):
         artifacts.add(step(number), file)
@@ -42,11 +42,11 @@ def test_files_that_are_dropped_are_closed() -> None:
 def test_a_file_that_is_not_kept_is_closed_by_its_user() -> None:
     """One that is too large, of a step that makes nothing, or of a source that is kept already."""
     artifacts = Artifacts(max_bytes=800)
-    kept, again, large = made(b"kept"), made(b"again"), made(bytes(201))
-    for number, file in ((0, kept), (0, again), (1, large)):
+    kept, second, large = sealed_file(b"kept"), sealed_file(b"again"), sealed_file(bytes(201))
+    for number, file in ((0, kept), (0, second), (1, large)):
         artifacts.add(step(number), file)
         artifacts.release(file)
     unknown = new_file()
     artifacts.release(unknown)
-    assert [False, True, True, True] == [file.closed for file in (kept, again, large, unknown)]
+    assert [False, True, True, True] == [file.closed for file in (kept, second, large, unknown)]
     artifacts.close()
