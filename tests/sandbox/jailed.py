@@ -20,7 +20,7 @@ from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.forkserver_client import ForkServers
-from passcurve.sandbox.job import Job, Outcome
+from passcurve.sandbox.job import Job, Outcome, Step
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import Sandbox
 from passcurve.sandbox.zygote_client import Side, ZygoteClient
@@ -219,6 +219,11 @@ def descendants(pid: int) -> list[Process]:
         below += children
         family |= {one.pid for one in children}
     return below
+
+
+def command_job(tag: int, limits: Limits, *attempts: tuple[Step, ...]) -> Job:
+    """Return a job of commands: the steps of its first attempt, and of those that may follow."""
+    return Job(tag=tag, role="", setup={}, referee=None, limits=limits, slice_s=limits.timeout_s, attempts=attempts)
 
 
 def until(wanted: Any, what: str, at_most_s: float = 20.0) -> Any:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from jailed import command_job
 
 from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.sandbox.artifact_store import MAX_ENTRY_BYTES, ArtifactStore
 from passcurve.sandbox.command_layout import find_program
-from passcurve.sandbox.job import CommandJail, Job, Outcome, Step
+from passcurve.sandbox.job import CommandJail, Outcome, Step
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
 from passcurve.types import Limits
@@ -186,16 +187,7 @@ def make(pool: Pool, script: str, source: str) -> Outcome:
         Step(name="compile", jail=SHELL, setup=setup, timeout_s=5.0, makes=source),
         Step(name="run", jail=SHELL, setup=show, timeout_s=5.0),
     )
-    job = Job(
-        tag=next(TAGS),
-        role="",
-        setup={},
-        referee=None,
-        limits=LIMITS,
-        slice_s=LIMITS.timeout_s,
-        attempts=(steps,),
-    )
-    pool.start(0, job)
+    pool.start(0, command_job(next(TAGS), LIMITS, steps))
     while not (outcomes := pool.wait(1.0)):
         pass
     return outcomes[0]

@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from jailed import command_job
 
 from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.sandbox.command_layout import command_layout, find_program, loaded_libraries
-from passcurve.sandbox.job import CommandJail, Job, Outcome, Preparation, Step
+from passcurve.sandbox.job import CommandJail, Outcome, Preparation, Step
 from passcurve.sandbox.memory_budget import MemoryBudget
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.prepared import PLACE
@@ -54,16 +55,7 @@ def order(script: str, *, keep: tuple[str, ...] = (), **others: Any) -> dict[str
 
 def run(pool: Pool, *steps: Step, more: tuple[tuple[Step, ...], ...] = ()) -> Outcome:
     """Run steps, and other attempts after them."""
-    job = Job(
-        tag=next(TAGS),
-        role="",
-        setup={},
-        referee=None,
-        limits=LIMITS,
-        slice_s=LIMITS.timeout_s,
-        attempts=(steps, *more),
-    )
-    pool.start(0, job)
+    pool.start(0, command_job(next(TAGS), LIMITS, steps, *more))
     while not (outcomes := pool.wait(1.0)):
         pass
     return outcomes[0]
@@ -193,16 +185,7 @@ def run_in_each(pool: Pool, jails: tuple[CommandJail, ...], script: str) -> list
     """Run a script in each jail, on a worker of its own; return what they wrote."""
     for slot, jail in enumerate(jails):
         steps = (Step(name="run", jail=jail, setup=order(script), timeout_s=5.0),)
-        job = Job(
-            tag=slot,
-            role="",
-            setup={},
-            referee=None,
-            limits=LIMITS,
-            slice_s=LIMITS.timeout_s,
-            attempts=(steps,),
-        )
-        pool.start(slot, job)
+        pool.start(slot, command_job(slot, LIMITS, steps))
     outcomes: list[Outcome] = []
     while len(outcomes) < len(jails):
         outcomes += pool.wait(1.0)

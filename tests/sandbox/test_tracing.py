@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from jailed import until
 
 from passcurve.sandbox.zygote import kernel
+from passcurve.sandbox.zygote.kept_process import cpu_clock_id
 from passcurve.sandbox.zygote.tracing import WALL, Tracee, UncleanError
 
 WAITS = r"""
@@ -55,18 +57,23 @@ def traced() -> Iterator[tuple[subprocess.Popen[bytes], Tracee]]:
             pipe.close()
 
 
+def enter_32_bit_code(process: subprocess.Popen[bytes]) -> None:
+    """Let the program go on into its loop of 32-bit code."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"3")
+    process.stdin.flush()
+    assert b"3" == process.stdout.read(1)
+
+
 def test_registers_are_written_back() -> None:
-    """A process that is stopped and resumed waits where it waited."""
+    """A process that is stopped and resumed, wherever it is, waits where it waited."""
     with traced() as (process, tracee):
+        for _ in range(100):
+            tracee.resume()
+            tracee.stop()
         tracee.resume()
-        time.sleep(0.02)
-        tracee.stop()
-        tracee.resume()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b"3")
-        process.stdin.flush()
-        assert b"3" == process.stdout.read(1)
+        enter_32_bit_code(process)
 
 
 def test_a_process_in_32_bit_code() -> None:
@@ -77,12 +84,11 @@ def test_a_process_in_32_bit_code() -> None:
     """
     with traced() as (process, tracee):
         tracee.resume()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b"3")
-        process.stdin.flush()
-        assert b"3" == process.stdout.read(1)
-        time.sleep(0.05)
+        enter_32_bit_code(process)
+        # Its answer came before the jump, after which alone it takes so much time.
+        clock = cpu_clock_id(process.pid)
+        began_s = time.clock_gettime(clock)
+        until(lambda: time.clock_gettime(clock) - began_s > 0.05, "the loop of 32-bit code")
         tracee.stop()
         with pytest.raises(UncleanError):
             tracee.resume()
