@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from coverage_page import FLOOR, MOST_REJECTED, chart, pages, worst
+from coverage_page import FLOOR, MOST_REJECTED, Study, chart, pages, worst
 from scipy import special, stats
 
 from passcurve.stats import (
@@ -481,8 +481,9 @@ def main() -> int:
     }
     alone = [(n, k, *one_problem(n, k)) for n, k in ((1, 1), (5, 1), (10, 10), (20, 5), (20, 100), (200, 10))]
     picture = arguments.out.with_suffix(".svg")
+    study = Study(cells, compared, sizes, grouped, alone, settings)
     picture.write_text(chart(cells), "utf-8")
-    for name, text in pages(cells, compared, sizes, grouped, alone, settings, arguments.out.stem).items():
+    for name, text in pages(study, arguments.out.stem).items():
         arguments.out.with_name(f"{name}.md").write_text(text, "utf-8")
     least, most = worst(cells, compared)
     print(f"{took / 60:.1f} minutes; {arguments.out}, the pages beside it and {picture}")

@@ -1,11 +1,11 @@
-"""The pages and the chart of what coverage.py measured."""
+"""The pages and the chart with the results of coverage.py."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 FLOOR = 0.93
@@ -45,20 +45,25 @@ _LEFT, _WIDE, _ROW, _TOP = 210, 560, 26, 34
 _LOWEST = 0.80
 
 
-def pages(
-    cells: Sequence[Any],
-    pairs: Sequence[Any],
-    sizes: Mapping[int, float],
-    groups: Sequence[tuple[int, Any, Any]],
-    single: Sequence[tuple[int, int, float, float]],
-    settings: str,
-    name: str,
-) -> dict[str, str]:
-    """Return the pages by name; the first has ``name``, and ``sizes`` are the true differences of the pairs."""
+class Study(NamedTuple):
+    """The results of coverage.py."""
+
+    cells: Sequence[Any]
+    pairs: Sequence[Any]
+    sizes: Mapping[int, float]
+    """True differences of the pairs."""
+    groups: Sequence[tuple[int, Any, Any]]
+    single: Sequence[tuple[int, int, float, float]]
+    settings: str
+
+
+def pages(study: Study, name: str) -> dict[str, str]:
+    """Return the pages by name; the first has ``name``."""
+    new, these = (*A_NAMES, *RELATIVES), B_NAMES
     return {
-        name: _overview(cells, pairs, sizes, groups, single, settings, name),
-        f"{name}-new-problems": _every_cell(cells, name, "new problems", (*A_NAMES, *RELATIVES), NEW_PROBLEMS),
-        f"{name}-these-problems": _every_cell(cells, name, "these problems", B_NAMES, THESE_PROBLEMS),
+        name: _overview(study, name),
+        f"{name}-new-problems": _every_cell(study.cells, name, "new problems", new, NEW_PROBLEMS),
+        f"{name}-these-problems": _every_cell(study.cells, name, "these problems", these, THESE_PROBLEMS),
     }
 
 
@@ -77,16 +82,9 @@ def _every_cell(cells: Sequence[Any], name: str, target: str, names: Sequence[st
     return "\n".join(lines) + "\n"
 
 
-def _overview(
-    cells: Sequence[Any],
-    pairs: Sequence[Any],
-    sizes: Mapping[int, float],
-    groups: Sequence[tuple[int, Any, Any]],
-    single: Sequence[tuple[int, int, float, float]],
-    settings: str,
-    name: str,
-) -> str:
-    """Return the page with the summary and what has few cells."""
+def _overview(study: Study, name: str) -> str:
+    """Return the page with the summary, and the tables that have few cells."""
+    cells, pairs, sizes, groups, single, settings = study
     null = [cell for cell in pairs if cell.shift == 0.0]
     equal = [cell for cell in null if cell.n_a == cell.n_b]
     unequal = [cell for cell in null if cell.n_a != cell.n_b]
