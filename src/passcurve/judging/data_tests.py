@@ -32,11 +32,11 @@ _SHOWN_CHARACTERS = 300
 """Characters of a result that a verdict shows."""
 
 _SOURCE_CHARACTERS = 2000
-"""Characters of a call, and of what is expected, that a verdict shows."""
+"""Characters of a call, and of its expected value, that a verdict shows."""
 
 
 class TestsSource(NamedTuple):
-    """Tests in the program's own language, and the parts of what stands in place of their assertions."""
+    """Tests in the program's own language, and the parts that replace their assertions."""
 
     tests: str
     """Without the statement that shows their end."""
@@ -68,7 +68,7 @@ class DataTests(NamedTuple):
     show: Callable[[Any], str]
     """Returns a recorded value as a reader expects it."""
     read: Callable[[bytes], tuple[Any, Any]]
-    """Returns the number and the value of a record; raises ValueError or TypeError for what is none."""
+    """Returns the number and the value of a record; raises ValueError or TypeError for any other bytes."""
     separator: bytes = b"\n"
     """The end of each record."""
 
@@ -84,7 +84,20 @@ class Failure(NamedTuple):
 def find_failure(job: Job, outcome: Outcome) -> Failure | None:
     """Return the first call of a job's tests whose result is not right; None where all are."""
     tests: DataTests = job.setup[SETUP]
-    results = _read_results(job, outcome)
+    return _first_failure(tests, _read_results(tests, outcome))
+
+
+def read_data_report(job: Job, outcome: Outcome) -> dict[str, Any]:
+    """Return what the results show, in the form of the report of a referee."""
+    tests: DataTests = job.setup[SETUP]
+    results = _read_results(tests, outcome)
+    report: dict[str, Any] = {"status": "", "calls": len(results)}
+    if outcome.step == "run" and (failure := _first_failure(tests, results)) is not None:
+        report.update(call=(failure.call, failure.outcome), expected=failure.expected)
+    return report
+
+
+def _first_failure(tests: DataTests, results: dict[int, list[Any]]) -> Failure | None:
     for number, expectation in enumerate(tests.expectations):
         values = results.get(number, [])
         if len(values) == 1 and expectation.accepts(values[0]):
@@ -98,22 +111,13 @@ def find_failure(job: Job, outcome: Outcome) -> Failure | None:
     return None
 
 
-def read_data_report(job: Job, outcome: Outcome) -> dict[str, Any]:
-    """Return what the results show, in the form of the report of a referee."""
-    report: dict[str, Any] = {"status": "", "calls": len(_read_results(job, outcome))}
-    if outcome.step == "run" and (failure := find_failure(job, outcome)) is not None:
-        report.update(call=(failure.call, failure.outcome), expected=failure.expected)
-    return report
-
-
 def has_results(outcome: Outcome) -> bool:
     """Tell whether there is a file with results."""
     return bool(_read_file(outcome))
 
 
-def _read_results(job: Job, outcome: Outcome) -> dict[int, list[Any]]:
+def _read_results(tests: DataTests, outcome: Outcome) -> dict[int, list[Any]]:
     """Return the values that were recorded under each number, as a stranger wrote them."""
-    tests: DataTests = job.setup[SETUP]
     count = len(tests.expectations)
     results: dict[int, list[Any]] = {}
     # One record more than there are calls shows that a call has two results; more of them only take time.
