@@ -116,11 +116,14 @@ class KeptRunner:
             running.sample_result = result
         else:
             running.referee_result = result
-        expected = kept_jobs.ENDED if running.is_interactive else kept_jobs.ANSWERED
+        expected: tuple[int, ...] = (kept_jobs.ANSWERED,)
+        if running.is_interactive:
+            expected = (kept_jobs.ENDED,)
+        elif side == "jail":
+            # The answers that a slow sample has given may be all that the tests need.
+            expected = kept_jobs.WITH_ANSWER
         running.is_slow |= result.end == kept_jobs.SLOW
-        # The answers that a slow sample has given may be all that the tests need.
-        has_part = side == "jail" and running.is_slow and not running.is_interactive
-        running.is_tainted |= (result.end != expected and not has_part) or not result.is_clean
+        running.is_tainted |= result.end not in expected or not result.is_clean
         # Tests that have sent their report send nothing more.
         running.is_tainted |= side == "referee" and result.has_surplus
         if running.is_interactive:
