@@ -55,7 +55,7 @@ class Token(NamedTuple):
 
 
 def scan(source: str) -> list[Token]:
-    """Return the tokens of a source, without space and comments.  Raises NotLiteralError for what is none."""
+    """Return the tokens of a source, without space and comments.  Raises NotLiteralError for any other text."""
     tokens = []
     place = 0
     while place < len(source):

@@ -98,7 +98,7 @@ class _TestReader(Reader):
         self.accept(";")
 
     def _read_declaration(self, *, in_function: bool) -> None:
-        """Read the rest of what gives a name: to the library, to a function of the tests, or to the one they test."""
+        """Read the rest of a declaration: the library, a helper of the tests, or the function that they test."""
         name = self.take("name")
         self.expect("=")
         if name == "assert":

@@ -158,7 +158,7 @@ def _field(recorded: Any, name: str) -> Any:
 
 
 def _read_pairs(pairs: Any) -> dict[str, Any] | None:
-    """Return the fields of a recorded object; None where it is none."""
+    """Return the fields of a recorded object; None for any other value."""
     if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         return None
     return {name: value for name, value in pairs if isinstance(name, str)}

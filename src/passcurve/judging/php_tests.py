@@ -74,7 +74,7 @@ class _Reader:
         self.place = place
 
     def skip_space(self) -> int:
-        """Skip white space; return the place of what follows."""
+        """Skip white space; return the next place."""
         while self._source[self.place : self.place + 1].isspace():
             self.place += 1
         return self.place
@@ -104,7 +104,7 @@ class _Reader:
         if self.accept("-"):
             value = self.read_value()
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise ValueError("a sign of what is no number")
+                raise ValueError("a sign before something other than a number")
             return -value
         if self.accept("array("):
             return _make_array(self._read_items(")", self._read_pair))

@@ -22,7 +22,7 @@ class Referee(msgspec.Struct, frozen=True, kw_only=True):
     setup: dict[str, Any]
     """Everything except what belongs to a single job."""
     size: int = 0
-    """Size of the tests and of what they need, in bytes."""
+    """Size of the tests, of their context and of their data, in bytes."""
     limit_s: float | None = None
     """Limit of the tests' own time; None for one that follows from that of the sample."""
 

@@ -42,7 +42,7 @@ class Recorder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     syntax: str
     """Name of the reader of such tests in ``judging/script_forms.py``."""
     source: str
-    """Source of what stands in place of the assertions; a text that begins with @ names a file of ``languages/``."""
+    """Source that replaces the assertions; a text that begins with @ names a file of ``languages/``."""
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
