@@ -2,8 +2,36 @@
 
 from __future__ import annotations
 
+import subprocess
+import threading
+import warnings
+
 import pytest
 from jailed import IS_ONE, LIMITS, MIB, ONE, Jailed, jail_at
+
+from passcurve.sandbox.layers import rlimits
+
+CHURN = "while :; do /bin/true & done"
+
+
+@pytest.mark.parametrize("churns", [False, True])
+def test_threads_are_counted_while_processes_end(churns: bool):
+    """All threads of this user count, and a process that ends meanwhile leaves nothing behind in memory."""
+    gate = threading.Event()
+    threads = [threading.Thread(target=gate.wait) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    others = subprocess.Popen(["bash", "-c", CHURN if churns else "read"], stdin=subprocess.PIPE)
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            counts = [rlimits.processes_of_user() for _ in range(300)]
+    finally:
+        others.kill()
+        others.communicate()
+        gate.set()
+    assert 42 <= min(counts)
+    assert [] == seen
 
 
 def test_threads_are_bounded(full: Jailed):

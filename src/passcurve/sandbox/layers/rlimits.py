@@ -53,11 +53,15 @@ def processes_of_user() -> int:
     """Return how many threads run under our uid, as far as /proc shows them."""
     count, uid = 0, os.getuid()
     try:
-        for entry in os.scandir("/proc"):
-            if entry.name.isdigit() and entry.stat().st_uid == uid:
-                count += len(os.listdir(entry.path + "/task"))
+        names = os.listdir("/proc")
     except OSError:
-        pass  # one that has just ended, or no /proc: the limit is then a little lower
+        return 0  # no /proc: the limit is then a little lower
+    for name in names:
+        try:
+            if name.isdigit() and os.stat("/proc/" + name).st_uid == uid:
+                count += len(os.listdir("/proc/%s/task" % name))
+        except OSError:
+            pass  # it has just ended
     return count
 
 
