@@ -6,6 +6,7 @@ changes anything in the kernel loses its process, and is judged in a new one.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -438,7 +439,8 @@ def test_every_measure_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(forkserver_client, "BOOT_SCRIPT", str(copy / "sandbox" / "zygote" / "forkserver_boot.py"))
     with Rewound(reuse="auto", may_skip=False) as rewound:
         if rewound.sandbox.probe.reuse == "fork":
-            assert "changed" in rewound.sandbox.probe.jail.no_rewind
+            # One that was stopped away from its read, and has old registers and new memory, may crash.
+            assert re.search("changed|a process could not be rewound", rewound.sandbox.probe.jail.no_rewind)
             return
         assert "passed: " == rewound.status(probe)
         rewound.status(attack)
