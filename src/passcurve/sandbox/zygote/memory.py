@@ -40,6 +40,9 @@ _BYTES_HEAD = sys.getsizeof(b"")
 _POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
 """Sizes in CPython's allocator: blocks, and the pools that hold blocks of one size."""
 
+_clear_caches = getattr(sys, "_clear_internal_caches", None) or getattr(sys, "_clear_type_cache", lambda: None)
+"""Frees the names of attributes that CPython keeps only because they were looked up not long ago."""
+
 _held: list[object] = []
 """Blocks that are never given back."""
 
@@ -94,6 +97,7 @@ def use_up_free_blocks() -> None:
     have done; the start of fresh memory does not.
     """
     gc.collect()
+    _clear_caches()
     for size in range(_BLOCK_STEP, _LARGEST_BLOCK + 1, _BLOCK_STEP):
         last = 0
         for number in range(_MOST_BLOCKS):
