@@ -387,7 +387,7 @@ def test_removed_walls(level, layers, host, tmp_path, monkeypatch):
         pytest.skip("only root can look at this, or the host itself allows none of it")
     root = weaken(Path(tempfile.mkdtemp(dir=Path(host.bound).parent)), layers)
     root.chmod(0o755)
-    monkeypatch.setattr(forkserver_client, "PACKAGE_ROOT", str(root))
+    monkeypatch.setattr(forkserver_client, "PACKAGE", str(root / "passcurve"))
     monkeypatch.setattr(forkserver_client, "BOOT_SCRIPT", str(root / "passcurve/sandbox/zygote/forkserver_boot.py"))
     with Weakened(level, host.bound) as jail:
         answers = {what: make_attempt(jail, CASES[what], host) for what in expected}

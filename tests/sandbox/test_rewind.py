@@ -55,6 +55,11 @@ class Rewound:
         self.pool.close()
         self._context.__exit__(None, None, None)
 
+    def renew_pool(self) -> None:
+        """Replace the pool, and with it the zygotes, by one from the same fork servers."""
+        self.pool.close()
+        self.pool = Pool(1, self.sandbox)
+
     def job(self, program: str, test: str) -> Job:
         """Return a job that a pair takes."""
         self._tag += 1
@@ -331,17 +336,52 @@ def test_bytes_that_a_lost_process_has_not_read_are_discarded(rewound: Rewound):
         assert "passed: " == rewound.status(ONE)
 
 
+PLACES = "def f():\n    raise ValueError((id(object()), hash(float('nan')), id('a' * 30), id([])))\n"
+
+
 @pytest.mark.ci
 def test_the_same_program_finds_the_same_addresses():
     """Objects of a program lie where they lie in each run of it, whatever ran before and in whichever worker."""
-    program = "def f():\n    raise ValueError((id(object()), hash(float('nan')), id('a' * 30), id([])))\n"
     answers = set()
     for _ in range(2):
         with Rewound() as rewound:
             for other in (ONE, MEMORY["builtins"][0], KERNEL["a mapping"][0]):
                 rewound.status(other)
-                answers.add(rewound.status(program))
+                answers.add(rewound.status(PLACES))
     assert 1 == len(answers)
+
+
+@pytest.mark.ci
+def test_every_zygote_of_a_fork_server_has_the_same_memory():
+    """Objects lie where they lie however many zygotes a fork server has forked and ended before."""
+    answers = []
+    with Rewound() as rewound:
+        for _ in range(6):
+            answers.append(rewound.status(PLACES))
+            rewound.renew_pool()
+    assert [answers[0]] * 6 == answers
+
+
+@pytest.mark.ci
+def test_how_the_package_is_installed_moves_no_object(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Objects lie where they lie whether there is bytecode yet, and whatever else lies in the folder of the package."""
+    use_copy(monkeypatch, tmp_path)
+    answers = []
+    for others in (0, 0, 5, 6, 7, 8):
+        for number in range(others):
+            (tmp_path / f"other-{others}-{number}").touch()
+        with Rewound() as rewound:
+            answers.append(rewound.status(PLACES))
+    assert [answers[0]] * 6 == answers
+
+
+def use_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """Let all that starts from now on come from a copy of the package; return the copy."""
+    copy = folder / "passcurve"
+    shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(forkserver_client, "PACKAGE", str(copy))
+    monkeypatch.setattr(forkserver_client, "BOOT_SCRIPT", str(copy / "sandbox" / "zygote" / "forkserver_boot.py"))
+    return copy
 
 
 ROOM = """
@@ -366,6 +406,36 @@ def test_small_objects_find_room_without_a_system_call():
     code = ROOM.format(root=str(Path(passcurve.__file__).parents[1]))
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert "0" == done.stdout.strip()
+
+
+LOOKUPS = """
+import sys
+sys.path.append({root!r})
+from passcurve.sandbox.zygote import memory
+
+def look_up(name, count):
+    for number in range(count):
+        getattr(object, name % number, None)
+
+look_up("before%d", {count})
+memory.use_up_free_blocks()
+before = sys.getallocatedblocks()
+look_up("after%d", 20_000)
+print(sys.getallocatedblocks() - before)
+"""
+
+
+def test_what_was_looked_up_before_the_snapshot_leaves_nothing():
+    """Names that CPython's cache of attributes alone keeps are not given back later, to move what is made then."""
+    root = str(Path(passcurve.__file__).parents[1])
+    freed = set()
+    for count in (0, 20_000):
+        code = LOOKUPS.format(root=root, count=count)
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, check=True
+        )
+        freed.add(done.stdout)
+    assert 1 == len(freed)
 
 
 @pytest.mark.skipif(not copy_stub.AVAILABLE, reason="the copying code is for this kind of machine not written")
@@ -429,14 +499,11 @@ def test_every_measure_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     edits, (attack, probe) = MUTANTS[name]
     with Rewound():
         pass
-    copy = tmp_path / "passcurve"
-    shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    copy = use_copy(monkeypatch, tmp_path)
     for file, old, new in edits:
         text = (copy / file).read_text()
         assert old in text
         (copy / file).write_text(text.replace(old, new))
-    monkeypatch.setattr(forkserver_client, "PACKAGE_ROOT", str(tmp_path))
-    monkeypatch.setattr(forkserver_client, "BOOT_SCRIPT", str(copy / "sandbox" / "zygote" / "forkserver_boot.py"))
     with Rewound(reuse="auto", may_skip=False) as rewound:
         if rewound.sandbox.probe.reuse == "fork":
             # One that was stopped away from its read, and has old registers and new memory, may crash.

@@ -44,7 +44,7 @@ SAMPLE_ROLES = (
 COMMAND_ROLE = "passcurve.harness.command"
 PROGRAM_ROLE = "passcurve.harness.program"
 
-PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+PACKAGE = str(Path(__file__).resolve().parents[1])
 BOOT_SCRIPT = str(Path(__file__).parent / "zygote" / "forkserver_boot.py")
 _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
@@ -130,7 +130,7 @@ class ForkServerClient:
                 kernel.personality(before)
             theirs.close()
         config = {
-            "root": PACKAGE_ROOT,
+            "package": PACKAGE,
             "preimport": _PREIMPORT,
             "roles": self._roles,
             "keeps": self.keeps,

@@ -28,13 +28,21 @@ CONFIG_BYTES = 1 << 20
 REAP_POLL_S = 0.001
 
 
-def serve(line: socket.socket, config: dict[str, Any]) -> NoReturn:
-    """Load the roles, then answer requests until the line is closed."""
+def serve(line: socket.socket, config: dict[str, Any], config_bytes: int, began_ns: int) -> NoReturn:
+    """Load the roles, then answer requests until the line is closed.
+
+    The configuration, ``config_bytes`` long, is still on the line; ``began_ns``: when this process began to load.
+    """
     try:
         roles = load(config["preimport"], config["roles"])
+        if has_compiled(began_ns):
+            # A compiler leaves another memory behind than a loader: samples would find other addresses than next time.
+            os.dup2(line.fileno(), 0)
+            os.execv(sys.executable, [sys.executable, "-S", "-s", sys.argv[0]])
+        line.recv(config_bytes, socket.MSG_WAITALL)
         # What was loaded is cached for the next run.  Nothing that a sample imports is.
         sys.dont_write_bytecode = True
-        hide_package(config["root"])
+        hide_package()
         if sys.platform.startswith("linux"):
             kernel.die_with_parent(config["supervisor"])
             kernel.prctl(kernel.PR_SET_THP_DISABLE, 1)
@@ -77,6 +85,17 @@ def load(preimport: list[str], roles: list[str]) -> dict[str, Role]:
     return {name: module.main for name, module in modules.items()}
 
 
+def has_compiled(began_ns: int) -> bool:
+    """Tell whether bytecode of a module that is loaded was written after this time, by this process or another."""
+    for module in list(sys.modules.values()):
+        try:
+            if os.stat(module.__cached__).st_mtime_ns >= began_ns:
+                return True
+        except (AttributeError, OSError, TypeError):
+            pass  # it has none
+    return False
+
+
 def preload(names: list[str]) -> None:
     """Import modules behind the walls, once for all samples of a zygote; what cannot be imported is left out."""
     for name in names:
@@ -89,9 +108,8 @@ def preload(names: list[str]) -> None:
         sys.modules["numpy"].random.seed(0)
 
 
-def hide_package(root: str) -> None:
+def hide_package() -> None:
     """Remove our own package from where a sample could import it."""
-    sys.path.remove(root)
     for name in [name for name in sys.modules if name.partition(".")[0] == "passcurve"]:
         del sys.modules[name]
     sys.path_importer_cache.clear()
