@@ -40,9 +40,6 @@ _BYTES_HEAD = sys.getsizeof(b"")
 _POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
 """Sizes in CPython's allocator: blocks, and the pools that hold blocks of one size."""
 
-_clear_caches = getattr(sys, "_clear_internal_caches", None) or getattr(sys, "_clear_type_cache", lambda: None)
-"""Frees the names of attributes that CPython keeps only because they were looked up not long ago."""
-
 _held: list[object] = []
 """Blocks that are never given back."""
 
@@ -97,7 +94,8 @@ def use_up_free_blocks() -> None:
     have done; the start of fresh memory does not.
     """
     gc.collect()
-    _clear_caches()
+    # CPython keeps names of attributes only because they were looked up not long ago.
+    getattr(sys, "_clear_internal_caches", sys._clear_type_cache)()
     for size in range(_BLOCK_STEP, _LARGEST_BLOCK + 1, _BLOCK_STEP):
         last = 0
         for number in range(_MOST_BLOCKS):
