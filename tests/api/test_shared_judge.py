@@ -71,10 +71,12 @@ def test_a_small_batch_does_not_wait_for_a_large_one(judge: pc.AsyncJudge):
     async def main() -> None:
         large = asyncio.create_task(judge.judge(rows("return 1", 10_000)))
         await asyncio.sleep(0)
-        assert judge.waiting > 9000
+        # While ten thousand are handed in, the first ones are judged.
+        before = judge.waiting
+        assert before > 5000
         (small,) = await judge.judge(rows("return 2", 1))
         assert small.passed is False
-        assert judge.waiting > 9000
+        assert judge.waiting > before - 500
         large.cancel()
         with pytest.raises(asyncio.CancelledError):
             await large
