@@ -61,6 +61,34 @@ def test_recorded_verdicts(name: str, problems: str, tmp_path: Path) -> None:
     assert {task for task, passed in verdicts.items() if passed != recorded[task]} <= DIFFERING.get(name, set())
 
 
+GROWS = """using System.Collections.Generic;
+class Problem {
+    // Grow.
+    public static long Grow(long a) {
+        var all = new List<long>();
+        for (;;) all.Add(a);
+    }
+"""
+GROWS_TESTS = """    public static void Main(string[] args) {
+        Debug.Assert(Grow(1L) == 1L);
+    }
+}
+"""
+
+
+@pytest.mark.nightly
+def test_who_has_no_memory_left_passes_by_no_rule(tmp_path: Path) -> None:
+    """The recorded rule of C# forgives every end but a failed assertion, but not one that our own limit has caused."""
+    require("cs")
+    head, _, body = GROWS.partition("        var")
+    problem = {"name": "HumanEval_0_grow", "language": "cs", "prompt": head, "tests": GROWS_TESTS}
+    benchmark, samples = tmp_path / "b.jsonl", tmp_path / "s.jsonl"
+    benchmark.write_text(json.dumps(problem) + "\n")
+    samples.write_text(json.dumps({"task_id": "HumanEval_0_grow", "generation": f"{head}        var{body}"}) + "\n")
+    run = pc.judge(samples, benchmark, profile="multipl-e", memory="512MiB", accept_input=True, accept_benchmark=True)
+    assert ["memory"] == list(run.samples.columns["status"])
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["js", "ts", "php", "sh"])
 def test_a_referee_says_the_same(name: str, tmp_path: Path) -> None:
