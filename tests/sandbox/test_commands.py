@@ -117,6 +117,14 @@ def test_time_of_all_processes_counts_and_waiting_for_a_core_does_not(pool: Pool
     assert "timeout" == looping.ended
 
 
+def test_memory_of_a_program_that_is_ended_is_told(pool: Pool) -> None:
+    """A program that runs out of time has the memory that it held, not that of the process which started it."""
+    grow = "x=0123456789; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22; do x=$x$x; done; "
+    outcome = run(pool, step(order(grow + "while :; do :; done"), timeout_s=1.0))
+    assert "timeout" == outcome.ended
+    assert 40 << 20 < outcome.memory_bytes
+
+
 def test_what_a_job_leaves_running_is_ended(pool: Pool) -> None:
     """A child in the background holds the streams open; nobody waits for it, and it does not outlive the job."""
     outcome = run(pool, step(order("sleep 1000 & echo over")))

@@ -81,6 +81,8 @@ class JobProcess:
         self.since_ns = since_ns
         self.overfull = False
         """True if its scratch, or all its processes together, hold more than they may."""
+        self._most_bytes = 0
+        """Most memory that was seen in one of several processes, which the kernel adds only once they are reaped."""
         self.end_descriptor = os.pidfd_open(pid) if HAS_PIDFD else pipe
         """Readable when the child has ended."""
 
@@ -113,8 +115,10 @@ class JobProcess:
         if self._others is None:
             return False
         pids = [self.pid, *other_processes({self.pid, *self._others()})]
+        resident_bytes = [_resident_bytes(pid) for pid in pids]
+        self._most_bytes = max(self._most_bytes, *resident_bytes)
         # The sum of what is resident counts shared pages again, and is quickly read.
-        return sum(map(_resident_bytes, pids)) > limit_bytes and sum(map(_proportional_bytes, pids)) > limit_bytes
+        return sum(resident_bytes) > limit_bytes and sum(map(_proportional_bytes, pids)) > limit_bytes
 
     def reap(self) -> ProcessExit:
         """Wait for the end of the child and return how it ended."""
@@ -133,7 +137,7 @@ class JobProcess:
             since=self.since_ns,
             clock=clock,
             cpu_s=usage.ru_utime + usage.ru_stime,
-            memory_bytes=usage.ru_maxrss * _MAXRSS_BYTES,
+            memory_bytes=max(self._most_bytes, usage.ru_maxrss * _MAXRSS_BYTES),
             overfull=self.overfull,
         )
 
