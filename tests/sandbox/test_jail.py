@@ -103,7 +103,8 @@ def f():
     made = [], {{}}, object(), Own(), 1.5 * len(sys.argv), "a" * len(sys.argv[0]), (len(sys.argv),)
     there = [id(each) for each in made]
     others = set(map(hash, [object() for _ in range(50)]))
-    return repr((there, [number % 64 for number in others][:20], sys.getallocatedblocks(), gc.get_count()))
+    counts = sys.getallocatedblocks(), sys.getrefcount(None), gc.get_count()
+    return repr((there, [number % 64 for number in others][:20], counts))
 """
 
 

@@ -36,6 +36,9 @@ _STACK_MARGIN = 256 << 10
 """Distance of the grown stack from its limit."""
 
 _BLOCK_STEP, _LARGEST_BLOCK, _POOL_HEAD, _MOST_BLOCKS = 16, 512, 48, 20_000
+_CACHE_NAMES, _CACHE_CLASSES, _NAME_BLOCK = 1100, 16, 64
+"""Together they reach all 4,096 places of the cache of attributes; a name takes such a block."""
+
 _BYTES_HEAD = sys.getsizeof(b"")
 _POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
 """Sizes in CPython's allocator: blocks, and the pools that hold blocks of one size."""
@@ -94,23 +97,44 @@ def use_up_free_blocks() -> None:
     have done; the start of fresh memory does not.
     """
     gc.collect()
-    # CPython keeps names of attributes only because they were looked up not long ago.
-    getattr(sys, "_clear_internal_caches", sys._clear_type_cache)()
+    _use_up(_NAME_BLOCK)
+    _fill_attribute_cache()
     for size in range(_BLOCK_STEP, _LARGEST_BLOCK + 1, _BLOCK_STEP):
-        last = 0
-        for number in range(_MOST_BLOCKS):
-            block: object
-            if size == _BLOCK_STEP:
-                block = object()
-            elif size == 2 * _BLOCK_STEP:
-                block = number + 1000
-            else:
-                block = bytes(size - _BYTES_HEAD)
-            _held.append(block)
-            # A fresh pool gives out its blocks one after the other.
-            if id(block) - last == size and last % _POOL_BYTES == _POOL_HEAD:
-                break
-            last = id(block)
+        _use_up(size)
+
+
+def _use_up(size: int) -> None:
+    """Take all free blocks of a size."""
+    last = 0
+    for number in range(_MOST_BLOCKS):
+        block: object
+        if size == _BLOCK_STEP:
+            block = object()
+        elif size == 2 * _BLOCK_STEP:
+            block = number + 1000
+        else:
+            block = bytes(size - _BYTES_HEAD)
+        _held.append(block)
+        # A fresh pool gives out its blocks one after the other.
+        if id(block) - last == size and last % _POOL_BYTES == _POOL_HEAD:
+            break
+        last = id(block)
+
+
+def _fill_attribute_cache() -> None:
+    """Put names that stay into every place of CPython's cache of attributes.
+
+    It keeps a name until another one takes its place, so that a name that is used no more would be freed at any time.
+    A place depends on the number of the class and on the address of the name: classes are numbered one after the
+    other, and in fresh memory names lie one after the other.
+    """
+    names = ["passcurve %d" % number for number in range(_CACHE_NAMES)]
+    for _ in range(_CACHE_CLASSES):
+        thing = type("_", (), {})()
+        for name in names:
+            getattr(thing, name, None)
+        _held.append(thing)
+    _held.append(names)
 
 
 def read_areas(maps: int, *, may_share: bool = False) -> list[Area]:
