@@ -18,6 +18,10 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 DIFFERING = {"php": {"HumanEval_16_count_distinct_characters"}, "cs": {"HumanEval_100_make_a_pile"}}
 """Rows whose verdict depends on the version of the toolchain or on the speed of the machine."""
 
+UNSTABLE = {("Go/95", 0), ("Rust/32", 0)}
+"""References that fail in some runs: one asks the first key of a map, whose order Go draws at random; the tests of the
+other draw polynomials at random, and Newton's method ends on most."""
+
 RECORDED = [
     pytest.param(name, "", marks=pytest.mark.nightly) for name in ("js", "cpp", "java", "ts", "php", "sh", "cs")
 ]
@@ -121,5 +125,5 @@ def test_references_pass_and_bugs_fail(name: str, language: str, problems: str) 
     lacking = {excluded.problem_id for excluded in run.diagnosis.scope.excluded if excluded.kind == "package"}
     assert len(verdicts) == (20 if problems else 328)
     assert len(lacking) <= 2
-    unexpected = [(task, index) for task, index, passed in verdicts if passed != (index == 0) and task not in lacking]
-    assert not unexpected
+    unexpected = {(task, index) for task, index, passed in verdicts if passed != (index == 0) and task not in lacking}
+    assert unexpected <= UNSTABLE
