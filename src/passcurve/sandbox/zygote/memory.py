@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import gc
+import itertools
 import os
 import resource
 import struct
@@ -104,21 +105,34 @@ def use_up_free_blocks() -> None:
 
 
 def _use_up(size: int) -> None:
-    """Take all free blocks of a size."""
-    last = 0
-    for number in range(_MOST_BLOCKS):
+    """Take all free blocks of a size.
+
+    A fresh pool gives out its blocks one after the other.  Addresses are read byte by byte: an integer above 256 would
+    take a block itself, and so would the number of a round.
+    """
+    slot = ctypes.py_object()
+    address = (ctypes.c_ubyte * 8).from_buffer(slot)
+    high_bits = (_POOL_BYTES >> 8) - 1
+    pool_bits = 255 - high_bits
+    second_low, second_high = (_POOL_HEAD + size) & 255, (_POOL_HEAD + size) >> 8
+    bytes_size = size - _BYTES_HEAD
+    is_first, pool_1, pool_2, pool_3 = False, 0, 0, 0
+    for _ in itertools.repeat(None, _MOST_BLOCKS):
         block: object
         if size == _BLOCK_STEP:
             block = object()
         elif size == 2 * _BLOCK_STEP:
-            block = number + 1000
+            block = complex(size)
         else:
-            block = bytes(size - _BYTES_HEAD)
+            block = bytes(bytes_size)
         _held.append(block)
-        # A fresh pool gives out its blocks one after the other.
-        if id(block) - last == size and last % _POOL_BYTES == _POOL_HEAD:
+        slot.value = block
+        low, high = address[0], address[1] & high_bits
+        is_same_pool = address[1] & pool_bits == pool_1 and address[2] == pool_2 and address[3] == pool_3
+        if is_first and is_same_pool and low == second_low and high == second_high:
             break
-        last = id(block)
+        is_first = low == _POOL_HEAD and high == 0
+        pool_1, pool_2, pool_3 = address[1] & pool_bits, address[2], address[3]
 
 
 def _fill_attribute_cache() -> None:
