@@ -37,12 +37,12 @@ _STACK_MARGIN = 256 << 10
 """Distance of the grown stack from its limit."""
 
 _BLOCK_STEP, _LARGEST_BLOCK, _POOL_HEAD, _MOST_BLOCKS = 16, 512, 48, 20_000
-_CACHE_NAMES, _CACHE_CLASSES, _NAME_BLOCK = 1100, 16, 64
-"""Together they reach all 4,096 places of the cache of attributes; a name takes such a block."""
-
 _BYTES_HEAD = sys.getsizeof(b"")
 _POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
 """Sizes in CPython's allocator: blocks, and the pools that hold blocks of one size."""
+
+_CACHE_NAMES, _CACHE_CLASSES, _NAME_BLOCK = 1100, 16, 64
+"""Names and classes that reach all 4,096 places of the cache of attributes together; a name takes such a block."""
 
 _held: list[object] = []
 """Blocks that are never given back."""
@@ -122,6 +122,7 @@ def _use_up(size: int) -> None:
         if size == _BLOCK_STEP:
             block = object()
         elif size == 2 * _BLOCK_STEP:
+            # Of floats, which have this size as well, CPython keeps some for later ones.
             block = complex(size)
         else:
             block = bytes(bytes_size)
