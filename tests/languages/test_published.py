@@ -18,9 +18,9 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 DIFFERING = {"php": {"HumanEval_16_count_distinct_characters"}, "cs": {"HumanEval_100_make_a_pile"}}
 """Rows whose verdict depends on the version of the toolchain or on the speed of the machine."""
 
-UNSTABLE = {("Go/95", 0), ("Rust/32", 0)}
-"""References that fail in some runs: one asks the first key of a map, whose order Go draws at random; the tests of the
-other draw polynomials at random, and Newton's method ends on most."""
+UNSTABLE = {("Rust/32", 0)}
+"""References that fail in some runs.  The tests of this one draw 100 polynomials, on one in a hundred of which Newton's
+method does not end or ends at no number (61 of 6,000 drawn so), so that about one run in three passes."""
 
 RECORDED = [
     pytest.param(name, "", marks=pytest.mark.nightly) for name in ("js", "cpp", "java", "ts", "php", "sh", "cs")
