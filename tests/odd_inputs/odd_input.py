@@ -1,41 +1,36 @@
-"""The corpus of odd inputs: no score contradicts its diagnosis, and every refusal says what to do."""
+"""What every odd input is tested for: no score contradicts its diagnosis, and every refusal says what to do."""
 
 from __future__ import annotations
 
 import importlib
-from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from case import Case
 
 import passcurve
 
-HERE = Path(__file__).parent
-
 CASES: dict[str, list[Case]] = {
-    path.stem: importlib.import_module(path.stem).CASES for path in sorted(HERE.glob("cases_*.py"))
+    path.stem: importlib.import_module(path.stem).CASES for path in sorted(Path(__file__).parent.glob("cases_*.py"))
 }
+"""All cases, by the file that they stand in."""
 
 DEFAULT = 2
 """Cases of each file that the default run has; continuous integration has them all."""
 
-PARAMETERS = [
-    pytest.param(case, id=case.name, marks=() if number < DEFAULT or file == "cases_core" else pytest.mark.ci)
-    for file, cases in CASES.items()
-    for number, case in enumerate(cases)
-]
+
+def parameters(*files: str) -> list[Any]:
+    """Return the cases of these files, as parameters of a test."""
+    return [
+        pytest.param(case, id=case.name, marks=() if number < DEFAULT or file == "cases_core" else pytest.mark.ci)
+        for file in files
+        for number, case in enumerate(CASES[file])
+    ]
 
 
-def test_each_name_is_used_once():
-    """No case hides another."""
-    names = Counter(case.name for cases in CASES.values() for case in cases)
-    assert [] == [name for name, count in names.items() if count > 1]
-
-
-@pytest.mark.parametrize("case", PARAMETERS)
-def test_an_odd_input(shell, case: Case):
-    """The diagnosis, the score or the refusal, and the exit code are as expected, for programs and for people."""
+def check(shell: Any, case: Case) -> None:
+    """Assert that diagnosis, score or refusal, and exit code are as expected, for programs and for people."""
     case.make(shell.folder)
     for words in case.before:
         shell(*words)
