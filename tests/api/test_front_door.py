@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -19,6 +18,8 @@ from passcurve.errors import DataError, UnknownNameError, UsageError
 
 STARTER = files("passcurve.bench") / "starter"
 README = Path(__file__).parents[2] / "README.md"
+LOOPING = ("starter/24", "starter/35", "starter/43")
+"""Problems of which one example has no end."""
 
 
 @pytest.fixture
@@ -221,7 +222,12 @@ def test_a_cancelled_twin_stops_and_stores(starter, tmp_path):
 def test_the_lines_of_the_readme_run(tmp_path):
     """The Python of the README does what it says, with the examples of the built-in benchmark as its samples."""
     code = re.search(r"## From Python\n\n```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)[1]
-    shutil.copy(str(STARTER / "examples.jsonl"), tmp_path / "samples.jsonl")
+    rows = [json.loads(line) for line in (STARTER / "examples.jsonl").read_text("utf-8").splitlines()]
+    for row in rows:
+        if row["task_id"] in LOOPING:
+            row["completion"] = "    pass\n"
+            row.pop("solution", None)
+    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
