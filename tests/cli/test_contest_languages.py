@@ -82,7 +82,7 @@ def test_javascript(shell):
     assert 3 == rows["failed"]["tests"]["tests"]["ran"]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @pytest.mark.skipif(not shutil.which("javac"), reason="needs javac: apt install openjdk-17-jdk-headless")
 def test_java(shell):
     """The main class may have any name; an exception is no crash."""

@@ -31,8 +31,14 @@ def test_first_headers(source: bytes, headers: tuple[bytes, ...]) -> None:
     assert headers == first_headers(source)
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("name", ["cpp", "java", "ts"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("cpp", marks=pytest.mark.ci),
+        pytest.param("java", marks=pytest.mark.nightly),
+        pytest.param("ts", marks=pytest.mark.nightly),
+    ],
+)
 def test_the_errors_of_a_compiler_are_recognised(name: str, tmp_path) -> None:
     """What the real compiler writes about a wrong source is final; what it writes about a missing file is not."""
     language = find_language(name)
