@@ -68,6 +68,19 @@ def test_any_number_of_workers(run_of, rows, nothing_left, workers):
     nothing_left()
 
 
+PLACES = "    raise ValueError((%s, id((eggs,)), id([]), id({}), id(object()), id(b'-' * 40), id(type('A', (), {}))))\n"
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("first", ["hash(float('nan'))", "id(eggs + 0j)", "id(str(eggs))", "id(1 << 40)"])
+def test_workers_at_the_same_time_have_the_same_memory(shell, first):
+    """The first object of each kind that a program makes lies at one place, whichever worker runs the program."""
+    shell.write("s.jsonl", [{"task_id": "starter/0", "completion": PLACES % first}] * 60)
+    words = ("judge", "s.jsonl", "--benchmark", "starter", "--subset", "--no-dedup", "--workers", "4")
+    assert 0 == shell(*words, "--accept-input").code
+    assert 1 == len({row["message"] for row in shell.rows("s.jsonl_results.jsonl")})
+
+
 @pytest.mark.parametrize("reuse", ["rewind", pytest.param("fork", marks=pytest.mark.ci)])
 def test_a_program_that_takes_longer_than_it_may_in_a_kept_process(shell, reuse):
     """It is repeated in the same form, so a result that depends on where a NaN lies in memory stays as it is."""

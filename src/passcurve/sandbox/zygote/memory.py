@@ -112,20 +112,23 @@ def _use_up(size: int) -> None:
     """
     slot = ctypes.py_object()
     address = (ctypes.c_ubyte * 8).from_buffer(slot)
+    rounds = itertools.repeat(None, _MOST_BLOCKS)
+    # These take free blocks themselves, which must not be free again afterwards.
+    _held.extend((slot, address, rounds))
     high_bits = (_POOL_BYTES >> 8) - 1
     pool_bits = 255 - high_bits
     second_low, second_high = (_POOL_HEAD + size) & 255, (_POOL_HEAD + size) >> 8
-    bytes_size = size - _BYTES_HEAD
+    unit, byte, bytes_size = 1j, b"-", size - _BYTES_HEAD
     is_first, pool_1, pool_2, pool_3 = False, 0, 0, 0
-    for _ in itertools.repeat(None, _MOST_BLOCKS):
+    for _ in rounds:
+        # Each makes one object, without a tuple of arguments or a float on the way: CPython keeps these for later ones.
         block: object
         if size == _BLOCK_STEP:
             block = object()
         elif size == 2 * _BLOCK_STEP:
-            # Of floats, which have this size as well, CPython keeps some for later ones.
-            block = complex(size)
+            block = -unit
         else:
-            block = bytes(bytes_size)
+            block = byte * bytes_size
         _held.append(block)
         slot.value = block
         low, high = address[0], address[1] & high_bits
