@@ -74,11 +74,14 @@ PLACES = "    raise ValueError((%s, id((eggs,)), id([]), id({}), id(object()), i
 @pytest.mark.ci
 @pytest.mark.parametrize("first", ["hash(float('nan'))", "id(eggs + 0j)", "id(str(eggs))", "id(1 << 40)"])
 def test_workers_at_the_same_time_have_the_same_memory(shell, first):
-    """The first object of each kind that a program makes lies at one place, whichever worker runs the program."""
+    """The first object of each kind that a program makes lies at one place, in each worker, rewound or not."""
     shell.write("s.jsonl", [{"task_id": "starter/0", "completion": PLACES % first}] * 60)
     words = ("judge", "s.jsonl", "--benchmark", "starter", "--subset", "--no-dedup", "--workers", "4")
-    assert 0 == shell(*words, "--accept-input").code
-    assert 1 == len({row["message"] for row in shell.rows("s.jsonl_results.jsonl")})
+    messages = set()
+    for reuse in ("rewind", "fork"):
+        assert 0 == shell(*words, "--accept-input", "--reuse", reuse, "--run", reuse, "--results", "r.jsonl").code
+        messages |= {row["message"] for row in shell.rows("r.jsonl")}
+    assert 1 == len(messages)
 
 
 @pytest.mark.parametrize("reuse", ["rewind", pytest.param("fork", marks=pytest.mark.ci)])
