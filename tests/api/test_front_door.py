@@ -220,7 +220,7 @@ def test_a_cancelled_twin_stops_and_stores(starter, tmp_path):
 
 @pytest.mark.ci
 def test_the_lines_of_the_readme_run(tmp_path):
-    """The Python of the README does what it says, with the examples of the built-in benchmark as its samples."""
+    """The Python of the README does what it says, with examples of the built-in benchmark, all of which end."""
     code = re.search(r"## From Python\n\n```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)[1]
     rows = [json.loads(line) for line in (STARTER / "examples.jsonl").read_text("utf-8").splitlines()]
     for row in rows:

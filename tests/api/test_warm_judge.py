@@ -22,7 +22,7 @@ from passcurve.serve.revival import Revival
 @pytest.fixture(scope="module")
 def judge():
     """Start one judge for all tests."""
-    with pc.Judge("starter", workers=2, timeout_s=0.5) as started:
+    with pc.Judge("starter", workers=2, timeout_s=1.0) as started:
         yield started
 
 
@@ -30,7 +30,7 @@ def judge():
 def test_the_verdicts_are_those_of_a_run(judge: pc.Judge, starter, tmp_path):
     """The shipped examples, with every kind of end, get the statuses that ``judge`` gives them, in their order."""
     rows = starter.examples
-    run = pc.judge(rows, "starter", subset=True, timeout_s=0.5, workers=2)
+    run = pc.judge(rows, "starter", subset=True, timeout_s=1.0, workers=2)
     stored = dict(
         zip(
             zip(run.samples.columns["problem_id"], run.samples.columns["sample_index"], strict=True),

@@ -7,19 +7,12 @@ from typing import Any
 import pytest
 from corpus.cases import CASE_ATTACKS, HONEST, PROBLEMS_OF_RULES
 
-RUNS = [
-    *(
-        pytest.param(run, marks=pytest.mark.ci, id=", ".join(run))
-        for run in (("full", "rewind"), ("restricted", "fork"))
-    ),
-    *(
-        pytest.param(run, marks=pytest.mark.nightly, id=", ".join(run))
-        for run in (("full", "fork"), ("restricted", "rewind"))
-    ),
-]
+pytestmark = pytest.mark.ci
+
+RUNS = (("full", "rewind"), ("full", "fork"), ("restricted", "rewind"), ("restricted", "fork"))
 
 
-@pytest.fixture(scope="module", params=RUNS)
+@pytest.fixture(scope="module", params=RUNS, ids=", ".join)
 def rows(request: pytest.FixtureRequest, shell_in, tmp_path_factory) -> dict[tuple[str, str], tuple[Any, Any]]:
     """Return the result of each attack by each rule, and of the honest program that was judged after it."""
     level, reuse = request.param

@@ -42,13 +42,8 @@ def test_a_lesson_is_a_table_and_three_sentences(name, shell):
     assert all(sentence.endswith(".") for sentence in sentences)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.ci if name in ("urn", "mixture") else pytest.mark.nightly)
-        for name in LESSONS
-    ],
-)
+@pytest.mark.ci
+@pytest.mark.parametrize("name", lessons(*(LESSONS.keys() - {"urn"})))
 def test_a_lesson_draws_pictures(name, shell):
     """Each lesson draws PNG and SVG; the SVG has its words as text and the same bytes each time."""
     pytest.importorskip("matplotlib", reason="pictures need the extra plots")
@@ -62,15 +57,13 @@ def test_a_lesson_draws_pictures(name, shell):
     assert len(texts(svg)) > 10
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.ci if name == "urn" else pytest.mark.nightly) for name in LESSONS]
-)
-def test_without_matplotlib_only_pictures_are_missing(name, shell, hide_packages):
-    """Without matplotlib a lesson prints its table; --plot names the command that installs it."""
+@pytest.mark.ci
+def test_without_matplotlib_only_pictures_are_missing(shell, hide_packages):
+    """Without matplotlib each lesson prints its table; --plot names the command that installs it."""
     hide_packages("matplotlib")
-    words = ("lab", *name.split(), *LESSONS[name])
-    assert 0 == shell(*words).code
-    done = shell(*words, "--plot", "a.svg")
+    for name in LESSONS:
+        assert 0 == shell("lab", *name.split(), *LESSONS[name]).code
+    done = shell("lab", "urn", "--plot", "a.svg")
     assert (2, "") == (done.code, done.out)
     assert "pip install 'passcurve[plots]'" in done.err
     assert 1 == len(done.err.splitlines())

@@ -207,7 +207,8 @@ def test_exception_that_would_crash_the_tests():
 # Fuzzing, in processes of their own.
 
 
-@pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.ci), pytest.param(2, marks=pytest.mark.nightly)])
+@pytest.mark.ci
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_fuzzer(seed: int):
     """The fuzzer finds no crash and no unexpected exception in 4,000 cases of each kind."""
     command = [sys.executable, str(FUZZER), "--seed", str(seed), "--count", "4000"]

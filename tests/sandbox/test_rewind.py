@@ -251,19 +251,16 @@ KERNEL: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(
-    ("name", "times"),
-    [
-        # The harness without its len waits for more until the time limit, and the job is repeated.
-        pytest.param(name, 1, marks=pytest.mark.ci) if name == "a builtin of the harness" else (name, 3)
-        for name in MEMORY
-    ],
+    # The harness without its len waits for more until the time limit, three times.
+    "name",
+    [pytest.param(name, marks=[pytest.mark.ci] * (name == "a builtin of the harness")) for name in MEMORY],
 )
-def test_memory_is_rewound(rewound: Rewound, name: str, times: int):
+def test_memory_is_rewound(rewound: Rewound, name: str):
     """A program that changes its own memory or registers leaves nothing to the next, in the same process."""
     attack, probe = MEMORY[name]
     assert "passed: " == rewound.status(probe)
     before = rewound.kept()
-    for _ in range(times):
+    for _ in range(3):
         rewound.status(attack)
         assert "passed: " == rewound.status(probe)
     assert before == rewound.kept()
