@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.metadata
 import json
 import os
@@ -155,13 +156,21 @@ def _normal(name: str) -> str:
 def _top_level(distribution: importlib.metadata.Distribution) -> dict[str, str]:
     """Return the files and folders that a distribution puts directly into site-packages."""
     paths = {}
-    for file in distribution.files or ():
-        top = file.parts[0]
-        if top not in ("..", "__pycache__") and top not in paths and not top.endswith(".pth"):
+    for top in _first_parts(distribution):
+        if top not in ("", "..", "__pycache__") and not top.endswith(".pth"):
             path = Path(str(distribution.locate_file(top)))
             if path.exists():
                 paths[top] = str(path)
     return paths
+
+
+def _first_parts(distribution: importlib.metadata.Distribution) -> set[str]:
+    """Return the first part of each path that a distribution installed."""
+    record = distribution.read_text("RECORD")
+    if record is None:
+        return {file.parts[0] for file in distribution.files or ()}
+    # ``distribution.files`` makes an object of each row: 8 ms for numpy, at every start, where this takes 1 ms.
+    return {row[0].partition("/")[0] for row in csv.reader(record.splitlines()) if row}
 
 
 class RootLayout(NamedTuple):
