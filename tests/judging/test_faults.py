@@ -247,7 +247,7 @@ def test_no_more_workers_than_rows(run_of, processes, nothing_left):
 
 
 def outer_zygotes(supervisor, processes):
-    """Return the ids of the zygotes' outer halves, which are children of the two fork servers."""
+    """Return the ids of the zygotes' outer halves, which are children of the fork server."""
     fork_servers = {process.pid for process in processes if process.parent == supervisor}
     return {process.pid for process in processes if process.parent in fork_servers}
 

@@ -80,15 +80,15 @@ def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed, kills):
 
 
 def ids_of_kind(kind, processes, supervisor):
-    """Return the ids of the fork servers, of both halves of the zygotes, or of the processes of the tests."""
+    """Return the ids of the fork server, of both halves of the zygotes, or of the processes of the tests."""
     jailed = processes(supervisor)
     fork_servers = [process.pid for process in jailed if process.parent == supervisor]
     if kind == "fork_server":
         return fork_servers
-    # The fork server of the samples starts first.  A zygote's second half is the child of its first, and the parent
-    # of what runs the tests.
-    fork_server = max(fork_servers, default=0) if kind in ("referee", "tests") else min(fork_servers, default=0)
-    outer = [process.pid for process in jailed if process.parent == fork_server]
+    # The samples' zygote of a worker starts just before that of its tests.  A zygote's second half is the child of its
+    # first, and the parent of what runs the tests.
+    zygotes = sorted(process.pid for process in jailed if process.parent in fork_servers)
+    outer = zygotes[1::2] if kind in ("referee", "tests") else zygotes[::2]
     inner = [process.pid for process in jailed if process.parent in outer]
     return [process.pid for process in jailed if process.parent in inner] if kind == "tests" else [*outer, *inner]
 

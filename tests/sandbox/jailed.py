@@ -19,7 +19,7 @@ from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import ForkServers
+from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, ForkServerClient
 from passcurve.sandbox.job import Job, Outcome, Step
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import Sandbox
@@ -86,7 +86,8 @@ class Jailed:
     def _open_pool(self, toolchain: tools.Toolchain) -> None:
         self.sandbox = Sandbox(
             toolchain=toolchain,
-            fork_servers=ForkServers(toolchain, REFEREE_ROLE),
+            fork_server=ForkServerClient(toolchain.executable, (REFEREE_ROLE, *SAMPLE_ROLES)),
+            referee_role=REFEREE_ROLE,
             probe=self.probe,
             limits=self.limits,
         )
@@ -102,7 +103,7 @@ class Jailed:
             self.pool.close()
         finally:
             # When closing itself is what breaks, the other tests shall not see what it left.
-            self.sandbox.fork_servers.close()
+            self.sandbox.fork_server.close()
             for folder in folders:
                 if folder.exists():
                     subprocess.run(["rm", "-rf", folder], check=False)

@@ -12,7 +12,7 @@ from jailed import LIMITS, Jailed, descendants, find_isolation, need, zygotes
 from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox import probe as isolation
-from passcurve.sandbox.forkserver_client import ForkServers
+from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, ForkServerClient
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import Sandbox
 from passcurve.types import Problem, SampleKey, UnitTests, Verdict
@@ -28,7 +28,8 @@ class ProcessJail(Jailed):
     def _open_pool(self, toolchain: Any) -> None:
         self.sandbox = Sandbox(
             toolchain=toolchain,
-            fork_servers=ForkServers(toolchain, REFEREE_ROLE),
+            fork_server=ForkServerClient(toolchain.executable, (REFEREE_ROLE, *SAMPLE_ROLES)),
+            referee_role=REFEREE_ROLE,
             probe=isolation.allow_processes(self.probe),
             limits=self.limits,
             preload=("unittest.mock", "colorsys", "no.such.module"),

@@ -432,7 +432,7 @@ def test_tests_that_write_reports_of_their_own(jail: Jailed, name: str):
 def new_zygote(jail: Jailed) -> ZygoteClient:
     """Start a zygote for samples whose kept processes are rewound."""
     settings = msgspec.structs.replace(jail.sandbox.zygote_settings, rewinds=True)
-    return ZygoteClient("jail", jail.sandbox.fork_servers.samples, settings, None)
+    return ZygoteClient("jail", jail.sandbox.fork_server, settings, None)
 
 
 @pytest.mark.ci
@@ -476,7 +476,7 @@ def test_children_that_are_killed_at_once(jail: Jailed):
 
 def test_a_fork_server_is_interrupted(jail: Jailed):
     """An answer that an interruption cut off is not taken for the answer to the next order."""
-    fork_server = jail.sandbox.fork_servers.samples
+    fork_server = jail.sandbox.fork_server
     ours, theirs = socket.socketpair()
     first = fork_server.fork(theirs)
 
@@ -501,7 +501,7 @@ def test_a_fork_server_is_interrupted(jail: Jailed):
 
 def test_a_fork_server_is_killed(jail: Jailed):
     """The zygotes of a killed fork server are reported as killed, and the next one serves new ones."""
-    fork_server = jail.sandbox.fork_servers.samples
+    fork_server = jail.sandbox.fork_server
     ours, theirs = socket.socketpair()
     first = fork_server.fork(theirs)
     server = read_process(read_process(first).parent)

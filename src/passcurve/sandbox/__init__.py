@@ -8,12 +8,12 @@ Theory of operation
 Three parties::
 
     supervisor ──> fork server ──> referee zygote ──forks──> referee   runs the problem's prompt and tests
-        │                                                       │ calls: tagged plain data, bounded, no pickle
-        └────────> fork server ──> jail zygote ─────forks──> jail      runs one sample, answers calls
+                        │                                       │ calls: tagged plain data, bounded, no pickle
+                        └────────> jail zygote ─────forks──> jail      runs one sample, answers calls
 
 * The supervisor (``pool``, ``worker`` and what they import) owns results and deadlines.  It never runs tests or
   samples.  Each worker has a zygote of each kind.
-* A fork server (``zygote.forkserver``) is a clean interpreter with an environment of its own.  Zygotes are its forks.
+* The fork server (``zygote.forkserver``) is a clean interpreter with an environment of its own.  Zygotes are its forks.
 * A zygote (``zygote.server``) builds its walls once (``layers``), then has a child forked for each job.  It is process
   1 of its own process namespace: nothing inside can kill it, and it kills everything inside when a job ends.
 * The jail is a process that never held a test.  All it can contribute is plain data.

@@ -60,7 +60,7 @@ class CommandLane:
 
     def _start_zygote(self) -> None:
         for attempt in range(2):
-            client = ZygoteClient("jail", self._sandbox.fork_servers.samples, self._settings, None)
+            client = ZygoteClient("jail", self._sandbox.fork_server, self._settings, None)
             try:
                 client.wait_ready()
             except KilledError:

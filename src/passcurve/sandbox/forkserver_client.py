@@ -1,8 +1,4 @@
-"""The supervisor's side of the fork servers: two interpreters from which all zygotes are forked.
-
-One is for the samples and one for the tests.  So a sample that learns something about its own process, such as the
-addresses of objects, learns nothing about the process of the tests.
-"""
+"""The supervisor's side of the fork server: the interpreter from which all zygotes are forked."""
 
 from __future__ import annotations
 
@@ -20,7 +16,6 @@ from passcurve.errors import SandboxError
 from passcurve.harness import wire
 from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.protocol import MARSHAL_VERSION
-from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygote import kernel
 
 READY_S = 60.0
@@ -43,6 +38,7 @@ SAMPLE_ROLES = (
 
 COMMAND_ROLE = "passcurve.harness.command"
 PROGRAM_ROLE = "passcurve.harness.program"
+COMMAND_ROLES = (COMMAND_ROLE, PROGRAM_ROLE)
 
 PACKAGE = str(Path(__file__).resolve().parents[1])
 BOOT_SCRIPT = str(Path(__file__).parent / "zygote" / "forkserver_boot.py")
@@ -87,7 +83,7 @@ class KilledError(SandboxError):
 
 
 class ForkServerClient:
-    """One fork server; another is started when it was killed.
+    """The fork server; another is started when it was killed.
 
     Use it from one thread only, which must live as long: the kernel ends the fork server, and its zygotes with it, when
     the thread that started it ends.
@@ -204,23 +200,3 @@ class ForkServerClient:
             process.kill()
             process.wait()
             return None
-
-
-class ForkServers:
-    """Both fork servers, started at once.  ``close`` leaves no process behind."""
-
-    def __init__(self, toolchain: Toolchain, referee_role: str, *, commands: bool = False) -> None:
-        """``commands``: that of the samples forks what runs commands instead."""
-        self.referee_role = referee_role
-        roles = (COMMAND_ROLE, PROGRAM_ROLE) if commands else SAMPLE_ROLES
-        self.samples = ForkServerClient(toolchain.executable, roles, keeps=not commands)
-        self.tests = ForkServerClient(toolchain.executable, (referee_role,))
-        for fork_server in (self.samples, self.tests):
-            # Whoever needs it gets the error.
-            with contextlib.suppress(SandboxError, OSError):
-                fork_server.start()
-
-    def close(self) -> None:
-        """End both."""
-        self.samples.close()
-        self.tests.close()

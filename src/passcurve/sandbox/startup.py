@@ -1,16 +1,16 @@
-"""Start a sandbox: find the interpreter of the samples, start its fork servers, and find the isolation to be had."""
+"""Start a sandbox: find the interpreter of the samples, start its fork server, and find the isolation to be had."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import msgspec
 
-from passcurve.errors import IsolationError
+from passcurve.errors import IsolationError, SandboxError
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import ForkServers
+from passcurve.sandbox.forkserver_client import COMMAND_ROLES, SAMPLE_ROLES, ForkServerClient
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygote_client import ZygoteSettings
@@ -21,7 +21,9 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     """The parts that a pool of workers is built from."""
 
     toolchain: Toolchain
-    fork_servers: ForkServers
+    fork_server: ForkServerClient
+    referee_role: str
+    """Role of what runs the tests."""
     probe: Probe
     limits: Limits
     preload: tuple[str, ...] = ()
@@ -64,9 +66,14 @@ def start_sandbox(
     Raises UsageError for a missing interpreter or package, IsolationError for a missing level.
     """
     toolchain = tools.find_toolchain(python, packages, (*tools.OPTIONAL, *optional))
-    with closing(ForkServers(toolchain, referee_role, commands=commands)) as fork_servers:
+    # The tests' role goes first: the others leave the generator of random numbers as samples expect it.
+    roles = COMMAND_ROLES if commands else (referee_role, *SAMPLE_ROLES)
+    with closing(ForkServerClient(toolchain.executable, roles, keeps=not commands)) as fork_server:
+        # It loads while the rest is found out; whoever needs it gets the error.
+        with suppress(SandboxError, OSError):
+            fork_server.start()
         # Each command is a new process.
-        probe = isolation.find_isolation(level, toolchain, limits, fork_servers.samples, "fork" if commands else reuse)
+        probe = isolation.find_isolation(level, toolchain, limits, fork_server, "fork" if commands else reuse)
         if commands and not (probe.walls.namespaces and probe.walls.seccomp):
             raise IsolationError(
                 "programs in other languages than Python need namespaces and seccomp, which are missing here "
@@ -76,7 +83,8 @@ def start_sandbox(
             probe = isolation.allow_processes(probe)
         yield Sandbox(
             toolchain=toolchain,
-            fork_servers=fork_servers,
+            fork_server=fork_server,
+            referee_role=referee_role,
             probe=probe,
             limits=limits,
             preload=preload,

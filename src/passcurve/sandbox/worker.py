@@ -29,7 +29,7 @@ class Worker:
     def __init__(self, selector: selectors.BaseSelector, sandbox: Sandbox, cache: PoolCache, cpu: int | None) -> None:
         self._selector, self._cache = selector, cache
         self._queue = WorkQueue()
-        self.zygotes = ZygotePair(selector, sandbox.zygote_settings, sandbox.fork_servers, cpu)
+        self.zygotes = ZygotePair(selector, sandbox, cpu)
         self._one_shot = OneShotRunner(self.zygotes, self._connect, cache, self._queue)
         self._kept: KeptRunner | None = None
         """None until the zygotes are ready, and where there is no filter of system calls."""

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from passcurve.sandbox.connection import unwatch
-from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, ForkServers, KilledError
-from passcurve.sandbox.zygote_client import SIDES, Side, ZygoteClient, ZygoteLostError, ZygoteSettings
+from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, KilledError
+from passcurve.sandbox.startup import Sandbox
+from passcurve.sandbox.zygote_client import SIDES, Side, ZygoteClient, ZygoteLostError
 
 
 class Zygotes(Protocol):
@@ -22,14 +23,12 @@ class Zygotes(Protocol):
 class ZygotePair:
     """Both zygotes; after ``close`` they can be started again."""
 
-    def __init__(
-        self, selector: selectors.BaseSelector, settings: ZygoteSettings, fork_servers: ForkServers, cpu: int | None
-    ) -> None:
-        self._selector, self._fork_servers, self._cpu = selector, fork_servers, cpu
-        self.settings = settings
+    def __init__(self, selector: selectors.BaseSelector, sandbox: Sandbox, cpu: int | None) -> None:
+        self._selector, self._fork_server, self._cpu = selector, sandbox.fork_server, cpu
+        self.settings = sandbox.zygote_settings
         self.clients: dict[Side, ZygoteClient] = {}
         self.is_ready = False
-        self.kept_roles: dict[Side, str] = {"jail": SAMPLE_ROLES[0], "referee": fork_servers.referee_role}
+        self.kept_roles: dict[Side, str] = {"jail": SAMPLE_ROLES[0], "referee": sandbox.referee_role}
         """Roles of the kept processes."""
 
     def __getitem__(self, side: Side) -> ZygoteClient:
@@ -40,9 +39,8 @@ class ZygotePair:
 
     def start(self) -> None:
         """Start both without waiting for them.  Raises SandboxError when the system refuses."""
-        fork_servers = {"jail": self._fork_servers.samples, "referee": self._fork_servers.tests}
         for side in SIDES:
-            self.clients[side] = ZygoteClient(side, fork_servers[side], self.settings, self._cpu)
+            self.clients[side] = ZygoteClient(side, self._fork_server, self.settings, self._cpu)
 
     def wait_ready(self, make_callback: Callable[[Side], Callable[[int], None]]) -> None:
         """Wait until the walls of both stand, then watch what each sends; ``make_callback`` says who is called.
