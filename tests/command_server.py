@@ -29,7 +29,8 @@ PIPE_BYTES = 1 << 16
 PRELOADED = (
     *("numpy", "scipy.special", "passcurve.cli.main", "passcurve.judging.run", "passcurve.judging.inputs"),
     *("passcurve.judging.conclusion", "passcurve.generation.sources", "passcurve.store.input_report"),
-    "passcurve.report",
+    *("passcurve.report", "passcurve.report.live", "passcurve.report.scores", "passcurve.stats.metrics"),
+    *("passcurve.analysis.score", "passcurve.analysis.compare", "passcurve.store.results_source"),
 )
 PRELOADED_FOR_PLOTS = ("matplotlib.figure", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_agg")
 
