@@ -22,6 +22,7 @@ from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, ForkServerClient
 from passcurve.sandbox.job import Job, Outcome, Step
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.spare_zygote import SpareZygote
 from passcurve.sandbox.startup import Sandbox
 from passcurve.sandbox.zygote_client import Side, ZygoteClient
 from passcurve.types import FunctionTests, Limits, Problem, SampleKey, Verdict
@@ -87,6 +88,7 @@ class Jailed:
         self.sandbox = Sandbox(
             toolchain=toolchain,
             fork_server=ForkServerClient(toolchain.executable, (REFEREE_ROLE, *SAMPLE_ROLES)),
+            spare=SpareZygote(),
             referee_role=REFEREE_ROLE,
             probe=self.probe,
             limits=self.limits,

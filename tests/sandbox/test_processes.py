@@ -14,6 +14,7 @@ from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, ForkServerClient
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.spare_zygote import SpareZygote
 from passcurve.sandbox.startup import Sandbox
 from passcurve.types import Problem, SampleKey, UnitTests, Verdict
 
@@ -29,6 +30,7 @@ class ProcessJail(Jailed):
         self.sandbox = Sandbox(
             toolchain=toolchain,
             fork_server=ForkServerClient(toolchain.executable, (REFEREE_ROLE, *SAMPLE_ROLES)),
+            spare=SpareZygote(),
             referee_role=REFEREE_ROLE,
             probe=isolation.allow_processes(self.probe),
             limits=self.limits,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import selectors
 import time
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.memory_budget import MemoryBudget, commands_memory_bytes
 from passcurve.sandbox.pool_cache import PoolCache
 from passcurve.sandbox.prepared import PreparedFiles
-from passcurve.sandbox.startup import Sandbox
+from passcurve.sandbox.startup import Sandbox, usable_cores
 from passcurve.sandbox.wakeup import Wakeup
 from passcurve.sandbox.worker import Worker
 
@@ -52,7 +51,7 @@ class Pool:
         self._is_woken = False
         """Whether the wake-up came; until it is cleared nobody watches it, so it wakes nobody twice."""
         self._tick_at = 0.0
-        cores: list[int | None] = [*sorted(os.sched_getaffinity(0))] if hasattr(os, "sched_getaffinity") else [None]
+        cores = usable_cores()
         self.cores = len(cores)
         self.modules = sandbox.toolchain.modules
         """Modules of the packages that samples may import."""

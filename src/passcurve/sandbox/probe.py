@@ -14,6 +14,7 @@ from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.rewind_trial import CLEAN
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, TRIAL_ROLE, ForkServerClient, KilledError
 from passcurve.sandbox.layers import landlock
+from passcurve.sandbox.spare_zygote import SpareZygote
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygote import kept_jobs
 from passcurve.sandbox.zygote.kept_jobs import JobOrder, JobResult
@@ -54,15 +55,21 @@ def level_of(walls: Walls) -> Isolation:
 
 
 def find_isolation(
-    wanted: str, toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None = None, reuse: str = "auto"
+    wanted: str,
+    toolchain: Toolchain,
+    limits: Limits,
+    fork_server: ForkServerClient | None = None,
+    reuse: str = "auto",
+    spare: SpareZygote | None = None,
 ) -> Probe:
     """Build the best walls at the level ``wanted`` ('auto': the best above none).
 
     ``fork_server``: where zygotes come from; by default one that is started for this call.
     ``reuse``: 'rewind' demands that processes can be rewound, 'fork' does without, 'auto' finds out.
+    ``spare``: where the zygote that was built is left; by default it is ended.
     Raises IsolationError with the reason for each missing layer and the remedy.
     """
-    probe = _find(wanted, toolchain, limits, fork_server, reuse)
+    probe = _find(wanted, toolchain, limits, fork_server, reuse, spare)
     if reuse == "rewind" and probe.jail.reuse != "rewind":
         raise IsolationError(
             f"--reuse rewind is not available here ({probe.jail.no_rewind}); --reuse fork works anywhere"
@@ -70,7 +77,14 @@ def find_isolation(
     return probe
 
 
-def _find(wanted: str, toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None, reuse: str) -> Probe:
+def _find(
+    wanted: str,
+    toolchain: Toolchain,
+    limits: Limits,
+    fork_server: ForkServerClient | None,
+    reuse: str,
+    spare: SpareZygote | None,
+) -> Probe:
     if wanted == "none":
         return _none(toolchain, limits, fork_server)
     if not sys.platform.startswith("linux"):
@@ -88,7 +102,7 @@ def _find(wanted: str, toolchain: Toolchain, limits: Limits, fork_server: ForkSe
         candidates.reverse()
     for walls in candidates:
         try:
-            ready = try_walls(walls, toolchain, limits, fork_server, rewind=reuse != "fork")
+            ready = try_walls(walls, toolchain, limits, fork_server, rewind=reuse != "fork", spare=spare)
         except SandboxError as error:
             missing.append(f"{'namespaces' if walls.namespaces else 'landlock and seccomp'}: {error}")
             continue
@@ -111,33 +125,39 @@ def try_walls(
     fork_server: ForkServerClient | None = None,
     *,
     rewind: bool = False,
+    spare: SpareZygote | None = None,
 ) -> Ready:
     """Build these walls once and test them from inside.  Raises SandboxError when one fails or does not hold.
 
-    ``rewind``: try whether a process behind them can be rewound.
+    ``rewind``: try whether a process behind them can be rewound; ``spare``: as for ``find_isolation``.
     """
     settings = ZygoteSettings(walls=walls, toolchain=toolchain, limits=limits, rewinds=rewind)
     own = nullcontext(fork_server) if fork_server else closing(ForkServerClient(toolchain.executable, SAMPLE_ROLES))
     with own as server:
         try:
-            ready = _build(server, settings)
+            ready = _build(server, settings, spare)
         except KilledError:
-            ready = _build(server, settings)
+            ready = _build(server, settings, spare)
     if ready.broken:
         raise SandboxError("the walls do not hold: a sample could " + ", ".join(ready.broken).replace("_", " "))
     return ready
 
 
-def _build(fork_server: ForkServerClient, settings: ZygoteSettings) -> Ready:
-    zygote = ZygoteClient("jail", fork_server, settings, None)
+def _build(fork_server: ForkServerClient, settings: ZygoteSettings, spare: SpareZygote | None) -> Ready:
+    zygote = ZygoteClient("jail", fork_server, settings, spare.cpu if spare else None)
+    is_sound = False
     try:
         ready = zygote.wait_ready()
         no_rewind = try_to_rewind(zygote) if settings.rewinds else ""
-        return msgspec.structs.replace(
-            ready, no_rewind=no_rewind, rewinds=settings.rewinds, fixed_addresses=fork_server.has_fixed_addresses
-        )
+        is_sound = not (ready.broken or no_rewind)
     finally:
-        zygote.close()
+        if spare is not None and is_sound:
+            spare.put(zygote, settings)
+        else:
+            zygote.close()
+    return msgspec.structs.replace(
+        ready, no_rewind=no_rewind, rewinds=settings.rewinds, fixed_addresses=fork_server.has_fixed_addresses
+    )
 
 
 def try_to_rewind(zygote: ZygoteClient) -> str:

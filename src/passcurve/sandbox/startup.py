@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
@@ -12,6 +13,7 @@ from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.forkserver_client import COMMAND_ROLES, SAMPLE_ROLES, ForkServerClient
 from passcurve.sandbox.probe import Probe
+from passcurve.sandbox.spare_zygote import SpareZygote
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygote_client import ZygoteSettings
 from passcurve.types import Limits
@@ -22,6 +24,8 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
 
     toolchain: Toolchain
     fork_server: ForkServerClient
+    spare: SpareZygote
+    """Where the first worker finds its zygote of samples."""
     referee_role: str
     """Role of what runs the tests."""
     probe: Probe
@@ -41,6 +45,11 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
             rewinds=self.probe.reuse == "rewind",
             preload=self.preload,
         )
+
+
+def usable_cores() -> list[int | None]:
+    """Return the cores that this process may use, in order; one None where the system does not tell."""
+    return [*sorted(os.sched_getaffinity(0))] if hasattr(os, "sched_getaffinity") else [None]
 
 
 @contextmanager
@@ -68,12 +77,16 @@ def start_sandbox(
     toolchain = tools.find_toolchain(python, packages, (*tools.OPTIONAL, *optional))
     # The tests' role goes first: the others leave the generator of random numbers as samples expect it.
     roles = COMMAND_ROLES if commands else (referee_role, *SAMPLE_ROLES)
-    with closing(ForkServerClient(toolchain.executable, roles, keeps=not commands)) as fork_server:
+    with (
+        closing(ForkServerClient(toolchain.executable, roles, keeps=not commands)) as fork_server,
+        closing(SpareZygote(usable_cores()[0])) as spare,
+    ):
         # It loads while the rest is found out; whoever needs it gets the error.
         with suppress(SandboxError, OSError):
             fork_server.start()
         # Each command is a new process.
-        probe = isolation.find_isolation(level, toolchain, limits, fork_server, "fork" if commands else reuse)
+        reuse = "fork" if commands else reuse
+        probe = isolation.find_isolation(level, toolchain, limits, fork_server, reuse, None if commands else spare)
         if commands and not (probe.walls.namespaces and probe.walls.seccomp):
             raise IsolationError(
                 "programs in other languages than Python need namespaces and seccomp, which are missing here "
@@ -84,6 +97,7 @@ def start_sandbox(
         yield Sandbox(
             toolchain=toolchain,
             fork_server=fork_server,
+            spare=spare,
             referee_role=referee_role,
             probe=probe,
             limits=limits,

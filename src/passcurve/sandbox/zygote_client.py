@@ -130,6 +130,7 @@ class ZygoteClient:
         self._fork_server = fork_server
         self.folder: str | None = None
         """Its folder on the host, where it has no mounts of its own."""
+        self._ready: Ready | None = None
         self.frames = FrameBuffer(_FRAME_BYTES)
         with translate_os_errors():
             self._start(settings, cpu)
@@ -220,6 +221,11 @@ class ZygoteClient:
 
         The error is a KilledError when somebody else killed the zygote before.
         """
+        if self._ready is None:
+            self._ready = self._wait_ready()
+        return self._ready
+
+    def _wait_ready(self) -> Ready:
         self.connection.settimeout(READY_S)
         deadline = time.monotonic() + READY_S
         answer: dict[str, Any] = {}

@@ -24,7 +24,7 @@ class ZygotePair:
     """Both zygotes; after ``close`` they can be started again."""
 
     def __init__(self, selector: selectors.BaseSelector, sandbox: Sandbox, cpu: int | None) -> None:
-        self._selector, self._fork_server, self._cpu = selector, sandbox.fork_server, cpu
+        self._selector, self._sandbox, self._cpu = selector, sandbox, cpu
         self.settings = sandbox.zygote_settings
         self.clients: dict[Side, ZygoteClient] = {}
         self.is_ready = False
@@ -39,8 +39,10 @@ class ZygotePair:
 
     def start(self) -> None:
         """Start both without waiting for them.  Raises SandboxError when the system refuses."""
+        sandbox, cpu = self._sandbox, self._cpu
         for side in SIDES:
-            self.clients[side] = ZygoteClient(side, self._fork_server, self.settings, self._cpu)
+            spare = sandbox.spare.take(self.settings, cpu) if side == "jail" else None
+            self.clients[side] = spare or ZygoteClient(side, sandbox.fork_server, self.settings, cpu)
 
     def wait_ready(self, make_callback: Callable[[Side], Callable[[int], None]]) -> None:
         """Wait until the walls of both stand, then watch what each sends; ``make_callback`` says who is called.

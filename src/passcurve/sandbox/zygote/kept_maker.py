@@ -44,6 +44,7 @@ class KeptMaker:
     def choose(self, role: str, lines: int) -> None:
         """Make processes of this role, with so many descriptors of their line."""
         self._role, self._lines = role, lines
+        self._hot, self._registers = frozenset(), None
 
     def make(self) -> Kept:
         """Make a process.  Raises OSError or UncleanError, with the reason, when there is none."""

@@ -54,7 +54,11 @@ class KeptSlot:
         return self._kept.process.pid if self._kept is not None else 0
 
     def keep(self, role: str, lines: int) -> None:
-        """Make a process with so many descriptors of its line, and report that, or why there is none."""
+        """Make a process with so many descriptors of its line, in the place of that which is there.
+
+        Report that, or why there is none.
+        """
+        self._drop()
         self._maker.choose(role, lines)
         if self._fill():
             self._send(wire.encode({"kept": ""}))

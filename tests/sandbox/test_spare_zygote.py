@@ -1,0 +1,88 @@
+"""The zygote in which the walls were tried: the first worker goes on with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from jailed import IS_ONE, LIMITS, ONE, descendants, need, until, zygotes
+
+from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
+from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.startup import Sandbox, start_sandbox
+from passcurve.types import FunctionTests, Problem
+
+
+@contextmanager
+def sandbox_with(**options: object) -> Iterator[Sandbox]:
+    """Yield a sandbox whose walls were tried at full isolation."""
+    need("full")
+    with start_sandbox(LIMITS, REFEREE_ROLE, level="full", **options) as sandbox:  # type: ignore[arg-type]
+        yield sandbox
+
+
+def below() -> set[int]:
+    """Return the processes below this one."""
+    return {process.pid for process in descendants(os.getpid())}
+
+
+def judge(pool: Pool) -> str:
+    """Judge a right program and return what the report says."""
+    problem = Problem(id="T/0", prompt="", entry_point="f", check=FunctionTests(source=IS_ONE))
+    pool.start(0, make_job(problem, ONE, CheckPlan(), LIMITS, 0, 1))
+    while not (outcomes := pool.wait(30.0)):
+        pass
+    (outcome,) = outcomes
+    return str((outcome.report or {}).get("status"))
+
+
+def pids(pool: Pool) -> set[int]:
+    """Return the zygotes of a pool of one worker."""
+    return {zygote.pid for zygote in zygotes(pool).values()}
+
+
+@pytest.mark.parametrize("reuse", ["auto", "fork"])
+def test_the_first_worker_takes_it(reuse: str):
+    """The first worker has the zygote of the trial, a later one has its own, and both judge."""
+    before = below()
+    with sandbox_with(reuse=reuse) as sandbox:
+        tried = below() - before
+        for expected in (1, 0):
+            with Pool(1, sandbox) as pool:
+                assert "passed" == judge(pool)
+                assert expected == len(pids(pool) & tried)
+    assert before == below()
+
+
+def test_other_walls_are_needed():
+    """Where samples may start processes the zygote of the trial ends, and the worker has its own."""
+    before = below()
+    with sandbox_with(processes=True) as sandbox:
+        (fork_server,) = {process.pid for process in descendants(os.getpid()) if process.parent == os.getpid()} - before
+        tried = {process.pid for process in descendants(fork_server)}
+        with Pool(1, sandbox) as pool:
+            assert "passed" == judge(pool)
+            assert not below() & tried
+            assert not pids(pool) & tried
+
+
+def test_nobody_takes_it():
+    """Without a worker the zygote ends with the sandbox."""
+    before = below()
+    with sandbox_with():
+        assert before < below()
+    until(lambda: before == below(), "the end of the zygote")
+
+
+def test_it_is_killed_before_it_is_taken():
+    """A zygote that somebody has killed meanwhile costs no verdict."""
+    before = below()
+    with sandbox_with() as sandbox:
+        for process in descendants(os.getpid()):
+            if process.pid not in before and process.parent != os.getpid():
+                os.kill(process.pid, signal.SIGKILL)
+        with Pool(1, sandbox) as pool:
+            assert "passed" == judge(pool)
