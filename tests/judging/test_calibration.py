@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import threading
 from pathlib import Path
 
 import msgspec
 import pytest
-from jailed import LIMITS, Jailed
+from jailed import LIMITS, Jailed, zygotes
 
 from passcurve.bench.formats import read_problems
 from passcurve.judging.calibration import Calibration, Calibrations
@@ -340,10 +343,9 @@ class UnstableCalibrator(Calibrator):
         super().put(job, at_end=at_end)
 
 
-@pytest.mark.parametrize("mode", ["auto", "shared"])
-def test_an_unstable_reference(jail: Jailed, tmp_path: Path, mode: str):
-    """A reference that fails once and passes the same trial again is used and told, and its plan is not kept."""
-    header = Header(
+def make_header(mode: str) -> Header:
+    """Return the header of a run in this mode."""
+    return Header(
         version="1",
         benchmark="b",
         benchmark_source="b",
@@ -354,13 +356,55 @@ def test_an_unstable_reference(jail: Jailed, tmp_path: Path, mode: str):
         dedup=True,
         jail=Jail(isolation="full", layers=(), python="3"),
     )
-    cache = PlanCache(tmp_path, header)
+
+
+@pytest.mark.parametrize("mode", ["auto", "shared"])
+def test_an_unstable_reference(jail: Jailed, tmp_path: Path, mode: str):
+    """A reference that fails once and passes the same trial again is used and told, and its plan is not kept."""
+    cache = PlanCache(tmp_path, make_header(mode))
     (calibration,) = UnstableCalibrator(jail, mode, cache=cache).calibrate(PLAIN)
     plan = calibration.plan
     assert (None, True, mode == "shared") == (plan.fault, calibration.verdict.passed, plan.mode == "shared")
     assert "unstable" in plan.note
     assert cache.find(PLAIN) is None
     assert "" == Calibrator(jail, mode, cache=cache).calibrate(PLAIN)[0].plan.note
+    assert cache.find(PLAIN) is not None
+
+
+class KilledCalibrator(Calibrator):
+    """Has the zygote of the samples killed again and again until the first plan is given up."""
+
+    def __init__(self, jail: Jailed, cache: PlanCache) -> None:
+        super().__init__(jail, cache=cache)
+        self._jail = jail
+        self._is_over = threading.Event()
+        self._killer = threading.Thread(target=self._kill, daemon=True)
+
+    def put(self, job: Job, *, at_end: bool = False) -> None:
+        """Queue a job, which never ends where the first plan is tried."""
+        if not self._killer.ident:
+            self._killer.start()
+        if job.record:
+            job = msgspec.structs.replace(job, setup={**job.setup, "program": b"def f(*args):\n    while True: pass\n"})
+        else:
+            self._is_over.set()
+            self._killer.join()
+        super().put(job, at_end=at_end)
+
+    def _kill(self) -> None:
+        while not self._is_over.wait(0.3):
+            if zygote := zygotes(self._jail.pool).get("jail"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(zygote.pid, signal.SIGKILL)
+
+
+def test_a_plan_that_was_given_up_for_our_failures(jail: Jailed, tmp_path: Path):
+    """A better plan may have been given up because our processes were killed: what is found then is not kept."""
+    cache = PlanCache(tmp_path, make_header("auto"))
+    (calibration,) = KilledCalibrator(jail, cache).calibrate(PLAIN)
+    assert (True, True) == (calibration.plan.write_back, calibration.verdict.passed)
+    assert cache.find(PLAIN) is None
+    assert not Calibrator(jail, cache=cache).calibrate(PLAIN)[0].plan.write_back
     assert cache.find(PLAIN) is not None
 
 

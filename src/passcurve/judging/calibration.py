@@ -81,6 +81,11 @@ class _Trials:
         return self._plans[self._number]
 
     @property
+    def is_sure(self) -> bool:
+        """True if another run would find the same plan: no better one was given up for a failure of ours."""
+        return not self.is_unstable and not (self._number and any(each.status == "void" for each in self._failures))
+
+    @property
     def records(self) -> bool:
         """Return whether the trial is to record the calls of the tests."""
         # What is handed back after a call must be seen by the tests before the next one.
@@ -296,7 +301,7 @@ class Calibrations:
             self._try_next(trials)
             return None
         verdict = calibration.verdict
-        is_sure = calibration.plan.fault is None and verdict is not None and verdict.passed and not trials.is_unstable
+        is_sure = calibration.plan.fault is None and verdict is not None and verdict.passed and trials.is_sure
         if self._cache is not None and is_sure:
             self._cache.add(calibration.problem, calibration.plan)
         return calibration

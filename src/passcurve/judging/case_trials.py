@@ -29,6 +29,9 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 class CaseTrials:
     """The trials of a problem: its results unless they are given, its reference, and a program that only raises."""
 
+    is_sure = True
+    """A reference that fails is not tried again: there is one way only to judge it."""
+
     def __init__(self, problem: Problem, check: Cases, program: str) -> None:
         self._problem = problem
         # A reference meets its own results, whose order is that of this process.
@@ -39,8 +42,6 @@ class CaseTrials:
         self._whole_plan = plan_cases(check)
         self.program = program
         self._wrong_programs = WrongPrograms(problem.entry_point)
-        self.is_unstable = False
-        """A reference that fails is not tried again: there is one way only to judge it."""
         self._verdict: Verdict | None = None
         """The verdict on the reference solution by its results."""
 

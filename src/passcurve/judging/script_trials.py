@@ -40,6 +40,12 @@ class ScriptTrials:
         """The first failure under the plan at hand."""
         self._referee_failure: Verdict | None = None
         """The last failure in referee mode, where shared mode is tried after it."""
+        self._has_void = False
+
+    @property
+    def is_sure(self) -> bool:
+        """True if another run would find the same plan: no better one was given up for a failure of ours."""
+        return not self.is_unstable and not (self._number and self._has_void)
 
     @property
     def plan(self) -> CheckPlan:
@@ -49,6 +55,7 @@ class ScriptTrials:
     def take(self, verdict: Verdict, _: Outcome) -> Calibration | None:
         """Take the verdict of a trial; return the calibration, or None when another trial must follow."""
         failure = self._failure
+        self._has_void |= verdict.status == "void"
         if verdict.passed:
             self.is_unstable = failure is not None and failure.status != "void"
             return self._calibrate(verdict, self._note(failure))
