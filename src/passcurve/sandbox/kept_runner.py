@@ -209,8 +209,9 @@ class KeptRunner:
         if is_clean and running.is_compiled:
             self._queue.repeat(job)
         elif is_clean and sample and report and report.get("status") not in (None, *_INCONCLUSIVE):
-            if running.referee_result is not None and not running.is_interactive:
-                self._cache.reports.put(running, report)
+            checked = running.referee_result
+            if checked is not None and not running.is_interactive:
+                self._cache.reports.put(running, report, len(checked.answer))
             self._queue.finished.append(running.outcome(sample))
         else:
             # On a busy machine any program may be slow, so it is asked in the same form again.

@@ -15,6 +15,12 @@ UNFIT_JOBS = 3
 REPORTS = 20_000
 """Largest number of reports that are kept."""
 
+REPORTS_BYTES = 32 << 20
+"""Largest size of these together, as they came: hostile tests make them as long as they may."""
+
+REPORT_BYTES = 1 << 20
+"""Longest report that is kept."""
+
 KEYS = 10_000
 """Largest number of keys whose fitness is kept."""
 
@@ -31,7 +37,7 @@ class ReportCache:
     def __init__(self) -> None:
         self._reports: dict[str, dict[bytes, dict[str, Any]]] = {}
         """By the key of the tests, and the digest of what they read."""
-        self._count = 0
+        self._count = self._bytes = 0
         self._lengths: dict[str, list[int]] = {}
         """Number of bytes that were read of the answers to each key, in order."""
 
@@ -58,12 +64,14 @@ class ReportCache:
         length = next(iter(self._lengths.get(running.key, ())), 0)
         return running.answer[:length] == other.answer[:length]
 
-    def put(self, running: KeptJob, report: dict[str, Any]) -> None:
-        """Keep a report."""
-        if self._count >= REPORTS:
+    def put(self, running: KeptJob, report: dict[str, Any], report_bytes: int) -> None:
+        """Keep a report, which came as so many bytes."""
+        if report_bytes > REPORT_BYTES:
+            return
+        if self._count >= REPORTS or self._bytes + report_bytes > REPORTS_BYTES:
             self._reports.clear()
             self._lengths.clear()
-            self._count = 0
+            self._count = self._bytes = 0
         size = len(running.answer)
         read = report["read"] if 0 <= report.get("read", -1) < size else size
         lengths = self._lengths.setdefault(running.key, [])
@@ -75,6 +83,7 @@ class ReportCache:
         digest.update(memoryview(running.answer)[:read])
         self._reports.setdefault(running.key, {})[digest.digest()] = report
         self._count += 1
+        self._bytes += report_bytes
 
 
 def _new_digest() -> hashlib.blake2b:
