@@ -18,9 +18,10 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 DIFFERING = {"php": {"HumanEval_16_count_distinct_characters"}, "cs": {"HumanEval_100_make_a_pile"}}
 """Rows whose verdict depends on the version of the toolchain or on the speed of the machine."""
 
-UNSTABLE = {("Rust/32", 0)}
-"""References that fail in some runs.  The tests of this one draw 100 polynomials, on one in a hundred of which Newton's
-method does not end or ends at no number (61 of 6,000 drawn so), so that about one run in three passes."""
+UNSTABLE = {("Rust/32", 0), ("Go/95", 0)}
+"""References that fail in some runs.  The tests of Rust/32 draw 100 polynomials, on one in a hundred of which Newton's
+method does not end or ends at no number (61 of 6,000 drawn so), so that about one run in three passes.  Go/95 looks at
+the first two keys of a map, whose order Go draws anew each time: 6 runs of 30 failed, and 4 of 30 in HumanEval-X."""
 
 RECORDED = [
     pytest.param(name, "", marks=pytest.mark.nightly) for name in ("js", "cpp", "java", "ts", "php", "sh", "cs")
