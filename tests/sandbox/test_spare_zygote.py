@@ -29,14 +29,15 @@ def below() -> set[int]:
     return {process.pid for process in descendants(os.getpid())}
 
 
-def judge(pool: Pool) -> str:
-    """Judge a right program and return what the report says."""
+def judge(pool: Pool, program: str = ONE) -> str:
+    """Judge a program, by default a right one, and return the status and the message of the report."""
     problem = Problem(id="T/0", prompt="", entry_point="f", check=FunctionTests(source=IS_ONE))
-    pool.start(0, make_job(problem, ONE, CheckPlan(), LIMITS, 0, 1))
+    pool.start(0, make_job(problem, program, CheckPlan(), LIMITS, 0, 1))
     while not (outcomes := pool.wait(30.0)):
         pass
     (outcome,) = outcomes
-    return str((outcome.report or {}).get("status"))
+    report = outcome.report or {}
+    return f"{report.get('status')} {report.get('message')}".strip()
 
 
 def pids(pool: Pool) -> set[int]:
@@ -55,6 +56,25 @@ def test_the_first_worker_takes_it(reuse: str):
                 assert "passed" == judge(pool)
                 assert expected == len(pids(pool) & tried)
     assert before == below()
+
+
+FACTS = """
+import gc, os, sys, threading
+def f():
+    numbers = os.getpid(), os.getppid(), threading.get_native_id()
+    raise ValueError(*numbers, id(object()), hash(float("nan")), len(gc.get_objects()))
+"""
+
+
+def test_a_program_cannot_tell_it_from_another():
+    """A program finds the same process number and memory in the zygote of the trial as in any other."""
+    answers = []
+    with sandbox_with() as sandbox:
+        for _ in range(3):
+            with Pool(1, sandbox) as pool:
+                answers.append(judge(pool, FACTS))
+    assert "ValueError" in answers[0]
+    assert [answers[0]] * 3 == answers
 
 
 def test_other_walls_are_needed():

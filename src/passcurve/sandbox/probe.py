@@ -144,7 +144,8 @@ def try_walls(
 
 
 def _build(fork_server: ForkServerClient, settings: ZygoteSettings, spare: SpareZygote | None) -> Ready:
-    zygote = ZygoteClient("jail", fork_server, settings, spare.cpu if spare else None)
+    cpu = spare.cpu if spare is not None else None
+    zygote = ZygoteClient("jail", fork_server, settings, cpu, is_for_trial=settings.rewinds)
     is_sound = False
     try:
         ready = zygote.wait_ready()

@@ -125,8 +125,18 @@ def translate_os_errors() -> Iterator[None]:
 class ZygoteClient:
     """One zygote process and the connection to it."""
 
-    def __init__(self, side: Side, fork_server: ForkServerClient, settings: ZygoteSettings, cpu: int | None) -> None:
+    def __init__(
+        self,
+        side: Side,
+        fork_server: ForkServerClient,
+        settings: ZygoteSettings,
+        cpu: int | None,
+        *,
+        is_for_trial: bool = False,
+    ) -> None:
+        """``is_for_trial``: rewinding will be tried in it before it gets a job."""
         self.side = side
+        self._is_for_trial = is_for_trial
         self._fork_server = fork_server
         self.folder: str | None = None
         """Its folder on the host, where it has no mounts of its own."""
@@ -169,6 +179,7 @@ class ZygoteClient:
             "seccomp": walls.seccomp,
             "keeps": self._fork_server.keeps,
             "rewinds": settings.rewinds,
+            "skips_number": settings.rewinds and walls.namespaces and not self._is_for_trial,
             "processes": processes,
             "preload": list(settings.preload) if self.side == "jail" else [],
             "host_id": host_id,

@@ -40,6 +40,13 @@ class Launcher:
             self._template = Template(self._roles, self._confinement.enter, self._close_private, track=track)
             self._page.set_own(self._template.pid, 0)
 
+    def skip_number(self) -> None:
+        """Use up the process number that the trial has in its zygote: a program can see its own number."""
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+
     @property
     def allows_kept(self) -> bool:
         """True if a process can be kept for many jobs."""

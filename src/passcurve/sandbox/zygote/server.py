@@ -94,6 +94,8 @@ def _start(
     gc.freeze()
     broken = launcher.test_walls(config)
     launcher.start_template(track=config["rewinds"] and config["seccomp"])
+    if config["skips_number"]:
+        launcher.skip_number()
     zygote.serve({**confinement.facts(kind), "broken": broken})
 
 
