@@ -83,7 +83,9 @@ class _Trials:
     @property
     def is_sure(self) -> bool:
         """True if another run would find the same plan: no better one was given up for a failure of ours."""
-        return not self.is_unstable and not (self._number and any(each.status == "void" for each in self._failures))
+        return not self.is_unstable and not (
+            self._number and any(failure.status == "void" for failure in self._failures)
+        )
 
     @property
     def records(self) -> bool:
