@@ -249,3 +249,35 @@ def test_help_is_one_page():
     assert "run = pc.judge(" in done.stdout
     for name in ("judge", "generate", "evaluate", "load", "compare", "load_benchmark"):
         assert f"{name}(" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("isolation", "ful"),
+        ("verdict", "sharedd"),
+        ("verdict", 3),
+        ("clock", ["own"]),
+        ("reuse", ""),
+        ("profile", 3),
+        ("extract", 3),
+        ("problems", 3),
+        ("language", b"cpp"),
+        ("python", 3),
+        ("packages", "numpy"),
+        ("packages", [3]),
+        ("memory", 3.5),
+        ("dedup", "no"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have(name: str, value: object):
+    """A value that an option cannot have is refused by name; a misspelt level of isolation was once any level."""
+    with pytest.raises(UsageError, match=f"^{name}="):
+        pc.judge([], "starter", **{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["isolation", "verdict", "profile", "packages", "k", "level", "dedup"])
+def test_none_is_as_if_left_out(name: str):
+    """None stands for the default where an option has no such value."""
+    with pytest.raises(DataError, match="no row to judge"):
+        pc.judge([], "starter", **{name: None})  # type: ignore[arg-type]

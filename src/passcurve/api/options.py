@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict, cast, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from passcurve import config
 from passcurve.bench import resolve
@@ -64,6 +66,7 @@ _NUMBERS: dict[str, Any] = {
     "test_timeout_s": int | float,
     "workers": int,
 }
+_CHECKED_ELSEWHERE = ("k", *_NUMBERS)
 
 
 class Prepared(NamedTuple):
@@ -74,11 +77,16 @@ class Prepared(NamedTuple):
 
 
 def check_options(function: str, options: JudgingOptions) -> None:
-    """Raise TypeError for a keyword that no function has, UsageError for a value that cannot be."""
+    """Raise TypeError for a keyword that no function has, UsageError for a value that cannot be.
+
+    What is None and cannot be is left out of the options.
+    """
     for name in options:
         if name not in _NAMES:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{nearest(name, _NAMES)}")
+    _leave_out_none(options)
     _check_numbers(options)
+    _check_types(options)
     level = options.get("level", 0.95)
     if not _LEVELS[0] <= level <= _LEVELS[1]:
         raise UsageError(f"level={level!r} must be from {_LEVELS[0]} to {_LEVELS[1]}")
@@ -91,6 +99,28 @@ def _check_numbers(options: JudgingOptions) -> None:
         if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
             wanted = "an integer" if kinds is int else "a number"
             raise UsageError(f"{name}={value!r} must be {wanted}, got {type(value).__name__}")
+
+
+def _leave_out_none(options: JudgingOptions) -> None:
+    values = cast(dict[str, Any], options)
+    for name, kind in get_type_hints(JudgingOptions).items():
+        if values.get(name, "") is None and type(None) not in get_args(kind):
+            del values[name]
+
+
+def _check_types(options: JudgingOptions) -> None:
+    values = cast(dict[str, Any], options)
+    for name, kind in get_type_hints(JudgingOptions).items():
+        if name not in values or name in _CHECKED_ELSEWHERE:
+            continue
+        value, choices = values[name], get_args(kind)
+        if get_origin(kind) is Literal and value not in choices:
+            raise UsageError(f"{name}={value!r} is unknown{nearest(str(value), choices)} (known: {', '.join(choices)})")
+        try:
+            msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            reason = str(error).replace("Expected", "expected").replace("`", "").replace("null", "None")
+            raise UsageError(f"{name}={value!r} cannot be: {reason}") from None
 
 
 def load_benchmark(
