@@ -24,18 +24,18 @@ from pathlib import Path
 
 from passcurve.bench.formats import ReadOptions, read_problems
 from passcurve.bench.languages import find_language
-from passcurve.judging.scripts import make_source
+from passcurve.judging.scripts import make_source, make_steps
 from passcurve.store.lines import open_unpacked
-from passcurve.types import Problem, Script
+from passcurve.types import Limits, Problem, Script
 
 UNPRIVILEGED = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs")
 PLAIN = """
 import subprocess, sys, json, os, signal
 from concurrent.futures import ThreadPoolExecutor
-def call(command, folder, limit_s):
+def call(command, folder, limit_s, environment):
     # A shell leaves what it has started: all of it ends with the limit, and its time counts.
     options = dict(cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    process = subprocess.Popen(command, start_new_session=True, **options)
+    process = subprocess.Popen(command, start_new_session=True, env={**os.environ, **environment}, **options)
     try:
         return process.wait(limit_s)
     except subprocess.TimeoutExpired:
@@ -43,8 +43,9 @@ def call(command, folder, limit_s):
         process.wait()
         return -1
 def run(job):
-    folder, compiler, program, compile_s, run_s = job
-    return int(not (compiler and call(compiler, folder, compile_s)) and not call(program, folder, run_s))
+    folder, compiler, program, compile_s, run_s, environment = job
+    is_compiled = not (compiler and call(compiler, folder, compile_s, environment))
+    return int(is_compiled and not call(program, folder, run_s, environment))
 jobs = json.load(open(sys.argv[1]))
 with ThreadPoolExecutor(int(sys.argv[2])) as pool:
     print(sum(pool.map(run, jobs)))
@@ -96,10 +97,12 @@ def prepare_plain(folder: Path, rows: list[dict[str, str]], problems: dict[str, 
         place = folder / str(number)
         place.mkdir()
         text = row.get("solution") or row.get("generation") or problem.prompt + row["completion"]
-        (place / build.file).write_text(make_source(check, language, text), "utf-8")
+        source = make_source(check, language, text).encode()
+        for name, content in make_steps(language, build, source, 0.0, Limits(), {})[0].setup["files"].items():
+            (place / name).write_bytes(content)
         place.chmod(0o777)
         compiler, run = plain_command(build.compile), plain_command(build.run)
-        jobs.append((str(place), compiler, run, check.compile_s, problem.timeout_s))
+        jobs.append((str(place), compiler, run, check.compile_s, problem.timeout_s, language.environment))
     (folder / "jobs.json").write_text(json.dumps(jobs))
     (folder / "plain.py").write_text(PLAIN)
     python = shutil.which("python3", path="/usr/bin") or sys.executable
