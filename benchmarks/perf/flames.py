@@ -32,7 +32,7 @@ ROLES = (
     ("passcurve/harness/referee.py", "tests"),
     ("passcurve/harness/sample.py", "samples"),
     ("passcurve/sandbox/zygote/server.py", "zygotes"),
-    ("passcurve/sandbox/zygote/forkserver.py", "fork servers"),
+    ("passcurve/sandbox/zygote/forkserver.py", "fork server"),
     ("passcurve/sandbox/", "zygotes"),
 )
 """The file that a process is working in, the innermost first, says what it is."""

@@ -56,8 +56,8 @@ def system_v() -> set[str]:
     return {f"{kind} {int(line.split()[0]) & 0xFFFFFFFF:x}" for kind, line in lines}
 
 
-OWN_PROCESSES = 3
-"""The command, and the fork servers of samples and of tests."""
+OWN_PROCESSES = 2
+"""The command and the fork server."""
 
 WORKER_PROCESSES = 10
 """Of each worker, once for samples and once for tests: the parent of the zygote, the zygote, its template, the process

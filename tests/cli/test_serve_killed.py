@@ -29,7 +29,7 @@ def server(shell_in, tmp_path) -> Iterator[tuple[httpx.Client, int]]:
 
 
 def sandbox_processes(ancestor: int) -> list[int]:
-    """Return the processes of the sandboxes of a server: fork servers, watchers, zygotes, and what they run."""
+    """Return the processes of the sandboxes of a server: the fork server, watchers, zygotes, and what they run."""
     parents: dict[int, int] = {}
     for folder in Path("/proc").iterdir():
         try:

@@ -101,7 +101,7 @@ def ids_of_kind(kind, processes, supervisor):
     ],
 )
 def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left, kind, seed):
-    """Fork servers, zygotes and referees that are killed at any moment cost no verdict."""
+    """A fork server, zygotes and referees that are killed at any moment cost no verdict."""
     moments = random.Random(seed)
     # Enough rows for the run to outlast the kills.
     rows_per_task = 10 * EACH

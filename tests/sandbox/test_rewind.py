@@ -55,7 +55,7 @@ class Rewound:
         self._context.__exit__(None, None, None)
 
     def renew_pool(self) -> None:
-        """Replace the pool, and with it the zygotes, by one from the same fork servers."""
+        """Replace the pool, and with it the zygotes, by one from the same fork server."""
         self.pool.close()
         self.pool = Pool(1, self.sandbox)
 

@@ -320,7 +320,7 @@ def test_the_supervisor_is_killed(level: str):
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env) as supervisor:
         assert b"running\n" == supervisor.stdout.readline()
         mine = descendants(supervisor.pid)
-        # For each zygote: its parent, itself, the template, and the process of the job; and both fork servers.
+        # The fork server; of each zygote its parent, itself, the template, and what is kept or has the job.
         assert len(mine) >= 10
         supervisor.kill()
     try:
