@@ -273,11 +273,20 @@ def test_help_is_one_page():
 def test_a_value_that_an_option_cannot_have(name: str, value: object):
     """A value that an option cannot have is refused by name; a misspelt level of isolation was once any level."""
     with pytest.raises(UsageError, match=f"^{name}="):
-        pc.judge([], "starter", **{name: value})  # type: ignore[arg-type]
+        pc.judge([], "starter", **{name: value})
 
 
 @pytest.mark.parametrize("name", ["isolation", "verdict", "profile", "packages", "k", "level", "dedup"])
 def test_none_is_as_if_left_out(name: str):
     """None stands for the default where an option has no such value."""
     with pytest.raises(DataError, match="no row to judge"):
-        pc.judge([], "starter", **{name: None})  # type: ignore[arg-type]
+        pc.judge([], "starter", **{name: None})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("python", Path(sys.executable)), ("packages", iter(["numpy"])), ("packages", {"numpy"})]
+)
+def test_values_that_mean_the_same(name: str, value: object):
+    """A path may be a Path, and names may come in any collection."""
+    with pytest.raises(DataError, match="no row to judge"):
+        pc.judge([], "starter", **{name: value})

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict, cast, get_args, get_origin, get_type_hints
-
-import msgspec
 
 from passcurve import config
 from passcurve.bench import resolve
@@ -50,7 +48,7 @@ class JudgingOptions(TypedDict, total=False):
     reuse: Literal["auto", "rewind", "fork"]
     packages: Sequence[str]
     """Installed packages that samples may import."""
-    python: str | None
+    python: str | Path | None
     dedup: bool
     all_tests: bool
     """Go on after the first failure, and store the outcome of each test."""
@@ -66,7 +64,7 @@ _NUMBERS: dict[str, Any] = {
     "test_timeout_s": int | float,
     "workers": int,
 }
-_CHECKED_ELSEWHERE = ("k", *_NUMBERS)
+_CHECKED_ELSEWHERE = ("k", "packages", *_NUMBERS)
 
 
 class Prepared(NamedTuple):
@@ -79,14 +77,13 @@ class Prepared(NamedTuple):
 def check_options(function: str, options: JudgingOptions) -> None:
     """Raise TypeError for a keyword that no function has, UsageError for a value that cannot be.
 
-    What is None and cannot be is left out of the options.
+    An option that is None, where that is no value of it, is left out.
     """
     for name in options:
         if name not in _NAMES:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{nearest(name, _NAMES)}")
-    _leave_out_none(options)
-    _check_numbers(options)
     _check_types(options)
+    _check_numbers(options)
     level = options.get("level", 0.95)
     if not _LEVELS[0] <= level <= _LEVELS[1]:
         raise UsageError(f"level={level!r} must be from {_LEVELS[0]} to {_LEVELS[1]}")
@@ -101,26 +98,31 @@ def _check_numbers(options: JudgingOptions) -> None:
             raise UsageError(f"{name}={value!r} must be {wanted}, got {type(value).__name__}")
 
 
-def _leave_out_none(options: JudgingOptions) -> None:
-    values = cast(dict[str, Any], options)
-    for name, kind in get_type_hints(JudgingOptions).items():
-        if values.get(name, "") is None and type(None) not in get_args(kind):
-            del values[name]
-
-
 def _check_types(options: JudgingOptions) -> None:
+    """Leave out what is None where that is no value, and refuse a value of another type."""
     values = cast(dict[str, Any], options)
     for name, kind in get_type_hints(JudgingOptions).items():
+        choices = get_args(kind)
+        if values.get(name, "") is None and type(None) not in choices:
+            del values[name]
         if name not in values or name in _CHECKED_ELSEWHERE:
             continue
-        value, choices = values[name], get_args(kind)
-        if get_origin(kind) is Literal and value not in choices:
-            raise UsageError(f"{name}={value!r} is unknown{nearest(str(value), choices)} (known: {', '.join(choices)})")
-        try:
-            msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            reason = str(error).replace("Expected", "expected").replace("`", "").replace("null", "None")
-            raise UsageError(f"{name}={value!r} cannot be: {reason}") from None
+        value = values[name]
+        if get_origin(kind) is Literal:
+            if value not in choices:
+                known_names = ", ".join(choices)
+                raise UsageError(f"{name}={value!r} is unknown{nearest(str(value), choices)} (known: {known_names})")
+        elif not isinstance(value, choices or kind):
+            raise UsageError(f"{name}={value!r} cannot be of type {type(value).__name__}")
+    if "packages" in values:
+        values["packages"] = _names_of_packages(values["packages"])
+
+
+def _names_of_packages(packages: object) -> tuple[str, ...]:
+    names = tuple(packages) if isinstance(packages, Iterable) and not isinstance(packages, str) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError(f"packages={packages!r} must be a sequence of names")
+    return names
 
 
 def load_benchmark(
