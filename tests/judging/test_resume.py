@@ -86,7 +86,7 @@ def ids_of_kind(kind, processes, supervisor):
     if kind == "fork_server":
         return fork_servers
     # The samples' zygote of a worker starts just before that of its tests.  A zygote's second half is the child of its
-    # first, and the parent of what runs the tests.
+    # first, and the parent of the referees.
     zygotes = sorted(process.pid for process in jailed if process.parent in fork_servers)
     outer = zygotes[1::2] if kind in ("referee", "tests") else zygotes[::2]
     inner = [process.pid for process in jailed if process.parent in outer]

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from jailed import IS_ONE, LIMITS, ONE, descendants, need, until, zygotes
@@ -17,10 +18,10 @@ from passcurve.types import FunctionTests, Problem
 
 
 @contextmanager
-def sandbox_with(**options: object) -> Iterator[Sandbox]:
+def sandbox_with(**options: Any) -> Iterator[Sandbox]:
     """Yield a sandbox whose walls were tried at full isolation."""
     need("full")
-    with start_sandbox(LIMITS, REFEREE_ROLE, level="full", **options) as sandbox:  # type: ignore[arg-type]
+    with start_sandbox(LIMITS, REFEREE_ROLE, level="full", **options) as sandbox:
         yield sandbox
 
 

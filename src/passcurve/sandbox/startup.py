@@ -27,7 +27,7 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     spare: SpareZygote
     """Where the first worker finds its zygote of samples."""
     referee_role: str
-    """Role of what runs the tests."""
+    """Role of the referees, which run the tests."""
     probe: Probe
     limits: Limits
     preload: tuple[str, ...] = ()

@@ -54,10 +54,7 @@ class KeptSlot:
         return self._kept.process.pid if self._kept is not None else 0
 
     def keep(self, role: str, lines: int) -> None:
-        """Make a process with so many descriptors of its line, in the place of that which is there.
-
-        Report that, or why there is none.
-        """
+        """Replace the process by one with so many descriptors of its line; report success or why it failed."""
         self._drop()
         self._maker.choose(role, lines)
         if self._fill():
