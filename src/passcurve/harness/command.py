@@ -8,6 +8,7 @@ then reported as its own end.
 from __future__ import annotations
 
 import base64
+import errno
 import fnmatch
 import json
 import os
@@ -30,6 +31,8 @@ FETCHED_BYTES = 2 << 20
 """Bytes of the files that are fetched after a run."""
 _READ_BYTES = 1 << 16
 _SIZES = struct.Struct("<II")
+_NOT_STARTED = 127
+"""Exit status of a shell whose command cannot be started."""
 
 
 class Stream:
@@ -96,10 +99,10 @@ def run(job: dict[str, Any], artifact: int) -> dict[str, Any]:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake_writing)
     program = "/proc/self/fd/%d" % artifact if job["is_binary"] else job["argv"][0]
+    if job.get("memory_bytes"):
+        resource.setrlimit(resource.RLIMIT_DATA, (job["memory_bytes"], job["memory_bytes"]))
     started = time.monotonic()
-    pid = os.fork()
-    if pid == 0:
-        _become(program, job, out.writing, err.writing)
+    pid = _spawn(program, job, out.writing, err.writing)
     os.close(out.writing)
     os.close(err.writing)
     status, waited_s = _wait(pid, out, err, wake_reading)
@@ -125,32 +128,38 @@ def run(job: dict[str, Any], artifact: int) -> dict[str, Any]:
     return report
 
 
-def _become(program: str, job: dict[str, Any], out: int, err: int) -> None:
-    """Replace this child by the command; it never returns."""
+def _spawn(program: str, job: dict[str, Any], out: int, err: int) -> int:
+    """Start the command; return its pid.  The memory of this process is not copied for it, as a fork would."""
+    streams = [_open_input(job["stdin"]), out, err]
+    actions = [(os.POSIX_SPAWN_DUP2, descriptor, place) for place, descriptor in enumerate(streams)]
+    defaults = (signal.SIGCHLD, signal.SIGPIPE)
     try:
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        set_streams(job["stdin"], out, err)
-        if job.get("memory_bytes"):
-            resource.setrlimit(resource.RLIMIT_DATA, (job["memory_bytes"], job["memory_bytes"]))
-        os.execve(program, job["argv"], job["env"])
+        return os.posix_spawn(program, job["argv"], job["env"], file_actions=actions, setsigdef=defaults)
     except OSError as error:
-        os.write(2, ("%s: %s\n" % (program, error.strerror or error)).encode())
-    finally:
-        os._exit(127)
+        if error.errno in (errno.EAGAIN, errno.ENOMEM):
+            raise
+        # What a compiler has made may be no program: that is the end of the command, as a shell tells it.
+        os.write(err, ("%s: %s\n" % (program, error.strerror)).encode())
+        pid = os.fork()
+        if pid == 0:
+            os._exit(_NOT_STARTED)
+        return pid
 
 
 def set_streams(stdin: bytes, out: int, err: int) -> None:
-    """Make these the standard streams; the first is a file without a name, in the scratch."""
-    reading = os.open("/dev/null", os.O_RDONLY)
-    if stdin:
-        write_file(".stdin", stdin)
-        reading = os.open(".stdin", os.O_RDONLY)
-        os.unlink(".stdin")
-    os.dup2(reading, 0)
-    os.dup2(out, 1)
-    os.dup2(err, 2)
+    """Make these the standard streams."""
+    for place, descriptor in enumerate((_open_input(stdin), out, err)):
+        os.dup2(descriptor, place)
+
+
+def _open_input(stdin: bytes) -> int:
+    """Open a standard input: a file without a name, in the scratch."""
+    if not stdin:
+        return os.open("/dev/null", os.O_RDONLY)
+    write_file(".stdin", stdin)
+    reading = os.open(".stdin", os.O_RDONLY)
+    os.unlink(".stdin")
+    return reading
 
 
 def _wait(pid: int, out: Stream, err: Stream, wake: int) -> tuple[int, float]:
