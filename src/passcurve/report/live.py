@@ -91,8 +91,8 @@ class Display:
     def __init__(self, total: Callable[[], int | None] = lambda: None, load_after_s: float | None = None) -> None:
         """Take a function that returns the approximate number of rows; it is called once, before the first line.
 
-        ``load_after_s`` is the time at which rich and scipy are loaded, by default when first needed.  A thread loads
-        them, so that judging goes on; they take some 40 MiB of memory.
+        ``load_after_s`` is the time at which rich and the statistics are loaded, by default when first needed.  A
+        thread loads them, so that judging goes on; they take some MiB of memory.
         """
         self._ask_total = total
         self._total: int | None = None
@@ -199,9 +199,8 @@ def _load_libraries() -> None:
         import rich.console
         import rich.live
         import rich.text  # noqa: F401 - with the two above: it is there when a line is drawn
-        import scipy.special  # noqa: F401 - it is there when a score is asked for
 
-        import passcurve.stats.metrics  # noqa: F401 - as scipy
+        import passcurve.stats.metrics  # noqa: F401 - it is there when a score is asked for
 
 
 def _score_text(estimate: Estimate) -> str:

@@ -17,6 +17,7 @@ from passcurve.stats.fresh_samples import is_saturated
 from passcurve.stats.intervals import Bounds
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.permutation import Tested, sign_flip_p, stratified_permutation_p
+from passcurve.stats.quantiles import normal_quantile, t_quantile
 from passcurve.stats.rows import (
     Row,
     check_integer,
@@ -24,9 +25,7 @@ from passcurve.stats.rows import (
     check_row,
     check_same_problems,
     integer_array,
-    normal_quantile,
     probability_row,
-    t_quantile,
 )
 from passcurve.stats.sampling import Sampling, largest_variance, sampling_variance
 

@@ -18,6 +18,7 @@ from passcurve.stats.double_double import FloatArray
 from passcurve.stats.fresh_samples import Method, default_method, fresh_sample_limits, is_saturated
 from passcurve.stats.intervals import Bounds, plus_two_t, t_interval, wilson
 from passcurve.stats.passk import pass_at_k
+from passcurve.stats.quantiles import t_quantile
 from passcurve.stats.rows import (
     MOST_DRAWS,
     IntArray,
@@ -27,7 +28,6 @@ from passcurve.stats.rows import (
     check_row,
     integer_array,
     number_row,
-    t_quantile,
 )
 from passcurve.stats.sampling import VarianceFrom, sampling_variance
 

@@ -61,10 +61,11 @@ def beta_binomial_fit(n: ArrayLike, c: ArrayLike) -> BetaBinomial:
     tails = [count_above(values)[None, :] for values in (row.c, row.n - row.c, row.n)]
     a, b, fitted = fit_tails(*tails)
 
-    from scipy.special import gammaln
-
-    constant = math.fsum(gammaln(row.n + 1.0) - gammaln(row.c + 1.0) - gammaln(row.n - row.c + 1.0))
-    return BetaBinomial(float(a[0]), float(b[0]), float(fitted[0]) + constant)
+    # The logarithm of a factorial is the sum of those of the numbers up to it.
+    one = np.ones(1)
+    passed, failed, samples = (_sum_of_logs(one, tail) for tail in tails)
+    coefficients = samples - passed - failed
+    return BetaBinomial(float(a[0]), float(b[0]), float(fitted[0] + coefficients[0]))
 
 
 def beta_posterior_pass_at_k(n: ArrayLike, c: ArrayLike, k: int, a: float, b: float) -> Posterior:

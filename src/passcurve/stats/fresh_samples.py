@@ -9,7 +9,7 @@ import numpy as np
 
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.fit import beta_binomial_fit, beta_posterior_pass_at_k
-from passcurve.stats.intervals import Bounds, clopper_pearson, one_problem_interval, t_interval
+from passcurve.stats.intervals import Bounds, clopper_pearson, one_problem_interval, proportion_limits, t_interval
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.rows import Row
 from passcurve.stats.sampling import largest_variance, sampling_variance
@@ -70,15 +70,8 @@ def effective_limits(
     N is ``mean (1 - mean) / variance`` with the observed mean or with ``smooth``, the mean under the model, whichever
     gives fewer coins (Korn and Graubard 1998, Survey Methodology 24:193).
     """
-    from scipy.special import betainccinv, betaincinv
-
-    tail = (1.0 - level) / 2.0
     coins = np.maximum(m, np.minimum(mean * (1.0 - mean), smooth * (1.0 - smooth)) / variance)
-    passed, failed = coins * mean, coins * (1.0 - mean)
-    none, every = mean <= 0.0, mean >= 1.0
-    low = np.where(none, 0.0, betaincinv(np.where(none, 1.0, passed), failed + 1.0, tail))
-    high = np.where(every, 1.0, betainccinv(passed + 1.0, np.where(every, 1.0, failed), tail))
-    return Bounds(low, high)
+    return proportion_limits(coins * mean, coins * (1.0 - mean), (1.0 - level) / 2.0)
 
 
 def _saturated_limits(row: Row, k: int, tail: float) -> Bounds[float]:

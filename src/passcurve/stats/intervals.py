@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import as_array, broadcast, check_finite
 from passcurve.stats.double_double import FloatArray
-from passcurve.stats.rows import check_open_unit, t_quantile
+from passcurve.stats.quantiles import beta_quantiles, normal_quantile, t_quantile
+from passcurve.stats.rows import check_open_unit
 
 Number = TypeVar("Number", float, np.float64, FloatArray, FloatArray | np.float64)
-
-# scipy.special is imported where it is used: it takes longer to import than most calls of this package take to run.
 
 
 class Bounds(NamedTuple, Generic[Number]):
@@ -45,12 +44,10 @@ def plus_two_t(values: ArrayLike, level: float = 0.95) -> Bounds[float]:
         place = int(np.flatnonzero(broken)[0])
         raise ValueError(f"element {place}: the score {scores[place]} is not in [0, 1]")
 
-    from scipy.special import stdtrit
-
     padded = np.concatenate([scores, [0.0, 1.0]])
     mean = math.fsum(padded) / padded.size
     variance = math.fsum((padded - mean) ** 2) / (padded.size - 1)
-    reach = -float(stdtrit(padded.size - 1, tail)) * math.sqrt(variance / padded.size)
+    reach = t_quantile(padded.size - 1, tail) * math.sqrt(variance / padded.size)
     return Bounds(max(0.0, mean - reach), min(1.0, mean + reach))
 
 
@@ -76,9 +73,7 @@ def wilson(x: ArrayLike, m: ArrayLike, level: float = 0.95) -> Bounds[FloatArray
     tail = _tail(level)
     successes, trials = _check_proportion(x, m)
 
-    from scipy.special import ndtri
-
-    z = -float(ndtri(tail))
+    z = normal_quantile(tail)
     square = z * z
     middle = successes + square / 2
     reach = z * np.sqrt(successes * (trials - successes) / trials + square / 4)
@@ -100,13 +95,19 @@ def clopper_pearson(x: ArrayLike, m: ArrayLike, level: float = 0.95) -> Bounds[F
     """
     tail = _tail(level)
     successes, trials = _check_proportion(x, m)
-
-    from scipy.special import betainccinv, betaincinv
-
-    none, every = successes == 0, successes == trials
-    low = np.where(none, 0.0, betaincinv(np.where(none, 1.0, successes), trials - successes + 1.0, tail))
-    high = np.where(every, 1.0, betainccinv(successes + 1.0, np.where(every, 1.0, trials - successes), tail))
+    low, high = proportion_limits(successes, trials - successes, tail)
     return Bounds(low[()], high[()])
+
+
+def proportion_limits(passed: FloatArray, failed: FloatArray, tail: float) -> Bounds[FloatArray]:
+    """Return the exact limits of a proportion, elementwise, each missed with probability ``tail`` at most.
+
+    ``passed`` and ``failed`` need not be whole.
+    """
+    none, every = passed <= 0.0, failed <= 0.0
+    low = beta_quantiles(np.where(none, 1.0, passed), failed + 1.0, tail)
+    high = beta_quantiles(passed + 1.0, np.where(every, 1.0, failed), 1.0 - tail)
+    return Bounds(np.where(none, 0.0, low), np.where(every, 1.0, high))
 
 
 def one_problem_interval(n: ArrayLike, c: ArrayLike, k: ArrayLike, level: float = 0.95) -> Bounds[FloatArray]:

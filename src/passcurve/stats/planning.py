@@ -26,6 +26,7 @@ from passcurve.stats.mcnemar import (
     mcnemar_problems,
 )
 from passcurve.stats.passk import pass_at_k
+from passcurve.stats.quantiles import normal_quantile
 from passcurve.stats.rows import (
     Row,
     check_integer,
@@ -33,7 +34,6 @@ from passcurve.stats.rows import (
     check_real,
     check_row,
     check_same_problems,
-    normal_quantile,
 )
 from passcurve.stats.sampling import sampling_variance
 

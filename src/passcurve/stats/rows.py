@@ -148,17 +148,3 @@ def _short_text(value: object) -> str:
     """Return a value as text on one line of bounded length."""
     plain = value.item() if isinstance(value, np.generic) else value
     return " ".join(reprlib.repr(plain).split())
-
-
-def normal_quantile(tail: float) -> float:
-    """Return the value that a standard normal variable exceeds with probability ``tail``."""
-    from scipy.special import ndtri
-
-    return -float(ndtri(tail))
-
-
-def t_quantile(freedom: float, tail: float) -> float:
-    """Return the value that Student's t exceeds with probability ``tail``."""
-    from scipy.special import stdtrit
-
-    return -float(stdtrit(freedom, tail))

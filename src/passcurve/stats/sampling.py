@@ -105,15 +105,12 @@ def _with_overlap(weights: FloatArray, logs: FloatArray) -> float:
 @functools.lru_cache(maxsize=1024)
 def overlap_probabilities(n: int, k: int) -> FloatArray:
     """Return the chances that two k-subsets of n samples share 0, 1, ... k of them."""
-    from scipy.special import gammaln
-
     j = np.arange(k + 1)
     possible = k - j <= n - k
     weights = np.zeros(k + 1)
 
     def log_choose(top: int, bottom: FloatArray) -> FloatArray:
-        result: FloatArray = gammaln(top + 1.0) - gammaln(bottom + 1.0) - gammaln(top - bottom + 1.0)
-        return result
+        return math.lgamma(top + 1.0) - _log_gamma(bottom + 1.0) - _log_gamma(top - bottom + 1.0)
 
     shared = j[possible].astype(np.float64)
     weights[possible] = np.exp(
@@ -121,3 +118,7 @@ def overlap_probabilities(n: int, k: int) -> FloatArray:
     )
     weights.setflags(write=False)
     return weights
+
+
+def _log_gamma(values: FloatArray) -> FloatArray:
+    return np.array([math.lgamma(value) for value in values.ravel().tolist()]).reshape(values.shape)
