@@ -98,3 +98,8 @@ def test_huge_arguments_end() -> None:
     """Counts of any size end in time."""
     huge = float(2**53)
     assert beta_quantiles(huge, huge, 0.025) == pytest.approx(0.5, rel=1e-7)
+
+
+def test_what_is_no_number_stays_none() -> None:
+    """NaN ends in NaN, and in time."""
+    assert np.isnan(beta_quantiles([1.0, math.nan], 2.0, 0.025)[1])

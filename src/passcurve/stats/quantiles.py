@@ -23,8 +23,8 @@ _LARGE = 16.0
 _MANY = 1000.0
 """Degrees of freedom for each 1 + z * z from which on the expansion in their inverse is exact."""
 
-_LONG = 5000
-"""Elements from which on scipy is faster, its import included."""
+_LONG = 3000
+"""Elements from which on scipy is faster: one takes about 0.1 ms here, and its import 0.3 s."""
 
 _HUGE = 1e7
 """Argument beyond which the continued fraction takes too many steps; scipy expands in its inverse there."""
@@ -78,7 +78,8 @@ def beta_quantiles(a: ArrayLike, b: ArrayLike, tail: float) -> FloatArray:
     a and b broadcast, each element is above 0; ``tail`` is above 0 and below 1.
     """
     firsts, seconds = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
-    if firsts.size > _LONG or max(firsts.max(initial=0.0), seconds.max(initial=0.0)) > _HUGE:
+    # NaN is not below, either: scipy passes it on.
+    if firsts.size > _LONG or not np.maximum(firsts, seconds).max(initial=0.0) <= _HUGE:
         from scipy.special import betaincinv
 
         return np.asarray(betaincinv(firsts, seconds, tail), np.float64)
