@@ -24,6 +24,7 @@ END_S = 10.0
 """Time in which all processes of a sample must have ended."""
 
 _END_POLL_S = 0.0005
+_SHORT_BYTES = 1 << 12
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -112,9 +113,10 @@ class JobProcess:
 
     def holds_over(self, limit_bytes: int) -> bool:
         """Return whether several processes together hold more memory than one may."""
-        if self._others is None:
+        if self._others is None or not (others := other_processes({self.pid, *self._others()})):
+            # The memory of one process has a limit of its own.
             return False
-        pids = [self.pid, *other_processes({self.pid, *self._others()})]
+        pids = [self.pid, *others]
         resident_bytes = [_resident_bytes(pid) for pid in pids]
         self._most_bytes = max(self._most_bytes, *resident_bytes)
         # The sum of what is resident counts shared pages again, and is quickly read.
@@ -142,6 +144,15 @@ class JobProcess:
         )
 
 
+def _read(path: str) -> bytes:
+    """Return the content of a short file of ``/proc``, for half of what ``open`` costs."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, _SHORT_BYTES)
+    finally:
+        os.close(descriptor)
+
+
 def _read_clock(pid: int) -> tuple[int, int] | None:
     """Return CPU time and the longest CPU + waiting of one thread of a process, in ns; None where it is gone."""
     longest = 0
@@ -150,8 +161,7 @@ def _read_clock(pid: int) -> tuple[int, int] | None:
         # The clock of the process also holds the time of threads that have ended.
         total = time.clock_gettime_ns(cpu_clock_id(pid))
         for thread in os.listdir(folder):
-            with open("%s/%s/schedstat" % (folder, thread), encoding="ascii") as file:
-                ran, waited, _ = map(int, file.read().split())
+            ran, waited, _ = map(int, _read("%s/%s/schedstat" % (folder, thread)).split())
             longest = max(longest, ran + waited)
     except (OSError, ValueError):
         return None
@@ -161,8 +171,7 @@ def _read_clock(pid: int) -> tuple[int, int] | None:
 def _reaped_ns(pid: int) -> int:
     """Return the CPU time of the children that a process has reaped, in ns."""
     try:
-        with open("/proc/%d/stat" % pid, "rb") as file:
-            fields = file.read().rpartition(b") ")[2].split()
+        fields = _read("/proc/%d/stat" % pid).rpartition(b") ")[2].split()
     except OSError:
         return 0
     return (int(fields[13]) + int(fields[14])) * (1_000_000_000 // _TICKS_PER_S)
@@ -170,8 +179,7 @@ def _reaped_ns(pid: int) -> int:
 
 def _resident_bytes(pid: int) -> int:
     try:
-        with open("/proc/%d/statm" % pid, encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+        return int(_read("/proc/%d/statm" % pid).split()[1]) * os.sysconf("SC_PAGESIZE")
     except (OSError, IndexError):
         return 0
 
