@@ -125,6 +125,44 @@ def test_memory_of_a_program_that_is_ended_is_told(pool: Pool) -> None:
     assert 40 << 20 < outcome.memory_bytes
 
 
+def test_output_without_end_holds_up_nobody(pool: Pool) -> None:
+    """A program that fills its streams faster than they are read is ended by its clock, with a part of its output."""
+    outcome = run(pool, step(order("cat /dev/zero & cat /dev/zero >&2"), timeout_s=1.0))
+    assert "timeout" == outcome.ended
+    assert outcome.wall_s < 5.0
+    report = outcome.report or {}
+    assert min(report["out_bytes"], report["err_bytes"]) > 1 << 20 > len(report["out"])
+
+
+def test_what_is_no_program_ends_as_a_shell_tells_it(pool: Pool) -> None:
+    """A file that the kernel cannot run is an end with status 127 and a reason, not a fault of ours."""
+    outcome = run(pool, step({**order(""), "argv": ["/tmp/data"], "files": {"data": b"no program"}}))
+    report = outcome.report or {}
+    assert ("report", 127) == (outcome.ended, report["exit"])
+    assert report["err"].startswith("/tmp/data: ")
+
+
+def test_a_job_whose_files_cannot_be_written_is_a_fault_with_its_reason(pool: Pool) -> None:
+    """Nothing of it has run, so it says nothing about the program."""
+    outcome = run(pool, step(order("true", files={"file": b"", "file/below": b""})))
+    assert "fault" == outcome.ended
+    assert "the program did not begin: File exists" == outcome.fault
+
+
+@pytest.mark.parametrize(("number", "name"), [(9, "KILL"), (15, "TERM"), (13, "PIPE")])
+def test_a_command_that_a_signal_ends_is_told_by_it(pool: Pool, number: int, name: str) -> None:
+    """Its process is the command itself, whose signals are those of a new process."""
+    outcome = run(pool, step(order(f"kill -{name} $$; sleep 1")))
+    assert ("report", None, number) == (outcome.ended, (outcome.report or {})["exit"], (outcome.report or {})["signal"])
+
+
+def test_a_command_has_no_descriptor_but_its_streams(pool: Pool) -> None:
+    """What its process had before, to read its job and to say that it begins, is closed."""
+    outcome = run(pool, step(order("ls /proc/self/fd")))
+    # The last one is that of ls itself.
+    assert ["0", "1", "2", "3"] == (outcome.report or {})["out"].split()
+
+
 def test_what_a_job_leaves_running_is_ended(pool: Pool) -> None:
     """A child in the background holds the streams open; nobody waits for it, and it does not outlive the job."""
     outcome = run(pool, step(order("sleep 1000 & echo over")))

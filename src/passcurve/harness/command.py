@@ -30,6 +30,8 @@ HEAD_BYTES, TAIL_BYTES = 48 << 10, 16 << 10
 FETCHED_BYTES = 2 << 20
 """Bytes of the files that are fetched after a run."""
 _READ_BYTES = 1 << 16
+_PIECES = 16
+"""Pieces that hold all that the largest pipe of an ordinary user does."""
 _SIZES = struct.Struct("<II")
 _NOT_STARTED = 127
 """Exit status of a shell whose command cannot be started."""
@@ -47,8 +49,8 @@ class Stream:
         self.is_open = True
 
     def read(self) -> None:
-        """Take what has come."""
-        while self.is_open:
+        """Take what has come, but no more than a pipe can hold: whoever writes without end would keep us here."""
+        for _ in range(_PIECES if self.is_open else 0):
             try:
                 data = os.read(self.reading, _READ_BYTES)
             except BlockingIOError:

@@ -29,9 +29,7 @@ from typing import Any, NoReturn
 from passcurve.harness.command import fetch_files, set_streams, write_file
 from passcurve.harness.framing import send_frame
 from passcurve.harness.job_start import limit_recursion, read_job
-from passcurve.harness.protocol import MARSHAL_VERSION
-
-BEGUN = b"begun"
+from passcurve.harness.protocol import BEGUN, MARSHAL_VERSION
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",

@@ -12,6 +12,9 @@ from typing import Any, Literal, TypedDict
 MARSHAL_VERSION = 2
 """Version of the format of ``marshal`` for these records: every Python 3 reads it, whichever runs the samples."""
 
+BEGUN = b"begun"
+"""Frame of a process that becomes a program: nothing is left in it then that could report."""
+
 NEXT_TEST = "next test"
 """Status of the report that says that a test begins."""
 

@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from passcurve.harness.command import HEAD_BYTES
 from passcurve.sandbox.artifacts import Artifacts, new_file, seal
 from passcurve.sandbox.command_lane import CommandLane
-from passcurve.sandbox.forkserver_client import COMMAND_ROLE, PROGRAM_ROLE
+from passcurve.sandbox.forkserver_client import COMMAND_ROLE, EXEC_ROLE, PROGRAM_ROLE
 from passcurve.sandbox.job import CommandJail, Job, Outcome, Preparation, Step
 from passcurve.sandbox.memory_budget import MemoryBudget
 from passcurve.sandbox.output_pipes import OutputPipes
@@ -168,16 +169,18 @@ class CommandWorker:
             job, role=COMMAND_ROLE, setup=setup, limits=limits, slice_s=timeout_s, attempts=()
         )
         lane = self._lanes[jail.key]
-        if jail.is_of_samples:
-            self._output = OutputPipes(self._selector, setup["head_bytes"])
-            inner = msgspec.structs.replace(inner, role=PROGRAM_ROLE, is_silent=True)
-            lane.start(OneShotJob(inner, self._tag, self._output.files))
+        if not jail.is_of_samples and (setup["keep"] or self._artifact is None):
+            self._drop_artifact()
+            self._artifact = new_file()
+        artifacts = [self._artifact] if self._artifact is not None else []
+        if jail.is_of_samples or not (setup["keep"] or setup.get("fetch")):
+            self._output = OutputPipes(self._selector, setup.get("head_bytes", HEAD_BYTES), fetches=jail.is_of_samples)
+            role = PROGRAM_ROLE if jail.is_of_samples else EXEC_ROLE
+            inner = msgspec.structs.replace(inner, role=role, is_silent=True)
+            lane.start(OneShotJob(inner, self._tag, [*self._output.files, *artifacts]))
             self._output.close_files()
         else:
-            if setup["keep"] or self._artifact is None:
-                self._drop_artifact()
-                self._artifact = new_file()
-            lane.start(OneShotJob(inner, self._tag, [self._artifact]))
+            lane.start(OneShotJob(inner, self._tag, artifacts))
         self._advance()
 
     def _advance(self) -> None:

@@ -38,7 +38,8 @@ SAMPLE_ROLES = (
 
 COMMAND_ROLE = "passcurve.harness.command"
 PROGRAM_ROLE = "passcurve.harness.program"
-COMMAND_ROLES = (COMMAND_ROLE, PROGRAM_ROLE)
+EXEC_ROLE = "passcurve.harness.exec_command"
+COMMAND_ROLES = (COMMAND_ROLE, PROGRAM_ROLE, EXEC_ROLE)
 
 PACKAGE = str(Path(__file__).resolve().parents[1])
 BOOT_SCRIPT = str(Path(__file__).parent / "zygote" / "forkserver_boot.py")

@@ -111,6 +111,14 @@ class JobClock:
             self._test_began_s = min(self._test_began_s, max(self.own_s, 0.0))
         return wall_s
 
+    def read_last(self, sample_exit: dict[str, Any], *, by_wall: bool) -> None:
+        """Take the sample's own time from its end, which nothing has told before, unless that was too soon to matter.
+
+        ``sample_exit``, ``by_wall``: as for ``read``.
+        """
+        if sample_exit["clock"] is not None:
+            self.read(ClockQuery(has_referee=False), sample_exit, None, by_wall=by_wall)
+
     def final_own_s(
         self, wall_s: float, cpu_s: float, sample_exit: dict[str, Any] | None, *, has_report: bool
     ) -> float:

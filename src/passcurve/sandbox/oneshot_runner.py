@@ -167,7 +167,9 @@ class OneShotRunner:
             if running.clock.query is None and not running.awaits_tests_exit:
                 running.pending_since = 0.0
             running.clock.stop()
-            running.is_reported |= running.job.is_silent
+            if running.job.is_silent:
+                running.is_reported = True
+                running.clock.read_last(record, by_wall=running.job.limits.clock == "wall")
             self._clean_up_if_ended(running)
         self._finish_done()
 

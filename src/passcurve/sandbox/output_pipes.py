@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+from io import FileIO
 
 import msgspec
 
@@ -39,13 +40,16 @@ class _Reader:
 class OutputPipes:
     """Both streams of one program."""
 
-    def __init__(self, selector: selectors.BaseSelector, head_bytes: int) -> None:
+    def __init__(self, selector: selectors.BaseSelector, head_bytes: int, *, fetches: bool) -> None:
+        """Open what the program writes to.  ``fetches``: there is a file for what is fetched after the run."""
         self._readers = [_Reader(selector, head_bytes) for _ in range(2)]
         # They outlive this function: close_files and close end them.
         self.files = [open(reader.stream.writing, "wb", buffering=0) for reader in self._readers]  # noqa: SIM115
         """The ends that the program gets; close them when it has them."""
-        self._fetched = open(os.memfd_create("files", os.MFD_CLOEXEC), "w+b", buffering=0)  # noqa: SIM115
-        self.files.append(self._fetched)
+        self._fetched: FileIO | None = None
+        if fetches:
+            self._fetched = open(os.memfd_create("files", os.MFD_CLOEXEC), "w+b", buffering=0)  # noqa: SIM115
+            self.files.append(self._fetched)
 
     def close_files(self) -> None:
         """Close the ends that the program has now."""
@@ -73,11 +77,14 @@ class OutputPipes:
             "err": err.text(),
             "out_bytes": out.size,
             "err_bytes": err.size,
+            "memory_bytes": outcome.memory_bytes,
             "files": self._read_fetched(),
         }
 
     def _read_fetched(self) -> dict[str, object]:
         """Return the files that were fetched, as a stranger wrote them; none where that is no object."""
+        if self._fetched is None:
+            return {}
         with self._fetched as file:
             data = os.pread(file.fileno(), 2 * FETCHED_BYTES, 0)
         try:

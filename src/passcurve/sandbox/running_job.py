@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from passcurve.harness import framing
-from passcurve.harness.protocol import MARSHAL_VERSION
+from passcurve.harness.protocol import BEGUN, MARSHAL_VERSION
+from passcurve.harness.wire import WireError
 from passcurve.sandbox.connection import HasFileno
 from passcurve.sandbox.job import Ended, Job, Outcome
 from passcurve.sandbox.job_clock import SECOND_NS, JobClock, short_own_s
@@ -20,6 +21,9 @@ from passcurve.sandbox.zygote_client import Side
 
 if TYPE_CHECKING:
     from passcurve.sandbox.compiled_tests import CompiledTests
+
+_LINE_BYTES = 1 << 12
+"""Most bytes on the line of a job that is silent."""
 
 
 def is_interactive(job: Job) -> bool:
@@ -178,6 +182,7 @@ class OneShotJob(RunningJob):
         died_of = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         wall_s = self.clock.wall_s
         cpu_s = float(sample_exit["cpu"]) if sample_exit else 0.0
+        has_report = self.report is not None or (self.job.is_silent and self.ended is None)
         is_overfull = bool(sample_exit and sample_exit["overfull"])
         return Outcome(
             tag=self.job.tag,
@@ -185,7 +190,7 @@ class OneShotJob(RunningJob):
             report=self.report,
             exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
             signal=None if self.is_end_requested and died_of == signal.SIGKILL else died_of,
-            own_s=self.clock.final_own_s(wall_s, cpu_s, sample_exit, has_report=self.report is not None),
+            own_s=self.clock.final_own_s(wall_s, cpu_s, sample_exit, has_report=has_report),
             wall_s=wall_s,
             cpu_s=cpu_s,
             memory_bytes=int(sample_exit["memory"]) if sample_exit else 0,
@@ -203,11 +208,12 @@ class OneShotJob(RunningJob):
             return
         with line:
             try:
-                has_begun = bool(line.recv(1, socket.MSG_DONTWAIT))
-            except OSError:
-                has_begun = False
-        if not has_begun:
-            self.fault = self.fault or "the program did not begin"
+                frames = framing.FrameBuffer(_LINE_BYTES).feed(line.recv(_LINE_BYTES, socket.MSG_DONTWAIT))
+            except (OSError, WireError):
+                frames = []
+        if frames != [BEGUN]:
+            reasons = [frame.decode("utf-8", "replace") for frame in frames if frame != BEGUN]
+            self.fault = self.fault or ": ".join(["the program did not begin", *reasons])
 
     def _doubt(self, died_of: int | None, *, is_overfull: bool) -> str:
         if self.is_referee_gone:
