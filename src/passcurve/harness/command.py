@@ -33,7 +33,7 @@ _READ_BYTES = 1 << 16
 _PIECES = 16
 """Pieces that hold all that the largest pipe of an ordinary user does."""
 _SIZES = struct.Struct("<II")
-_NOT_STARTED = 127
+NOT_STARTED = 127
 """Exit status of a shell whose command cannot be started."""
 
 
@@ -144,7 +144,7 @@ def _spawn(program: str, job: dict[str, Any], out: int, err: int) -> int:
         os.write(err, ("%s: %s\n" % (program, error.strerror)).encode())
         pid = os.fork()
         if pid == 0:
-            os._exit(_NOT_STARTED)
+            os._exit(NOT_STARTED)
         return pid
 
 

@@ -11,13 +11,10 @@ import resource
 import signal
 from typing import Any, NoReturn
 
-from passcurve.harness.command import set_streams, unpack_files, write_file
+from passcurve.harness.command import NOT_STARTED, set_streams, unpack_files, write_file
 from passcurve.harness.framing import send_frame
 from passcurve.harness.job_start import read_job
 from passcurve.harness.protocol import BEGUN
-
-_NOT_STARTED = 127
-"""Exit status of a shell whose command cannot be started."""
 
 
 def main(descriptors: list[int]) -> NoReturn:
@@ -35,7 +32,7 @@ def main(descriptors: list[int]) -> NoReturn:
         _exec("/proc/self/fd/%d" % artifact if job["is_binary"] else job["argv"][0], job)
     except OSError as error:
         send_frame(connection, (error.strerror or str(error)).encode())
-    os._exit(_NOT_STARTED)
+    os._exit(NOT_STARTED)
 
 
 def _prepare(job: dict[str, Any], out: int, err: int, artifact: int) -> None:
