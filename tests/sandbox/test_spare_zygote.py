@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import pytest
 from jailed import IS_ONE, LIMITS, ONE, descendants, need, until, zygotes
 
 from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
+from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, ForkServerClient
 from passcurve.sandbox.pool import Pool
+from passcurve.sandbox.probe import find_isolation
 from passcurve.sandbox.startup import Sandbox, start_sandbox
+from passcurve.sandbox.toolchain import find_toolchain
 from passcurve.types import FunctionTests, Problem
 
 
@@ -96,6 +101,39 @@ def test_nobody_takes_it():
     with sandbox_with():
         assert before < below()
     until(lambda: before == below(), "the end of the zygote")
+
+
+@contextmanager
+def killing_once(fork_server: int, delay_s: float) -> Iterator[None]:
+    """Kill all processes below a fork server, once, after a delay."""
+
+    def kill() -> None:
+        for process in descendants(fork_server):
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+
+    timer = threading.Timer(delay_s, kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
+
+
+@pytest.mark.ci
+def test_it_is_killed_while_it_is_tried():
+    """Whenever somebody kills it, nothing else is said of walls and rewinding than without that."""
+    need("full")
+    toolchain, before = find_toolchain(None, ()), below()
+    with closing(ForkServerClient(toolchain.executable, SAMPLE_ROLES)) as server:
+        server.start()
+        (pid,) = below() - before
+        began = time.monotonic()
+        expected = find_isolation("full", toolchain, LIMITS, server)
+        length_s = time.monotonic() - began
+        for number in range(30):
+            with killing_once(pid, length_s * number / 30):
+                assert expected == find_isolation("full", toolchain, LIMITS, server)
 
 
 def test_it_is_killed_before_it_is_taken():

@@ -32,6 +32,8 @@ TRIAL_BYTES = 1000
 TRIAL_ROUNDS = 3
 """Number of rewinds in a trial: what was restored once must be restored again."""
 
+_LOST = "the trial of rewinding was lost"
+
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """The best walls that stand, and what is reported about them."""
@@ -136,7 +138,11 @@ def try_walls(
     with own as server:
         try:
             ready = _build(server, settings, spare)
+            is_lost = ready.no_rewind.startswith(_LOST)
         except KilledError:
+            is_lost = True
+        if is_lost:
+            # Somebody may have killed it, which says nothing about the walls or about rewinding.
             ready = _build(server, settings, spare)
     if ready.broken:
         raise SandboxError("the walls do not hold: a sample could " + ", ".join(ready.broken).replace("_", " "))
@@ -166,7 +172,7 @@ def try_to_rewind(zygote: ZygoteClient) -> str:
     answer = zygote.ask({"do": "keep", "role": TRIAL_ROLE, "lines": 1}, TRIAL_S)
     if not isinstance(answer, dict) or answer.get("kept", True):
         fields = answer if isinstance(answer, dict) else {}
-        return str(fields.get("kept") or fields.get("failed") or "a zygote does not answer")
+        return str(fields.get("kept") or f"{_LOST}, its zygote: {fields.get('failed', 'no answer')}")
     for number in range(1, TRIAL_ROUNDS + 1):
         job = JobOrder(
             tag=number,
@@ -179,7 +185,7 @@ def try_to_rewind(zygote: ZygoteClient) -> str:
         )
         result = zygote.ask({"do": "jobs", "jobs": [tuple(job)]}, TRIAL_S)
         if not isinstance(result, JobResult) or result.end != kept_jobs.ANSWERED or not result.is_clean:
-            return "a process could not be rewound"
+            return f"{_LOST}, its process: no answer, or not the one that was expected"
         (state, _) = FrameBuffer(TRIAL_BYTES).feed(result.answer)
         if state != CLEAN:
             return f"a program found {state.decode()} what the one before it had changed"
