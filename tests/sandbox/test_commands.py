@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from jailed import command_job
+from jailed import command_job, descendants
 
 from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.sandbox.command_layout import command_layout, find_program, loaded_libraries
@@ -115,6 +118,23 @@ def test_time_of_all_processes_counts_and_waiting_for_a_core_does_not(pool: Pool
     assert "report" == sleeping.ended
     assert 0.4 < sleeping.own_s < 1.5
     assert "timeout" == looping.ended
+
+
+def test_waiting_for_the_process_itself_is_no_time_of_a_program() -> None:
+    """What forks it may stand still, as on a machine with much to do; that is not the program's time."""
+    before = {process.pid for process in descendants(os.getpid())}
+    with start_sandbox(LIMITS, REFEREE_ROLE, commands=True) as sandbox, closing(Pool(1, sandbox)) as pool:
+        run(pool, step(order("true")))
+        ours = [process for process in descendants(os.getpid()) if process.pid not in before]
+        (template,) = {process.pid for process in ours} - {process.parent for process in ours}
+        os.kill(template, signal.SIGSTOP)
+        timer = threading.Timer(0.6, os.kill, (template, signal.SIGCONT))
+        timer.start()
+        outcome = run(pool, step(order("sleep 0.1")))
+        timer.join()
+    assert "report" == outcome.ended
+    assert 0.5 < outcome.wall_s
+    assert 0.05 < outcome.own_s < 0.4
 
 
 def test_memory_of_a_program_that_is_ended_is_told(pool: Pool) -> None:

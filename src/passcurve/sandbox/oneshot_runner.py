@@ -169,7 +169,8 @@ class OneShotRunner:
             running.clock.stop()
             if running.job.is_silent:
                 running.is_reported = True
-                running.clock.read_last(record, by_wall=running.job.limits.clock == "wall")
+                if running.ended is None:
+                    running.clock.read_last(record, by_wall=running.job.limits.clock == "wall")
             self._clean_up_if_ended(running)
         self._finish_done()
 

@@ -113,10 +113,10 @@ class JobProcess:
 
     def holds_over(self, limit_bytes: int) -> bool:
         """Return whether several processes together hold more memory than one may."""
-        if self._others is None or not (others := other_processes({self.pid, *self._others()})):
-            # The memory of one process has a limit of its own.
+        if self._others is None:
             return False
-        pids = [self.pid, *others]
+        # One that is alone, too: the limit of a command's data leaves out what it could share.
+        pids = [self.pid, *other_processes({self.pid, *self._others()})]
         resident_bytes = [_resident_bytes(pid) for pid in pids]
         self._most_bytes = max(self._most_bytes, *resident_bytes)
         # The sum of what is resident counts shared pages again, and is quickly read.

@@ -218,7 +218,6 @@ class Zygote:
         # A request to run never overtakes one to end, but a child may have died in between.
         self._end()
         self._page.start_run()
-        since_ns = time.monotonic_ns()
         pipe, alive = (-1, -1) if HAS_PIDFD else os.pipe()
         pid, tracker = self._launcher.fork({"role": request["role"], "kept": False, "lowest": 0}, descriptors)
         for descriptor in (tracker, alive):
@@ -229,6 +228,8 @@ class Zygote:
         if self._confinement.runs_commands:
             rlimits.lower_priority(pid)
         others = self._own_processes if self._confinement.allows_processes else None
+        # It has waited until now, for its zygote and its template, which others may keep from a core.
+        since_ns = time.monotonic_ns()
         self._job = self._last_job = JobProcess(pid, request["tag"], since_ns, pipe, others)
         self._poll.register(self._job.end_descriptor, select.POLLIN)
         self._launcher.release()
