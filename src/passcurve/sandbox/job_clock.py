@@ -29,11 +29,11 @@ class ClockQuery:
 class JobClock:
     """Start and end of a job, and the times of its sample and its tests."""
 
-    def __init__(self, slice_s: float) -> None:
+    def __init__(self, slice_s: float, first_check_s: float = FIRST_CHECK_S) -> None:
         self.started_ns = time.monotonic_ns()
         self.started = self.started_ns * SECOND_NS
         self.stopped = 0.0
-        self.check_at = self.started + min(FIRST_CHECK_S, slice_s)
+        self.check_at = self.started + min(first_check_s, slice_s)
         """When to look at the job again."""
         self.query: ClockQuery | None = None
         self.own_s = -1.0

@@ -14,7 +14,7 @@ from passcurve.harness.protocol import BEGUN, MARSHAL_VERSION
 from passcurve.harness.wire import WireError
 from passcurve.sandbox.connection import HasFileno
 from passcurve.sandbox.job import Ended, Job, Outcome
-from passcurve.sandbox.job_clock import SECOND_NS, JobClock, short_own_s
+from passcurve.sandbox.job_clock import FIRST_CHECK_S, SECOND_NS, JobClock, short_own_s
 from passcurve.sandbox.layers import syscalls
 from passcurve.sandbox.zygote.kept_jobs import ANSWERED, JobResult
 from passcurve.sandbox.zygote_client import Side
@@ -128,7 +128,9 @@ class OneShotJob(RunningJob):
     def __init__(self, job: Job, tag: int, files: Sequence[HasFileno] = ()) -> None:
         """``files``: they go to the sample's process besides its connection."""
         super().__init__(job, tag)
-        self.clock = JobClock(job.slice_s)
+        # The end of one that is silent tells its time; before, all cores together must have run for its limit.
+        first_check_s = max(FIRST_CHECK_S, job.slice_s / (os.cpu_count() or 1)) if job.is_silent else FIRST_CHECK_S
+        self.clock = JobClock(job.slice_s, first_check_s)
         self.test_limit_s: float | None = None
         """Time limit of the test at hand; None before the first, and where tests are not told apart."""
         self.ended: Ended | None = None
