@@ -20,6 +20,7 @@ class _Reader:
         self._selector = selector
         self.stream = Stream(head_bytes)
         selector.register(self, selectors.EVENT_READ, self.read)
+        self._is_watched = True
 
     def fileno(self) -> int:
         """Return the descriptor that is read."""
@@ -27,14 +28,21 @@ class _Reader:
 
     def read(self, _: int) -> None:
         """Take what has come."""
-        self.stream.read()
-        if not self.stream.is_open:
-            unwatch(self._selector, self)
+        # An event may come after the end, when somebody else has the number.
+        if self._is_watched:
+            self.stream.read()
+            if not self.stream.is_open:
+                self._unwatch()
 
     def close(self) -> None:
         """Stop reading."""
-        unwatch(self._selector, self)
+        self._unwatch()
         os.close(self.stream.reading)
+
+    def _unwatch(self) -> None:
+        if self._is_watched:
+            unwatch(self._selector, self)
+        self._is_watched = False
 
 
 class OutputPipes:
