@@ -64,7 +64,12 @@ class CommandServer:
         for pipe in (read_in, write_out, write_err):
             os.close(pipe)
         pid = int(self.responses.readline())
-        output = self._read({read_out: bytearray(), read_err: bytearray()}, pid, timeout_s)
+        try:
+            output = self._read({read_out: bytearray(), read_err: bytearray()}, pid, timeout_s)
+        except subprocess.TimeoutExpired:
+            # Else the next call would take this end for its own.
+            self.responses.readline()
+            raise
         code = os.waitstatus_to_exitcode(int(self.responses.readline()))
         return code, bytes(output[read_out]), bytes(output[read_err])
 
