@@ -121,7 +121,7 @@ def test_time_of_all_processes_counts_and_waiting_for_a_core_does_not(pool: Pool
 
 
 def test_waiting_for_the_process_itself_is_no_time_of_a_program() -> None:
-    """What forks it may stand still, as on a machine with much to do; that is not the program's time."""
+    """A template that is stopped delays the process of a program; the delay is not the program's own time."""
     before = {process.pid for process in descendants(os.getpid())}
     with start_sandbox(LIMITS, REFEREE_ROLE, commands=True) as sandbox, closing(Pool(1, sandbox)) as pool:
         run(pool, step(order("true")))
@@ -177,7 +177,7 @@ def test_a_command_that_a_signal_ends_is_told_by_it(pool: Pool, number: int, nam
 
 
 def test_a_command_has_no_descriptor_but_its_streams(pool: Pool) -> None:
-    """What its process had before, to read its job and to say that it begins, is closed."""
+    """The descriptors of its job, its connection and its artifact are closed."""
     outcome = run(pool, step(order("ls /proc/self/fd")))
     # The last one is that of ls itself.
     assert ["0", "1", "2", "3"] == (outcome.report or {})["out"].split()

@@ -10,7 +10,7 @@ from passcurve.sandbox.output_pipes import OutputPipes
 
 
 def test_an_event_that_comes_late_touches_nobody_else() -> None:
-    """What has the number of a stream that was closed since is watched on."""
+    """A descriptor that reuses the number of a closed stream stays registered."""
     with selectors.DefaultSelector() as selector:
         pipes = OutputPipes(selector, 100, fetches=False)
         pipes.files[0].write(b"text")

@@ -91,18 +91,13 @@ def run(job: dict[str, Any], artifact: int) -> dict[str, Any]:
 
     ``artifact``: a file that holds what a compiler made, for the program's own run, and takes it otherwise.
     """
-    if job["unpack"]:
-        unpack_files(artifact)
-    for name, data in job["files"].items():
-        write_file(name, data)
+    prepare(job, artifact)
     out, err = Stream(job.get("head_bytes", HEAD_BYTES)), Stream()
     wake_reading, wake_writing = os.pipe()
     os.set_blocking(wake_writing, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake_writing)
-    program = "/proc/self/fd/%d" % artifact if job["is_binary"] else job["argv"][0]
-    if job.get("memory_bytes"):
-        resource.setrlimit(resource.RLIMIT_DATA, (job["memory_bytes"], job["memory_bytes"]))
+    program = program_of(job, artifact)
     started = time.monotonic()
     pid = _spawn(program, job, out.writing, err.writing)
     os.close(out.writing)
@@ -130,6 +125,29 @@ def run(job: dict[str, Any], artifact: int) -> dict[str, Any]:
     return report
 
 
+def prepare(job: dict[str, Any], artifact: int) -> None:
+    """Write the files that a command finds, and limit the memory of this process and of what it starts."""
+    if job["unpack"]:
+        unpack_files(artifact)
+    for name, data in job["files"].items():
+        write_file(name, data)
+    if job.get("memory_bytes"):
+        resource.setrlimit(resource.RLIMIT_DATA, (job["memory_bytes"], job["memory_bytes"]))
+
+
+def program_of(job: dict[str, Any], artifact: int) -> str:
+    """Return the path of the program that a job runs."""
+    path: str = job["argv"][0]
+    return "/proc/self/fd/%d" % artifact if job["is_binary"] else path
+
+
+def tell_not_started(program: str, error: OSError, err: int) -> None:
+    """Write why a program could not be started, as a shell does; raise the error where it is a fault of ours."""
+    if error.errno in (errno.EAGAIN, errno.ENOMEM):
+        raise error
+    os.write(err, ("%s: %s\n" % (program, error.strerror)).encode())
+
+
 def _spawn(program: str, job: dict[str, Any], out: int, err: int) -> int:
     """Start the command; return its pid.  The memory of this process is not copied for it, as a fork would."""
     streams = [_open_input(job["stdin"]), out, err]
@@ -138,10 +156,8 @@ def _spawn(program: str, job: dict[str, Any], out: int, err: int) -> int:
     try:
         return os.posix_spawn(program, job["argv"], job["env"], file_actions=actions, setsigdef=defaults)
     except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.ENOMEM):
-            raise
         # What a compiler has made may be no program: that is the end of the command, as a shell tells it.
-        os.write(err, ("%s: %s\n" % (program, error.strerror)).encode())
+        tell_not_started(program, error, err)
         pid = os.fork()
         if pid == 0:
             os._exit(NOT_STARTED)

@@ -56,6 +56,7 @@ class OutputPipes:
         """The ends that the program gets; close them when it has them."""
         self._fetched: FileIO | None = None
         if fetches:
+            # complete closes it.
             self._fetched = open(os.memfd_create("files", os.MFD_CLOEXEC), "w+b", buffering=0)  # noqa: SIM115
             self.files.append(self._fetched)
 

@@ -33,6 +33,7 @@ TRIAL_ROUNDS = 3
 """Number of rewinds in a trial: what was restored once must be restored again."""
 
 _LOST = "the trial of rewinding was lost"
+"""Beginning of a reason that says nothing about the host: a process of the trial may have been killed."""
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +143,6 @@ def try_walls(
         except KilledError:
             is_lost = True
         if is_lost:
-            # Somebody may have killed it, which says nothing about the walls or about rewinding.
             ready = _build(server, settings, spare)
     if ready.broken:
         raise SandboxError("the walls do not hold: a sample could " + ", ".join(ready.broken).replace("_", " "))

@@ -128,7 +128,7 @@ class OneShotJob(RunningJob):
     def __init__(self, job: Job, tag: int, files: Sequence[HasFileno] = ()) -> None:
         """``files``: they go to the sample's process besides its connection."""
         super().__init__(job, tag)
-        # The end of one that is silent tells its time; before, all cores together must have run for its limit.
+        # A silent job is timed at its end; its limit cannot come before all cores together have run for so long.
         first_check_s = max(FIRST_CHECK_S, job.slice_s / (os.cpu_count() or 1)) if job.is_silent else FIRST_CHECK_S
         self.clock = JobClock(job.slice_s, first_check_s)
         self.test_limit_s: float | None = None

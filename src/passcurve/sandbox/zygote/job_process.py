@@ -145,7 +145,7 @@ class JobProcess:
 
 
 def _read(path: str) -> bytes:
-    """Return the content of a short file of ``/proc``, for half of what ``open`` costs."""
+    """Return the content of a short file of ``/proc``; Python's ``open`` takes twice as long."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return os.read(descriptor, _SHORT_BYTES)
