@@ -319,9 +319,12 @@ def test_the_supervisor_is_killed(level: str):
     env = {**os.environ, "TMPDIR": left}
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env) as supervisor:
         assert b"running\n" == supervisor.stdout.readline()
-        mine = descendants(supervisor.pid)
-        # The fork server; of each zygote its parent, itself, the template, and what is kept or has the job.
-        assert len(mine) >= 10
+
+        def all_of_them() -> list[Process]:
+            # The fork server; of each zygote its parent, itself, the template, and what is kept or has the job.
+            return mine if len(mine := descendants(supervisor.pid)) >= 10 else []
+
+        mine = until(all_of_them, "the process of the job")
         supervisor.kill()
     try:
         until(lambda: not [process for process in mine if process.alive], "the end of everything")
