@@ -514,5 +514,5 @@ def test_every_measure_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         if "changed" in reason:
             return
         # One that was stopped away from its read has old registers and new memory, and may crash before it reports.
-        assert "a process could not be rewound" == reason
+        assert "the trial of rewinding was lost, its process: no answer, or not the one that was expected" == reason
     pytest.fail(f"in {TRIALS} trials no program told what the one before it had changed")
