@@ -67,18 +67,23 @@ def interrupt_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+_blocks: list[object] = []
+"""One for the outermost block of ``defer_interrupts`` in the main thread."""
+
+
 @contextmanager
 def defer_interrupts() -> Iterator[None]:
-    """Defer interruptions to the end of a block."""
+    """Defer interruptions to the end of a block; those of a block within another, to the end of the outer one."""
     import threading
 
-    if threading.current_thread() is not threading.main_thread():
-        # Only the main thread is ever interrupted.
+    # Only the main thread is ever interrupted.
+    if _blocks or threading.current_thread() is not threading.main_thread():
         yield
         return
     deferred: list[int] = []
     before: dict[signal.Signals, Any] = {}
     try:
+        _blocks.append(None)
         for number in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(number)
             if handler is not None and handler is not signal.SIG_IGN:
@@ -86,6 +91,7 @@ def defer_interrupts() -> Iterator[None]:
                 signal.signal(number, lambda number, _: deferred.append(number))
         yield
     finally:
+        _blocks.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
         if deferred:
