@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -133,7 +134,9 @@ def check_finite(name: str, values: ArrayLike) -> FloatArray:
 
 def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
     """Return an array; raise ValueError for rows of different lengths and for masked elements."""
-    if isinstance(values, np.ma.MaskedArray) and (hidden := np.ma.getmaskarray(values)).any():
+    # Where nobody has loaded its module there are no such arrays, and to load it takes longer than most estimates.
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(values, masked.MaskedArray) and (hidden := masked.getmaskarray(values)).any():
         raise ValueError(f"{element_label(first_index(hidden))}{name} is masked; leave such elements out")
     try:
         return np.asarray(values)
