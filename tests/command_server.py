@@ -27,7 +27,7 @@ PIPE_BYTES = 1 << 16
 """Capacity of a pipe."""
 
 PRELOADED = (
-    *("numpy", "scipy.special", "passcurve.cli.main", "passcurve.judging.run", "passcurve.judging.inputs"),
+    *("numpy", "scipy.special", "passcurve.judging.run", "passcurve.judging.inputs"),
     *("passcurve.judging.conclusion", "passcurve.generation.sources", "passcurve.store.input_report"),
     *("passcurve.report", "passcurve.report.live", "passcurve.report.scores", "passcurve.stats.metrics"),
     *("passcurve.analysis.score", "passcurve.analysis.compare", "passcurve.store.results_source"),
@@ -125,6 +125,8 @@ def serve(connection: socket.socket) -> None:
 
     use_one_thread()
     load(PRELOADED)
+    with contextlib.suppress(ImportError):
+        importlib.import_module("passcurve.cli.main").make_app()
     gc.freeze()  # else each fork copies every page
     interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:

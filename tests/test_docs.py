@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from passcurve.cli.main import app
+from passcurve.cli.main import make_app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -36,7 +36,7 @@ def commands(command: object, path: tuple[str, ...] = ("passcurve",)) -> Iterato
         yield from commands(below, (*path, name))
 
 
-COMMANDS = dict(commands(typer.main.get_command(app)))
+COMMANDS = dict(commands(typer.main.get_command(make_app())))
 
 
 def long_options(command: object) -> set[str]:

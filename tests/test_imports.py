@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import passcurve
+from passcurve.registry import COMMANDS
 
 SOURCE = Path(passcurve.__file__).parent
 MODULES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
@@ -95,6 +96,33 @@ def test_help_loads_no_more_than_the_words_of_the_commands(tmp_path):
         "passcurve.analysis.inspect",
     }
     assert [] == loaded_by("--help", tmp_path, seen)
+
+
+@pytest.mark.parametrize(("words", "name"), [("judge nothing.jsonl", "judge"), ("plan --help", "compare")])
+def test_a_command_loads_no_other_command(tmp_path, words, name):
+    """A command loads its own module of the command line alone."""
+    commands = {target.partition(":")[0] for target in COMMANDS.values()}
+    assert [f"passcurve.cli.{name}"] == loaded_by(words, tmp_path, commands)
+
+
+@pytest.mark.parametrize("words", ["--help", "jugde nothing.jsonl"])
+def test_all_commands_are_loaded_to_be_named(tmp_path, words):
+    """The help, and the message for a word that is no command, need all of them."""
+    commands = {target.partition(":")[0] for target in COMMANDS.values()}
+    assert sorted(commands) == loaded_by(words, tmp_path, commands)
+
+
+def test_scores_need_no_masked_arrays(tmp_path):
+    """An estimate loads no more of numpy than its arrays, and finds masked elements all the same."""
+    code = (
+        "import sys, passcurve as pc\n"
+        "pc.estimate([pc.Counts(problem_id='a', n=5, c=3), pc.Counts(problem_id='b', n=5, c=2)], [1])\n"
+        "print('numpy.ma' in sys.modules)\n"
+        "import numpy as np\n"
+        "try: pc.stats.pass_at_k(np.ma.array([3, 4], mask=[False, True]), 2, 1)\nexcept ValueError as e: print(e)\n"
+    )
+    done = fresh(code, tmp_path)
+    assert "False\nelement 1: n is masked; leave such elements out\n" == done.stdout, done.stderr
 
 
 def test_what_draws_is_not_loaded_for_a_short_run(tmp_path, starter, shell):

@@ -32,12 +32,12 @@ def _run() -> None:
         import gc
 
         gc.set_threshold(COLLECTED_OBJECTS)
-        from passcurve.cli.main import app
+        from passcurve.cli.main import make_app
         from passcurve.cli.output import run_and_flush
         from passcurve.config import use_one_thread
 
         use_one_thread()
-        run_and_flush(app)
+        run_and_flush(make_app(sys.argv[1:]))
 
 
 def _version() -> None:

@@ -33,7 +33,6 @@ PUBLIC: dict[str, str] = {
 }
 """The public names of the package, each with its module and attribute."""
 
-
 BACKENDS: dict[str, str] = {
     "anthropic": "passcurve.models.anthropic:Anthropic",
     "command": "passcurve.models.command:Command",
@@ -44,6 +43,25 @@ BACKENDS: dict[str, str] = {
     "vllm": "passcurve.models.vllm:Vllm",
 }
 """The back ends, by the name before the colon in ``--model``."""
+
+COMMANDS: dict[str, str] = {
+    "judge": "passcurve.cli.judge:judge",
+    "run": "passcurve.cli.run:run",
+    "show": "passcurve.cli.show:show",
+    "report": "passcurve.cli.report:report",
+    "view": "passcurve.cli.view:view",
+    "serve": "passcurve.cli.serve:serve",
+    "compare": "passcurve.cli.compare:compare",
+    "convert": "passcurve.cli.convert:convert",
+    "autopsy": "passcurve.cli.autopsy:autopsy",
+    "profiles": "passcurve.cli.profiles:profiles",
+    "plan": "passcurve.cli.compare:plan",
+    "match": "passcurve.cli.match:match",
+    "lab": "passcurve.cli.lab:app",
+    "bench": "passcurve.cli.bench:app",
+    "doctor": "passcurve.cli.doctor:doctor",
+}
+"""The commands, in the order in which the help names them: a function each, or an app with commands of its own."""
 
 
 def backend(spec: str) -> tuple[Any, str]:

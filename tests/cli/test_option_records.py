@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from passcurve.cli.command import Commands
-from passcurve.cli.main import app
+from passcurve.cli.main import make_app
 
 RECEIVED: list[tuple[object, ...]] = []
 
@@ -75,7 +75,7 @@ def test_one_vocabulary():
             long_names = [name for name in option.opts if len(name) == 3 and name.startswith("--")]
             assert all(f"-{name[-1]}" in option.opts for name in long_names), (command.name, long_names)
 
-    visit(typer.main.get_command(app))
+    visit(typer.main.get_command(make_app()))
     assert {"-k": {"--k"}, "-n": {"--n"}, "-v": {"--verbose"}}.items() <= short.items()
     assert all(len(names) == 1 for names in short.values())
 

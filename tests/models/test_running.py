@@ -15,7 +15,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from passcurve.cli.main import app
+from passcurve.cli.main import make_app
 from passcurve.models.backend import sample_seed
 
 TASKS = [f"starter/{number}" for number in range(8)]
@@ -454,7 +454,7 @@ def test_options_from_a_file(shell, server, answers):
 def typed(tmp_path, monkeypatch):
     """Return how to call the command in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    return lambda *words: CliRunner().invoke(app, ["run", "starter", *words])
+    return lambda *words: CliRunner().invoke(make_app(), ["run", "starter", *words])
 
 
 @pytest.mark.parametrize(

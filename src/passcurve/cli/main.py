@@ -2,54 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
 from passcurve import __version__
-from passcurve.cli import (
-    autopsy,
-    bench,
-    compare,
-    convert,
-    doctor,
-    judge,
-    lab,
-    match,
-    profiles,
-    report,
-    run,
-    serve,
-    show,
-    view,
-)
 from passcurve.cli.command import Commands
 from passcurve.cli.output import write
+from passcurve.registry import COMMANDS, load
 
-app = Commands(
-    name="passcurve",
-    help="Judge model-written programs without harm or forgery, and estimate pass@k without bias.",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["--help", "-h"]},
-)
-app.command("judge")(judge.judge)
-app.command("run")(run.run)
-app.command("show")(show.show)
-app.command("report")(report.report)
-app.command("view")(view.view)
-app.command("serve")(serve.serve)
-app.command("compare")(compare.compare)
-app.command("convert")(convert.convert)
-app.command("autopsy")(autopsy.autopsy)
-app.command("profiles")(profiles.profiles)
-app.command("plan")(compare.plan)
-app.command("match")(match.match)
-app.add_typer(lab.app, name="lab")
-app.add_typer(bench.app, name="bench")
-app.command("doctor")(doctor.doctor)
+
+def make_app(words: Sequence[str] = ()) -> Commands:
+    """Return the command line for these words: with the command that they begin with, or with all commands.
+
+    A command loads as fast as what it needs, which is not what all of them need.
+    """
+    app = Commands(
+        name="passcurve",
+        help="Judge model-written programs without harm or forgery, and estimate pass@k without bias.",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    for name in words[:1] if words and words[0] in COMMANDS else COMMANDS:
+        command: Any = load(COMMANDS[name])
+        if isinstance(command, Commands):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    app.callback()(options)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -58,7 +43,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
