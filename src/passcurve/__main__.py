@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-COLLECTED_OBJECTS = 50_000
+COLLECTED_OBJECTS = 200_000
 """New objects after which the collector looks for cycles: most of what a command makes stays, and cycles are rare."""
 
 
@@ -37,7 +37,11 @@ def _run() -> None:
         from passcurve.config import use_one_thread
 
         use_one_thread()
-        run_and_flush(make_app(sys.argv[1:]))
+        try:
+            run_and_flush(make_app(sys.argv[1:]))
+        finally:
+            # Else the interpreter looks for cycles in all that is left before it ends.
+            gc.freeze()
 
 
 def _version() -> None:
