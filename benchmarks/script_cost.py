@@ -11,7 +11,7 @@ import sys
 import time
 
 from passcurve.judging.case_trials import plan_cases
-from passcurve.judging.plan import REFEREE_ROLE, make_job
+from passcurve.judging.plan import make_job
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
 from passcurve.types import Cases, Limits, Problem, Suite, pack_values
@@ -48,7 +48,7 @@ def main(rounds: int) -> None:
         via="stdin",
     )
     problem = Problem(id="cost", prompt="", entry_point="", check=check)
-    with start_sandbox(LIMITS, REFEREE_ROLE) as sandbox:
+    with start_sandbox(LIMITS) as sandbox:
         pool = Pool(1, sandbox)
         for name, program in PROGRAMS.items():
             used, passed = [], 0

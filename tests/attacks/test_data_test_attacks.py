@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from passcurve.bench.languages import find_language, with_confirmation
-from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.judging.script_forms import find_data_tests
 from passcurve.judging.scripts import make_script_job, missing_tools
 from passcurve.judging.verdict import reach_verdict
@@ -204,7 +203,7 @@ SHARED = [(language, name) for language, (*_, programs) in LANGUAGES.items() for
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
     """Return a pool of one worker."""
-    with start_sandbox(LIMITS, REFEREE_ROLE, level="full", commands=True) as sandbox, Pool(1, sandbox) as pool:
+    with start_sandbox(LIMITS, level="full", commands=True) as sandbox, Pool(1, sandbox) as pool:
         yield pool
 
 

@@ -12,7 +12,6 @@ import pytest
 from host import living_descendants
 
 from passcurve.bench.languages import find_language, with_confirmation
-from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.judging.scripts import make_script_job, missing_tools
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox.pool import Pool
@@ -61,7 +60,7 @@ ATTACKS = [
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
     """Return a pool of one worker, whose right programs show that no attack has hurt it."""
-    with start_sandbox(LIMITS, REFEREE_ROLE, level="full", commands=True) as sandbox:
+    with start_sandbox(LIMITS, level="full", commands=True) as sandbox:
         pool = Pool(1, sandbox)
         before = living_descendants(os.getpid())
         yield pool

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from passcurve.judging.case_trials import plan_cases
-from passcurve.judging.plan import REFEREE_ROLE, make_job
+from passcurve.judging.plan import make_job
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
@@ -72,7 +72,7 @@ ATTACKS = {
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
     """Return a pool of one worker."""
-    with start_sandbox(LIMITS, REFEREE_ROLE, level="full") as sandbox:
+    with start_sandbox(LIMITS, level="full") as sandbox:
         pool = Pool(1, sandbox)
         yield pool
         pool.close()

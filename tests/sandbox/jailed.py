@@ -15,11 +15,11 @@ import msgspec
 import pytest
 
 from passcurve.errors import IsolationError
-from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
+from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, ForkServerClient
+from passcurve.sandbox.forkserver_client import PYTHON_ROLES, ForkServerClient
 from passcurve.sandbox.job import Job, Outcome, Step
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.spare_zygote import SpareZygote
@@ -87,9 +87,8 @@ class Jailed:
     def _open_pool(self, toolchain: tools.Toolchain) -> None:
         self.sandbox = Sandbox(
             toolchain=toolchain,
-            fork_server=ForkServerClient(toolchain.executable, (REFEREE_ROLE, *SAMPLE_ROLES)),
+            fork_server=ForkServerClient(toolchain.executable, PYTHON_ROLES),
             spare=SpareZygote(),
-            referee_role=REFEREE_ROLE,
             probe=self.probe,
             limits=self.limits,
         )

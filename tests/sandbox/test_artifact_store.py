@@ -12,7 +12,6 @@ import msgspec
 import pytest
 from jailed import command_job
 
-from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.sandbox.artifact_store import MAX_ENTRY_BYTES, ArtifactStore
 from passcurve.sandbox.command_layout import find_program
 from passcurve.sandbox.job import CommandJail, Outcome, Step
@@ -164,7 +163,7 @@ def test_a_place_that_cannot_be_written_costs_only_time(tmp_path: Path, step: St
 def pool_with(folder: Path) -> Iterator[Pool]:
     """Yield a pool whose products are kept in a folder."""
     with (
-        start_sandbox(LIMITS, REFEREE_ROLE, commands=True) as sandbox,
+        start_sandbox(LIMITS, commands=True) as sandbox,
         Pool(1, sandbox, ArtifactStore(folder, CONTEXT)) as pool,
     ):
         yield pool

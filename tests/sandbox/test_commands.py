@@ -17,7 +17,6 @@ import msgspec
 import pytest
 from jailed import command_job, descendants
 
-from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.sandbox.command_layout import command_layout, find_program, loaded_libraries
 from passcurve.sandbox.job import CommandJail, Outcome, Preparation, Step
 from passcurve.sandbox.memory_budget import MemoryBudget
@@ -35,7 +34,7 @@ TAGS = itertools.count(1)
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
     """Return a pool of one worker for commands."""
-    with start_sandbox(LIMITS, REFEREE_ROLE, commands=True) as sandbox:
+    with start_sandbox(LIMITS, commands=True) as sandbox:
         pool = Pool(1, sandbox)
         yield pool
         pool.close()
@@ -123,7 +122,7 @@ def test_time_of_all_processes_counts_and_waiting_for_a_core_does_not(pool: Pool
 def test_waiting_for_the_process_itself_is_no_time_of_a_program() -> None:
     """A template that is stopped delays the process of a program; the delay is not the program's own time."""
     before = {process.pid for process in descendants(os.getpid())}
-    with start_sandbox(LIMITS, REFEREE_ROLE, commands=True) as sandbox, closing(Pool(1, sandbox)) as pool:
+    with start_sandbox(LIMITS, commands=True) as sandbox, closing(Pool(1, sandbox)) as pool:
         run(pool, step(order("true")))
         ours = [process for process in descendants(os.getpid()) if process.pid not in before]
         (template,) = {process.pid for process in ours} - {process.parent for process in ours}
@@ -239,7 +238,7 @@ SLEEP = "read start _ </proc/uptime; sleep 0.4; read end _ </proc/uptime; echo $
 
 def most_at_once(jails: tuple[CommandJail, ...], budget: MemoryBudget) -> int:
     """Run a command in each jail, on a worker of its own; return how many ran at the same time."""
-    with start_sandbox(LIMITS, REFEREE_ROLE, commands=True) as sandbox, Pool(len(jails), sandbox, None, budget) as pool:
+    with start_sandbox(LIMITS, commands=True) as sandbox, Pool(len(jails), sandbox, None, budget) as pool:
         # The first command of a jail waits for its zygote, however long that takes here.
         run_in_each(pool, jails, "true")
         outputs = run_in_each(pool, jails, SLEEP)
@@ -275,7 +274,7 @@ def test_a_jail_with_a_limit_of_its_own_has_it(pool: Pool) -> None:
     programs = tuple(path for name in ("sh", "head", "tr") if (path := find_program(name)))
     jail = CommandJail(key="tools", programs=programs)
     roomy = msgspec.structs.replace(jail, key="roomy", memory_bytes=1 << 30)
-    with start_sandbox(small, REFEREE_ROLE, commands=True) as sandbox, Pool(1, sandbox) as tight:
+    with start_sandbox(small, commands=True) as sandbox, Pool(1, sandbox) as tight:
         steps = [Step(name="run", jail=jail, setup=order(script), timeout_s=10.0) for jail in (jail, roomy)]
         outputs = [(run(tight, step).report or {})["out"] for step in steps]
     assert ["120000000\n"] == [text for text in outputs if text]

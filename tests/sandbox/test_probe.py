@@ -294,7 +294,7 @@ def test_an_unbroken_copy_stands(public_folder: Path):
 
 KILL = """
 import json, os, sys
-from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
+from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.sandbox import probe, toolchain
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
@@ -312,7 +312,7 @@ def f():
 '''
 tests = FunctionTests(source="def check(candidate): assert candidate() == 1")
 problem = Problem(id="T", prompt="", entry_point="f", check=tests)
-with start_sandbox(limits, REFEREE_ROLE, level="restricted") as sandbox, Pool(1, sandbox) as pool:
+with start_sandbox(limits, level="restricted") as sandbox, Pool(1, sandbox) as pool:
     pool.start(0, make_job(problem, program, CheckPlan(), limits, 0, 1))
     while not pool.wait(1):
         pass

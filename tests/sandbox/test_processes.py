@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from jailed import LIMITS, Jailed, descendants, find_isolation, need, zygotes
 
-from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
+from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox import probe as isolation
-from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, ForkServerClient
+from passcurve.sandbox.forkserver_client import PYTHON_ROLES, ForkServerClient
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.spare_zygote import SpareZygote
 from passcurve.sandbox.startup import Sandbox
@@ -29,9 +29,8 @@ class ProcessJail(Jailed):
     def _open_pool(self, toolchain: Any) -> None:
         self.sandbox = Sandbox(
             toolchain=toolchain,
-            fork_server=ForkServerClient(toolchain.executable, (REFEREE_ROLE, *SAMPLE_ROLES)),
+            fork_server=ForkServerClient(toolchain.executable, PYTHON_ROLES),
             spare=SpareZygote(),
-            referee_role=REFEREE_ROLE,
             probe=isolation.allow_processes(self.probe),
             limits=self.limits,
             preload=("unittest.mock", "colorsys", "no.such.module"),

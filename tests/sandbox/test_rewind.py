@@ -20,7 +20,7 @@ from jailed import LIMITS as LONG
 
 import passcurve
 from passcurve.errors import IsolationError
-from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
+from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.sandbox import forkserver_client
 from passcurve.sandbox.job import Job
 from passcurve.sandbox.pool import Pool
@@ -37,7 +37,7 @@ class Rewound:
     """A pool of one worker whose processes are rewound; a context manager."""
 
     def __init__(self, level: str = "full", reuse: str = "rewind", *, may_skip: bool = True) -> None:
-        self._context = start_sandbox(LIMITS, REFEREE_ROLE, level=level, reuse=reuse)
+        self._context = start_sandbox(LIMITS, level=level, reuse=reuse)
         try:
             self.sandbox = self._context.__enter__()
         except IsolationError as error:

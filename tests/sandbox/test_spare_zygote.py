@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from jailed import IS_ONE, LIMITS, ONE, descendants, need, until, zygotes
 
-from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, make_job
+from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, ForkServerClient
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.probe import find_isolation
@@ -26,7 +26,7 @@ from passcurve.types import FunctionTests, Problem
 def sandbox_with(**options: Any) -> Iterator[Sandbox]:
     """Yield a sandbox whose walls were tried at full isolation."""
     need("full")
-    with start_sandbox(LIMITS, REFEREE_ROLE, level="full", **options) as sandbox:
+    with start_sandbox(LIMITS, level="full", **options) as sandbox:
         yield sandbox
 
 

@@ -9,7 +9,7 @@ import msgspec
 from passcurve.judging.calibration import Calibrations
 from passcurve.judging.case_trials import Calibration
 from passcurve.judging.jail_needs import needs_processes, preload_modules
-from passcurve.judging.plan import REFEREE_ROLE, Fault
+from passcurve.judging.plan import Fault
 from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.scripts import needs_commands
 from passcurve.sandbox.job import Job, Outcome
@@ -49,7 +49,6 @@ def check_benchmark(
     with (
         start_sandbox(
             limits,
-            REFEREE_ROLE,
             python=python,
             packages=packages,
             optional=benchmark.packages,

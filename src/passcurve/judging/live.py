@@ -24,7 +24,7 @@ from passcurve.judging.inline_problems import InlineProblems
 from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.judge_run import JudgeRun
 from passcurve.judging.pending import Row
-from passcurve.judging.plan import REFEREE_ROLE, CheckPlan
+from passcurve.judging.plan import CheckPlan
 from passcurve.judging.request import Progress, Request
 from passcurve.judging.scripts import needs_commands, with_toolchains
 from passcurve.sandbox.pool import Pool
@@ -290,7 +290,6 @@ class LiveJudge:
         request, problems = self._request, tuple(self.problems.values())
         with start_sandbox(
             request.limits,
-            REFEREE_ROLE,
             python=request.python,
             packages=request.packages,
             optional=request.benchmark.packages,

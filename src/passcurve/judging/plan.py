@@ -16,6 +16,7 @@ from passcurve.judging import answers
 from passcurve.judging.program_cases import make_program_job
 from passcurve.judging.script_forms import find_data_tests
 from passcurve.judging.scripts import make_script_job
+from passcurve.sandbox.forkserver_client import REFEREE_ROLE
 from passcurve.sandbox.job import Job, Referee
 from passcurve.types import (
     DEFAULT_TIMEOUT_S,
@@ -32,7 +33,6 @@ from passcurve.types import (
     UnitTests,
 )
 
-REFEREE_ROLE = "passcurve.harness.referee"
 SAMPLE_ROLE = "passcurve.harness.sample"
 SHARED_ROLE = "passcurve.harness.shared"
 UNIT_TEST_ROLE = "passcurve.harness.unit_tests"

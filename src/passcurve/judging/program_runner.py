@@ -13,7 +13,6 @@ import msgspec
 from passcurve.errors import SandboxError
 from passcurve.judging.attempts import next_attempt
 from passcurve.judging.fair_queue import FairQueue
-from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.judging.scheduler import Scheduler
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
@@ -106,7 +105,7 @@ class ProgramRunner:
     def _work(self) -> None:
         try:
             with (
-                start_sandbox(self._limits, REFEREE_ROLE, commands=True) as sandbox,
+                start_sandbox(self._limits, commands=True) as sandbox,
                 Pool(self._workers, sandbox) as pool,
             ):
                 self._pool = pool

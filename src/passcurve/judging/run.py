@@ -18,7 +18,7 @@ from passcurve.judging.conclusion import FinishedRun, conclude
 from passcurve.judging.early_import import EarlyImport
 from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.judge_run import JudgeRun
-from passcurve.judging.plan import REFEREE_ROLE, CheckPlan, limits_of
+from passcurve.judging.plan import CheckPlan, limits_of
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.request import Progress, Request, Result
 from passcurve.judging.scripts import needs_commands, with_toolchains
@@ -83,7 +83,6 @@ def _judge(
         check_writable(request.results.absolute().parent)
     with start_sandbox(
         request.limits,
-        REFEREE_ROLE,
         python=request.python,
         packages=request.packages,
         optional=request.benchmark.packages,

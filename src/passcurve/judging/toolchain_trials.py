@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import msgspec
 
 from passcurve.bench.languages import languages, with_confirmation
-from passcurve.judging.plan import REFEREE_ROLE
 from passcurve.judging.script_verdict import reach_script_status
 from passcurve.judging.scripts import make_script_job, missing_tools, tool_version
 from passcurve.sandbox.pool import Pool
@@ -33,7 +32,7 @@ def try_toolchains(limits: Limits) -> Iterator[ToolchainTrial]:
 
     Raises IsolationError and SandboxError where commands cannot be isolated here.
     """
-    with start_sandbox(limits, REFEREE_ROLE, level="full", commands=True) as sandbox, Pool(1, sandbox) as pool:
+    with start_sandbox(limits, level="full", commands=True) as sandbox, Pool(1, sandbox) as pool:
         for tag, language in enumerate(languages().values()):
             yield _try(pool, language, limits, tag)
 

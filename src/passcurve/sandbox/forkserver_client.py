@@ -27,6 +27,7 @@ FRAME_BYTES = 1 << 16
 EXIT_S = 0.5
 """Time in which a process may end by itself before it is killed."""
 
+REFEREE_ROLE = "passcurve.harness.referee"
 TRIAL_ROLE = "passcurve.harness.rewind_trial"
 SAMPLE_ROLES = (
     "passcurve.harness.sample",
@@ -35,6 +36,9 @@ SAMPLE_ROLES = (
     "passcurve.harness.shared_statements",
     TRIAL_ROLE,
 )
+
+PYTHON_ROLES = (REFEREE_ROLE, *SAMPLE_ROLES)
+"""The tests' role goes first: the others leave the generator of random numbers as samples expect it."""
 
 COMMAND_ROLE = "passcurve.harness.command"
 PROGRAM_ROLE = "passcurve.harness.program"

@@ -11,7 +11,7 @@ import msgspec
 from passcurve.errors import IsolationError, SandboxError
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
-from passcurve.sandbox.forkserver_client import COMMAND_ROLES, SAMPLE_ROLES, ForkServerClient
+from passcurve.sandbox.forkserver_client import COMMAND_ROLES, PYTHON_ROLES, ForkServerClient
 from passcurve.sandbox.probe import Probe
 from passcurve.sandbox.spare_zygote import SpareZygote
 from passcurve.sandbox.toolchain import Toolchain
@@ -26,8 +26,6 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     fork_server: ForkServerClient
     spare: SpareZygote
     """Where the first worker finds its zygote of samples."""
-    referee_role: str
-    """Role of the referees, which run the tests."""
     probe: Probe
     limits: Limits
     preload: tuple[str, ...] = ()
@@ -55,7 +53,6 @@ def usable_cores() -> list[int | None]:
 @contextmanager
 def start_sandbox(
     limits: Limits,
-    referee_role: str,
     *,
     python: str | None = None,
     packages: tuple[str, ...] = (),
@@ -75,8 +72,7 @@ def start_sandbox(
     Raises UsageError for a missing interpreter or package, IsolationError for a missing level.
     """
     toolchain = tools.find_toolchain(python, packages, (*tools.OPTIONAL, *optional))
-    # The tests' role goes first: the others leave the generator of random numbers as samples expect it.
-    roles = COMMAND_ROLES if commands else (referee_role, *SAMPLE_ROLES)
+    roles = COMMAND_ROLES if commands else PYTHON_ROLES
     with (
         closing(ForkServerClient(toolchain.executable, roles, keeps=not commands)) as fork_server,
         closing(SpareZygote(usable_cores()[0])) as spare,
@@ -98,7 +94,6 @@ def start_sandbox(
             toolchain=toolchain,
             fork_server=fork_server,
             spare=spare,
-            referee_role=referee_role,
             probe=probe,
             limits=limits,
             preload=preload,

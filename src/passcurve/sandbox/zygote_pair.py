@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from passcurve.sandbox.connection import unwatch
-from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, KilledError
+from passcurve.sandbox.forkserver_client import REFEREE_ROLE, SAMPLE_ROLES, KilledError
 from passcurve.sandbox.startup import Sandbox
 from passcurve.sandbox.zygote_client import SIDES, Side, ZygoteClient, ZygoteLostError
 
@@ -28,7 +28,7 @@ class ZygotePair:
         self.settings = sandbox.zygote_settings
         self.clients: dict[Side, ZygoteClient] = {}
         self.is_ready = False
-        self.kept_roles: dict[Side, str] = {"jail": SAMPLE_ROLES[0], "referee": sandbox.referee_role}
+        self.kept_roles: dict[Side, str] = {"jail": SAMPLE_ROLES[0], "referee": REFEREE_ROLE}
         """Roles of the kept processes."""
 
     def __getitem__(self, side: Side) -> ZygoteClient:
