@@ -26,11 +26,13 @@ from passcurve.cli.options import (
 from passcurve.cli.output import warn, write_json, write_lines
 from passcurve.cli.request import check_options
 from passcurve.cli.result import exit_code, result_lines, result_record, write_warnings
+from passcurve.sandbox.forkserver_client import early_fork_server
 
 if TYPE_CHECKING:
     from passcurve.bench.formats import ReadOptions
     from passcurve.judging.inputs import Input
     from passcurve.judging.run import Request, Result
+    from passcurve.sandbox.forkserver_client import ForkServerClient
     from passcurve.types import Benchmark
 
 _NAMED_PARTS = 5
@@ -67,27 +69,28 @@ def judge(
     The same command resumes an interrupted run.
     """
     setup = check_options(score, judging)
-    rules = reading_options(judging.profile, judging.task, judging.language)
-    source = _open_source(
-        samples,
-        lambda: _load(benchmark, rules),
-        (field, id_map),
-        (run, results, judging.problems),
-        idle if follow else None,
-    )
-    problems = source.benchmark(benchmark, config.cache_dir(), rules)
-    if setup.note:
-        warn(setup.note)
-    request = setup.request(
-        samples=source.samples, benchmark=problems, run=source.run, results=source.results, extract=extract
-    )
-    request = msgspec.structs.replace(
-        request, subset=subset, strict=strict, reading=source.reading, sources=source.sources
-    )
-    if follow:
-        ended = source.spool.ended if source.spool is not None else None
-        request = msgspec.structs.replace(request, follow_s=idle, ended=ended)
-    result = _judge_with_display(request)
+    with early_fork_server(judging.python) as fork_server:
+        rules = reading_options(judging.profile, judging.task, judging.language)
+        source = _open_source(
+            samples,
+            lambda: _load(benchmark, rules),
+            (field, id_map),
+            (run, results, judging.problems),
+            idle if follow else None,
+        )
+        problems = source.benchmark(benchmark, config.cache_dir(), rules)
+        if setup.note:
+            warn(setup.note)
+        request = setup.request(
+            samples=source.samples, benchmark=problems, run=source.run, results=source.results, extract=extract
+        )
+        request = msgspec.structs.replace(
+            request, subset=subset, strict=strict, reading=source.reading, sources=source.sources
+        )
+        if follow:
+            ended = source.spool.ended if source.spool is not None else None
+            request = msgspec.structs.replace(request, follow_s=idle, ended=ended)
+        result = _judge_with_display(request, fork_server)
     source.check()
     write_warnings(result, str(source.samples))
     if as_json:
@@ -156,11 +159,11 @@ def _without_own(samples: list[str]) -> list[str]:
     return others
 
 
-def _judge_with_display(request: Request) -> Result:
+def _judge_with_display(request: Request, fork_server: ForkServerClient | None) -> Result:
     from passcurve.analysis.inspect import estimate_row_count
     from passcurve.judging import run as pipeline
     from passcurve.report.live import Display
 
     follows = request.follow_s is not None
     with Display(lambda: None if follows else estimate_row_count(request.samples)) as display:
-        return pipeline.judge(request, display.show_progress)
+        return pipeline.judge(request, display.show_progress, fork_server)

@@ -25,6 +25,7 @@ from passcurve.judging.scripts import needs_commands, with_toolchains
 from passcurve.models.backend import Backend
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox.artifact_store import ArtifactStore
+from passcurve.sandbox.forkserver_client import ForkServerClient
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
 from passcurve.store.completions import Completions, SessionConfig
@@ -36,14 +37,19 @@ from passcurve.types import Generation, Header, Problem
 __all__ = ["Progress", "Request", "Result", "judge", "run"]
 
 
-def judge(request: Request, watch: Callable[[Progress], None] = lambda _: None) -> Result:
+def judge(
+    request: Request,
+    watch: Callable[[Progress], None] = lambda _: None,
+    fork_server: ForkServerClient | None = None,
+) -> Result:
     """Judge a file of samples, or resume an interrupted run of the same request.
 
+    ``fork_server``: one that was started early, as for ``start_sandbox``.
     Raises Interrupted when the user stops it (finished verdicts are stored), and the errors of each room.
     """
     ids = [problem.id for problem in request.benchmark.problems]
     source = FileSource(request.samples, ids, strict=request.strict, follow_s=request.follow_s, ended=request.ended)
-    return _judge(request, lambda: source, watch)
+    return _judge(request, lambda: source, watch, fork_server=fork_server)
 
 
 def run(
@@ -73,6 +79,7 @@ def _judge(
     begin: Callable[[], Source],
     watch: Callable[[Progress], None],
     generation: Generation | None = None,
+    fork_server: ForkServerClient | None = None,
 ) -> Result:
     begun = file_state(request.samples) if request.follow_s is None else None
     problems = choose_problems(request.benchmark, request.problems)
@@ -91,6 +98,7 @@ def _judge(
         preload=preload_modules(problems),
         processes=needs_processes(problems),
         commands=needs_commands(problems),
+        early=fork_server,
     ) as sandbox:
         policy = fit_to_packages(policy, sandbox.probe.jail.packages)
         request = msgspec.structs.replace(request, extract=policy, prelude=NO_PRELUDE)

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from passcurve.harness import wire
 from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox.zygote import kernel
+from passcurve.sandbox.zygote.interpreter_facts import own_executable
 
 READY_S = 60.0
 """A fork server starts in 0.1 s on an idle machine; one that takes this long never will."""
@@ -95,7 +97,7 @@ class ForkServerClient:
     """
 
     def __init__(self, executable: str, roles: tuple[str, ...], *, keeps: bool = True) -> None:
-        self._executable, self._roles = executable, roles
+        self.executable, self.roles = executable, roles
         self.keeps = keeps
         """Whether its zygotes may keep a process for many jobs, for which its memory is laid out."""
         self._process: subprocess.Popen[bytes] | None = None
@@ -115,7 +117,7 @@ class ForkServerClient:
         self.has_fixed_addresses = before is not None
         try:
             self._process = subprocess.Popen(
-                [self._executable, "-S", "-s", BOOT_SCRIPT],
+                [self.executable, "-S", "-s", BOOT_SCRIPT],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -125,7 +127,7 @@ class ForkServerClient:
             )
         except OSError as error:
             ours.close()
-            raise SandboxError(f"the interpreter {self._executable!r} cannot be started: {error}") from None
+            raise SandboxError(f"the interpreter {self.executable!r} cannot be started: {error}") from None
         finally:
             if before is not None:
                 kernel.personality(before)
@@ -133,7 +135,7 @@ class ForkServerClient:
         config = {
             "package": PACKAGE,
             "preimport": _PREIMPORT,
-            "roles": self._roles,
+            "roles": self.roles,
             "keeps": self.keeps,
             "supervisor": os.getpid(),
         }
@@ -142,6 +144,11 @@ class ForkServerClient:
         self._connection, self._frames = ours, FrameBuffer(FRAME_BYTES)
         with contextlib.suppress(OSError):
             ours.sendall(len(data).to_bytes(4, "little") + data)
+
+    def try_to_start(self) -> None:
+        """Start it if that is possible; whoever needs it starts it once more if not, and gets the error."""
+        with contextlib.suppress(SandboxError, OSError):
+            self.start()
 
     def fork(self, connection: socket.socket) -> int:
         """Have a zygote forked that serves ``connection``; return its pid, which stays its own until it is reaped.
@@ -190,6 +197,12 @@ class ForkServerClient:
             pass
         return None
 
+    def kill(self) -> None:
+        """End it at once, as suits one that has forked no zygote."""
+        if self._process is not None:
+            self._process.kill()
+        self.close()
+
     def close(self) -> int | None:
         """End it, and all zygotes that are left; return its exit status if it ended by itself."""
         process, self._process = self._process, None
@@ -205,3 +218,20 @@ class ForkServerClient:
             process.kill()
             process.wait()
             return None
+
+
+@contextlib.contextmanager
+def early_fork_server(python: str | None) -> Iterator[ForkServerClient | None]:
+    """Start the fork server of Python programs before it is known what a run needs: it loads while that is found out.
+
+    None where ``python`` names another interpreter.  It ends with the context.
+    """
+    if python is not None:
+        yield None
+        return
+    fork_server = ForkServerClient(own_executable(), PYTHON_ROLES)
+    try:
+        fork_server.try_to_start()
+        yield fork_server
+    finally:
+        fork_server.kill()

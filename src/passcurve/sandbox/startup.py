@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 
 import msgspec
 
-from passcurve.errors import IsolationError, SandboxError
+from passcurve.errors import IsolationError
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.forkserver_client import COMMAND_ROLES, PYTHON_ROLES, ForkServerClient
@@ -62,24 +62,28 @@ def start_sandbox(
     preload: tuple[str, ...] = (),
     processes: bool = False,
     commands: bool = False,
+    early: ForkServerClient | None = None,
 ) -> Iterator[Sandbox]:
     """Start a sandbox, which ends with the context.
 
     ``packages`` must be installed beside ``python``; those of ``optional`` are taken if they are.
     ``preload``: modules that are imported once for all samples; ``processes``: samples may start processes, where
     nothing that they start can outlive them; ``commands``: its jobs are commands, which needs namespaces.
-    ``level``, ``reuse``: as for ``probe.find_isolation``.
+    ``level``, ``reuse``: as for ``probe.find_isolation``; ``early``: a fork server to use if it is of the right kind.
     Raises UsageError for a missing interpreter or package, IsolationError for a missing level.
     """
     toolchain = tools.find_toolchain(python, packages, (*tools.OPTIONAL, *optional))
     roles = COMMAND_ROLES if commands else PYTHON_ROLES
+    if early is not None and (early.executable, early.roles) != (toolchain.executable, roles):
+        early.kill()
+        early = None
     with (
-        closing(ForkServerClient(toolchain.executable, roles, keeps=not commands)) as fork_server,
+        closing(early or ForkServerClient(toolchain.executable, roles, keeps=not commands)) as fork_server,
         closing(SpareZygote(usable_cores()[0])) as spare,
     ):
-        # It loads while the rest is found out; whoever needs it gets the error.
-        with suppress(SandboxError, OSError):
-            fork_server.start()
+        if early is None:
+            # It loads while the rest is found out.
+            fork_server.try_to_start()
         # Each command is a new process.
         reuse = "fork" if commands else reuse
         probe = isolation.find_isolation(level, toolchain, limits, fork_server, reuse, None if commands else spare)

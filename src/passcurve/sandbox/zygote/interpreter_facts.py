@@ -8,6 +8,11 @@ import sys
 import sysconfig
 
 
+def own_executable() -> str:
+    """Return the path of the running interpreter, without its virtual environment."""
+    return getattr(sys, "_base_executable", None) or sys.executable
+
+
 def read_facts() -> dict[str, object]:
     """Return version, executable and folders of the running interpreter, without its virtual environment."""
     # Not from sysconfig: on some distributions it returns the folder of the virtual environment.
@@ -16,7 +21,7 @@ def read_facts() -> dict[str, object]:
     return {
         "version": "%d.%d.%d" % sys.version_info[:3],
         "implementation": sys.implementation.name,
-        "executable": getattr(sys, "_base_executable", None) or sys.executable,
+        "executable": own_executable(),
         "stdlib": sorted(folders),
         "libdir": sysconfig.get_config_var("LIBDIR") if sysconfig.get_config_var("Py_ENABLE_SHARED") else None,
         "path": [path for path in sys.path if path.endswith("-packages") and os.path.isdir(path)],

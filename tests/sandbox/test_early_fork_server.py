@@ -1,0 +1,75 @@
+"""A fork server that is started before it is known what a run needs: it is used where it fits, and ends in any case."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import pytest
+from jailed import LIMITS, descendants, need
+
+from passcurve.sandbox.forkserver_client import early_fork_server
+from passcurve.sandbox.startup import start_sandbox
+
+
+def children() -> set[int]:
+    """Return the processes that this one has started, and those below them."""
+    return {process.pid for process in descendants(os.getpid())}
+
+
+def test_it_is_the_one_of_the_sandbox():
+    """A sandbox for Python programs uses it and starts no other, and it ends with the sandbox."""
+    need("full")
+    before = children()
+    with early_fork_server(None) as early:
+        (started,) = children() - before
+        with start_sandbox(LIMITS, early=early) as sandbox:
+            assert early is sandbox.fork_server
+            assert [started] == [process.pid for process in descendants(os.getpid()) if process.parent == os.getpid()]
+        assert before == children()
+
+
+def test_another_kind_is_ended_at_once():
+    """A sandbox for commands ends it, and starts its own."""
+    need("full")
+    before = children()
+    with early_fork_server(None) as early:
+        (started,) = children() - before
+        with start_sandbox(LIMITS, commands=True, early=early) as sandbox:
+            assert early is not sandbox.fork_server
+            assert started not in children()
+
+
+def test_another_interpreter_has_none():
+    """Where another interpreter is asked for, nothing is started: which one it is must be found out first."""
+    before = children()
+    with early_fork_server(sys.executable) as early:
+        assert early is None
+        assert before == children()
+
+
+def test_it_ends_with_an_error():
+    """An error in its context ends it before the error is seen."""
+    before = children()
+
+    def fail() -> None:
+        with early_fork_server(None):
+            assert before < children()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert before == children()
+
+
+def test_it_is_killed_before_it_is_used():
+    """A sandbox starts another one where somebody has killed it."""
+    need("full")
+    before = children()
+    with early_fork_server(None) as early:
+        (started,) = children() - before
+        os.kill(started, signal.SIGKILL)
+        with start_sandbox(LIMITS, early=early) as sandbox:
+            assert "full" == sandbox.probe.jail.isolation
+    assert before == children()
