@@ -70,15 +70,17 @@ class _Trials:
         self.is_unstable = False
         """The reference solution has failed and passed under the same plan."""
         self._has_reference = program is not None
-        self._calibration = None if self._has_reference else self._usable(None)
+        self._calibration: Calibration | None = None
         """The calibration unless the tests pass wrong programs; None until the reference solution has passed."""
+        if not self._has_reference:
+            self._calibration = self._usable(None)
         self._wrong_programs = WrongPrograms(problem.entry_point)
         self.program = program or self._wrong_programs.program
 
     @property
     def plan(self) -> CheckPlan:
-        """The plan under trial."""
-        return self._plans[self._number]
+        """The plan under trial; once it has passed, with the calls of the tests, as samples are judged."""
+        return self._calibration.plan if self._calibration is not None else self._plans[self._number]
 
     @property
     def is_sure(self) -> bool:
