@@ -26,8 +26,9 @@ def test_it_is_the_one_of_the_sandbox():
         (started,) = children() - before
         with start_sandbox(LIMITS, early=early) as sandbox:
             assert early is sandbox.fork_server
-            assert [started] == [process.pid for process in descendants(os.getpid()) if process.parent == os.getpid()]
-        assert before == children()
+            ours = [process for process in descendants(os.getpid()) if process.pid not in before]
+            assert [started] == [process.pid for process in ours if process.parent == os.getpid()]
+        assert set() == children() - before
 
 
 def test_another_kind_is_ended_at_once():
@@ -46,7 +47,7 @@ def test_another_interpreter_has_none():
     before = children()
     with early_fork_server(sys.executable) as early:
         assert early is None
-        assert before == children()
+        assert set() == children() - before
 
 
 def test_it_ends_with_an_error():
@@ -55,12 +56,12 @@ def test_it_ends_with_an_error():
 
     def fail() -> None:
         with early_fork_server(None):
-            assert before < children()
+            assert children() - before
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail()
-    assert before == children()
+    assert set() == children() - before
 
 
 def test_it_is_killed_before_it_is_used():
@@ -72,4 +73,4 @@ def test_it_is_killed_before_it_is_used():
         os.kill(started, signal.SIGKILL)
         with start_sandbox(LIMITS, early=early) as sandbox:
             assert "full" == sandbox.probe.jail.isolation
-    assert before == children()
+    assert set() == children() - before
