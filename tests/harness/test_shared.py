@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from pathlib import Path
 
@@ -142,9 +143,15 @@ def test_reports_that_are_slow_to_read(jail: Jailed, what: str):
     report = SLOW[what]()
     assert len(report) < 1 << 20
     wanted = jail.job(forger(report), IS_ONE, plan=SHARED)
+    # The collector would look through what all tests before have left, which no supervisor has.
+    gc.collect()
+    gc.freeze()
     before = time.process_time()
-    assert not reach_verdict(SampleKey(problem_id="T", sample_index=0), wanted, jail.run(wanted)).passed
-    assert time.process_time() - before < 1.0
+    try:
+        assert not reach_verdict(SampleKey(problem_id="T", sample_index=0), wanted, jail.run(wanted)).passed
+        assert time.process_time() - before < 1.0
+    finally:
+        gc.unfreeze()
 
 
 def test_ignore_bytes_after_the_report(jail: Jailed):
