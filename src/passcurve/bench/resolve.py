@@ -217,9 +217,10 @@ def _load_file(path: Path, entries: Catalog, options: ReadOptions) -> Benchmark:
     name = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
     packages = _packages(problems)
     # Go by the content of the file, not by its name.
-    if entry := recognise(data, entries) or _find_digest(digest_problems(problems), entries):
+    digest = digest_problems(problems)
+    if entry := recognise(data, entries) or _find_digest(digest, entries):
         name, packages = entry[0], tuple(sorted({*entry[1].packages, *packages}))
-    return _with_hash(_benchmark(name, str(path), problems, options, packages, tuple(notes)), data)
+    return _with_hash(_benchmark(name, str(path), problems, options, packages, tuple(notes), digest), data)
 
 
 def _find_digest(digest: str, entries: Catalog) -> tuple[str, Published] | None:
@@ -243,9 +244,11 @@ def _benchmark(
     options: ReadOptions,
     packages: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
+    digest: str = "",
 ) -> Benchmark:
+    """Return the benchmark; ``digest`` is that of the problems, where it is known."""
     if options.language:
-        count = len(problems)
+        count, digest = len(problems), ""
         problems, has_changed = choose_language(problems, options.language, source)
         if left_out := count - len(problems):
             notes = (*notes, f"{left_out} of {count} problems are not for programs in {options.language}")
@@ -253,7 +256,7 @@ def _benchmark(
     return Benchmark(
         name=f"{name}-{options.task}" if options.task else name,
         source=source,
-        digest=digest_problems(problems),
+        digest=digest or digest_problems(problems),
         problems=problems,
         packages=packages,
         notes=notes,

@@ -114,11 +114,14 @@ def _problem(row: Row, edition: _Edition) -> Problem:
 
 def _inputs(row: Row, field: str, repair: Callable[[Any], Any]) -> list[tuple[Any, ...]]:
     # The additional inputs of a problem may be an empty object instead of an empty array.
-    values = [] if row.fields.get(field) == {} else row.array(field)
-    tests = []
+    values: list[Any] = [] if row.fields.get(field) == {} else row.array(field)
     for number, value in enumerate(values):
         if not isinstance(value, list):
             raise row.fault(f"found {kind(value)} as number {number} of {field!r}", "an array of arguments")
+    if repair is _as_is:
+        return [tuple(value) for value in values]
+    tests = []
+    for number, value in enumerate(values):
         try:
             tests.append(tuple(repair(value)))
         except (TypeError, ValueError, IndexError, AttributeError) as error:
