@@ -135,8 +135,8 @@ def check_finite(name: str, values: ArrayLike) -> FloatArray:
 def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
     """Return an array; raise ValueError for rows of different lengths and for masked elements."""
     # Where nobody has loaded its module there are no such arrays, and to load it takes longer than most estimates.
-    masked = sys.modules.get("numpy.ma")
-    if masked is not None and isinstance(values, masked.MaskedArray) and (hidden := masked.getmaskarray(values)).any():
+    masked_array = getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())
+    if isinstance(values, masked_array) and (hidden := np.ma.getmaskarray(values)).any():
         raise ValueError(f"{element_label(first_index(hidden))}{name} is masked; leave such elements out")
     try:
         return np.asarray(values)
