@@ -126,7 +126,7 @@ def run(job: dict[str, Any], artifact: int) -> dict[str, Any]:
 
 
 def prepare(job: dict[str, Any], artifact: int) -> None:
-    """Write the files that a command finds, and limit the memory of this process and of what it starts."""
+    """Write the files of a command, and limit the memory of this process and its children."""
     if job["unpack"]:
         unpack_files(artifact)
     for name, data in job["files"].items():
