@@ -108,6 +108,9 @@ RIGHT = {
     "no streams": "import sys\ninput()\nprint(sum(map(int, input().split())))\ndel sys.stdin, sys.stdout",
     "main in sys.modules": "import sys\ninput()\nvalue = sum(map(int, input().split()))\n"
     "print(sys.modules['__main__'].value)",
+    "an open of its own": "import builtins, io, os\nos.fstat(0)\n"
+    "builtins.open = io.open = lambda *_, **__: io.StringIO('7')\n"
+    "assert open(0).read() == '7'\ninput()\nprint(sum(map(int, input().split())))",
 }
 WRONG = {
     "one token": "input()\nprint(sum(map(int, input().split())) + 1)",
@@ -135,7 +138,14 @@ def jail(request: pytest.FixtureRequest) -> Iterator[Jailed]:
         yield jail
 
 
-def judge(jail: Jailed, program: str, inputs: tuple[str, ...] = INPUTS, outputs: tuple[str, ...] = OUTPUTS) -> Verdict:
+def judge(
+    jail: Jailed,
+    program: str,
+    inputs: tuple[str, ...] = INPUTS,
+    outputs: tuple[str, ...] = OUTPUTS,
+    *,
+    form: str = "script",
+) -> Verdict:
     """Return the verdict on a script."""
     check = Cases(
         suites=(Suite(name="tests", count=len(inputs)),),
@@ -143,9 +153,10 @@ def judge(jail: Jailed, program: str, inputs: tuple[str, ...] = INPUTS, outputs:
         expected=pack_values(list(outputs)),
         comparator="lines",
         via="stdin",
+        form=form,
     )
     # A problem of its own: of one whose programs need new processes, the others are not tried in kept ones.
-    problem = Problem(id=f"P{hash((inputs, outputs, program))}", prompt="", entry_point="", check=check)
+    problem = Problem(id=f"P{hash((inputs, outputs, program, form))}", prompt="", entry_point="", check=check)
     job = make_job(problem, program, plan_cases(check), jail.limits, 0, next(jail.tags))
     return reach_verdict(SampleKey(problem_id=problem.id, sample_index=0), job, jail.run(job))
 
@@ -161,6 +172,18 @@ def test_right(jail: Jailed, name: str):
 def test_wrong(jail: Jailed, name: str):
     """A wrong program fails."""
     assert judge(jail, WRONG[name]).status == "failed"
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+@pytest.mark.parametrize("form", ["apps-script", "livecodebench-script"])
+def test_forms(jail: Jailed, form: str, is_kept: bool):
+    """A program finds the input in any file, and ends as it likes, where a harness has it so."""
+    lines = "lines = open('no such file').read().splitlines()\n"
+    if not is_kept:
+        lines = f"import os\nos.fstat(0)\n{lines}"
+    assert judge(jail, f"{lines}print(sum(map(int, lines[1].split())))\nexit(3)", form=form).passed
+    wrong = judge(jail, f"{lines}print(sum(map(int, lines[1].split())) + 1)", form=form)
+    assert wrong.message == "tests test 0: wrong result"
 
 
 def test_compile(jail: Jailed):

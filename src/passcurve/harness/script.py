@@ -158,8 +158,9 @@ class ScriptRunner:
             self._run(_open_reader(io.FileIO(0, "rb", closefd=False)), _Pipe(1, "wb", closefd=False))
             gc.collect()  # what still holds unwritten output
             os.lseek(files[1], 0, os.SEEK_SET)
-            with open(files[1], "rb", closefd=False) as file:
-                return file.read()
+            # `open` may be the program's or that of APPS now.
+            with io.FileIO(files[1], "rb", closefd=False) as file:
+                return file.readall()
         finally:
             for number, copy in zip(_STANDARD, saved):
                 os.dup2(copy, number)
