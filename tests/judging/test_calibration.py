@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from jailed import LIMITS, Jailed, zygotes
+from jailed import LIMITS, Jailed, ready_zygotes
 
 from passcurve.bench.formats import read_problems
 from passcurve.judging.calibration import Calibration, Calibrations
@@ -393,7 +393,8 @@ class KilledCalibrator(Calibrator):
 
     def _kill(self) -> None:
         while not self._is_over.wait(0.3):
-            if zygote := zygotes(self._jail.pool).get("jail"):
+            # One that is killed twice before its walls stand is an error, as it should be.
+            if zygote := ready_zygotes(self._jail.pool).get("jail"):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(zygote.pid, signal.SIGKILL)
 

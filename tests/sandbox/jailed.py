@@ -62,6 +62,12 @@ def zygotes(pool: Pool) -> dict[Side, ZygoteClient]:
     return dict(worker.zygotes.clients)
 
 
+def ready_zygotes(pool: Pool) -> dict[Side, ZygoteClient]:
+    """Return those whose walls stand: none while they are started anew."""
+    (worker,) = pool.workers
+    return zygotes(pool) if worker.zygotes.is_ready else {}
+
+
 def zygote_folders(pool: Pool) -> list[Path]:
     """Return the folders that the zygotes of a pool of one worker have on the host."""
     return [Path(zygote.folder) for zygote in zygotes(pool).values() if zygote.folder]
