@@ -12,6 +12,7 @@ Whatever is not exactly as expected is not judged here: the job is repeated in n
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 
 import msgspec
@@ -58,6 +59,8 @@ class KeptRunner:
         self._jail, self._referee = self._processes["jail"], self._processes["referee"]
         self._answered: deque[KeptJob] = deque()
         """Jobs whose answer waits for the tests."""
+        self._behind: dict[int, list[KeptJob]] = {}
+        """Those that wait for the report on another job, by the tag of the other."""
         self._interactive: KeptJob | None = None
         """The job whose tests ask one call at a time."""
         self._frames = FrameBuffer(REPORT_BYTES)
@@ -70,7 +73,7 @@ class KeptRunner:
     @property
     def is_idle(self) -> bool:
         """True if no job is under way."""
-        return not (self._jail.jobs or self._referee.jobs or self._answered)
+        return not (self._jail.jobs or self._referee.jobs or self._answered or self._behind)
 
     @property
     def wants_jobs(self) -> bool:
@@ -80,7 +83,8 @@ class KeptRunner:
     @property
     def has_room(self) -> bool:
         """True if a job could be started now, here or in new processes."""
-        return bool(self.failure) or len(self._jail.jobs) + len(self._answered) < MOST_JOBS
+        waiting = len(self._answered) + sum(map(len, self._behind.values()))
+        return bool(self.failure) or len(self._jail.jobs) + waiting < MOST_JOBS
 
     def takes(self, job: Job) -> bool:
         """Tell whether kept processes may run a job."""
@@ -116,6 +120,7 @@ class KeptRunner:
             running.sample_result = result
         else:
             running.referee_result = result
+            self._answered.extendleft(reversed(self._behind.pop(running.tag, [])))
         expected: tuple[int, ...] = (kept_jobs.ANSWERED,)
         if running.is_interactive:
             expected = (kept_jobs.ENDED,)
@@ -164,18 +169,17 @@ class KeptRunner:
 
     def _check_answered(self) -> None:
         """Send answers to the tests, but not those on which another report may tell all."""
-        waiting: list[KeptJob] = []
+        reports = self._cache.reports
         while self._answered and self._interactive is None and len(self._referee.jobs) < CHECKS:
             running = self._answered.popleft()
-            if report := self._cache.reports.get(running):
+            if report := reports.get(running):
                 running.report = report
                 self._conclude(running)
-            elif any(self._cache.reports.may_bring(running, other) for other in self._referee.jobs.values()):
-                waiting.append(running)
+            elif other := next((job for job in self._referee.jobs.values() if reports.may_bring(running, job)), None):
+                self._behind.setdefault(other.tag, []).append(running)
             else:
                 setup = running.referee_setup(self._cache.compiled_tests)
                 self._referee.add(running, setup + running.answer)
-        self._answered.extendleft(reversed(waiting))
 
     def take_data(self, side: Side, message: JobData) -> None:
         """Take what one of the processes of an interactive job has sent."""
@@ -233,10 +237,12 @@ class KeptRunner:
 
     def abandon(self) -> list[Job]:
         """Forget the jobs under way, and return them, to run in new processes: nothing is known of them."""
-        running = [*self._jail.jobs.values(), *self._referee.jobs.values(), *self._answered]
+        waiting = itertools.chain(self._answered, *self._behind.values())
+        running = [*self._jail.jobs.values(), *self._referee.jobs.values(), *waiting]
         for process in self._processes.values():
             process.jobs.clear()
         self._answered.clear()
+        self._behind.clear()
         self._interactive = None
         return [_without_kept(job.job) for job in dict.fromkeys(running)]
 
