@@ -54,7 +54,8 @@ class VerdictCollector:
 
     def add(self, row: Row, program: str, verdict: Verdict) -> None:
         """Take a verdict for a row; ``program`` is the digest of its program, empty where it has none."""
-        verdict = msgspec.structs.replace(verdict, key=row.key, extraction=row.steps)
+        if row.key is not verdict.key or row.steps:
+            verdict = msgspec.structs.replace(verdict, key=row.key, extraction=row.steps)
         self._unstored.append(VerdictLine(row=row.row, digest=row.digest, program=program, verdict=verdict))
         if len(self._unstored) >= BATCH_VERDICTS:
             self.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol
@@ -18,7 +19,7 @@ from passcurve.judging.calibration import Calibrations
 from passcurve.judging.case_trials import Calibration
 from passcurve.judging.fair_queue import Owner
 from passcurve.judging.pending import PendingProgram, PendingPrograms, Row
-from passcurve.judging.plan import CheckPlan, make_job
+from passcurve.judging.plan import CheckPlan, JobMaker
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.request import Progress, Request
 from passcurve.judging.scheduler import MAX_BATCH, Scheduler
@@ -151,15 +152,18 @@ class JudgeRun:
         )
         self._running: dict[int, tuple[PendingProgram, Job]] = {}
         self.collector = collector
-        owners = _Owners(self._running, self._pending, collector)
-        self._scheduler: Scheduler[Job, Outcome] = Scheduler(
-            pool, owner_of=owners.owner_of, forget=owners.forget, patience_s=patience_s
-        )
+        self._scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
+        if is_live:
+            # Of the rows of a file each is waited for.
+            owners = _Owners(self._running, self._pending, collector)
+            self._scheduler = Scheduler(pool, owner_of=owners.owner_of, forget=owners.forget, patience_s=patience_s)
         self._calibrations = Calibrations(
             request.verdict, request.limits, request.seed, self._scheduler, cache, pool.modules
         )
         self._plans: dict[str, CheckPlan | None] = {}
         """None while a problem is under calibration."""
+        self._makers: dict[str, JobMaker] = {}
+        """By the problems that have a plan."""
 
     @property
     def problems(self) -> Mapping[str, Problem]:
@@ -179,6 +183,7 @@ class JudgeRun:
         """Forget a problem, of which no sample may be under way."""
         self._problems.pop(problem_id, None)
         self._plans.pop(problem_id, None)
+        self._makers.pop(problem_id, None)
 
     def judge(self) -> None:
         """Read and judge until every row has its verdict or is owed."""
@@ -266,8 +271,8 @@ class JudgeRun:
                 return
         pending = self._pending.add(problem, program.text, digest)
         pending.add(row)
-        if (plan := self._plans[problem.id]) is not None:
-            self._submit(pending, plan)
+        if (maker := self._makers.get(problem.id)) is not None:
+            self._submit(pending, maker)
         else:
             self._pending.wait_for_plan(pending)
 
@@ -283,26 +288,17 @@ class JudgeRun:
             self._use(calibration)
 
     def _use(self, calibration: Calibration) -> None:
-        plan = calibration.plan
-        if plan.fault is not None and self._request.count_all:
+        plan, problem, request = calibration.plan, calibration.problem, self._request
+        if plan.fault is not None and request.count_all:
             plan = msgspec.structs.replace(plan, mode="shared")
-        self._plans[calibration.problem.id] = plan
-        for pending in self._pending.pop_waiting_for_plan(calibration.problem.id):
-            self._submit(pending, plan)
+        self._plans[problem.id] = plan
+        maker = JobMaker(problem, plan, request.limits, request.seed, all_tests=request.all_tests)
+        self._makers[problem.id] = maker
+        for pending in self._pending.pop_waiting_for_plan(problem.id):
+            self._submit(pending, maker)
 
-    def _submit(self, pending: PendingProgram, plan: CheckPlan) -> None:
-        limits, seed = self._request.limits, self._request.seed
-        job = first_attempt(
-            make_job(
-                pending.problem,
-                pending.text,
-                plan,
-                limits,
-                seed,
-                pending.tag,
-                all_tests=self._request.all_tests,
-            )
-        )
+    def _submit(self, pending: PendingProgram, maker: JobMaker) -> None:
+        job = first_attempt(maker.make(pending.text, pending.tag))
         self._running[job.tag] = (pending, job)
         self._scheduler.put(job)
 
@@ -319,6 +315,8 @@ class JudgeRun:
                 self._pending.postpone(pending)
             return
         self._pending.remove(pending)
-        verdict = reach_verdict(next(pending.rows()).key, job, outcome)
-        for row in pending.rows():
+        rows = pending.rows()
+        first = next(rows)
+        verdict = reach_verdict(first.key, job, outcome)
+        for row in itertools.chain((first,), rows):
             self.collector.add(row, pending.digest, verdict)

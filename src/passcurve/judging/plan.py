@@ -73,6 +73,91 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Why no sample of the problem counts: its reference solution or its tests are wrong, or it needs a package."""
 
 
+class JobMaker:
+    """Makes the jobs that check programs against the tests of one problem; what these share is made once.
+
+    With ``record``, the report of a job lists the calls that a plan can hold; with ``all_tests`` the tests go on after
+    a failure.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        plan: CheckPlan,
+        limits: Limits,
+        seed: int,
+        *,
+        record: bool = False,
+        all_tests: bool = False,
+    ) -> None:
+        self._problem, self._plan = problem, plan
+        self._record, self._all_tests = record, all_tests
+        self._seed = _problem_seed(problem, seed)
+        self._limits = limits_of(problem, plan, limits, record=record)
+        self._template = None if self._is_shared else self._make_template()
+        """The job of a program that a referee asks, without the program."""
+
+    @property
+    def _is_shared(self) -> bool:
+        check = self._problem.check
+        return self._plan.mode == "shared" or isinstance(check, Script | ProgramCases | UnitTests)
+
+    def make(self, program: str, tag: int) -> Job:
+        """Return the job of a program."""
+        check, limits = self._problem.check, self._limits
+        if isinstance(check, Script):
+            data_tests = find_data_tests(check) if self._plan.mode == "referee" else None
+            return make_script_job(check, program, limits, tag, data_tests)
+        if isinstance(check, ProgramCases):
+            return make_program_job(check, program, limits, tag, all_tests=self._all_tests)
+        if isinstance(check, UnitTests):
+            return _make_unit_test_job(
+                self._problem, check, program, limits, self._seed, tag, all_tests=self._all_tests
+            )
+        if isinstance(check, Expression):
+            program = answers.make_program(check, program)
+        if self._template is None:
+            setup = {**self._sample_setup(), "program": _encode(program)}
+            return _make_shared_job(self._problem, setup, limits, tag, all_tests=self._all_tests)
+        setup = {**self._template.setup, "program": _encode(program)}
+        needs_new = "form" in setup and _NEW_PROCESS.search(program)
+        return msgspec.structs.replace(self._template, tag=tag, setup=setup, allow_kept=not needs_new)
+
+    def _sample_setup(self) -> dict[str, Any]:
+        """Return what the process of a sample is told besides its program."""
+        return {
+            "program": b"",
+            "entry_point": _entry_point(self._problem),
+            "seed": self._seed,
+            "output_bytes": self._limits.output_bytes,
+            "replayed": self._plan.calls,
+            "digests": isinstance(self._problem.check, Cases),
+        }
+
+    def _make_template(self) -> Job:
+        problem, plan, limits = self._problem, self._plan, self._limits
+        setup = self._sample_setup()
+        if isinstance(problem.check, Cases):
+            if problem.check.via == "stdin":
+                setup["form"] = problem.check.form
+            elif problem.check.form == WITH_TYPING:
+                setup["typing"] = True
+        return Job(
+            tag=0,
+            role=SAMPLE_ROLE,
+            setup=setup,
+            referee=_referee(problem, plan, limits, self._seed, all_tests=self._all_tests),
+            limits=limits,
+            slice_s=limits.timeout_s,
+            replayed=plan.calls,
+            whole=plan.whole,
+            record=self._record,
+            test_s=limits.test_timeout_s or plan.test_s if not self._record else None,
+            slow_tests=plan.slow_tests if limits.test_timeout_s is None else {},
+            suites=suites_of(problem),
+        )
+
+
 def make_job(
     problem: Problem,
     program: str,
@@ -84,53 +169,8 @@ def make_job(
     record: bool = False,
     all_tests: bool = False,
 ) -> Job:
-    """Return the job that checks ``program`` against the tests of ``problem``.
-
-    With ``record``, the report of the job lists the calls that a plan can hold; with ``all_tests`` the tests go on
-    after a failure.
-    """
-    problem_seed = _problem_seed(problem, seed)
-    if isinstance(problem.check, Expression):
-        program = answers.make_program(problem.check, program)
-    limits = limits_of(problem, plan, limits, record=record)
-    if isinstance(problem.check, Script):
-        data_tests = find_data_tests(problem.check) if plan.mode == "referee" else None
-        return make_script_job(problem.check, program, limits, tag, data_tests)
-    if isinstance(problem.check, ProgramCases):
-        return make_program_job(problem.check, program, limits, tag, all_tests=all_tests)
-    if isinstance(problem.check, UnitTests):
-        return _make_unit_test_job(problem, problem.check, program, limits, problem_seed, tag, all_tests=all_tests)
-    setup: dict[str, Any] = {
-        "program": _encode(program),
-        "entry_point": _entry_point(problem),
-        "seed": problem_seed,
-        "output_bytes": limits.output_bytes,
-        "replayed": plan.calls,
-        "digests": isinstance(problem.check, Cases),
-    }
-    if plan.mode == "shared":
-        return _make_shared_job(problem, setup, limits, tag, all_tests=all_tests)
-    cases = problem.check if isinstance(problem.check, Cases) else None
-    is_script = cases is not None and cases.via == "stdin"
-    if cases is not None and is_script:
-        setup["form"] = cases.form
-    elif cases is not None and cases.form == WITH_TYPING:
-        setup["typing"] = True
-    return Job(
-        tag=tag,
-        role=SAMPLE_ROLE,
-        setup=setup,
-        referee=_referee(problem, plan, limits, problem_seed, all_tests=all_tests),
-        limits=limits,
-        slice_s=limits.timeout_s,
-        replayed=plan.calls,
-        whole=plan.whole,
-        record=record,
-        test_s=limits.test_timeout_s or plan.test_s if not record else None,
-        slow_tests=plan.slow_tests if limits.test_timeout_s is None else {},
-        suites=suites_of(problem),
-        allow_kept=not (is_script and _NEW_PROCESS.search(program)),
-    )
+    """Return the job that checks ``program`` against the tests of ``problem``, as a ``JobMaker`` makes it."""
+    return JobMaker(problem, plan, limits, seed, record=record, all_tests=all_tests).make(program, tag)
 
 
 def _make_shared_job(problem: Problem, setup: dict[str, Any], limits: Limits, tag: int, *, all_tests: bool) -> Job:
