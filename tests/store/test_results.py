@@ -256,8 +256,14 @@ class TestStored:
         call = Call(index=1, arguments='f("é\ud800")', outcome="returned 'x'")
         for row in read_rows(samples, KNOWN):
             assert isinstance(row, Completion)
-            judgement = verdict(row.key.sample_index, "failed", message='not "equal"', exception="E", call=call)
-            judgement = msgspec.structs.replace(judgement, key=row.key, own_s=float(row.row // 3))
+            message = 'not "own_s":1.5,"wall_s":1.5,"cpu_s":1.5,"memory_bytes":1'
+            judgement = verdict(row.key.sample_index, "failed", message=message, exception="E", call=call)
+            judgement = msgspec.structs.replace(judgement, key=row.key)
+            if row.row:
+                own_s = (2.5, 1e-6)[row.row % 2]
+                judgement = msgspec.structs.replace(
+                    judgement, own_s=own_s, wall_s=2 * own_s, cpu_s=own_s / 2, memory_bytes=row.row
+                )
             judging.append([VerdictLine(row=row.row, digest=row.digest, program="p", verdict=judgement)])
         return judging, samples
 
@@ -268,11 +274,17 @@ class TestStored:
             rows = list(scan_rows(samples, KNOWN, judging.task_of))
             assert all(row.content is ALREADY_JUDGED for row in rows)
             write_results(samples, KNOWN, tmp_path / "a", judging.verdict_at, "full")
-            write_results(
-                samples, KNOWN, tmp_path / "b", judging.verdict_at, "full", rows=rows, line_of=judging.bytes_at
-            )
+            read: list[int] = []
+
+            def verdict_at(row: int) -> Verdict | None:
+                read.append(row)
+                return judging.verdict_at(row)
+
+            write_results(samples, KNOWN, tmp_path / "b", verdict_at, "full", rows=rows, line_of=judging.bytes_at)
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
         assert len(self.TEXTS) == len((tmp_path / "b").read_bytes().splitlines())
+        # Of verdicts that differ in what was measured only, one is decoded; of the first row nothing was measured.
+        assert [0, 1] == read
 
     def test_what_has_changed_is_read(self, tmp_path: Path, header: Header):
         """Changed and unjudged rows are read, and the rows after them are recognised."""

@@ -33,7 +33,9 @@ _FIELD_NAME = re.compile(rb'"(?:' + "|".join(sorted(_FIELDS)).encode() + rb')"')
 _LINE_KEY = re.compile(
     rb'\{"row":([0-9]+),"digest":"[0-9a-f]{16}",[^{}]*"verdict":\{"key":\{[^{}]*"sample_index":[0-9]+\}'
 )
-"""The head of a stored line; the rest of it is the same for equal verdicts."""
+"""The head of a stored line."""
+_LINE_MEASURES = re.compile(rb'"own_s":([0-9.e-]+),"wall_s":[0-9.e-]+,"cpu_s":[0-9.e-]+,"memory_bytes":[0-9]+')
+"""What was measured, which no text in JSON can look like.  The rest behind the head is the same for equal verdicts."""
 _CACHED_TEXTS = 10_000
 _EXPECTED = '"expected"'
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -80,7 +82,7 @@ def write_results(
     """
     _check_destination(samples, destination)
     written = 0
-    texts: dict[bytes, str] = {}
+    texts: dict[tuple[bytes, bytes], tuple[str, str]] = {}
     uncounted = _uncounted(diagnosis)
     of_all = _members_of_all(diagnosis) if diagnosis is not None else ""
     of_first = _members_of_first(diagnosis) if diagnosis is not None else ""
@@ -90,12 +92,16 @@ def write_results(
                 if not isinstance(row, RawRow) or (only is not None and row.key.problem_id not in only):
                     continue
                 line = line_of(row.row) if line_of is not None and row.content is ALREADY_JUDGED else None
-                encoded = _encoded_verdict(line, row.row) if line is not None else b""
-                text = texts.get(encoded)
-                if text is None:
-                    text = _members_of(_get_verdict(row, samples, verdict_of), isolation)
-                    if encoded and len(texts) < _CACHED_TEXTS:
-                        texts[encoded] = text
+                encoded = _split_line(line, row.row) if line is not None else None
+                found = texts.get(encoded[:2]) if encoded is not None else None
+                if encoded is not None and found is not None:
+                    text = f"{found[0]}{encoded[2]!r}{found[1]}"
+                else:
+                    verdict = _get_verdict(row, samples, verdict_of)
+                    before, after = _members_of(verdict, isolation)
+                    text = f"{before}{verdict.own_s!r}{after}"
+                    if encoded is not None and len(texts) < _CACHED_TEXTS:
+                        texts[encoded[:2]] = before, after
                 file.write(_add_members(row.raw, text + uncounted.get(row.key.problem_id, "") + of_all + of_first))
                 of_first = ""
                 written += 1
@@ -172,10 +178,16 @@ def _get_verdict(row: RawRow, samples: Path, verdict_of: Callable[[int], Verdict
     raise DataError(f"{where} has changed since it was judged as {judged}; judge the file again")
 
 
-def _encoded_verdict(line: bytes, row: int) -> bytes:
-    """Return the part of a stored line after its key; nothing where the line belongs to another row."""
-    match = _LINE_KEY.match(line)
-    return line[match.end() :] if match and int(match[1]) == row else b""
+def _split_line(line: bytes, row: int) -> tuple[bytes, bytes, float] | None:
+    """Return the parts of a stored line between its key and what was measured, and behind that, and the seconds.
+
+    None where it has not all of that, or belongs to another row.
+    """
+    key = _LINE_KEY.match(line)
+    measures = _LINE_MEASURES.search(line, key.end()) if key and int(key[1]) == row else None
+    if key is None or measures is None:
+        return None
+    return line[key.end() : measures.start()], line[measures.end() :], float(measures[1])
 
 
 def _add_members(raw: bytes, members: str) -> bytes:
@@ -201,14 +213,14 @@ def _has_no_field(raw: bytes) -> bool:
         return _FIELDS.isdisjoint(_split_members(raw.decode()))
 
 
-def _members_of(verdict: Verdict, isolation: Isolation) -> str:
-    """Return a verdict as the members of a JSON object, in ASCII."""
+def _members_of(verdict: Verdict, isolation: Isolation) -> tuple[str, str]:
+    """Return a verdict as the members of a JSON object, in ASCII: those before the number of seconds, and behind it."""
     # By hand: an encoder takes longer for these few fields than everything else for a row.
-    members = (
+    before = (
         f'"result": {_quoted(human_result(verdict))}, "passed": {"true" if verdict.passed else "false"}, '
-        f'"status": "{verdict.status}", "seconds": {verdict.own_s!r}, "mode": "{verdict.mode}", '
-        f'"isolation": "{isolation}"'
+        f'"status": "{verdict.status}", "seconds": '
     )
+    members = f', "mode": "{verdict.mode}", "isolation": "{isolation}"'
     if verdict.message:
         members += f', "message": {_quoted(verdict.message)}'
     if verdict.exception:
@@ -228,7 +240,7 @@ def _members_of(verdict: Verdict, isolation: Isolation) -> str:
         members += f', "suspicious": {json.dumps(verdict.suspicious)}'
     if verdict.extraction:
         members += f', "extraction": {json.dumps(verdict.extraction)}'
-    return members
+    return before, members
 
 
 def _tests_of(verdict: Verdict) -> dict[str, dict[str, int | str]]:
