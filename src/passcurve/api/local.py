@@ -187,7 +187,7 @@ class _Order(NamedTuple):
 
     def judgement(self, verdict: Verdict) -> Judgement:
         """Return what became of it."""
-        plan = self.sample.live.plans.get(verdict.key.problem_id)
+        plan = self.sample.live.plan_of(verdict.key.problem_id)
         fault = plan.note if plan is not None and plan.fault is not None else ""
         suites = verdict.suites
         return Judgement(

@@ -160,10 +160,8 @@ class JudgeRun:
         self._calibrations = Calibrations(
             request.verdict, request.limits, request.seed, self._scheduler, cache, pool.modules
         )
-        self._plans: dict[str, CheckPlan | None] = {}
-        """None while a problem is under calibration."""
-        self._makers: dict[str, JobMaker] = {}
-        """By the problems that have a plan."""
+        self._makers: dict[str, JobMaker | None] = {}
+        """Makers of jobs by problem; None while one is under calibration."""
 
     @property
     def problems(self) -> Mapping[str, Problem]:
@@ -173,7 +171,12 @@ class JudgeRun:
     @property
     def plans(self) -> Mapping[str, CheckPlan | None]:
         """The plans of the problems so far; None while one is under calibration."""
-        return self._plans
+        return {problem_id: self.plan_of(problem_id) for problem_id in self._makers}
+
+    def plan_of(self, problem_id: str) -> CheckPlan | None:
+        """Return the plan of a problem; None where there is none yet."""
+        maker = self._makers.get(problem_id)
+        return maker.plan if maker is not None else None
 
     def add_problem(self, problem: Problem) -> None:
         """Take samples of one more problem."""
@@ -182,7 +185,6 @@ class JudgeRun:
     def drop_problem(self, problem_id: str) -> None:
         """Forget a problem, of which no sample may be under way."""
         self._problems.pop(problem_id, None)
-        self._plans.pop(problem_id, None)
         self._makers.pop(problem_id, None)
 
     def judge(self) -> None:
@@ -233,7 +235,7 @@ class JudgeRun:
             postponed_rows=pending.postponed_rows,
             postponed_s=pending.postponed_programs * one_each_s,
             problems=len(self._problems),
-            plans={} if self._request.count_all else self._plans,
+            plans={} if self._request.count_all else self.plans,
             generated=self._source.progress(),
         )
 
@@ -243,7 +245,7 @@ class JudgeRun:
             return
         self.collector.plan(problem, row)
         # Whatever becomes of its rows: a score must know whether the problem counts.
-        if problem.id not in self._plans:
+        if problem.id not in self._makers:
             self._calibrate(problem)
         self._store.check_row(row)
         stored = self._store.countable_at(row.row, row.key) if self._store.resumed else None
@@ -271,7 +273,7 @@ class JudgeRun:
                 return
         pending = self._pending.add(problem, program.text, digest)
         pending.add(row)
-        if (maker := self._makers.get(problem.id)) is not None:
+        if (maker := self._makers[problem.id]) is not None:
             self._submit(pending, maker)
         else:
             self._pending.wait_for_plan(pending)
@@ -279,11 +281,11 @@ class JudgeRun:
     def _calibrate_ahead(self, upcoming: Iterator[str]) -> None:
         """Calibrate problems whose samples are yet to come, while there is nothing else to do."""
         while self._scheduler.waiting < self._pool.size and (problem_id := next(upcoming, None)) is not None:
-            if problem_id in self._problems and problem_id not in self._plans:
+            if problem_id in self._problems and problem_id not in self._makers:
                 self._calibrate(self._problems[problem_id])
 
     def _calibrate(self, problem: Problem) -> None:
-        self._plans[problem.id] = None
+        self._makers[problem.id] = None
         if calibration := self._calibrations.begin(problem):
             self._use(calibration)
 
@@ -291,7 +293,6 @@ class JudgeRun:
         plan, problem, request = calibration.plan, calibration.problem, self._request
         if plan.fault is not None and request.count_all:
             plan = msgspec.structs.replace(plan, mode="shared")
-        self._plans[problem.id] = plan
         maker = JobMaker(problem, plan, request.limits, request.seed, all_tests=request.all_tests)
         self._makers[problem.id] = maker
         for pending in self._pending.pop_waiting_for_plan(problem.id):

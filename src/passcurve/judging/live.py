@@ -224,6 +224,10 @@ class LiveJudge:
         """Return how the problems so far are checked; None while one is under calibration."""
         return self._run.plans if self._run is not None else {}
 
+    def plan_of(self, problem_id: str) -> CheckPlan | None:
+        """Return how a problem is checked; None where that is not known yet."""
+        return self._run.plan_of(problem_id) if self._run is not None else None
+
     @property
     def is_alive(self) -> bool:
         """Tell whether samples are judged."""

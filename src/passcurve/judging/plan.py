@@ -90,7 +90,8 @@ class JobMaker:
         record: bool = False,
         all_tests: bool = False,
     ) -> None:
-        self._problem, self._plan = problem, plan
+        self.plan = plan
+        self._problem = problem
         self._record, self._all_tests = record, all_tests
         self._seed = _problem_seed(problem, seed)
         self._limits = limits_of(problem, plan, limits, record=record)
@@ -100,13 +101,13 @@ class JobMaker:
     @property
     def _is_shared(self) -> bool:
         check = self._problem.check
-        return self._plan.mode == "shared" or isinstance(check, Script | ProgramCases | UnitTests)
+        return self.plan.mode == "shared" or isinstance(check, Script | ProgramCases | UnitTests)
 
     def make(self, program: str, tag: int) -> Job:
         """Return the job of a program."""
         check, limits = self._problem.check, self._limits
         if isinstance(check, Script):
-            data_tests = find_data_tests(check) if self._plan.mode == "referee" else None
+            data_tests = find_data_tests(check) if self.plan.mode == "referee" else None
             return make_script_job(check, program, limits, tag, data_tests)
         if isinstance(check, ProgramCases):
             return make_program_job(check, program, limits, tag, all_tests=self._all_tests)
@@ -130,12 +131,12 @@ class JobMaker:
             "entry_point": _entry_point(self._problem),
             "seed": self._seed,
             "output_bytes": self._limits.output_bytes,
-            "replayed": self._plan.calls,
+            "replayed": self.plan.calls,
             "digests": isinstance(self._problem.check, Cases),
         }
 
     def _make_template(self) -> Job:
-        problem, plan, limits = self._problem, self._plan, self._limits
+        problem, plan, limits = self._problem, self.plan, self._limits
         setup = self._sample_setup()
         if isinstance(problem.check, Cases):
             if problem.check.via == "stdin":
