@@ -82,7 +82,7 @@ def write_results(
     """
     _check_destination(samples, destination)
     written = 0
-    texts: dict[tuple[bytes, bytes], tuple[str, str]] = {}
+    members = _Members(isolation)
     uncounted = _uncounted(diagnosis)
     of_all = _members_of_all(diagnosis) if diagnosis is not None else ""
     of_first = _members_of_first(diagnosis) if diagnosis is not None else ""
@@ -92,16 +92,9 @@ def write_results(
                 if not isinstance(row, RawRow) or (only is not None and row.key.problem_id not in only):
                     continue
                 line = line_of(row.row) if line_of is not None and row.content is ALREADY_JUDGED else None
-                encoded = _split_line(line, row.row) if line is not None else None
-                found = texts.get(encoded[:2]) if encoded is not None else None
-                if encoded is not None and found is not None:
-                    text = f"{found[0]}{encoded[2]!r}{found[1]}"
-                else:
-                    verdict = _get_verdict(row, samples, verdict_of)
-                    before, after = _members_of(verdict, isolation)
-                    text = f"{before}{verdict.own_s!r}{after}"
-                    if encoded is not None and len(texts) < _CACHED_TEXTS:
-                        texts[encoded[:2]] = before, after
+                text = members.find(line, row.row) if line is not None else None
+                if text is None:
+                    text = members.add(_get_verdict(row, samples, verdict_of), line)
                 file.write(_add_members(row.raw, text + uncounted.get(row.key.problem_id, "") + of_all + of_first))
                 of_first = ""
                 written += 1
@@ -178,16 +171,39 @@ def _get_verdict(row: RawRow, samples: Path, verdict_of: Callable[[int], Verdict
     raise DataError(f"{where} has changed since it was judged as {judged}; judge the file again")
 
 
-def _split_line(line: bytes, row: int) -> tuple[bytes, bytes, float] | None:
-    """Return the parts of a stored line between its key and what was measured, and behind that, and the seconds.
+class _Members:
+    """Verdicts as the members of a JSON object, each kept for those that differ in what was measured only."""
 
-    None where it has not all of that, or belongs to another row.
+    def __init__(self, isolation: Isolation) -> None:
+        self._isolation: Isolation = isolation
+        self._texts: dict[tuple[bytes, bytes], tuple[str, str]] = {}
+        """The members before and behind the number of seconds, by the parts of a stored line."""
+
+    def find(self, line: bytes, row: int) -> str | None:
+        """Return the members for the stored line of a row; None where they are not known, or it is another row's."""
+        parts = _split_line(line)
+        texts = self._texts.get(parts[1]) if parts is not None and parts[0] == row else None
+        return f"{texts[0]}{parts[2]!r}{texts[1]}" if parts is not None and texts is not None else None
+
+    def add(self, verdict: Verdict, line: bytes | None) -> str:
+        """Return the members for a verdict, and keep them by its stored line, if there is one."""
+        before, after = _members_of(verdict, self._isolation)
+        parts = _split_line(line) if line is not None else None
+        if parts is not None and len(self._texts) < _CACHED_TEXTS:
+            self._texts[parts[1]] = before, after
+        return f"{before}{verdict.own_s!r}{after}"
+
+
+def _split_line(line: bytes) -> tuple[int, tuple[bytes, bytes], float] | None:
+    """Return the row of a stored line, what stands before and behind the measures, and the seconds among these.
+
+    None where it has not all of that.
     """
     key = _LINE_KEY.match(line)
-    measures = _LINE_MEASURES.search(line, key.end()) if key and int(key[1]) == row else None
+    measures = _LINE_MEASURES.search(line, key.end()) if key is not None else None
     if key is None or measures is None:
         return None
-    return line[key.end() : measures.start()], line[measures.end() :], float(measures[1])
+    return int(key[1]), (line[key.end() : measures.start()], line[measures.end() :]), float(measures[1])
 
 
 def _add_members(raw: bytes, members: str) -> bytes:
