@@ -120,13 +120,17 @@ def split_task(name: str, catalog: Catalog) -> tuple[str, str]:
     return (bare, task) if isinstance(entry, Published) and task in entry.tasks else (name, "")
 
 
-def recognise(data: bytes, catalog: Catalog) -> tuple[str, Published] | None:
-    """Return the name and the entry of the published file that has these bytes, packed or not; None for any other."""
+def recognise(data: bytes, catalog: Catalog, unpacked: str = "") -> tuple[str, Published] | None:
+    """Return the name and the entry of the published file that has these bytes, packed or not; None for any other.
+
+    ``unpacked``: the sha256 of the unpacked bytes, where it is known.
+    """
     packed = hashlib.sha256(data).hexdigest()
-    try:
-        unpacked = hashlib.sha256(unpack(data, "file")).hexdigest()
-    except DataError:
-        unpacked = packed
+    if not unpacked:
+        try:
+            unpacked = hashlib.sha256(unpack(data, "file")).hexdigest()
+        except DataError:
+            unpacked = packed
     for name, entry in catalog.items():
         if isinstance(entry, Published) and (entry.sha256 == packed or entry.unpacked_sha256 == unpacked):
             return name, entry

@@ -31,6 +31,7 @@ from passcurve.bench.formats import (
     read_file,
     unpack,
 )
+from passcurve.bench.parsed_file import ParsedFile, parse_file
 from passcurve.bench.writing import choose_language
 from passcurve.errors import DataError, UnknownNameError, UsageError, nearest
 from passcurve.types import Benchmark, Header, Problem
@@ -96,7 +97,7 @@ def load(
     if entry is not None and isinstance(entry[1], BuiltIn):
         return _load_built_in(entry[0], entry[1], options)
     if _is_file_name(name, entries):
-        return _load_file(Path(name), entries, options)
+        return _load_file(Path(name), entries, options, cache_dir)
     if entry is None or isinstance(entry[1], BuiltIn):
         raise unknown_benchmark(name, entries)
     return _load_published(entry[0], entry[1], cache_dir, options)
@@ -132,7 +133,9 @@ def identify_file(path: Path, *, catalog: Catalog | None = None) -> NamedFile:
     data = read_file(path)
     match = recognise(data, load_catalog() if catalog is None else catalog)
     name, version = (match[0], match[1].version) if match is not None else ("", "")
-    return NamedFile(path=str(path), name=name, version=version, md5=_md5(data, str(path)))
+    # EvalPlus names a version by it; no secret depends on it.
+    md5 = hashlib.md5(unpack(data, str(path)), usedforsecurity=False).hexdigest()
+    return NamedFile(path=str(path), name=name, version=version, md5=md5)
 
 
 def find_examples(name: str) -> Path | None:
@@ -196,11 +199,9 @@ def _load_built_in(name: str, entry: BuiltIn, options: ReadOptions = DEFAULT_OPT
 
 def _load_published(name: str, entry: Published, cache_dir: Path, options: ReadOptions = DEFAULT_OPTIONS) -> Benchmark:
     copy = _require_copy(name, entry, cache_dir)
-    source, notes = str(copy.path), list[str]()
-    data = _read_verified(name, entry, copy)
-    problems = parse_problems(data, source, notes, options)
-    packages = tuple(sorted({*entry.packages, *_packages(problems)}))
-    return _with_hash(_benchmark(name, source, problems, options, packages, tuple(notes)), data)
+    source = str(copy.path)
+    file = parse_file(_read_verified(name, entry, copy), source, options, cache_dir)
+    return _from_parsed(name, source, file, options, entry.packages)
 
 
 def _require_copy(name: str, entry: Published, cache_dir: Path) -> _Copy:
@@ -210,17 +211,15 @@ def _require_copy(name: str, entry: Published, cache_dir: Path) -> _Copy:
     return copy
 
 
-def _load_file(path: Path, entries: Catalog, options: ReadOptions) -> Benchmark:
-    notes: list[str] = []
+def _load_file(path: Path, entries: Catalog, options: ReadOptions, cache_dir: Path) -> Benchmark:
     data = read_file(path)
-    problems = parse_problems(data, str(path), notes, options)
+    file = parse_file(data, str(path), options, cache_dir)
     name = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
-    packages = _packages(problems)
+    packages: tuple[str, ...] = ()
     # Go by the content of the file, not by its name.
-    digest = digest_problems(problems)
-    if entry := recognise(data, entries) or _find_digest(digest, entries):
-        name, packages = entry[0], tuple(sorted({*entry[1].packages, *packages}))
-    return _with_hash(_benchmark(name, str(path), problems, options, packages, tuple(notes), digest), data)
+    if entry := recognise(data, entries, file.unpacked_sha256) or _find_digest(file.digest, entries):
+        name, packages = entry[0], entry[1].packages
+    return _from_parsed(name, str(path), file, options, packages)
 
 
 def _find_digest(digest: str, entries: Catalog) -> tuple[str, Published] | None:
@@ -228,13 +227,13 @@ def _find_digest(digest: str, entries: Catalog) -> tuple[str, Published] | None:
     return next(((name, entry) for name, entry in published if entry.problems_digest == digest), None)
 
 
-def _with_hash(benchmark: Benchmark, data: bytes) -> Benchmark:
-    return msgspec.structs.replace(benchmark, file_hash=_md5(data, benchmark.source))
-
-
-def _md5(data: bytes, source: str) -> str:
-    # EvalPlus names a version by it; no secret depends on it.
-    return hashlib.md5(unpack(data, source), usedforsecurity=False).hexdigest()
+def _from_parsed(
+    name: str, source: str, file: ParsedFile, options: ReadOptions, packages: tuple[str, ...]
+) -> Benchmark:
+    """Return the benchmark of a file; ``packages`` are needed besides those that its problems name."""
+    packages = tuple(sorted({*packages, *_packages(file.problems)}))
+    benchmark = _benchmark(name, source, file.problems, options, packages, file.notes, file.digest)
+    return msgspec.structs.replace(benchmark, file_hash=file.md5)
 
 
 def _benchmark(

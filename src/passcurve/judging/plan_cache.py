@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from passcurve.judging.plan import CheckPlan
+from passcurve.private_files import left_drafts, oldest_first, read_private, write_private
 from passcurve.sandbox.compiled_tests import CompiledTests
-from passcurve.sandbox.private_files import left_drafts, oldest_first, read_private, write_private
 from passcurve.types import Header, Problem
 
 MAX_FILES = 32

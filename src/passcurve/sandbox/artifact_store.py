@@ -20,9 +20,9 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
+from passcurve.private_files import left_drafts, oldest_first, read_private, write_private
 from passcurve.sandbox.command_layout import command_layout
 from passcurve.sandbox.job import CommandJail, Step
-from passcurve.sandbox.private_files import left_drafts, oldest_first, read_private, write_private
 
 MAX_BYTES = 512 << 20
 """Disk that all entries may take; those unused for longest go first."""

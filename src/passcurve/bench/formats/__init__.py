@@ -22,6 +22,7 @@ __all__ = [
     "ReadOptions",
     "digest_problems",
     "parse_problems",
+    "parse_text",
     "read_file",
     "read_problems",
     "unpack",
@@ -48,10 +49,16 @@ def parse_problems(
 
     Raises DataError as ``read_problems`` does.
     """
-    text = unpack(data, source)
+    return parse_text(unpack(data, source), source, notes, options)
+
+
+def parse_text(
+    text: bytes, source: str, notes: list[str] | None = None, options: ReadOptions = DEFAULT_OPTIONS
+) -> tuple[Problem, ...]:
+    """Return the problems in the bytes of an unpacked file, as ``parse_problems`` does."""
     rows = tuple(_parse_toml(text, source) if source.endswith(".toml") else parse_rows(text, source))
     if not rows:
-        fault = "is empty" if not data else "has no rows"
+        fault = "is empty" if not text else "has no rows"
         raise DataError(f"{source!r} {fault}; expected one JSON object per line with {listed(human_eval.REQUIRED)}")
     file_hash = hashlib.md5(text, usedforsecurity=False).hexdigest()
     parsed = _find_format(rows).parse(rows, msgspec.structs.replace(options, file_hash=file_hash))
