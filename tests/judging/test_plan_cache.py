@@ -10,8 +10,8 @@ import pytest
 
 from passcurve.judging.plan import CheckPlan
 from passcurve.judging.plan_cache import MAX_CODE_BYTES, MAX_FILES, PlanCache
-from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.private_files import read_private
+from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.types import FunctionTests, Header, Jail, Limits, Problem
 
 HEADER = Header(
