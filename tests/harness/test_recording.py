@@ -11,7 +11,7 @@ import pytest
 from jailed import LIMITS, Jailed
 
 from passcurve.harness import recording
-from passcurve.judging.attempts import is_conclusive, without_replay
+from passcurve.judging.attempts import is_conclusive, next_attempt, without_replay
 from passcurve.judging.calibration import Calibrations
 from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.judging.scheduler import Scheduler
@@ -161,8 +161,30 @@ def test_replay_changes_no_verdict(jail: Jailed, what: str):
     replayed, one_by_one = verdicts
     assert status == one_by_one.status
     if conclusive:
-        for field in ("status", "message", "exception", "call", "test_line", "calls", "flattened"):
+        for field in ("status", "message", "exception", "call", "test_line", "calls", "flattened", "suspicious"):
             assert getattr(one_by_one, field) == getattr(replayed, field), field
+
+
+@pytest.mark.parametrize(
+    ("completion", "acts"),
+    [
+        ("    if x == 2:\n        import socket\n        socket.socket()\n    return 0\n", ()),
+        ("    import socket\n    socket.socket()\n    return 0\n", ("tried to use the network (socket)",)),
+        ("    if x == 3:\n        import socket\n        socket.socket()\n    return 2\n", ()),
+    ],
+)
+@pytest.mark.parametrize("allow_kept", [True, False])
+def test_what_a_program_tries_after_its_failure(jail: Jailed, completion: str, acts: tuple[str, ...], allow_kept: bool):
+    """Calls that are made ahead of the tests add nothing to what a program has tried."""
+    task = problem(STEPS)
+    job = make_job(task, task.prompt + completion, plan_of(jail, task), LIMITS, 0, 1)
+    job = msgspec.structs.replace(job, allow_kept=allow_kept)
+    outcome = jail.run(job)
+    while retry := next_attempt(job, outcome):
+        job = retry.job
+        outcome = jail.run(job)
+    verdict = reach_verdict(SampleKey(problem_id=task.id, sample_index=0), job, outcome)
+    assert ("failed", acts) == (verdict.status, verdict.suspicious)
 
 
 def test_diverge_at_a_call_that_was_not_recorded(jail: Jailed):

@@ -70,9 +70,12 @@ def is_conclusive(outcome: Outcome) -> bool:
     """Return whether a job with replayed calls has shown what it would have shown without replay.
 
     The tests take the outcomes of the calls in order and stop where they stop.  A program that does not reach the end
-    of all calls may have been stopped by a call that the tests would never have made.
+    of all calls may have been stopped by a call that the tests would never have made, and may have tried there what was
+    refused.
     """
     status = (outcome.report or {}).get("status")
+    if outcome.refused and status != "passed":
+        return False
     return (
         status in ("passed", "failed", "timeout", "compile", "benchmark")
         and outcome.ended == "report"
