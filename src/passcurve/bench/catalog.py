@@ -120,17 +120,18 @@ def split_task(name: str, catalog: Catalog) -> tuple[str, str]:
     return (bare, task) if isinstance(entry, Published) and task in entry.tasks else (name, "")
 
 
-def recognise(data: bytes, catalog: Catalog, unpacked: str = "") -> tuple[str, Published] | None:
-    """Return the name and the entry of the published file that has these bytes, packed or not; None for any other.
-
-    ``unpacked``: the sha256 of the unpacked bytes, where it is known.
-    """
+def recognise(data: bytes, catalog: Catalog) -> tuple[str, Published] | None:
+    """Return the name and the entry of the published file that has these bytes, packed or not; None for any other."""
     packed = hashlib.sha256(data).hexdigest()
-    if not unpacked:
-        try:
-            unpacked = hashlib.sha256(unpack(data, "file")).hexdigest()
-        except DataError:
-            unpacked = packed
+    try:
+        unpacked = hashlib.sha256(unpack(data, "file")).hexdigest()
+    except DataError:
+        unpacked = packed
+    return find_by_hashes(packed, unpacked, catalog)
+
+
+def find_by_hashes(packed: str, unpacked: str, catalog: Catalog) -> tuple[str, Published] | None:
+    """Return the name and the entry of the published file with one of these sha256, as it is or unpacked."""
     for name, entry in catalog.items():
         if isinstance(entry, Published) and (entry.sha256 == packed or entry.unpacked_sha256 == unpacked):
             return name, entry

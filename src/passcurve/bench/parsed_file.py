@@ -43,6 +43,8 @@ class ParsedFile(msgspec.Struct, frozen=True, kw_only=True):
     """That of the problems, as ``digest_problems`` has it."""
     md5: str
     """md5 of the unpacked file, by which EvalPlus names a version; no secret depends on it."""
+    sha256: str
+    """sha256 of the file as it is."""
     unpacked_sha256: str
 
 
@@ -51,7 +53,8 @@ def parse_file(data: bytes, source: str, options: ReadOptions, cache_dir: Path) 
 
     Raises DataError as ``parse_problems`` does.
     """
-    path = cache_dir / FOLDER / f"{_key(data, source, options)}.problems"
+    sha256 = hashlib.sha256(data).hexdigest()
+    path = cache_dir / FOLDER / f"{_key(sha256, source, options)}.problems"
     content = read_private(path, MAX_BYTES)
     if content is not None:
         with contextlib.suppress(msgspec.MsgspecError, ValueError):
@@ -64,6 +67,7 @@ def parse_file(data: bytes, source: str, options: ReadOptions, cache_dir: Path) 
         notes=tuple(notes),
         digest=digest_problems(problems),
         md5=hashlib.md5(text, usedforsecurity=False).hexdigest(),
+        sha256=sha256,
         unpacked_sha256=hashlib.sha256(text).hexdigest(),
     )
     if len(text) >= MIN_BYTES:
@@ -84,10 +88,9 @@ def _keep(path: Path, file: ParsedFile) -> None:
             other.unlink(missing_ok=True)
 
 
-def _key(data: bytes, source: str, options: ReadOptions) -> str:
+def _key(sha256: str, source: str, options: ReadOptions) -> str:
     """Return the digest of all that decides what the problems are: the bytes, the options, our code and Python."""
-    is_toml = source.endswith(".toml")
-    facts = (hashlib.sha256(data).hexdigest(), is_toml, options, __version__, sys.version)
+    facts = (sha256, source.endswith(".toml"), options, __version__, sys.version)
     digest = hashlib.sha256(msgspec.json.encode(facts))
     for room in _ROOMS:
         for file in _modules(resources.files("passcurve") / room):

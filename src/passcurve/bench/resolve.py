@@ -16,6 +16,7 @@ from passcurve.bench.catalog import (
     Catalog,
     Entry,
     Published,
+    find_by_hashes,
     find_entry,
     load_catalog,
     recognise,
@@ -212,12 +213,11 @@ def _require_copy(name: str, entry: Published, cache_dir: Path) -> _Copy:
 
 
 def _load_file(path: Path, entries: Catalog, options: ReadOptions, cache_dir: Path) -> Benchmark:
-    data = read_file(path)
-    file = parse_file(data, str(path), options, cache_dir)
+    file = parse_file(read_file(path), str(path), options, cache_dir)
     name = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
     packages: tuple[str, ...] = ()
     # Go by the content of the file, not by its name.
-    if entry := recognise(data, entries, file.unpacked_sha256) or _find_digest(file.digest, entries):
+    if entry := find_by_hashes(file.sha256, file.unpacked_sha256, entries) or _find_digest(file.digest, entries):
         name, packages = entry[0], entry[1].packages
     return _from_parsed(name, str(path), file, options, packages)
 
