@@ -286,6 +286,14 @@ def test_vacuous_tests(jail: Jailed):
     assert VACUOUS in calibration.plan.note
 
 
+@pytest.mark.parametrize(("reference", "is_faulty"), [("    return 2\n", True), ("\n", False), ("    \n", False)])
+def test_a_prompt_that_passes_alone(jail: Jailed, reference: str, is_faulty: bool):
+    """It is a fault unless its reference adds nothing to it, as some of those do that fill a gap."""
+    problem = make_problem("", "assert candidate(1) == 2", "def f(*args):\n    return args[0] + 1\n")
+    plan = calibrate(jail, msgspec.structs.replace(problem, reference=reference)).plan
+    assert is_faulty == ("the prompt alone passes" in plan.note) == (plan.fault == "tests")
+
+
 def test_vacuous_without_a_reference(jail: Jailed):
     """In shared mode, vacuous tests are found without a reference solution."""
     calibration = calibrate(jail, make_problem(None, "pass"), "shared")

@@ -106,7 +106,9 @@ class _Trials:
             self.program = self._wrong_programs.program
             if is_vacuous is None:
                 return None
-            if not defines_all(self.problem.prompt, self.problem.entry_point):
+            # Where nothing is left out, the prompt alone is right.
+            is_complete = self.problem.reference is not None and not self.problem.reference.strip()
+            if is_complete or not defines_all(self.problem.prompt, self.problem.entry_point):
                 return self._calibration
             self.program = self.problem.prompt
             return None
