@@ -81,6 +81,23 @@ def test_reference_may_be_absent(tmp_path: Path, absent: dict[str, object]) -> N
     assert read_problems(write_file(tmp_path, lines(row)))[0].reference is None
 
 
+@pytest.mark.parametrize(
+    ("solution", "suffix", "reference"),
+    [
+        ("\n", "", "\n"),
+        ("  ", "\n    return 1\n", "  "),
+        ("", "\n", ""),
+        ("", "", None),
+        (None, "\n", None),
+        ("\n", None, None),
+    ],
+)
+def test_a_blank_reference(tmp_path: Path, solution: str | None, suffix: str | None, reference: str | None) -> None:
+    """White space, or nothing, is a solution only where it fills a gap."""
+    row = ROW | {"canonical_solution": solution, "suffix": suffix}
+    assert read_problems(write_file(tmp_path, lines(row)))[0].reference == reference
+
+
 def test_further_fields_are_ignored(tmp_path: Path) -> None:
     """Fields of other formats are ignored, even numbers that strict JSON does not allow."""
     row = ROW | {"atol": [[float("nan"), float("inf")]], "contract": "x" * 10_000, "contest_id": "a b", "n_tests": 3}

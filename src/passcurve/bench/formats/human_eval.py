@@ -58,8 +58,9 @@ def _problem(row: Row) -> Problem:
     if not task_id.strip():
         raise row.fault(f"found task_id {shown(task_id)}", "a name for the problem")
     test, reference, suffix = (row.optional_text(name) for name in ("test", "canonical_solution", "suffix"))
-    fills_gap = row.fields.get("suffix") is not None and row.fields.get("canonical_solution") is not None
-    has_reference = bool(reference.strip()) or fills_gap
+    # A gap may be filled by white space, and between two parts by nothing.
+    has_gap = row.fields.get("suffix") is not None and row.fields.get("canonical_solution") is not None
+    has_reference = bool(reference.strip()) or (has_gap and bool(reference or suffix))
     return Problem(
         id=task_id,
         prompt=row.text("prompt"),
