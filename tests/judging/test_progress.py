@@ -45,5 +45,5 @@ def test_the_first_problems_of_a_file_have_no_interval():
 def test_excluded_problems_do_not_count():
     """A problem that is excluded is not in the score so far; a score of none has no value."""
     faulty = CheckPlan(fault="reference", note="broken")
-    assert 0.75 == progress(JUDGED, plans={"a": CheckPlan(), "c": faulty}).pass_at_1().value
-    assert None is progress({"c": [False]}, plans={"c": faulty}).pass_at_1().value
+    assert 0.75 == progress(JUDGED, plans=lambda: {"a": CheckPlan(), "c": faulty}).pass_at_1().value
+    assert None is progress({"c": [False]}, plans=lambda: {"c": faulty}).pass_at_1().value

@@ -174,7 +174,7 @@ class JudgeRun:
         return {problem_id: self.plan_of(problem_id) for problem_id in self._makers}
 
     def plan_of(self, problem_id: str) -> CheckPlan | None:
-        """Return the plan of a problem; None where there is none yet."""
+        """Return the plan of a problem; None while it has none."""
         maker = self._makers.get(problem_id)
         return maker.plan if maker is not None else None
 
@@ -235,7 +235,7 @@ class JudgeRun:
             postponed_rows=pending.postponed_rows,
             postponed_s=pending.postponed_programs * one_each_s,
             problems=len(self._problems),
-            plans={} if self._request.count_all else self.plans,
+            plans=dict if self._request.count_all else lambda: self.plans,
             generated=self._source.progress(),
         )
 

@@ -106,8 +106,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """Most seconds that these take."""
     problems: int = 0
     """Problems asked for."""
-    plans: Mapping[str, CheckPlan | None] = {}
-    """Plans of the problems so far."""
+    plans: Callable[[], Mapping[str, CheckPlan | None]] = dict
+    """Returns the plans of the problems so far."""
     generated: GenerationProgress | None = None
 
     def pass_at_1(self) -> Estimate:
@@ -118,7 +118,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         """
         from passcurve.stats.estimate import estimate
 
-        faulty = {name for name, plan in self.plans.items() if plan is not None and plan.fault is not None}
+        faulty = {name for name, plan in self.plans().items() if plan is not None and plan.fault is not None}
         planned = [counts for counts in self.tally.counts() if counts.problem_id not in faulty]
         judged = [counts for counts in planned if counts.n]
         if not judged:
