@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 _DIGEST_BYTES = 32
@@ -66,6 +68,27 @@ def oldest_first(paths: Iterable[Path]) -> list[tuple[Path, os.stat_result]]:
         except OSError:
             continue
     return sorted(files, key=lambda file: file[1].st_mtime_ns)
+
+
+def keep_newest(folder: Path, pattern: str, most: int) -> None:
+    """Remove all but the newest files with such a name, and drafts that are left; raise OSError where that fails."""
+    old = [path for path, _ in oldest_first(folder.glob(pattern))[:-most]]
+    for path in (*old, *left_drafts(folder)):
+        path.unlink(missing_ok=True)
+
+
+def code_of(*rooms: str) -> Iterator[bytes]:
+    """Yield the sources and tables of rooms, in one order: what their code has made is kept under a digest of it."""
+    for room in rooms:
+        yield from _code_below(resources.files("passcurve") / room)
+
+
+def _code_below(folder: Traversable) -> Iterator[bytes]:
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        if file.is_dir():
+            yield from _code_below(file)
+        elif file.name.endswith((".py", ".toml")):
+            yield file.read_bytes()
 
 
 def _digest(path: Path, content: bytes) -> bytes:

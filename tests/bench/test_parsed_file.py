@@ -66,7 +66,7 @@ def test_benchmarks_are_equal(tmp_path: Path):
     ids=["bytes", "a line end", "options"],
 )
 def test_other_files_and_options_are_parsed(tmp_path: Path, data: bytes, options: ReadOptions, source: str):
-    """What could change a problem has an entry of its own."""
+    """Other bytes and other options are parsed, and kept beside the first."""
     parse_file(content(), "b.jsonl", DEFAULT_OPTIONS, tmp_path)
     parse_file(data, source, options, tmp_path)
     assert 2 == len(kept_files(tmp_path))
@@ -81,7 +81,7 @@ def test_no_other_form_is_taken_for_it(tmp_path: Path):
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "open to others"])
 def test_damage(tmp_path: Path, damage: str):
-    """What is damaged, or could be another user's, is parsed again."""
+    """A file whose copy is damaged, or may be another user's, is parsed again."""
     file = parse_file(content(), "b.jsonl", DEFAULT_OPTIONS, tmp_path)
     (path,) = kept_files(tmp_path)
     data = path.read_bytes()

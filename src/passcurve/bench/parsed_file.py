@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import sys
-from collections.abc import Iterator
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import msgspec
 
 from passcurve import __version__
 from passcurve.bench.formats import ReadOptions, digest_problems, parse_text, unpack
-from passcurve.private_files import left_drafts, oldest_first, read_private, write_private
+from passcurve.private_files import code_of, keep_newest, read_private, write_private
 from passcurve.types import Problem
 
 FOLDER = "parsed"
@@ -29,8 +26,8 @@ MAX_BYTES = 64 << 20
 MAX_FILES = 16
 """Files whose problems are kept; the oldest go first."""
 
-_ROOMS = ("bench", "types")
-"""Rooms whose code decides what the problems of a file are."""
+_ROOMS = ("bench", "languages", "types")
+"""Rooms whose code and tables decide what the problems of a file are."""
 
 
 class ParsedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,9 +35,9 @@ class ParsedFile(msgspec.Struct, frozen=True, kw_only=True):
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
-    """What it holds and is not used."""
+    """What the file holds that is not used."""
     digest: str
-    """That of the problems, as ``digest_problems`` has it."""
+    """Digest of the problems, as ``digest_problems`` computes it."""
     md5: str
     """md5 of the unpacked file, by which EvalPlus names a version; no secret depends on it."""
     sha256: str
@@ -61,12 +58,13 @@ def parse_file(data: bytes, source: str, options: ReadOptions, cache_dir: Path) 
             return msgspec.msgpack.decode(content, type=ParsedFile)
     text = unpack(data, source)
     notes: list[str] = []
-    problems = parse_text(text, source, notes, options)
+    md5 = hashlib.md5(text, usedforsecurity=False).hexdigest()
+    problems = parse_text(text, source, notes, msgspec.structs.replace(options, file_hash=md5))
     file = ParsedFile(
         problems=problems,
         notes=tuple(notes),
         digest=digest_problems(problems),
-        md5=hashlib.md5(text, usedforsecurity=False).hexdigest(),
+        md5=md5,
         sha256=sha256,
         unpacked_sha256=hashlib.sha256(text).hexdigest(),
     )
@@ -83,24 +81,13 @@ def _keep(path: Path, file: ParsedFile) -> None:
         if len(content) > MAX_BYTES:
             return
         write_private(path, content)
-        old = [path for path, _ in oldest_first(path.parent.glob("*.problems"))[:-MAX_FILES]]
-        for other in (*old, *left_drafts(path.parent)):
-            other.unlink(missing_ok=True)
+        keep_newest(path.parent, "*.problems", MAX_FILES)
 
 
 def _key(sha256: str, source: str, options: ReadOptions) -> str:
     """Return the digest of all that decides what the problems are: the bytes, the options, our code and Python."""
     facts = (sha256, source.endswith(".toml"), options, __version__, sys.version)
     digest = hashlib.sha256(msgspec.json.encode(facts))
-    for room in _ROOMS:
-        for file in _modules(resources.files("passcurve") / room):
-            digest.update(file.read_bytes())
+    for text in code_of(*_ROOMS):
+        digest.update(text)
     return digest.hexdigest()
-
-
-def _modules(folder: Traversable) -> Iterator[Traversable]:
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
-        if file.is_dir():
-            yield from _modules(file)
-        elif file.name.endswith(".py"):
-            yield file

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from hashlib import blake2b
-from importlib import resources
 from pathlib import Path
 
 import msgspec
 
 from passcurve.judging.plan import CheckPlan
-from passcurve.private_files import left_drafts, oldest_first, read_private, write_private
+from passcurve.private_files import code_of, keep_newest, read_private, write_private
 from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.types import Header, Problem
 
@@ -73,9 +72,7 @@ class PlanCache:
             return
         with contextlib.suppress(OSError):
             write_private(self._path, msgspec.msgpack.encode(_Content(plans=self._plans, code=self._code)))
-            old = [path for path, _ in oldest_first(self._path.parent.glob("*.plans"))[:-MAX_FILES]]
-            for path in (*old, *left_drafts(self._path.parent)):
-                path.unlink(missing_ok=True)
+            keep_newest(self._path.parent, "*.plans", MAX_FILES)
 
 
 def _read(path: Path) -> _Content:
@@ -96,8 +93,6 @@ def _digest(header: Header) -> str:
     digest = blake2b(digest_size=16)
     settings = (header.version, header.benchmark_digest, header.limits, header.verdict, header.seed, header.jail)
     digest.update(msgspec.json.encode(settings))
-    for room in _CODE:
-        for file in sorted(resources.files(f"passcurve.{room}").iterdir(), key=lambda file: file.name):
-            if file.name.endswith(".py"):
-                digest.update(file.read_bytes())
+    for text in code_of(*_CODE):
+        digest.update(text)
     return digest.hexdigest()

@@ -49,19 +49,18 @@ def parse_problems(
 
     Raises DataError as ``read_problems`` does.
     """
-    return parse_text(unpack(data, source), source, notes, options)
+    text = unpack(data, source)
+    file_hash = hashlib.md5(text, usedforsecurity=False).hexdigest()
+    return parse_text(text, source, notes, msgspec.structs.replace(options, file_hash=file_hash))
 
 
-def parse_text(
-    text: bytes, source: str, notes: list[str] | None = None, options: ReadOptions = DEFAULT_OPTIONS
-) -> tuple[Problem, ...]:
-    """Return the problems in the bytes of an unpacked file, as ``parse_problems`` does."""
+def parse_text(text: bytes, source: str, notes: list[str] | None, options: ReadOptions) -> tuple[Problem, ...]:
+    """Return the problems in the bytes of an unpacked file, whose md5 ``options`` have, as ``parse_problems`` does."""
     rows = tuple(_parse_toml(text, source) if source.endswith(".toml") else parse_rows(text, source))
     if not rows:
         fault = "is empty" if not text else "has no rows"
         raise DataError(f"{source!r} {fault}; expected one JSON object per line with {listed(human_eval.REQUIRED)}")
-    file_hash = hashlib.md5(text, usedforsecurity=False).hexdigest()
-    parsed = _find_format(rows).parse(rows, msgspec.structs.replace(options, file_hash=file_hash))
+    parsed = _find_format(rows).parse(rows, options)
     if notes is not None:
         notes += parsed.notes
     seen: dict[str, tuple[int, Problem]] = {}
