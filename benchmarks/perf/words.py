@@ -139,6 +139,8 @@ def started(result: Started) -> str:
         ["`import passcurve` beyond that", result.imported_s - result.bare_s],
         ["`passcurve --version`", result.version_s],
         ["`passcurve --help`", result.help_s],
+        ["the problems by `json` alone", result.parsed_s],
+        ["the problems read and checked, with their digest", result.read_s],
         ["`passcurve judge` of one sample: until its verdict is stored", result.first_verdict_s],
         ["`passcurve judge` of one sample: until the command has ended", result.judged_s],
     ]

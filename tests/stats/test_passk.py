@@ -332,21 +332,6 @@ class TestCurve:
         assert time.process_time() - started < 3.0  # measured 0.3 s on a slow core
 
 
-class TestSpeed:
-    """What a million problems cost."""
-
-    def test_a_million_pairs_in_under_50_ms(self) -> None:
-        """A million problems with n = 200 take under 50 ms for k = 1, 10 and 100 together, the best of five."""
-        n, c = np.full(10**6, 200), np.random.default_rng(2).integers(0, 201, 10**6)
-        taken = []
-        for _ in range(5):
-            started = time.process_time()
-            for k in (1, 10, 100):
-                pass_at_k(n, c, k)
-            taken.append(time.process_time() - started)
-        assert min(taken) < 0.05  # measured 0.018 s, 0.044 s the first time
-
-
 class TestRefusals:
     """Input outside the definition."""
 
