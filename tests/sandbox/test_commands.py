@@ -75,6 +75,15 @@ def test_end_and_output_of_a_command_are_reported(pool: Pool) -> None:
     assert ("report", 7, "some text", "wrong\n") == (outcome.ended, report["exit"], report["out"], report["err"])
 
 
+def test_streams_have_names(pool: Pool) -> None:
+    """A program may open its streams by their names, whatever user it is, but reads nothing back."""
+    script = "cat /dev/stdin >/dev/stdout; echo wrong >/dev/stderr; echo more >>/proc/self/fd/1; cat </dev/stdout"
+    report = run(pool, step(order(script, stdin=b"text\n"))).report or {}
+    assert "text\nmore\n" == report["out"]
+    assert report["err"].startswith("wrong\n")
+    assert "ermission denied" in report["err"]
+
+
 def test_files_of_one_step_reach_the_next_and_nothing_else_does(pool: Pool) -> None:
     """What a step keeps crosses; its other files are gone."""
     first = step(order("mkdir made; echo kept >made/a; echo lost >b", keep=("made/*",)), "compile")

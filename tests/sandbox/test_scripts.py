@@ -26,6 +26,8 @@ RIGHT = {
     "lines": "import sys\nlines = list(sys.stdin)\nsys.stdout.write(str(sum(map(int, lines[1].split()))))",
     "open(0)": "print(sum(map(int, open(0).read().split()[1:])))",
     "/dev/stdin": "print(sum(map(int, open('/dev/stdin').read().split()[1:])))",
+    "/dev/stdout": "input()\nwith open('/dev/stdout', 'w') as out:\n    out.write(str(sum(map(int, input().split()))))",
+    "/dev/stderr": "input()\nprint(sum(map(int, input().split())))\nopen('/dev/stderr', 'w').write('done')",
     "os.read": "import os\nos.write(1, b'%d\\n' % sum(map(int, os.read(0, 1 << 20).split()[1:])))",
     "fileno": "import os, sys, io\nd = os.read(sys.stdin.fileno(), os.fstat(0).st_size or 1 << 16)\n"
     "out = io.BytesIO()\nout.write(b'%d' % sum(map(int, d.split()[1:])))\n"

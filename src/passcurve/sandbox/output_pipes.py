@@ -12,6 +12,8 @@ from passcurve.harness.command import FETCHED_BYTES, Stream
 from passcurve.sandbox.connection import unwatch
 from passcurve.sandbox.job import Outcome
 
+_WRITTEN_BY_ALL = 0o222
+
 
 class _Reader:
     """One stream, watched until nobody can write to it any more."""
@@ -51,6 +53,9 @@ class OutputPipes:
     def __init__(self, selector: selectors.BaseSelector, head_bytes: int, *, fetches: bool) -> None:
         """Open what the program writes to.  ``fetches``: there is a file for what is fetched after the run."""
         self._readers = [_Reader(selector, head_bytes) for _ in range(2)]
+        for reader in self._readers:
+            # The program may be another user, and opens its streams by their names as well: /dev/stdout.
+            os.fchmod(reader.stream.writing, _WRITTEN_BY_ALL)
         # They outlive this function: close_files and close end them.
         self.files = [open(reader.stream.writing, "wb", buffering=0) for reader in self._readers]  # noqa: SIM115
         """The ends that the program gets; close them when it has them."""
