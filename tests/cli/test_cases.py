@@ -134,6 +134,32 @@ def test_every_test_is_counted(whole):
     assert 0b10111000 == base64.b64decode(tests["outcomes"])[0]
 
 
+def test_every_test_is_counted_in_the_first_run(shell):
+    """With all tests, a sample that answers as a program tried before, the reference or a wrong one, has all outcomes.
+
+    Such programs are tried until the first failure, and no more where the plans of the problems are kept.
+    """
+    own = {"prompt": "def f(x):\n", "entry_point": "f", "reference": "    return x + 1\n"}
+    cases = {"id": "c", "kind": "cases", "inputs": [[1], [2], [3]], "expected": [2, 3, 4]}
+    assertions = {"id": "a", "kind": "assertions", "tests": ["assert f(1) == 2", "assert f(2) == 3"]}
+    shell.write("own.jsonl", [own | cases, own | assertions])
+    bodies = {0: "raise NotImplementedError", None: "return x + 1"}
+    programs = [(task, body) for task in "ca" for body in bodies.values()]
+    shell.write("s.jsonl", ({"task_id": task, "completion": f"    {body}\n"} for task, body in programs))
+    for number in range(2):
+        shell("judge", "s.jsonl", "--benchmark", "own.jsonl", "--all-tests", "--run", f"run{number}")
+        rows = shell.rows("s.jsonl_results.jsonl")
+        for (task, _), row, failed in zip(programs, rows, [*bodies, *bodies], strict=True):
+            (tests,) = row["tests"].values()
+            assert ({"c": 3, "a": 2}[task], failed) == (tests["ran"], tests.get("first_failed")), row
+            passed = (1 << tests["ran"]) - 1 if failed is None else 0
+            assert passed == _bits(tests["outcomes"]) >> (8 - tests["ran"]), row
+
+
+def _bits(outcomes: str) -> int:
+    return base64.b64decode(outcomes)[0]
+
+
 def test_first_failure(whole):
     """A row says which test failed first, with its input, what was expected and what came."""
     row = whole[1]["half"]

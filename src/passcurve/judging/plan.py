@@ -201,7 +201,7 @@ def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: in
     rule = cases.comparator if cases is not None else form["kind"] if form is not None else ""
     prompt, test = _encode(_context(problem)), _encode(problem.test)
     return Referee(
-        key=f"{problem.id} {plan.write_back} {bool(plan.expected)} {rule}",
+        key=f"{problem.id} {plan.write_back} {bool(plan.expected)} {rule} {all_tests}",
         role=REFEREE_ROLE,
         setup={
             "prompt": prompt,

@@ -29,7 +29,7 @@ class _Content(msgspec.Struct, kw_only=True):
     plans: dict[str, CheckPlan] = {}
     """By the digest of the problem."""
     code: dict[str, bytes] = {}
-    """By the key of the tests, and whether they go on after a failure."""
+    """By the key of the tests."""
 
 
 class PlanCache:
@@ -39,7 +39,6 @@ class PlanCache:
         self._path = folder / f"{_digest(header)}.plans"
         content = _read(self._path)
         self._plans, self._code = content.plans, content.code
-        self._code_prefix = f"{header.all_tests} "
         self._is_changed = False
 
     def find(self, problem: Problem) -> CheckPlan | None:
@@ -54,16 +53,15 @@ class PlanCache:
     def add_code_to(self, compiled_tests: CompiledTests) -> None:
         """Add the compiled tests that were kept."""
         for key, code in self._code.items():
-            if key.startswith(self._code_prefix):
-                compiled_tests.add(key.removeprefix(self._code_prefix), code)
+            compiled_tests.add(key, code)
 
     def keep_code_of(self, compiled_tests: CompiledTests) -> None:
         """Keep compiled tests.  They run in the jail of tests only, as those do that were compiled in the same run."""
         size = sum(map(len, self._code.values()))
         for key, code in compiled_tests.items().items():
             size += len(code)
-            if self._code_prefix + key not in self._code and size <= MAX_CODE_BYTES:
-                self._code[self._code_prefix + key] = code
+            if key not in self._code and size <= MAX_CODE_BYTES:
+                self._code[key] = code
                 self._is_changed = True
 
     def save(self) -> None:
