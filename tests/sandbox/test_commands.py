@@ -112,6 +112,15 @@ def test_a_program_is_sealed_before_it_runs(pool: Pool) -> None:
     assert "ran\n" == (outcome.report or {})["out"]
 
 
+def test_a_pool_that_is_closed_leaves_no_descriptor() -> None:
+    """What is read of a command is given up with it."""
+    with start_sandbox(LIMITS, commands=True) as sandbox:
+        before = sorted(Path("/proc/self/fd").iterdir())
+        with closing(Pool(1, sandbox)) as pool:
+            pool.start(0, command_job(next(TAGS), LIMITS, [step(order("sleep 9"))]))
+        assert before == sorted(Path("/proc/self/fd").iterdir())
+
+
 @pytest.mark.ci
 def test_time_of_all_processes_counts_and_waiting_for_a_core_does_not(pool: Pool) -> None:
     """A loop in a child is ended by the clock; half a second of sleep is half a second beside four busy loops."""

@@ -269,6 +269,9 @@ class CommandWorker:
         """End all zygotes and all that is in them."""
         for lane in self._lanes.values():
             lane.close()
+        if self._output is not None:
+            self._output.close()
+            self._output = None
         self._drop_artifact()
 
 

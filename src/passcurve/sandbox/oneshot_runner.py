@@ -285,8 +285,10 @@ class OneShotRunner:
             self._finish(running)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close what it reads."""
         self._connection.close()
+        if self.running is not None and self.running.line is not None:
+            self.running.line.close()
 
 
 def _tests_limit_s(running: OneShotJob) -> float:

@@ -81,6 +81,13 @@ class OutputPipes:
             return msgspec.structs.replace(outcome, report=self._report(outcome, ""))
         return msgspec.structs.replace(outcome, ended="report", report=self._report(outcome, "ended"))
 
+    def close(self) -> None:
+        """Give up the program, of which nothing more is wanted."""
+        for reader in self._readers:
+            reader.close()
+        for file in self.files:
+            file.close()
+
     def _report(self, outcome: Outcome, status: str) -> dict[str, object]:
         out, err = (reader.stream for reader in self._readers)
         return {
