@@ -267,9 +267,10 @@ def test_a_reference_that_is_wrong_or_lives(shell):
 
 PUBLISHED = [
     ("humaneval_plus_v0.1.9", "chatgpt_cot", 116, 106),
-    # One of its samples takes nearly the 60 s that EvalPlus gives, and more than that on a slow machine.
     ("mbpp_plus_v0.1.0", "qwen1.5b", 276, 234),
 ]
+LATE = {"Mbpp/599"}
+"""Samples that take nearly the 60 s that EvalPlus gives, and more than that on a slow machine."""
 
 
 @pytest.mark.nightly
@@ -285,9 +286,14 @@ def test_published_results(shell, benchmark: str, model: str, base: int, plus: i
     with shell.start(*words, env=shell.env) as session:
         out, err = session.communicate(timeout=1800)
     assert 0 == session.returncode, err
-    assert (base, plus) == tuple(json.loads(out)["suites"][suite]["passed"] for suite in ("base", "plus"))
+    rows = shell.rows("s.jsonl_results.jsonl")
+    late = {row["task_id"] for row in rows if row["message"] == "over 60 s of own time"} & LATE
+    expected = (base, plus - len(late))
+    assert expected == tuple(json.loads(out)["suites"][suite]["passed"] for suite in ("base", "plus"))
     record = json.loads(gzip.decompress((SHARED / "scored" / f"{name}_eval_results.json.gz").read_bytes()))["eval"]
-    for row in shell.rows("s.jsonl_results.jsonl"):
+    for row in rows:
+        if row["task_id"] in late:
+            continue
         of = record[row["task_id"]]
         published = {"base": of["base"][0][0], "plus": of["plus"][0][0]} if isinstance(of, dict) else None
         published = published or {suite: of[0][f"{suite}_status"] for suite in ("base", "plus")}
