@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("default")]
 CANNOT = {
     "test_cwd_custom": "folders of the system cannot be listed",
     "test_exec_as_user": "there is one user",
-    "test_exec_large_command": "arguments of a megabyte are too long for the jail's stack",
 }
 """Checks of inspect that this sandbox does not pass, with the reason."""
 
