@@ -143,16 +143,16 @@ def test_every_test_is_counted_in_the_first_run(shell):
     cases = {"id": "c", "kind": "cases", "inputs": [[1], [2], [3]], "expected": [2, 3, 4]}
     assertions = {"id": "a", "kind": "assertions", "tests": ["assert f(1) == 2", "assert f(2) == 3"]}
     shell.write("own.jsonl", [own | cases, own | assertions])
-    bodies = {0: "raise NotImplementedError", None: "return x + 1"}
-    programs = [(task, body) for task in "ca" for body in bodies.values()]
+    first_failed = {"raise NotImplementedError": 0, "return x + 1": None}
+    programs = [(task, body) for task in "ca" for body in first_failed]
     shell.write("s.jsonl", ({"task_id": task, "completion": f"    {body}\n"} for task, body in programs))
     for number in range(2):
         shell("judge", "s.jsonl", "--benchmark", "own.jsonl", "--all-tests", "--run", f"run{number}")
         rows = shell.rows("s.jsonl_results.jsonl")
-        for (task, _), row, failed in zip(programs, rows, [*bodies, *bodies], strict=True):
+        for (task, body), row in zip(programs, rows, strict=True):
             (tests,) = row["tests"].values()
-            assert ({"c": 3, "a": 2}[task], failed) == (tests["ran"], tests.get("first_failed")), row
-            passed = (1 << tests["ran"]) - 1 if failed is None else 0
+            assert ({"c": 3, "a": 2}[task], first_failed[body]) == (tests["ran"], tests.get("first_failed")), row
+            passed = (1 << tests["ran"]) - 1 if first_failed[body] is None else 0
             assert passed == _bits(tests["outcomes"]) >> (8 - tests["ran"]), row
 
 
@@ -267,10 +267,9 @@ def test_a_reference_that_is_wrong_or_lives(shell):
 
 PUBLISHED = [
     ("humaneval_plus_v0.1.9", "chatgpt_cot", 116, 106),
+    # One of its samples takes nearly the 60 s that EvalPlus gives, and more than that on a slow machine.
     ("mbpp_plus_v0.1.0", "qwen1.5b", 276, 234),
 ]
-LATE = {"Mbpp/599"}
-"""Samples that take nearly the 60 s that EvalPlus gives, and more than that on a slow machine."""
 
 
 @pytest.mark.nightly
@@ -286,14 +285,9 @@ def test_published_results(shell, benchmark: str, model: str, base: int, plus: i
     with shell.start(*words, env=shell.env) as session:
         out, err = session.communicate(timeout=1800)
     assert 0 == session.returncode, err
-    rows = shell.rows("s.jsonl_results.jsonl")
-    late = {row["task_id"] for row in rows if row.get("message") == "over 60 s of own time"} & LATE
-    expected = (base, plus - len(late))
-    assert expected == tuple(json.loads(out)["suites"][suite]["passed"] for suite in ("base", "plus"))
+    assert (base, plus) == tuple(json.loads(out)["suites"][suite]["passed"] for suite in ("base", "plus"))
     record = json.loads(gzip.decompress((SHARED / "scored" / f"{name}_eval_results.json.gz").read_bytes()))["eval"]
-    for row in rows:
-        if row["task_id"] in late:
-            continue
+    for row in shell.rows("s.jsonl_results.jsonl"):
         of = record[row["task_id"]]
         published = {"base": of["base"][0][0], "plus": of["plus"][0][0]} if isinstance(of, dict) else None
         published = published or {suite: of[0][f"{suite}_status"] for suite in ("base", "plus")}

@@ -239,7 +239,8 @@ def test_a_deadline_is_504(client: httpx.Client):
         body = {"code": code, "language": "python", "compile_timeout": 0.1, "run_timeout": seconds}
         statuses[client.post("/run_code", json=body, timeout=patience_s).status_code] += 1
 
-    # As many as run at once are busy for longer than the others may wait.
+    # As many as run at once are busy for longer than the others may wait: those are refused after some 9 s, and are
+    # sent when these have slept for a second or more.
     slow = [threading.Thread(target=ask, args=(f"import time; time.sleep(15); {number}", 17)) for number in range(4)]
     for thread in slow:
         thread.start()

@@ -114,7 +114,7 @@ def test_a_program_is_sealed_before_it_runs(pool: Pool) -> None:
 
 
 def test_a_pool_that_is_closed_leaves_no_descriptor() -> None:
-    """What is read of a command is given up with it."""
+    """Closing a pool in mid-run closes the pipes of its command."""
     with start_sandbox(LIMITS, commands=True) as sandbox:
         gc.collect()
         before = set(Path("/proc/self/fd").iterdir())

@@ -35,7 +35,7 @@ class ParsedFile(msgspec.Struct, frozen=True, kw_only=True):
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
-    """What the file holds that is not used."""
+    """Parts of the file that are not used, each named in a sentence."""
     digest: str
     """Digest of the problems, as ``digest_problems`` computes it."""
     md5: str

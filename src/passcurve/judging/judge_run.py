@@ -171,6 +171,7 @@ class JudgeRun:
     @property
     def plans(self) -> Mapping[str, CheckPlan | None]:
         """The plans of the problems so far; None while one is under calibration."""
+        # Another thread than that of the run may ask.
         return {problem_id: self.plan_of(problem_id) for problem_id in tuple(self._makers)}
 
     def plan_of(self, problem_id: str) -> CheckPlan | None:
