@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import textwrap
 import threading
 from pathlib import Path
 
@@ -14,11 +15,13 @@ from jailed import LIMITS, Jailed, ready_zygotes
 
 from passcurve.bench.formats import read_problems
 from passcurve.judging.calibration import Calibration, Calibrations
+from passcurve.judging.plan import CheckPlan, make_job, make_recording_job
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import VACUOUS
+from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import FunctionTests, Header, Jail, Problem
+from passcurve.types import Assertions, FunctionTests, Header, Jail, Problem
 
 
 class Calibrator:
@@ -80,7 +83,7 @@ VAIN = make_problem("return 1", "pass")
 
 
 def test_the_first_plan(jail: Jailed):
-    """A reference solution that passes in referee mode needs one trial and no note; two more try the tests."""
+    """A reference solution that passes in referee mode needs one trial and no note, after the calls were recorded."""
     calibrator = Calibrator(jail)
     (calibration,) = calibrator.calibrate(PLAIN)
     assert ("referee", False, False, "") == (
@@ -90,8 +93,7 @@ def test_the_first_plan(jail: Jailed):
         calibration.plan.note,
     )
     assert calibration.verdict.passed
-    assert 3 == len(calibrator.jobs)
-    assert [True, False, False] == [job.record for job in calibrator.jobs]
+    assert [True, False] == [job.without_sample for job in calibrator.jobs]
 
 
 def test_arguments_that_change(jail: Jailed):
@@ -117,7 +119,7 @@ def test_a_live_object(jail: Jailed):
     )
     assert "failed (AttributeError" in calibration.plan.note
     assert calibration.verdict.passed
-    assert 6 == len(calibrator.jobs)
+    assert 7 == len(calibrator.jobs)
 
 
 def test_a_wrong_reference(jail: Jailed):
@@ -142,7 +144,8 @@ def test_a_reference_that_hangs_or_dies(jail: Jailed, problem: Problem, status: 
         calibration.plan.fault is not None,
         calibration.verdict.status,
     )
-    assert ["passcurve.harness.sample"] * 3 + ["passcurve.harness.shared"] == [job.role for job in calibrator.jobs]
+    roles = [job.role for job in calibrator.jobs if not job.without_sample]
+    assert ["passcurve.harness.sample"] * 3 + ["passcurve.harness.shared"] == roles
 
 
 def test_without_a_reference(jail: Jailed):
@@ -222,7 +225,8 @@ def test_a_reference_that_does_not_compile(jail: Jailed):
     """A reference solution that does not compile is a fault after one trial, for no mode could change that."""
     calibrator = Calibrator(jail)
     (calibration,) = calibrator.calibrate(make_problem("return (", "assert candidate(1) == 2"))
-    assert ("reference", 1) == (calibration.plan.fault, len(calibrator.jobs))
+    assert "reference" == calibration.plan.fault
+    assert [True, False] == [job.without_sample for job in calibrator.jobs]
 
 
 @pytest.mark.parametrize(
@@ -346,7 +350,7 @@ class UnstableCalibrator(Calibrator):
 
     def put(self, job: Job, *, at_end: bool = False) -> None:
         """Queue a job."""
-        if len(self.jobs) < self.failures:
+        if not job.without_sample and sum(not other.without_sample for other in self.jobs) < self.failures:
             job = msgspec.structs.replace(job, setup={**job.setup, "program": b"def f(*args): return 7\n"})
         super().put(job, at_end=at_end)
 
@@ -392,9 +396,9 @@ class KilledCalibrator(Calibrator):
         """Queue a job, which never ends where the first plan is tried."""
         if not self._killer.ident:
             self._killer.start()
-        if job.record:
+        if not job.without_sample and not job.referee.setup["write_back"]:
             job = msgspec.structs.replace(job, setup={**job.setup, "program": b"def f(*args):\n    while True: pass\n"})
-        else:
+        elif not job.without_sample:
             self._is_over.set()
             self._killer.join()
         super().put(job, at_end=at_end)
@@ -445,3 +449,42 @@ def test_many_at_once(jail: Jailed):
 def test_calibration_is_deterministic(jail: Jailed):
     """Two calibrations of a problem have the same plan."""
     assert calibrate(jail, LIVE).plan == calibrate(jail, LIVE).plan
+
+
+LOOPING_ON_WRONG = make_problem("return 3", "while candidate(1) != 3:\n        pass")
+
+
+@pytest.mark.parametrize(
+    ("body", "passed"),
+    [
+        ("assert candidate(1) == 2", [False, False]),
+        ("try:\n        candidate(1)\n    except NotImplementedError:\n        pass", [True, True]),
+        ("candidate(1)", [False, True]),
+        ("assert candidate(1) is not None and len(candidate(2)) == 3", [False, True]),
+        ("pass", [False, False]),
+        ("import sys; sys.exit()", [False, False]),
+    ],
+)
+@pytest.mark.parametrize("form", ["function", "statements"])
+def test_wrong_programs_where_calls_are_recorded(jail: Jailed, body: str, passed: list[bool], form: str):
+    """The tests say of each wrong program what they say of it as a sample."""
+    problem = make_problem("return 2", body)
+    if form == "statements":
+        check = Assertions(tests=(textwrap.dedent(f"    {body}").replace("candidate", "f"),))
+        problem = msgspec.structs.replace(problem, check=check)
+    wrong = WrongPrograms("f").first
+    outcome = jail.run(make_recording_job(problem, CheckPlan(), LIMITS, 0, 1, wrong))
+    assert passed == outcome.report["passed"], outcome
+    for program, has_passed in zip(wrong, passed, strict=True):
+        report = jail.run(make_job(problem, program, CheckPlan(), LIMITS, 0, 1)).report
+        assert has_passed == (report["status"] == "passed")
+
+
+def test_tests_that_loop_on_a_wrong_result(jail: Jailed):
+    """They take long only where a wrong program is tried as a sample: their calls are known all the same."""
+    outcome = jail.run(make_recording_job(LOOPING_ON_WRONG, CheckPlan(), LIMITS, 0, 1, WrongPrograms("f").first))
+    assert [] == outcome.report["passed"]
+    calibrator = Calibrator(jail, timeout_s=0.5)
+    (calibration,) = calibrator.calibrate(LOOPING_ON_WRONG)
+    assert (None, True, True) == (calibration.plan.fault, calibration.verdict.passed, bool(calibration.plan.calls))
+    assert set(map(str.encode, WrongPrograms("f").first)) < {job.setup["program"] for job in calibrator.jobs}

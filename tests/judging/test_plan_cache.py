@@ -32,7 +32,7 @@ PROBLEM = Problem(
     check=FunctionTests(source="def check(c): c()"),
     reference="    pass\n",
 )
-PLAN = CheckPlan(mode="shared", calls=b"\x00\xff", whole=True, note="as it is")
+PLAN = CheckPlan(mode="shared", calls=b"\x00\xff", note="as it is")
 
 
 def save(folder: Path, header: Header = HEADER) -> Path:

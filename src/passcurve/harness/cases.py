@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from passcurve.harness import recording
 from passcurve.harness.check_reports import describe_call, make_load_report, make_missing_report, make_report
 from passcurve.harness.comparators import Comparator
 from passcurve.harness.counts import count_tests, pack_bits
@@ -42,7 +43,7 @@ class CaseCheck:
     def __init__(self, job: RefereeJob, data: CaseData, proxy: SampleProxy, notify: Callable[[int], None]) -> None:
         self._tests = CaseTests(data)
         self._runs_each_suite = data["each_suite"]
-        self._goes_on, self._records = data["all_tests"], job["record"]
+        self._goes_on, self._records = data["all_tests"], job["record"] is not None
         self._comparator = data["comparator"], data["tolerance"], data["floats_are_close"]
         self._proxy = proxy
         self._notify = notify
@@ -167,10 +168,10 @@ class CaseCheck:
 
 
 def pack_calls(inputs: list[tuple[Any, ...]]) -> bytes:
-    """Return the calls of cases as ``RecordedCalls.pack`` does; nothing where they are too large to be sent at once."""
+    """Return the calls of cases, packed together; nothing where they are too many to be sent at once."""
     calls = RecordedCalls()
     if all(calls.add(tuple(arguments), {}) for arguments in inputs):
-        return calls.pack(len(inputs))
+        return recording.pack_calls(calls.packed)
     return b""
 
 

@@ -19,6 +19,10 @@ NEXT_TEST = "next test"
 """Status of the report that says that a test begins."""
 
 
+RECORDED = "recorded"
+"""Status of the report that has the calls that can be replayed."""
+
+
 class SampleForm(TypedDict, total=False):
     """The part of a sample's job that most jobs do without."""
 
@@ -126,6 +130,13 @@ class StatementJob(SharedJob):
     statements: StatementData
 
 
+class RecordOrder(TypedDict):
+    """Order to record: where tests are data, the results of a sample; else the calls of the tests, without a sample."""
+
+    wrong: list[bytes]
+    """Programs that are wrong for every problem; they run in the process of the tests, to report which of them pass."""
+
+
 class RefereeJob(TypedDict):
     """Job of the process that runs the tests of a problem."""
 
@@ -142,8 +153,8 @@ class RefereeJob(TypedDict):
     """Copy the changes that a sample makes to its arguments to the objects of the tests."""
     replayed: bytes
     """Packed arguments of the calls that the sample makes without an order; empty for none."""
-    record: bool
-    """Report which calls can be replayed to every sample of this problem."""
+    record: RecordOrder | None
+    """What to report that all samples of this problem are judged with; None for a check of a sample."""
     cases: CaseData | None
     """Tests that are data, in place of ``test``."""
     form: TestForm | None
@@ -201,7 +212,10 @@ class Callback(TypedDict):
 
 
 class CompiledReport(TypedDict):
-    """First report of a referee that got no compiled code: the code, for later referees."""
+    """First report of a referee that got no compiled code: the code, for later referees.
+
+    Nothing more comes but where calls are recorded.
+    """
 
     status: str
     number: str
@@ -238,13 +252,15 @@ class Report(TypedDict, total=False):
     """The tests for which the reference solution took long, by number, with the seconds."""
 
 
-class ReplayableCalls(TypedDict, total=False):
-    """Part of the report on a reference solution: calls that can be replayed to every sample of the problem."""
+class RecordedReport(TypedDict):
+    """Report of a referee that asks no sample: the calls that its tests make whatever the results."""
 
-    recorded: str
-    """The packed calls, in base64."""
-    whole: bool
-    """The tests make no other calls."""
+    status: str
+    number: str
+    recorded: list[str]
+    """Each call, packed, in base64."""
+    passed: list[bool]
+    """Whether each of the wrong programs has passed."""
 
 
 class SharedReport(Report, total=False):

@@ -72,10 +72,6 @@ class RecordedCalls:
         self.packed.append(call)
         return True
 
-    def pack(self, count: int) -> bytes:
-        """Return the first ``count`` calls; nothing for none."""
-        return marshal.dumps(self.packed[:count], _FORMAT) if count else b""
-
 
 def record_calls(prompt: Any, test: str, name: str, entry_point: str, seed: int) -> RecordedCalls:
     """Return the calls that ``check`` of the tests makes whatever results it gets.
@@ -128,8 +124,13 @@ class _TimeLimit:
         return self.trace if frame.f_globals is self._names else None
 
 
+def pack_calls(calls: list[bytes]) -> bytes:
+    """Return packed calls as bytes; none for none."""
+    return marshal.dumps(calls, _FORMAT) if calls else b""
+
+
 def unpack_calls(data: bytes) -> list[bytes]:
-    """Return the packed calls that ``RecordedCalls.pack`` put together; none for no bytes."""
+    """Return the packed calls that ``pack_calls`` put together; none for no bytes."""
     calls: list[bytes] = marshal.loads(data) if data else []
     return calls
 

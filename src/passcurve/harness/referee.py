@@ -23,10 +23,11 @@ from passcurve.harness.job_start import read_job
 from passcurve.harness.messages import TEST_NAME, encode_report
 from passcurve.harness.protocol import (
     NEXT_TEST,
+    RECORDED,
     CompiledReport,
     LoadReply,
+    RecordedReport,
     RefereeJob,
-    ReplayableCalls,
     Reply,
     Report,
     TestForm,
@@ -35,6 +36,7 @@ from passcurve.harness.recording import RecordedCalls, pack_arguments, record_ca
 from passcurve.harness.sample_proxy import SampleProxy
 from passcurve.harness.statements import StatementCheck
 from passcurve.harness.wire import encode
+from passcurve.harness.wrong_program import make_proxy
 
 RECURSION_LIMIT = 10_000
 REHEARSALS = 20
@@ -70,7 +72,7 @@ def rehearse() -> None:
         "output_bytes": 1 << 20,
         "write_back": False,
         "replayed": b"",
-        "record": True,
+        "record": {"wrong": [b"def f(*_):\n    raise ValueError\n"]},
         "cases": None,
         "form": None,
     }
@@ -81,7 +83,7 @@ def rehearse() -> None:
     wrong: list[Reply] = [{"value": 2}, {"raised": describe(ValueError("no"))}]
     for number in range(2 * REHEARSALS):
         if number:
-            job["code"], job["record"] = code, False
+            job["code"], job["record"] = code, None
         job["replayed"] = calls if number % 4 else b""
         ours, theirs = socket.socketpair()
         with ours, theirs:
@@ -94,18 +96,29 @@ def rehearse() -> None:
 def run_job(control: int, connection: int, job: RefereeJob) -> None:
     """Run a check and send its report; before any code of the problem runs, send that code if it was compiled here.
 
-    A sample is checked only with code from another process, so that every check finds the same memory.
+    A sample is checked only with code from another process, so that every check finds the same memory.  Where calls are
+    to be recorded, they are the report, and no sample is asked.
     """
     sys.setrecursionlimit(RECURSION_LIMIT)
     problem = CompiledProblem(job)
+    order = job["record"] if job["cases"] is None else None
     if problem.new_code:
         code: CompiledReport = {"status": "compiled", "number": job["number"], "code": _to_base64(problem.new_code)}
-        if not job["record"]:
+        if order is None:
             _send_last(control, code)
             return
         send_frame(control, encode_report(code))
+    if order is not None:
+        calls = _find_replayable_calls(problem, job["form"])
+        recorded: RecordedReport = {
+            "status": RECORDED,
+            "number": job["number"],
+            "recorded": [_to_base64(call) for call in calls.packed],
+            "passed": [_passes(job, problem, source) for source in order["wrong"]],
+        }
+        _send_last(control, recorded)
+        return
     proxy = SampleProxy(connection, job)
-    replayable: ReplayableCalls = {}
 
     def notify(tests: int) -> None:
         """Tell the supervisor, which has a clock for each test, that the next one begins."""
@@ -114,12 +127,10 @@ def run_job(control: int, connection: int, job: RefereeJob) -> None:
 
     try:
         result = _run_check(job, problem, proxy, notify)
-        if job["record"] and result["status"] == "passed" and job["cases"] is None:
-            replayable = _find_replayable_calls(problem, proxy.orders, form=job["form"])
     except BaseException as error:
         result = {"status": "protocol", "message": type(error).__name__}
     result["number"], result["read"] = job["number"], proxy.connection.bytes_read
-    _send_last(control, {**result, **replayable})
+    _send_last(control, result)
 
 
 def _send_last(control: int, report: Mapping[str, Any]) -> None:
@@ -139,19 +150,18 @@ def _run_check(job: RefereeJob, problem: CompiledProblem, proxy: SampleProxy, no
     return Check(problem, proxy, notify, all_tests=form is not None and form["all_tests"]).run()
 
 
-def _find_replayable_calls(
-    problem: CompiledProblem, orders: list[bytes | None], *, form: TestForm | None
-) -> ReplayableCalls:
-    """Return the calls that the tests make whatever the results, as far as this check has made the same ones."""
+def _passes(job: RefereeJob, problem: CompiledProblem, source: bytes) -> bool:
+    """Tell whether a wrong program, which runs in this process, passes the tests."""
+    return _run_check(job, problem, make_proxy(source, job), lambda _: None)["status"] == "passed"
+
+
+def _find_replayable_calls(problem: CompiledProblem, form: TestForm | None) -> RecordedCalls:
+    """Return the calls that the tests make whatever the results."""
     if form is not None and form["kind"] == "expression":
         calls = RecordedCalls()
         calls.add((), {})
-    else:
-        calls = record_calls(problem.prompt_code, problem.test, TEST_NAME, problem.entry_point, problem.seed)
-    count = 0
-    while count < min(len(calls), len(orders)) and calls.packed[count] == orders[count]:
-        count += 1
-    return {"recorded": _to_base64(calls.pack(count)), "whole": count == len(orders)}
+        return calls
+    return record_calls(problem.prompt_code, problem.test, TEST_NAME, problem.entry_point, problem.seed)
 
 
 def _to_base64(data: bytes) -> str:

@@ -75,9 +75,6 @@ class SampleProxy:
         self._takes_digests = job["cases"] is not None
         self._replayed = recording.unpack_calls(job["replayed"])
         self._replayed_count = 0
-        self._is_recording = job["record"]
-        self.orders: list[bytes | None] = []
-        """When recording, the packed arguments of each call of the entry point, and None for any other order."""
         self._passed_objects: list[Any] = []
         self.last_call: CallRecord | None = None
         self.last_exception: BaseException | None = None
@@ -121,8 +118,6 @@ class SampleProxy:
                 self.connection.stop("diverged", "the tests make another call than the recorded one")
             self._replayed_count += 1
             return self._receive_reply(call, expected)["value"]
-        if self._is_recording:
-            self.orders.append(None if number else recording.pack_arguments(args, kwargs))
         order: Order = {"call": number, "args": args, "kwargs": kwargs}
         if self._write_back:
             order["back"] = True
@@ -137,8 +132,6 @@ class SampleProxy:
     def _get_next(self, number: int) -> Any:
         if self._replayed_count < len(self._replayed):
             self.connection.stop("diverged", "the tests use an iterator before they have made all recorded calls")
-        if self._is_recording:
-            self.orders.append(None)
         self.connection.send({"next": number})
         return self._receive_reply(None)["value"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import sys
 from collections.abc import Container
@@ -13,7 +12,8 @@ import msgspec
 from passcurve.extract import defines_all
 from passcurve.judging.attempts import next_attempt
 from passcurve.judging.case_trials import Calibration, CaseTrials, plan_cases
-from passcurve.judging.plan import CheckPlan, Fault, make_job, only_shared, reference_program
+from passcurve.judging.known_calls import KnownCalls
+from passcurve.judging.plan import CheckPlan, Fault, make_job, make_recording_job, only_shared, reference_program
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.script_trials import ScriptTrials, script_plans
 from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls
@@ -47,7 +47,7 @@ class JobQueue(Protocol):
 
 
 class _Trials:
-    """The trials of one problem, plan after plan."""
+    """The trials of one problem, plan after plan, after the calls of its tests were recorded."""
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class _Trials:
         self._failures: list[Verdict] = []
         self.is_unstable = False
         """The reference solution has failed and passed under the same plan."""
-        self._has_reference = program is not None
+        self.calls = KnownCalls()
         self._calibration: Calibration | None = None
         """The calibration unless the tests pass wrong programs; None until the reference solution has passed."""
-        if not self._has_reference:
+        if program is None:
             self._calibration = self._usable(None)
         self._wrong_programs = WrongPrograms(problem.entry_point)
         self.program = program or self._wrong_programs.program
@@ -80,20 +80,35 @@ class _Trials:
     @property
     def plan(self) -> CheckPlan:
         """The plan under trial; once it has passed, with the calls of the tests, as samples are judged."""
-        return self._calibration.plan if self._calibration is not None else self._plans[self._number]
+        if self._calibration is not None:
+            return self._calibration.plan
+        plan = self._plans[self._number]
+        # What is handed back after a call must be seen by the tests before the next one.
+        if plan.mode == "referee" and not plan.write_back:
+            return msgspec.structs.replace(plan, calls=self.calls.pack())
+        return plan
 
     @property
     def is_sure(self) -> bool:
         """True if another run would find the same plan: no better one was given up for a failure of ours."""
-        return not self.is_unstable and not (
+        return not (self.is_unstable or self.calls.are_in_doubt) and not (
             self._number and any(failure.status == "void" for failure in self._failures)
         )
 
     @property
-    def records(self) -> bool:
-        """Return whether the trial is to record the calls of the tests."""
-        # What is handed back after a call must be seen by the tests before the next one.
-        return self._calibration is None and self.plan.mode == "referee" and not self.plan.write_back
+    def is_of_reference(self) -> bool:
+        """True if the next trial is one of the reference solution."""
+        return self._calibration is None
+
+    @property
+    def must_record(self) -> bool:
+        """True if the calls of the tests are to be recorded before the first trial."""
+        return self._calibration is None and not self.calls.are_recorded and self.plan.mode == "referee"
+
+    @property
+    def wrong_programs(self) -> tuple[str, ...]:
+        """Wrong programs to be tried when the calls are recorded."""
+        return self._wrong_programs.first
 
     def take(self, verdict: Verdict, outcome: Outcome) -> Calibration | None:
         """Take the verdict of a trial; return the calibration, or None when another trial must follow."""
@@ -104,20 +119,15 @@ class _Trials:
             if is_vacuous:
                 return self._faulty("tests", VACUOUS, verdict)
             self.program = self._wrong_programs.program
-            if is_vacuous is None:
-                return None
-            # Where nothing is left out, the prompt alone is right.
-            is_complete = self.problem.reference is not None and not self.problem.reference.strip()
-            if is_complete or not defines_all(self.problem.prompt, self.problem.entry_point):
-                return self._calibration
-            self.program = self.problem.prompt
-            return None
+            return None if is_vacuous is None else self._try_prompt()
         if verdict.passed:
             # The first plan is tried twice; what is void was our failure.
             self.is_unstable = [failure.status == "void" for failure in self._failures] == [False]
-            self._calibration = _with_calls(self._usable(verdict), outcome)
+            self.calls.keep_made(outcome)
+            self._calibration = self._usable(verdict)
             self.program = self._wrong_programs.program
-            return None
+            was_seen = self.calls.wrong_ones_pass == [False] * len(self.wrong_programs)
+            return self._try_prompt() if was_seen and self.plan.mode == "referee" else None
         self._failures.append(verdict)
         # What does not compile does not compile in any mode.
         if verdict.status != "compile":
@@ -131,6 +141,15 @@ class _Trials:
             self._number = 0
             return self._usable(None)
         return self._explain_failures()
+
+    def _try_prompt(self) -> Calibration | None:
+        """Go on to the prompt alone, which must not pass; return the calibration where it need not be tried."""
+        # Where nothing is left out, the prompt alone is right.
+        is_complete = self.problem.reference is not None and not self.problem.reference.strip()
+        if is_complete or not defines_all(self.problem.prompt, self.problem.entry_point):
+            return self._calibration
+        self.program = self.problem.prompt
+        return None
 
     def _explain_failures(self) -> Calibration:
         """Return the calibration of a problem whose reference solution passes under no plan."""
@@ -152,7 +171,7 @@ class _Trials:
         return self._faulty("reference", note, first)
 
     def _usable(self, verdict: Verdict | None) -> Calibration:
-        note = "" if self._has_reference else _NO_REFERENCE
+        note = _NO_REFERENCE if self.problem.reference is None else ""
         if verdict is None and self._failures:
             note = f"the reference solution could not be judged: {self._failures[0].message}"
         elif self.is_unstable:
@@ -298,8 +317,14 @@ class Calibrations:
         """Take the outcome of a trial; return the calibration of its problem once it is known."""
         trials, job = self._running.pop(outcome.tag)
         if retry := next_attempt(job, outcome):
+            if isinstance(trials, _Trials) and job.replayed and not retry.job.replayed:
+                trials.calls.drop(outcome)
             self._running[job.tag] = (trials, retry.job)
             self._queue.put(retry.job, at_end=retry.at_end)
+            return None
+        if isinstance(trials, _Trials) and job.without_sample:
+            trials.calls.take(outcome)
+            self._try_next(trials)
             return None
         key = SampleKey(problem_id=trials.problem.id, sample_index=0)
         calibration = trials.take(reach_verdict(key, job, outcome), outcome)
@@ -314,27 +339,17 @@ class Calibrations:
 
     def _try_next(self, trials: _Trials | CaseTrials | ScriptTrials) -> None:
         self._last_tag -= 1
-        job = make_job(
-            trials.problem,
-            trials.program,
-            trials.plan,
-            self._limits,
-            self._seed,
-            self._last_tag,
-            record=trials.records,
-        )
+        job = self._make_trial(trials, self._last_tag)
         self._running[job.tag] = (trials, job)
         self._queue.put(job)
 
-
-def _with_calls(calibration: Calibration, outcome: Outcome) -> Calibration:
-    """Return the calibration with the calls that the trial recorded, if any."""
-    report = outcome.report or {}
-    try:
-        calls = base64.b64decode(report.get("recorded", ""), validate=True)
-    except (TypeError, ValueError):
-        return calibration
-    if not calls:
-        return calibration
-    plan = msgspec.structs.replace(calibration.plan, calls=calls, whole=bool(report.get("whole")))
-    return msgspec.structs.replace(calibration, plan=plan)
+    def _make_trial(self, trials: _Trials | CaseTrials | ScriptTrials, tag: int) -> Job:
+        problem, plan = trials.problem, trials.plan
+        if isinstance(trials, CaseTrials):
+            return make_job(problem, trials.program, plan, self._limits, self._seed, tag, record=trials.records)
+        if isinstance(trials, _Trials) and trials.must_record:
+            return make_recording_job(problem, plan, self._limits, self._seed, tag, trials.wrong_programs)
+        job = make_job(problem, trials.program, plan, self._limits, self._seed, tag)
+        # The limit of one test is for samples.
+        is_untimed = isinstance(trials, _Trials) and trials.is_of_reference
+        return msgspec.structs.replace(job, test_s=None) if is_untimed else job

@@ -53,8 +53,7 @@ class CaseTrials:
     @property
     def plan(self) -> CheckPlan:
         """The plan of the next trial: the one that reports the results makes call by call, for the time of each."""
-        without_calls = {"calls": b"", "whole": False} if self.records else {}
-        return msgspec.structs.replace(self._whole_plan, **without_calls)
+        return msgspec.structs.replace(self._whole_plan, calls=b"") if self.records else self._whole_plan
 
     def take(self, verdict: Verdict, outcome: Outcome) -> Calibration | None:
         """Take the verdict of a trial; return the calibration, or None when another trial must follow."""
@@ -92,11 +91,9 @@ class CaseTrials:
 
 def plan_cases(check: Cases) -> CheckPlan:
     """Return the plan of tests that are data, as far as no trial is needed: their calls depend on no result."""
-    calls = pack_calls(unpack_values(check.inputs))
     values = unpack_values(check.expected) if check.expected else []
     return CheckPlan(
-        calls=calls,
-        whole=bool(calls),
+        calls=pack_calls(unpack_values(check.inputs)),
         expected=pack_results(values) if values else b"",
         answer_bytes=sum(len(value) for value in values if isinstance(value, str)),
         test_s=check.timeout_s,

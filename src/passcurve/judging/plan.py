@@ -56,9 +56,8 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     write_back: bool = False
     """Copy what a sample does to its arguments back into the objects of the tests."""
     calls: bytes = b""
-    """The calls that the tests make whatever a sample returns, which gets them all at once."""
-    whole: bool = False
-    """The tests make no other calls."""
+    """The calls that the tests make whatever a sample returns, which gets them all at once; none where there may be
+    others."""
     test_s: float | None = None
     """Time limit of each test, where the benchmark sets one."""
     slow_tests: dict[int, float] = {}
@@ -76,8 +75,8 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
 class JobMaker:
     """Makes the jobs that check programs against the tests of one problem; what these share is made once.
 
-    With ``record``, the report of a job lists the calls that a plan can hold; with ``all_tests`` the tests go on after
-    a failure.
+    With ``record``, the report of a job has the results of its program, where the tests are data; with ``all_tests``
+    the tests go on after a failure.
     """
 
     def __init__(
@@ -151,12 +150,19 @@ class JobMaker:
             limits=limits,
             slice_s=limits.timeout_s,
             replayed=plan.calls,
-            whole=plan.whole,
             record=self._record,
             test_s=limits.test_timeout_s or plan.test_s if not self._record else None,
             slow_tests=plan.slow_tests if limits.test_timeout_s is None else {},
             suites=suites_of(problem),
         )
+
+
+def make_recording_job(
+    problem: Problem, plan: CheckPlan, limits: Limits, seed: int, tag: int, wrong: tuple[str, ...]
+) -> Job:
+    """Return the job that reports what calls the tests make whatever they get, and which wrong programs pass."""
+    job = JobMaker(problem, plan, limits, seed).make("", tag)
+    return msgspec.structs.replace(job, without_sample=True, wrong=tuple(map(_encode, wrong)), test_s=None)
 
 
 def make_job(

@@ -26,9 +26,6 @@ def script_plans(check: Script, mode: Literal["auto", "referee", "shared"]) -> t
 class ScriptTrials:
     """The trials of one problem: each plan is tried twice, and the first under which the reference passes is used."""
 
-    records = False
-    """Nothing but the verdict is of use."""
-
     def __init__(self, problem: Problem, program: str, plans: tuple[CheckPlan, ...]) -> None:
         self.problem = problem
         self.program = program

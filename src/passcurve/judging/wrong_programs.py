@@ -23,6 +23,11 @@ class WrongPrograms:
         """The program to try."""
         return self._programs[self._number]
 
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The programs that are tried unless one of them passes."""
+        return tuple(self._programs[:2])
+
     def take(self, *, passed: bool) -> bool | None:
         """Take what became of the program; return whether the tests are vacuous, or None to try the next program."""
         is_raising, is_last = self._number == 0, self._number == len(self._programs) - 1

@@ -95,11 +95,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     slice_s: float
     """Time after which the job is stopped, to run again later from the start; the time limit for the last run."""
     replayed: bytes = b""
-    """Calls that the program makes before the tests ask; the setup has them too."""
-    whole: bool = False
-    """Whether the tests make no other calls."""
+    """Calls that the program makes before the tests ask, which make no others; the setup has them too."""
     record: bool = False
-    """Whether to report the calls that can be replayed."""
+    """Whether to report the results of the program, where the tests are data."""
+    without_sample: bool = False
+    """Whether only its tests run, which report the calls that can be replayed."""
+    wrong: tuple[bytes, ...] = ()
+    """Programs that are wrong for every problem: such tests report as well which of them pass, where they are kept."""
     allow_kept: bool = True
     """Whether kept processes may run it; a job that they cannot judge runs again in new ones."""
     fresh_zygotes: bool = False

@@ -47,7 +47,7 @@ class KeptProcessClient:
             data=data,
             is_interactive=running.is_interactive,
             # Tests that are recorded write what no others do.
-            is_typical=is_jail or not running.job.record,
+            is_typical=is_jail or not (running.job.record or running.job.without_sample),
             limit_ns=int(min(KEPT_S, running.job.slice_s) * 1e9),
             counts_waiting=is_jail and not running.is_interactive,
             answer_bytes=ANSWER_BYTES[self._side],

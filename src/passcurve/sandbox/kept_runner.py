@@ -78,13 +78,18 @@ class KeptRunner:
     @property
     def wants_jobs(self) -> bool:
         """True if more jobs are welcome."""
-        return self.is_idle or (self._interactive is None and len(self._jail.jobs) <= FEW_JOBS)
+        return self.is_idle or (self._interactive is None and self._count <= FEW_JOBS)
 
     @property
     def has_room(self) -> bool:
         """True if a job could be started now, here or in new processes."""
         waiting = len(self._answered) + sum(map(len, self._behind.values()))
-        return bool(self.failure) or len(self._jail.jobs) + waiting < MOST_JOBS
+        return bool(self.failure) or self._count + waiting < MOST_JOBS
+
+    @property
+    def _count(self) -> int:
+        """Jobs that samples run, or tests without a sample."""
+        return len(self._jail.jobs) + sum(running.job.without_sample for running in self._referee.jobs.values())
 
     def takes(self, job: Job) -> bool:
         """Tell whether kept processes may run a job."""
@@ -99,6 +104,9 @@ class KeptRunner:
 
     def start(self, running: KeptJob) -> None:
         """Start a job, with the next ``flush``; ``can_start`` must be true of it."""
+        if running.job.without_sample:
+            self._referee.add(running, running.referee_setup(self._cache.compiled_tests))
+            return
         self._jail.add(running, running.sample_setup())
         if running.is_interactive:
             self._interactive, self._frames = running, FrameBuffer(REPORT_BYTES)
@@ -206,17 +214,19 @@ class KeptRunner:
 
     def _conclude(self, running: KeptJob) -> None:
         """Finish a job that has ended, or have it repeated."""
-        job, report, sample = running.job, running.report, running.sample_result
+        job, report = running.job, running.report
+        # Without a sample the tests are all that runs.
+        ran = running.sample_result or (running.referee_result if job.without_sample else None)
         is_clean = not running.is_tainted
         if not running.is_slow:
             self._cache.record_fit(running.key, is_fit=is_clean)
         if is_clean and running.is_compiled:
             self._queue.repeat(job)
-        elif is_clean and sample and report and report.get("status") not in (None, *_INCONCLUSIVE):
+        elif is_clean and ran and report and report.get("status") not in (None, *_INCONCLUSIVE):
             checked = running.referee_result
-            if checked is not None and not running.is_interactive:
+            if checked is not None and not running.is_interactive and not job.without_sample:
                 self._cache.reports.put(running, report, len(checked.answer))
-            self._queue.finished.append(running.outcome(sample))
+            self._queue.finished.append(running.outcome(ran))
         else:
             # On a busy machine any program may be slow, so it is asked in the same form again.
             self._repeat_in_new(job)

@@ -46,6 +46,6 @@ def read_report(running: RunningJob, frame: bytes, compiled_tests: CompiledTests
         raise WireError("code that nobody asked for")
     running.has_code = True
     compiled_tests.put(running.key, report.get("code", ""))
-    # A reference solution goes on; a sample is checked by a process that has compiled nothing.
-    running.is_compiled = not running.job.record
+    # A sample is checked by a process that has compiled nothing.
+    running.is_compiled = not running.job.without_sample
     return report if running.is_compiled else None

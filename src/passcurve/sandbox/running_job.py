@@ -28,7 +28,7 @@ _LINE_BYTES = 1 << 12
 
 def is_interactive(job: Job) -> bool:
     """Tell whether the tests of a job ask one call at a time; otherwise the sample gets all calls at once."""
-    return not (job.replayed and job.whole)
+    return not (job.replayed or job.without_sample)
 
 
 class RunningJob:
@@ -59,6 +59,7 @@ class RunningJob:
     def referee_setup(self, compiled_tests: CompiledTests) -> bytes:
         """Return the job as a frame for the tests' process, with what is compiled already."""
         job = self.job
+        records = job.record or job.without_sample
         code = compiled_tests.get(self.key)
         self.has_code = bool(code)
         return _make_frame(
@@ -67,7 +68,8 @@ class RunningJob:
                 "code": code,
                 "output_bytes": job.limits.output_bytes,
                 "replayed": b"" if self.is_interactive else job.replayed,
-                "record": job.record,
+                # Tests may loop on a wrong result, and only kept processes have little time.
+                "record": {"wrong": list(job.wrong) if self.is_kept else []} if records else None,
                 "number": self.number,
             }
         )

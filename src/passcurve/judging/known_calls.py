@@ -1,0 +1,58 @@
+"""The calls of a problem's tests that are known before any program is judged."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from passcurve.harness import recording
+from passcurve.sandbox.job import Outcome
+
+
+class _Recorded(msgspec.Struct, frozen=True):
+    """Report on recorded calls: anything may come in its place, as tests can write reports of their own."""
+
+    status: Literal["recorded"]
+    recorded: list[bytes]
+    passed: list[bool]
+
+
+class KnownCalls:
+    """The calls that tests make whatever they get.  They are recorded without any program.
+
+    A reference solution, and after it each sample, gets all of them at once.  Where the tests make others of the
+    reference, none are known.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[bytes] = []
+        self.are_recorded = False
+        self.are_in_doubt = False
+        """They could not be recorded, or the reference not be judged with them though the tests make no others."""
+        self.wrong_ones_pass: list[bool] = []
+        """What was seen of the wrong programs that were tried at the same time."""
+
+    def take(self, outcome: Outcome) -> None:
+        """Take what was recorded; nothing where that failed."""
+        self.are_recorded = True
+        try:
+            report = msgspec.convert(outcome.report, _Recorded)
+        except msgspec.ValidationError:
+            self.are_in_doubt = True
+            return
+        self._calls, self.wrong_ones_pass = report.recorded, report.passed
+
+    def drop(self, outcome: Outcome) -> None:
+        """Forget them after this outcome of the reference solution."""
+        self._calls = []
+        self.are_in_doubt |= (outcome.report or {}).get("status") != "diverged"
+
+    def keep_made(self, outcome: Outcome) -> None:
+        """Keep those that the tests have made of the reference solution, whose results may have ended them earlier."""
+        made = (outcome.report or {}).get("calls")
+        self._calls = self._calls[:made] if type(made) is int and made > 0 else []
+
+    def pack(self) -> bytes:
+        """Return them as a plan holds them."""
+        return recording.pack_calls(self._calls)
