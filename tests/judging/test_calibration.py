@@ -14,6 +14,7 @@ import pytest
 from jailed import LIMITS, Jailed, ready_zygotes
 
 from passcurve.bench.formats import read_problems
+from passcurve.harness import recording
 from passcurve.judging.calibration import Calibration, Calibrations
 from passcurve.judging.plan import CheckPlan, make_job, make_recording_job
 from passcurve.judging.plan_cache import PlanCache
@@ -21,7 +22,7 @@ from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import VACUOUS
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Assertions, FunctionTests, Header, Jail, Problem
+from passcurve.types import Assertions, Expression, FunctionTests, Header, Jail, Problem
 
 
 class Calibrator:
@@ -144,8 +145,8 @@ def test_a_reference_that_hangs_or_dies(jail: Jailed, problem: Problem, status: 
         calibration.plan.fault is not None,
         calibration.verdict.status,
     )
-    roles = [job.role for job in calibrator.jobs if not job.without_sample]
-    assert ["passcurve.harness.sample"] * 3 + ["passcurve.harness.shared"] == roles
+    roles = {job.tag: job.role for job in calibrator.jobs if not job.without_sample}
+    assert ["passcurve.harness.sample"] * 3 + ["passcurve.harness.shared"] == list(roles.values())
 
 
 def test_without_a_reference(jail: Jailed):
@@ -472,7 +473,8 @@ def test_wrong_programs_where_calls_are_recorded(jail: Jailed, body: str, passed
     if form == "statements":
         check = Assertions(tests=(textwrap.dedent(f"    {body}").replace("candidate", "f"),))
         problem = msgspec.structs.replace(problem, check=check)
-    wrong = WrongPrograms("f").first
+    wrong = (*WrongPrograms("f").first, *WrongPrograms("Solution.f").first, "def g(): pass\n")
+    passed = [*passed, False, False, False]
     outcome = jail.run(make_recording_job(problem, CheckPlan(), LIMITS, 0, 1, wrong))
     assert passed == outcome.report["passed"], outcome
     for program, has_passed in zip(wrong, passed, strict=True):
@@ -488,3 +490,41 @@ def test_tests_that_loop_on_a_wrong_result(jail: Jailed):
     (calibration,) = calibrator.calibrate(LOOPING_ON_WRONG)
     assert (None, True, True) == (calibration.plan.fault, calibration.verdict.passed, bool(calibration.plan.calls))
     assert set(map(str.encode, WrongPrograms("f").first)) < {job.setup["program"] for job in calibrator.jobs}
+
+
+@pytest.mark.parametrize("asks", ["input", "output"])
+def test_an_answer(jail: Jailed, asks: str):
+    """Where a program is made of an answer, wrong programs are tried as samples only."""
+    check = Expression(asks=asks, code="def f(x):\n    return x + 1\n", input="1", output="2")
+    problem = Problem(id="T/e", prompt="", entry_point="f", check=check, reference="f(1)" if asks == "input" else "2")
+    calibrator = Calibrator(jail)
+    (calibration,) = calibrator.calibrate(problem)
+    assert (None, True, 1) == (
+        calibration.plan.fault,
+        calibration.verdict.passed,
+        len(recording.unpack_calls(calibration.plan.calls)),
+    )
+    assert [True, False, False, False] == [job.without_sample for job in calibrator.jobs]
+
+
+SLEEPING = "import time; time.sleep(0.3); return args[0] + 1"
+
+
+@pytest.mark.parametrize(
+    ("reference", "test", "count"),
+    [
+        ("return args[0] + 1", "assert candidate(1) == 2", 1),
+        (SLEEPING, "assert candidate(1) == 2", 1),
+        (SLEEPING, "if candidate(1) != 1: candidate(2)\n    assert candidate(2) == 3", 0),
+    ],
+)
+def test_the_calls_of_a_slow_reference(jail: Jailed, reference: str, test: str, count: int):
+    """A reference that outlasts its slice is judged call by call; the calls stay known where they are as many."""
+    calibrator = Calibrator(jail)
+    (calibration,) = calibrator.calibrate(make_problem(reference, test))
+    assert (None, True, count) == (
+        calibration.plan.fault,
+        calibration.verdict.passed,
+        len(recording.unpack_calls(calibration.plan.calls)),
+    )
+    assert [job.slice_s for job in calibrator.jobs[1:]] == ([0.1] if reference != SLEEPING else [0.1, 20.0])

@@ -152,7 +152,11 @@ def _run_check(job: RefereeJob, problem: CompiledProblem, proxy: SampleProxy, no
 
 def _passes(job: RefereeJob, problem: CompiledProblem, source: bytes) -> bool:
     """Tell whether a wrong program, which runs in this process, passes the tests."""
-    return _run_check(job, problem, make_proxy(source, job), lambda _: None)["status"] == "passed"
+    try:
+        proxy = make_proxy(source, job)
+    except Exception:
+        return False  # it does not compile, as where the function is a method
+    return _run_check(job, problem, proxy, lambda _: None)["status"] == "passed"
 
 
 def _find_replayable_calls(problem: CompiledProblem, form: TestForm | None) -> RecordedCalls:

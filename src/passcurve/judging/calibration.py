@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from passcurve.extract import defines_all
-from passcurve.judging.attempts import next_attempt
+from passcurve.judging.attempts import first_attempt, next_attempt
 from passcurve.judging.case_trials import Calibration, CaseTrials, plan_cases
 from passcurve.judging.known_calls import KnownCalls
 from passcurve.judging.plan import CheckPlan, Fault, make_job, make_recording_job, only_shared, reference_program
@@ -20,7 +20,7 @@ from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_
 from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Cases, Limits, Problem, ProgramCases, SampleKey, Script, UnitTests, Verdict
+from passcurve.types import Cases, Expression, Limits, Problem, ProgramCases, SampleKey, Script, UnitTests, Verdict
 
 RequestedMode = Literal["auto", "referee", "shared"]
 
@@ -107,8 +107,8 @@ class _Trials:
 
     @property
     def wrong_programs(self) -> tuple[str, ...]:
-        """Wrong programs to be tried when the calls are recorded."""
-        return self._wrong_programs.first
+        """Wrong programs to be tried when the calls are recorded; none where a program is made of an answer."""
+        return () if isinstance(self.problem.check, Expression) else self._wrong_programs.first
 
     def take(self, verdict: Verdict, outcome: Outcome) -> Calibration | None:
         """Take the verdict of a trial; return the calibration, or None when another trial must follow."""
@@ -126,8 +126,8 @@ class _Trials:
             self.calls.keep_made(outcome)
             self._calibration = self._usable(verdict)
             self.program = self._wrong_programs.program
-            was_seen = self.calls.wrong_ones_pass == [False] * len(self.wrong_programs)
-            return self._try_prompt() if was_seen and self.plan.mode == "referee" else None
+            is_tried = self.calls.wrong_ones_pass == [False, False] and self.plan.mode == "referee"
+            return self._try_prompt() if is_tried else None
         self._failures.append(verdict)
         # What does not compile does not compile in any mode.
         if verdict.status != "compile":
@@ -318,7 +318,7 @@ class Calibrations:
         trials, job = self._running.pop(outcome.tag)
         if retry := next_attempt(job, outcome):
             if isinstance(trials, _Trials) and job.replayed and not retry.job.replayed:
-                trials.calls.drop(outcome)
+                trials.calls.take_failure(outcome)
             self._running[job.tag] = (trials, retry.job)
             self._queue.put(retry.job, at_end=retry.at_end)
             return None
@@ -350,6 +350,8 @@ class Calibrations:
         if isinstance(trials, _Trials) and trials.must_record:
             return make_recording_job(problem, plan, self._limits, self._seed, tag, trials.wrong_programs)
         job = make_job(problem, trials.program, plan, self._limits, self._seed, tag)
-        # The limit of one test is for samples.
-        is_untimed = isinstance(trials, _Trials) and trials.is_of_reference
-        return msgspec.structs.replace(job, test_s=None) if is_untimed else job
+        if isinstance(trials, _Trials) and trials.is_of_reference:
+            # The limit of one test is for samples.
+            job = msgspec.structs.replace(job, test_s=None)
+            return first_attempt(job) if job.replayed else job
+        return job

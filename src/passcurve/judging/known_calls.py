@@ -30,6 +30,8 @@ class KnownCalls:
         self.are_recorded = False
         self.are_in_doubt = False
         """They could not be recorded, or the reference not be judged with them though the tests make no others."""
+        self._is_slow = False
+        """The reference solution has used up its slice with them, and is judged without."""
         self.wrong_ones_pass: list[bool] = []
         """What was seen of the wrong programs that were tried at the same time."""
 
@@ -43,15 +45,22 @@ class KnownCalls:
             return
         self._calls, self.wrong_ones_pass = report.recorded, report.passed
 
-    def drop(self, outcome: Outcome) -> None:
-        """Forget them after this outcome of the reference solution."""
-        self._calls = []
-        self.are_in_doubt |= (outcome.report or {}).get("status") != "diverged"
+    def take_failure(self, outcome: Outcome) -> None:
+        """Forget them after this outcome of the reference solution, unless it was only slow."""
+        self._is_slow = outcome.ended == "slice"
+        if not self._is_slow:
+            self._calls = []
+            self.are_in_doubt |= (outcome.report or {}).get("status") != "diverged"
 
     def keep_made(self, outcome: Outcome) -> None:
-        """Keep those that the tests have made of the reference solution, whose results may have ended them earlier."""
+        """Keep those that the tests have made of the reference solution, whose results may have ended them earlier.
+
+        Of one that got no calls ahead only their number is known, which must be the same.
+        """
         made = (outcome.report or {}).get("calls")
-        self._calls = self._calls[:made] if type(made) is int and made > 0 else []
+        if type(made) is not int or made <= 0 or (self._is_slow and made != len(self._calls)):
+            made = 0
+        self._calls = self._calls[:made]
 
     def pack(self) -> bytes:
         """Return them as a plan holds them."""

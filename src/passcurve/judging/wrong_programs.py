@@ -25,7 +25,7 @@ class WrongPrograms:
 
     @property
     def first(self) -> tuple[str, ...]:
-        """The programs that are tried unless one of them passes."""
+        """The two programs that are tried even if they fail."""
         return tuple(self._programs[:2])
 
     def take(self, *, passed: bool) -> bool | None:
