@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from passcurve.judging.plan import CheckPlan
-from passcurve.judging.plan_cache import MAX_CODE_BYTES, MAX_FILES, PlanCache
+from passcurve.judging.plan_cache import LARGE_BYTES, MAX_CODE_BYTES, MAX_FILES, PlanCache
 from passcurve.private_files import read_private
 from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.types import FunctionTests, Header, Jail, Limits, Problem
@@ -79,6 +79,46 @@ def test_what_changes_no_verdict(tmp_path: Path) -> None:
     save(tmp_path)
     changes = {"samples": "t.jsonl", "problems": "T/*", "extract": "auto", "subset": True, "dedup": False}
     assert PLAN == PlanCache(tmp_path, msgspec.structs.replace(HEADER, **changes)).find(PROBLEM)
+
+
+def test_a_large_plan(tmp_path: Path) -> None:
+    """A plan with large results has a file of its own; where that is damaged or missing, the plan is."""
+    others = [msgspec.structs.replace(PROBLEM, id=f"T/{number}") for number in (1, 2)]
+    large = [CheckPlan(expected=bytes([number]) * LARGE_BYTES) for number in (1, 2)]
+    cache = PlanCache(tmp_path, HEADER)
+    cache.add(PROBLEM, PLAN)
+    for other, plan in zip(others, large, strict=True):
+        cache.add(other, plan)
+    cache.save()
+    (path,) = tmp_path.glob("*.plans")
+    assert path.stat().st_size < 2000
+    cache = PlanCache(tmp_path, HEADER)
+    assert [PLAN, *large] == [cache.find(problem) for problem in (PROBLEM, *others)]
+    first, second = sorted(tmp_path.glob("*.plan"))
+    first.write_bytes(first.read_bytes()[:-1] + b"x")
+    second.chmod(0o666)
+    assert [PLAN, None, None] == [PlanCache(tmp_path, HEADER).find(problem) for problem in (PROBLEM, *others)]
+    # What is found anew takes its place, and the other one is not lost.
+    second.chmod(0o600)
+    cache = PlanCache(tmp_path, HEADER)
+    (lost,) = (number for number in (0, 1) if cache.find(others[number]) is None)
+    cache.add(others[lost], large[lost])
+    cache.save()
+    assert large == [PlanCache(tmp_path, HEADER).find(problem) for problem in others]
+    path.unlink()
+    save(tmp_path)
+    assert [PLAN, None, None] == [PlanCache(tmp_path, HEADER).find(problem) for problem in (PROBLEM, *others)]
+
+
+def test_large_plans_go_with_their_file(tmp_path: Path) -> None:
+    """Where the file of a way of judging is removed, so are its large plans."""
+    for number in range(MAX_FILES + 1):
+        cache = PlanCache(tmp_path, msgspec.structs.replace(HEADER, seed=number))
+        cache.add(PROBLEM, CheckPlan(expected=bytes(LARGE_BYTES)))
+        cache.save()
+        for path in tmp_path.glob("*.plans"):
+            os.utime(path, ns=(number, number))
+    assert MAX_FILES == len(list(tmp_path.glob("*.plans"))) == len(list(tmp_path.glob("*.plan")))
 
 
 @pytest.mark.parametrize("data", [b"", b"\x80\x01", b"\x81\xa1a\xa1b", b"\xc1" * 100])

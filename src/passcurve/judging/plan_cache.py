@@ -1,10 +1,14 @@
-"""Plans of problems whose reference solution has passed, and their compiled tests, kept in the user's cache folder."""
+"""Plans of problems whose reference solution has passed, and their compiled tests, kept in the user's cache folder.
+
+A plan with very large expected results has a file of its own, which only a run that judges its problem reads.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from hashlib import blake2b
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -22,12 +26,17 @@ _CODE = ("harness", "judging")
 MAX_CODE_BYTES = 16 << 20
 """Size of the compiled tests of one benchmark that are kept."""
 
+LARGE_BYTES = 1 << 20
+"""Expected results from this size on, in bytes, have their plan in a file of its own."""
+
 
 class _Content(msgspec.Struct, kw_only=True):
     """The content of a file."""
 
     plans: dict[str, CheckPlan] = {}
     """By the digest of the problem."""
+    large: set[str] = set()
+    """Digests of the problems whose plans are in files of their own."""
     code: dict[str, bytes] = {}
     """By the key of the tests."""
 
@@ -37,18 +46,29 @@ class PlanCache:
 
     def __init__(self, folder: Path, header: Header) -> None:
         self._path = folder / f"{_digest(header)}.plans"
-        content = _read(self._path)
-        self._plans, self._code = content.plans, content.code
+        content = _read(self._path, _Content) or _Content()
+        self._plans, self._large, self._code = content.plans, content.large, content.code
         self._is_changed = False
 
     def find(self, problem: Problem) -> CheckPlan | None:
         """Return the plan of a problem, or None."""
-        return self._plans.get(_digest_problem(problem)) if self._plans else None
+        if not self._plans and not self._large:
+            return None
+        digest = _digest_problem(problem)
+        if digest in self._large:
+            return _read(self._path_of(digest), CheckPlan)
+        return self._plans.get(digest)
 
     def add(self, problem: Problem, plan: CheckPlan) -> None:
         """Keep the plan of a problem whose reference solution has passed."""
-        self._plans[_digest_problem(problem)] = plan
+        digest = _digest_problem(problem)
+        self._large.discard(digest)
+        self._plans[digest] = plan
         self._is_changed = True
+
+    def _path_of(self, digest: str) -> Path:
+        """Return the file of a large plan."""
+        return self._path.with_name(f"{self._path.stem}-{digest}.plan")
 
     def add_code_to(self, compiled_tests: CompiledTests) -> None:
         """Add the compiled tests that were kept."""
@@ -68,18 +88,29 @@ class PlanCache:
         """Write the plans to their file; do nothing where the folder cannot be written."""
         if not self._is_changed:
             return
+        small = {digest: plan for digest, plan in self._plans.items() if len(plan.expected) < LARGE_BYTES}
+        large = {digest: plan for digest, plan in self._plans.items() if digest not in small}
+        content = _Content(plans=small, large=self._large | large.keys(), code=self._code)
         with contextlib.suppress(OSError):
-            write_private(self._path, msgspec.msgpack.encode(_Content(plans=self._plans, code=self._code)))
+            for digest, plan in large.items():
+                write_private(self._path_of(digest), msgspec.msgpack.encode(plan))
+            write_private(self._path, msgspec.msgpack.encode(content))
             keep_newest(self._path.parent, "*.plans", MAX_FILES)
+            for path in self._path.parent.glob("*.plan"):
+                if not path.with_name(f"{path.stem.partition('-')[0]}.plans").exists():
+                    path.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> _Content:
-    """Return the content of a file; none where it is not there, is damaged, or could be another user's."""
+_T = TypeVar("_T")
+
+
+def _read(path: Path, kind: type[_T]) -> _T | None:
+    """Return the content of a file; None where it is not there, is damaged, or could be another user's."""
     content = read_private(path)
     try:
-        return msgspec.msgpack.decode(content, type=_Content) if content is not None else _Content()
+        return msgspec.msgpack.decode(content, type=kind) if content is not None else None
     except (msgspec.MsgspecError, ValueError):
-        return _Content()
+        return None
 
 
 def _digest_problem(problem: Problem) -> str:
