@@ -35,10 +35,12 @@ class Calibrator:
         limits = msgspec.structs.replace(LIMITS, timeout_s=timeout_s)
         self.calibrations = Calibrations(mode, limits, 0, self, cache)
         self.jobs: list[Job] = []
+        self.put_at_end = 0
 
     def put(self, job: Job, *, at_end: bool = False) -> None:
         """Queue a job."""
         self.jobs.append(job)
+        self.put_at_end += at_end
         self._scheduler.put(job, at_end=at_end)
 
     def calibrate(self, *problems: Problem) -> list[Calibration]:
@@ -519,7 +521,10 @@ SLEEPING = "import time; time.sleep(0.3); return args[0] + 1"
     ],
 )
 def test_the_calls_of_a_slow_reference(jail: Jailed, reference: str, test: str, count: int):
-    """A reference that outlasts its slice is judged call by call; the calls stay known where they are as many."""
+    """A reference that outlasts its slice is judged call by call; the calls stay known where they are as many.
+
+    It does not wait for the end, as its samples wait for it.
+    """
     calibrator = Calibrator(jail)
     (calibration,) = calibrator.calibrate(make_problem(reference, test))
     assert (None, True, count) == (
@@ -528,3 +533,4 @@ def test_the_calls_of_a_slow_reference(jail: Jailed, reference: str, test: str, 
         len(recording.unpack_calls(calibration.plan.calls)),
     )
     assert [job.slice_s for job in calibrator.jobs[1:]] == ([0.1] if reference != SLEEPING else [0.1, 20.0])
+    assert not calibrator.put_at_end

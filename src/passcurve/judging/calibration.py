@@ -320,7 +320,8 @@ class Calibrations:
             if isinstance(trials, _Trials) and job.replayed and not retry.job.replayed:
                 trials.calls.take_failure(outcome)
             self._running[job.tag] = (trials, retry.job)
-            self._queue.put(retry.job, at_end=retry.at_end)
+            # Samples wait for a reference that is slow: it needs no core for itself, as its limit is its own time.
+            self._queue.put(retry.job, at_end=retry.at_end and outcome.ended != "slice")
             return None
         if isinstance(trials, _Trials) and job.without_sample:
             trials.calls.take(outcome)
