@@ -18,7 +18,6 @@ BEGUN = b"begun"
 NEXT_TEST = "next test"
 """Status of the report that says that a test begins."""
 
-
 RECORDED = "recorded"
 """Status of the report that has the calls that can be replayed."""
 
@@ -154,7 +153,7 @@ class RefereeJob(TypedDict):
     replayed: bytes
     """Packed arguments of the calls that the sample makes without an order; empty for none."""
     record: RecordOrder | None
-    """What to report that all samples of this problem are judged with; None for a check of a sample."""
+    """Order to report what later checks of this problem need; None where a sample is checked."""
     cases: CaseData | None
     """Tests that are data, in place of ``test``."""
     form: TestForm | None
@@ -260,7 +259,7 @@ class RecordedReport(TypedDict):
     recorded: list[str]
     """Each call, packed, in base64."""
     passed: list[bool]
-    """Whether each of the wrong programs has passed."""
+    """For each wrong program, in their order, whether it passes the tests."""
 
 
 class SharedReport(Report, total=False):

@@ -155,7 +155,8 @@ def _passes(job: RefereeJob, problem: CompiledProblem, source: bytes) -> bool:
     try:
         proxy = make_proxy(source, job)
     except Exception:
-        return False  # it does not compile, as where the function is a method
+        # As a sample it would not load either: where the function is a method, the text of the program is no syntax.
+        return False
     return _run_check(job, problem, proxy, lambda _: None)["status"] == "passed"
 
 

@@ -126,6 +126,7 @@ class _Trials:
             self.calls.keep_made(outcome)
             self._calibration = self._usable(verdict)
             self.program = self._wrong_programs.program
+            # The programs change no argument, so what is handed back makes no difference.
             is_tried = self.calls.wrong_ones_pass == [False, False] and self.plan.mode == "referee"
             return self._try_prompt() if is_tried else None
         self._failures.append(verdict)

@@ -33,7 +33,7 @@ class KnownCalls:
         self._is_slow = False
         """The reference solution has used up its slice with them, and is judged without."""
         self.wrong_ones_pass: list[bool] = []
-        """What was seen of the wrong programs that were tried at the same time."""
+        """For each wrong program that was tried when they were recorded, whether it passes the tests."""
 
     def take(self, outcome: Outcome) -> None:
         """Take what was recorded; nothing where that failed."""

@@ -97,7 +97,9 @@ class PlanCache:
             write_private(self._path, msgspec.msgpack.encode(content))
             keep_newest(self._path.parent, "*.plans", MAX_FILES)
             for path in self._path.parent.glob("*.plan"):
-                if not path.with_name(f"{path.stem.partition('-')[0]}.plans").exists():
+                # Its name begins with that of the file which it belongs to.
+                owner = path.with_name(path.name.partition("-")[0] + self._path.suffix)
+                if not owner.exists():
                     path.unlink(missing_ok=True)
 
 

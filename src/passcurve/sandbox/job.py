@@ -97,11 +97,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     replayed: bytes = b""
     """Calls that the program makes before the tests ask, which make no others; the setup has them too."""
     record: bool = False
-    """Whether to report the results of the program, where the tests are data."""
+    """Report the results of the program, where the tests are data."""
     without_sample: bool = False
-    """Whether only its tests run, which report the calls that can be replayed."""
+    """Run no sample: the process of the tests reports the calls that can be replayed."""
     wrong: tuple[bytes, ...] = ()
-    """Programs that are wrong for every problem: such tests report as well which of them pass, where they are kept."""
+    """Wrong programs that such a process, where it is a kept one, runs the tests against, to report which pass."""
     allow_kept: bool = True
     """Whether kept processes may run it; a job that they cannot judge runs again in new ones."""
     fresh_zygotes: bool = False
