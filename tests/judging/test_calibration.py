@@ -99,6 +99,25 @@ def test_the_first_plan(jail: Jailed):
     assert [True, False] == [job.without_sample for job in calibrator.jobs]
 
 
+def test_the_answer_of_the_reference(jail: Jailed):
+    """Its report is in the plan, and is that on a sample with the same answer, on no other one."""
+    plan = calibrate(jail, PLAIN).plan
+    known_report = plan.known_report
+    if known_report is None:
+        pytest.skip("no process can be rewound here")
+    assert "passed" == known_report.report["status"]
+    # Tests that ran would not say this.
+    report = {**known_report.report, "status": "failed", "message": "as known"}
+    plan = msgspec.structs.replace(plan, known_report=msgspec.structs.replace(known_report, report=report))
+    seen = []
+    for value, all_tests in (("1 + x", False), ("x + 2", False), ("1 + x", True)):
+        program = f"def f(x):\n    return {value}\n"
+        job = make_job(PLAIN, program, plan, LIMITS, 0, next(jail.tags), all_tests=all_tests)
+        report = jail.run(job).report or {}
+        seen.append((report.get("status"), report.get("message") == "as known"))
+    assert [("failed", True), ("failed", False), ("passed", False)] == seen
+
+
 def test_arguments_that_change(jail: Jailed):
     """A reference solution that changes its arguments passes under the second plan, with a note."""
     calibration = calibrate(jail, IN_PLACE)

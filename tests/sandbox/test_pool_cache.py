@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
+import msgspec
 from jailed import IS_ONE, LIMITS, ONE
 
 from passcurve.judging.plan import CheckPlan, make_job
@@ -50,3 +51,19 @@ def test_long_reports_take_no_more_memory():
     assert size_bytes < 1.1 * REPORTS_BYTES
     reports.put(answered(most), {"message": "long"}, REPORT_BYTES + 1)
     assert reports.get(answered(most)) is None
+
+
+def test_a_report_of_another_run_is_of_what_was_read():
+    """An answer that begins with the same bytes gets it, in a cache that has seen nothing; no other one does."""
+    first = answered(123)
+    known_report = PoolCache().reports.put(first, {"status": "passed", "read": 2}, 10)
+    assert known_report is not None
+
+    def gets_it(number: int) -> bool:
+        running = answered(number)
+        assert running.job.referee is not None
+        referee = msgspec.structs.replace(running.job.referee, known_report=known_report)
+        running.job = msgspec.structs.replace(running.job, referee=referee)
+        return PoolCache().reports.get(running) is not None
+
+    assert [gets_it(number) for number in (12, 129, 1, 13, 21)] == [True, True, False, False, False]

@@ -19,7 +19,7 @@ from passcurve.judging.script_trials import ScriptTrials, script_plans
 from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls
 from passcurve.judging.verdict import BENCHMARK, VACUOUS, reach_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
-from passcurve.sandbox.job import Job, Outcome
+from passcurve.sandbox.job import Job, KnownReport, Outcome
 from passcurve.types import Cases, Expression, Limits, Problem, ProgramCases, SampleKey, Script, UnitTests, Verdict
 
 RequestedMode = Literal["auto", "referee", "shared"]
@@ -124,7 +124,7 @@ class _Trials:
             # The first plan is tried twice; what is void was our failure.
             self.is_unstable = [failure.status == "void" for failure in self._failures] == [False]
             self.calls.keep_made(outcome)
-            self._calibration = self._usable(verdict)
+            self._calibration = self._usable(verdict, outcome.known_report)
             self.program = self._wrong_programs.program
             # The programs change no argument, so what is handed back makes no difference.
             is_tried = self.calls.wrong_ones_pass == [False, False] and self.plan.mode == "referee"
@@ -171,7 +171,7 @@ class _Trials:
             note += "; --verdict auto tries shared mode as well"
         return self._faulty("reference", note, first)
 
-    def _usable(self, verdict: Verdict | None) -> Calibration:
+    def _usable(self, verdict: Verdict | None, known_report: KnownReport | None = None) -> Calibration:
         note = _NO_REFERENCE if self.problem.reference is None else ""
         if verdict is None and self._failures:
             note = f"the reference solution could not be judged: {self._failures[0].message}"
@@ -186,7 +186,7 @@ class _Trials:
             note = f"judged in shared mode: in referee mode the reference solution does not pass: {_describe(failure)}"
         elif self._undefined_names:
             note = f"{_NO_REFERENCE}; judged in shared mode: {_describe_names(self._undefined_names)}"
-        plan = msgspec.structs.replace(self.plan, note=note)
+        plan = msgspec.structs.replace(self.plan, note=note, known_report=known_report)
         return Calibration(problem=self.problem, plan=plan, verdict=verdict)
 
     def _faulty(self, fault: Fault, note: str, verdict: Verdict) -> Calibration:

@@ -76,6 +76,7 @@ class CaseTrials:
             )
             return None
         self._verdict, self.program = verdict, self._wrong_programs.program
+        self._whole_plan = msgspec.structs.replace(self._whole_plan, known_report=outcome.known_report)
         # That its tests pass wrong programs is then the rule of a harness, which is followed.
         return self._end(self._whole_plan, verdict) if self._check.comparator == "anything" else None
 

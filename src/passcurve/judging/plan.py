@@ -17,7 +17,7 @@ from passcurve.judging.program_cases import make_program_job
 from passcurve.judging.script_forms import find_data_tests
 from passcurve.judging.scripts import make_script_job
 from passcurve.sandbox.forkserver_client import REFEREE_ROLE
-from passcurve.sandbox.job import Job, Referee
+from passcurve.sandbox.job import Job, KnownReport, Referee
 from passcurve.types import (
     DEFAULT_TIMEOUT_S,
     WITH_TYPING,
@@ -66,6 +66,8 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Encoded size of the results of the reference solution; a sample may return twice as much."""
     expected: bytes = b""
     """The results that the reference solution has for the inputs of cases, as their check packs them."""
+    known_report: KnownReport | None = None
+    """The report on the answer of the reference solution, which a sample with the same answer gets."""
     note: str = ""
     """Fault of the problem, or the reason why it is not in referee mode."""
     fault: Fault | None = None
@@ -205,9 +207,11 @@ def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: in
     form = _test_form(problem, limits, all_tests=all_tests)
     # Reports and compiled tests are kept by it: trials of a reference may be checked by another rule than samples.
     rule = cases.comparator if cases is not None else form["kind"] if form is not None else ""
+    known_report = plan.known_report
+    key = f"{problem.id} {plan.write_back} {bool(plan.expected)} {rule} {all_tests}"
     prompt, test = _encode(_context(problem)), _encode(problem.test)
     return Referee(
-        key=f"{problem.id} {plan.write_back} {bool(plan.expected)} {rule} {all_tests}",
+        key=key,
         role=REFEREE_ROLE,
         setup={
             "prompt": prompt,
@@ -220,6 +224,7 @@ def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: in
         },
         # An answer decides how long the function of the question runs.
         limit_s=limits.timeout_s + 1.0 if isinstance(problem.check, Expression) else None,
+        known_report=known_report if known_report is not None and known_report.key == key else None,
         size=len(prompt) + len(test) + len(plan.expected) + (len(cases.inputs) if cases is not None else 0),
     )
 

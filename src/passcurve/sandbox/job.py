@@ -14,6 +14,17 @@ Ended = Literal["report", "exit", "slice", "timeout", "test timeout", "tests", "
 the tests' own time; the limit of the wall time, when the machine did not let it run; a fault of ours."""
 
 
+class KnownReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The report of tests on every answer that begins with the same bytes: they have read no others."""
+
+    key: str
+    """That of the tests."""
+    bytes_read: int
+    digest: bytes
+    """Of what they have read."""
+    report: dict[str, Any]
+
+
 class Referee(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks the sample: a role and its setup, the same for every job with the same ``key``."""
 
@@ -25,6 +36,8 @@ class Referee(msgspec.Struct, frozen=True, kw_only=True):
     """Size of the tests, of their context and of their data, in bytes."""
     limit_s: float | None = None
     """Limit of the tests' own time; None for one that follows from that of the sample."""
+    known_report: KnownReport | None = None
+    """A report of theirs that another run has brought."""
 
 
 class CommandJail(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +138,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     tag: int
     ended: Ended
     report: dict[str, Any] | None = None
+    known_report: KnownReport | None = None
+    """The report as it holds for other programs too; None where it may not."""
     exit_code: int | None = None
     signal: int | None = None
     """Signal that ended the program's process, unless we sent it."""

@@ -223,10 +223,10 @@ class KeptRunner:
         if is_clean and running.is_compiled:
             self._queue.repeat(job)
         elif is_clean and ran and report and report.get("status") not in (None, *_INCONCLUSIVE):
-            checked = running.referee_result
+            checked, known_report = running.referee_result, None
             if checked is not None and not running.is_interactive and not job.without_sample:
-                self._cache.reports.put(running, report, len(checked.answer))
-            self._queue.finished.append(running.outcome(ran))
+                known_report = self._cache.reports.put(running, report, len(checked.answer))
+            self._queue.finished.append(running.outcome(ran, known_report))
         else:
             # On a busy machine any program may be slow, so it is asked in the same form again.
             self._repeat_in_new(job)

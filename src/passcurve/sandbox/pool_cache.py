@@ -7,6 +7,7 @@ from bisect import insort
 from typing import Any
 
 from passcurve.sandbox.compiled_tests import CompiledTests
+from passcurve.sandbox.job import KnownReport
 from passcurve.sandbox.running_job import KeptJob
 
 UNFIT_JOBS = 3
@@ -43,14 +44,17 @@ class ReportCache:
 
     def get(self, running: KeptJob) -> dict[str, Any] | None:
         """Return the report on an answer that began with the same bytes, as far as they were read, or None."""
+        answer, known_report = running.answer, running.known_report
+        if known_report and known_report.digest == _new_digest(memoryview(answer)[: known_report.bytes_read]).digest():
+            return known_report.report
         reports = self._reports.get(running.key)
         if reports is None:
             return None
         start, digest = 0, _new_digest()
         for length in self._lengths[running.key]:
-            if length > len(running.answer):
+            if length > len(answer):
                 break
-            digest.update(memoryview(running.answer)[start:length])
+            digest.update(memoryview(answer)[start:length])
             start = length
             if report := reports.get(digest.digest()):
                 return report
@@ -64,30 +68,31 @@ class ReportCache:
         length = next(iter(self._lengths.get(running.key, ())), 0)
         return running.answer[:length] == other.answer[:length]
 
-    def put(self, running: KeptJob, report: dict[str, Any], report_bytes: int) -> None:
-        """Keep a report, which came as so many bytes."""
+    def put(self, running: KeptJob, report: dict[str, Any], report_bytes: int) -> KnownReport | None:
+        """Keep a report, which came as so many bytes; return it with what it is about, or None where it is too long."""
         if report_bytes > REPORT_BYTES:
-            return
+            return None
         if self._count >= REPORTS or self._bytes + report_bytes > REPORTS_BYTES:
             self._reports.clear()
             self._lengths.clear()
             self._count = self._bytes = 0
         size = len(running.answer)
         read = report["read"] if 0 <= report.get("read", -1) < size else size
+        digest = _new_digest(memoryview(running.answer)[:read]).digest()
+        known_report = KnownReport(key=running.key, bytes_read=read, digest=digest, report=report)
         lengths = self._lengths.setdefault(running.key, [])
         if read not in lengths:
             if len(lengths) >= LENGTHS:
-                return
+                return known_report
             insort(lengths, read)
-        digest = _new_digest()
-        digest.update(memoryview(running.answer)[:read])
-        self._reports.setdefault(running.key, {})[digest.digest()] = report
+        self._reports.setdefault(running.key, {})[digest] = report
         self._count += 1
         self._bytes += report_bytes
+        return known_report
 
 
-def _new_digest() -> hashlib.blake2b:
-    return hashlib.blake2b(digest_size=16)
+def _new_digest(data: bytes | memoryview = b"") -> hashlib.blake2b:
+    return hashlib.blake2b(data, digest_size=16)
 
 
 class PoolCache:

@@ -13,7 +13,7 @@ from passcurve.harness import framing
 from passcurve.harness.protocol import BEGUN, MARSHAL_VERSION
 from passcurve.harness.wire import WireError
 from passcurve.sandbox.connection import HasFileno
-from passcurve.sandbox.job import Ended, Job, Outcome
+from passcurve.sandbox.job import Ended, Job, KnownReport, Outcome
 from passcurve.sandbox.job_clock import FIRST_CHECK_S, SECOND_NS, JobClock, short_own_s
 from passcurve.sandbox.layers import syscalls
 from passcurve.sandbox.zygote.kept_jobs import ANSWERED, JobResult
@@ -105,18 +105,24 @@ class KeptJob(RunningJob):
             return b""
         return result.answer if result.end == ANSWERED else result.answer + framing.make_frame(b"")
 
+    @property
+    def known_report(self) -> KnownReport | None:
+        """A report of its tests that another run has brought, or None."""
+        return self.job.referee.known_report if self.job.referee is not None else None
+
     def check_again(self) -> None:
         """Prepare another check of the same answer, by tests that are compiled now."""
         self.number = os.urandom(8).hex()
         self.is_compiled, self.report, self.referee_result = False, None, None
 
-    def outcome(self, result: JobResult) -> Outcome:
-        """Return the facts; ``result`` is that of its sample."""
+    def outcome(self, result: JobResult, known_report: KnownReport | None) -> Outcome:
+        """Return the facts; ``result`` is that of its sample, ``known_report`` the report where it holds for others."""
         wall_s, cpu_s = result.wall_ns * SECOND_NS, result.cpu_ns * SECOND_NS
         return Outcome(
             tag=self.job.tag,
             ended="report",
             report=self.report,
+            known_report=known_report,
             own_s=short_own_s(wall_s, cpu_s),
             wall_s=wall_s,
             cpu_s=cpu_s,
