@@ -13,7 +13,7 @@ from jailed import LIMITS, Jailed
 from passcurve.harness import recording
 from passcurve.judging.attempts import is_conclusive, next_attempt, without_replay
 from passcurve.judging.calibration import Calibrations
-from passcurve.judging.plan import CheckPlan, make_job, make_recording_job
+from passcurve.judging.plan import CheckPlan, make_job, make_tests_job
 from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox.job import Job, Outcome
@@ -79,7 +79,11 @@ def test_record_arguments():
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [(1, True), (1, 1.0), (0.0, -0.0), ("1", b"1"), ([1], (1,)), ({1}, frozenset({1})), (1, 2)]
+    ("one", "other"),
+    [
+        *((1, True), (1, 1.0), (0.0, -0.0), ("1", b"1"), ([1], (1,)), ({1}, frozenset({1})), (1, 2)),
+        *((b"1", bytearray(b"1")), ([(b"1", "s")], [(memoryview(b"1"), "s")])),
+    ],
 )
 def test_match_only_identical_arguments(one, other):
     """Arguments that are equal but of another type are those of another call."""
@@ -258,7 +262,7 @@ def test_replayed_calls_hold_no_results(jail: Jailed):
         f"y = candidate(1)\nassert y == [{secret}]\ncandidate(y)\ncandidate(y[0])\ncandidate({{'k': str(y)}})",
         f"    return [{secret}]\n",
     )
-    outcome = jail.run(make_recording_job(task, CheckPlan(), LIMITS, 0, 1, ()))
+    outcome = jail.run(make_tests_job(task, LIMITS, 0, 1, record=True))
     (call,) = map(base64.b64decode, outcome.report["recorded"])
     assert secret.encode() not in call
     assert int(secret).to_bytes(8, "little")[:6] not in call

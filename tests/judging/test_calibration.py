@@ -16,7 +16,7 @@ from jailed import LIMITS, Jailed, ready_zygotes
 from passcurve.bench.formats import read_problems
 from passcurve.harness import recording
 from passcurve.judging.calibration import Calibration, Calibrations
-from passcurve.judging.plan import CheckPlan, make_job, make_recording_job
+from passcurve.judging.plan import CheckPlan, make_job, make_tests_job
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.scheduler import Scheduler
 from passcurve.judging.verdict import VACUOUS
@@ -86,7 +86,10 @@ VAIN = make_problem("return 1", "pass")
 
 
 def test_the_first_plan(jail: Jailed):
-    """A reference solution that passes in referee mode needs one trial and no note, after the calls were recorded."""
+    """A reference solution that passes in referee mode needs one trial and no note.
+
+    Before it the calls were recorded, and after it a wrong program is tried without a sample.
+    """
     calibrator = Calibrator(jail)
     (calibration,) = calibrator.calibrate(PLAIN)
     assert ("referee", False, False, "") == (
@@ -96,7 +99,7 @@ def test_the_first_plan(jail: Jailed):
         calibration.plan.note,
     )
     assert calibration.verdict.passed
-    assert [True, False] == [job.without_sample for job in calibrator.jobs]
+    assert [True, False, True] == [job.without_sample for job in calibrator.jobs]
 
 
 def test_the_answer_of_the_reference(jail: Jailed):
@@ -473,6 +476,14 @@ def test_calibration_is_deterministic(jail: Jailed):
     assert calibrate(jail, LIVE).plan == calibrate(jail, LIVE).plan
 
 
+def first_two(entry_point: str) -> list[str]:
+    """Return the wrong programs that sound tests meet."""
+    wrong_programs = WrongPrograms(entry_point)
+    first = wrong_programs.program
+    assert wrong_programs.take(passed=False) is None
+    return [first, wrong_programs.program]
+
+
 LOOPING_ON_WRONG = make_problem("return 3", "while candidate(1) != 3:\n        pass")
 
 
@@ -494,23 +505,24 @@ def test_wrong_programs_where_calls_are_recorded(jail: Jailed, body: str, passed
     if form == "statements":
         check = Assertions(tests=(textwrap.dedent(f"    {body}").replace("candidate", "f"),))
         problem = msgspec.structs.replace(problem, check=check)
-    wrong = (*WrongPrograms("f").first, *WrongPrograms("Solution.f").first, "def g(): pass\n")
+    wrong = (*first_two("f"), *first_two("Solution.f"), "def g(): pass\n")
     passed = [*passed, False, False, False]
-    outcome = jail.run(make_recording_job(problem, CheckPlan(), LIMITS, 0, 1, wrong))
-    assert passed == outcome.report["passed"], outcome
     for program, has_passed in zip(wrong, passed, strict=True):
+        outcome = jail.run(make_tests_job(problem, LIMITS, 0, 1, program, record=True))
+        assert has_passed == outcome.report["passed"], outcome
         report = jail.run(make_job(problem, program, CheckPlan(), LIMITS, 0, 1)).report
         assert has_passed == (report["status"] == "passed")
 
 
 def test_tests_that_loop_on_a_wrong_result(jail: Jailed):
     """They take long only where a wrong program is tried as a sample: their calls are known all the same."""
-    outcome = jail.run(make_recording_job(LOOPING_ON_WRONG, CheckPlan(), LIMITS, 0, 1, WrongPrograms("f").first))
-    assert [] == outcome.report["passed"]
+    second = first_two("f")[1]
+    outcome = jail.run(make_tests_job(LOOPING_ON_WRONG, LIMITS, 0, 1, second, record=True))
+    assert (None, 1) == (outcome.report["passed"], len(outcome.report["recorded"]))
     calibrator = Calibrator(jail, timeout_s=0.5)
     (calibration,) = calibrator.calibrate(LOOPING_ON_WRONG)
     assert (None, True, True) == (calibration.plan.fault, calibration.verdict.passed, bool(calibration.plan.calls))
-    assert set(map(str.encode, WrongPrograms("f").first)) < {job.setup["program"] for job in calibrator.jobs}
+    assert second.encode() in {job.setup["program"] for job in calibrator.jobs}
 
 
 @pytest.mark.parametrize("asks", ["input", "output"])
@@ -532,15 +544,15 @@ SLEEPING = "import time; time.sleep(0.3); return args[0] + 1"
 
 
 @pytest.mark.parametrize(
-    ("reference", "test", "count"),
+    ("reference", "test", "count", "slices"),
     [
-        ("return args[0] + 1", "assert candidate(1) == 2", 1),
-        (SLEEPING, "assert candidate(1) == 2", 1),
-        (SLEEPING, "if candidate(1) != 1: candidate(2)\n    assert candidate(2) == 3", 0),
+        ("return args[0] + 1", "assert candidate(1) == 2", 1, [0.1]),
+        (SLEEPING, "assert candidate(1) == 2", 1, [0.1, 20.0]),
+        (SLEEPING, "if candidate(1) != 1: candidate(2)\n    assert candidate(2) == 3", 0, [0.1, 20.0, 20.0]),
     ],
 )
-def test_the_calls_of_a_slow_reference(jail: Jailed, reference: str, test: str, count: int):
-    """A reference that outlasts its slice is judged call by call; the calls stay known where they are as many.
+def test_the_calls_of_a_slow_reference(jail: Jailed, reference: str, test: str, count: int, slices: list[float]):
+    """A reference that outlasts its slice has all its time; the calls stay known where it passes with them.
 
     It does not wait for the end, as its samples wait for it.
     """
@@ -551,5 +563,66 @@ def test_the_calls_of_a_slow_reference(jail: Jailed, reference: str, test: str, 
         calibration.verdict.passed,
         len(recording.unpack_calls(calibration.plan.calls)),
     )
-    assert [job.slice_s for job in calibrator.jobs[1:]] == ([0.1] if reference != SLEEPING else [0.1, 20.0])
+    assert slices == [job.slice_s for job in calibrator.jobs if not job.without_sample]
     assert not calibrator.put_at_end
+
+
+TIME_BETWEEN = """
+    import time
+    a = candidate()
+    time.sleep(0.05)
+    assert candidate() - a > 0.04
+"""
+A_BUFFER = """
+    inner = [1]
+    box = [inner]
+    r = candidate(b"ab", box)
+    assert box[0] is inner
+    assert candidate(bytearray(b"cd") if type(r) is int else b"cd", box) == "bytearray"
+"""
+
+
+@pytest.mark.parametrize(
+    ("reference", "test", "jobs"),
+    [
+        # With all calls at once, without, and at once again; then wrong programs.
+        ("import time; return time.time()", TIME_BETWEEN, 5),
+        # The same, but with all calls at once it outlasts its slice first.
+        ("import time; time.sleep(0.06); return time.time()", TIME_BETWEEN.replace("0.0", "0.1"), 7),
+        # At the first call that differs, all are made when the tests come to them.
+        ("return 2 if args[0] == b'ab' else type(args[0]).__name__", A_BUFFER, 4),
+    ],
+)
+def test_a_reference_that_passes_call_by_call_only(jail: Jailed, reference: str, test: str, jobs: int):
+    """No calls are known then, and nothing else is said of it."""
+    calibrator = Calibrator(jail)
+    (calibration,) = calibrator.calibrate(make_problem(reference, test))
+    plan = calibration.plan
+    assert (None, "", b"", "referee", False) == (plan.fault, plan.note, plan.calls, plan.mode, plan.write_back)
+    assert jobs == len(calibrator.jobs)
+
+
+ADDING = """
+    import logging
+    log = logging.getLogger("sol")
+    log.addHandler(logging.NullHandler())
+    try: candidate(1)
+    except Exception: pass
+    assert len(log.handlers) == 1
+"""
+INTERRUPTED = """
+    import math
+    real = math.sqrt; math.sqrt = None
+    try: candidate(candidate(1))
+    except Exception: pass
+    math.sqrt = real
+    math.sqrt(4.0)
+"""
+
+
+@pytest.mark.parametrize("test", [ADDING, INTERRUPTED])
+@pytest.mark.parametrize("reference", ["return args[0] + 1", None])
+def test_vacuous_tests_that_leave_something_behind(jail: Jailed, test: str, reference: str | None):
+    """Each wrong program meets tests that have not run before, so that what they left cannot make it fail."""
+    calibration = calibrate(jail, make_problem(reference, test))
+    assert ("tests", VACUOUS) == (calibration.plan.fault, calibration.plan.note)

@@ -130,10 +130,12 @@ class StatementJob(SharedJob):
 
 
 class RecordOrder(TypedDict):
-    """Order to record: where tests are data, the results of a sample; else the calls of the tests, without a sample."""
+    """Order to report the results of a sample where tests are data; else, without a sample, what it names."""
 
-    wrong: list[bytes]
-    """Programs that are wrong for every problem; they run in the process of the tests, to report which of them pass."""
+    wrong: bytes
+    """A program that is wrong for every problem: whether it passes when it runs in the process of the tests."""
+    calls: bool
+    """The calls that the tests make whatever the results."""
 
 
 class RefereeJob(TypedDict):
@@ -252,14 +254,14 @@ class Report(TypedDict, total=False):
 
 
 class RecordedReport(TypedDict):
-    """Report of a referee that asks no sample: the calls that its tests make whatever the results."""
+    """Report of a referee that asks no sample."""
 
     status: str
     number: str
     recorded: list[str]
-    """Each call, packed, in base64."""
-    passed: list[bool]
-    """For each wrong program, in their order, whether it passes the tests."""
+    """Each call that the tests make whatever the results, packed, in base64; none where they are not asked for."""
+    passed: bool | None
+    """Whether the wrong program passes the tests; None where there is none."""
 
 
 class SharedReport(Report, total=False):

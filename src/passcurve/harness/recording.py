@@ -48,9 +48,12 @@ def pack_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes | Non
 def matches(args: tuple[Any, ...], kwargs: dict[str, Any], recorded: bytes) -> bool:
     """Return whether a call has exactly the recorded arguments."""
     try:
-        return marshal.dumps((args, kwargs), _FORMAT) == recorded
+        if marshal.dumps((args, kwargs), _FORMAT) != recorded:
+            return False
     except ValueError:
         return False
+    # A bytearray, and whatever else has a buffer, is written as bytes are, with this letter before it.
+    return b"s" not in recorded or (_is_plain(args) and _is_plain(kwargs))
 
 
 class RecordedCalls:

@@ -72,7 +72,7 @@ def rehearse() -> None:
         "output_bytes": 1 << 20,
         "write_back": False,
         "replayed": b"",
-        "record": {"wrong": [b"def f(*_):\n    raise ValueError\n"]},
+        "record": {"wrong": b"def f(*_):\n    raise ValueError\n", "calls": True},
         "cases": None,
         "form": None,
     }
@@ -96,8 +96,7 @@ def rehearse() -> None:
 def run_job(control: int, connection: int, job: RefereeJob) -> None:
     """Run a check and send its report; before any code of the problem runs, send that code if it was compiled here.
 
-    A sample is checked only with code from another process, so that every check finds the same memory.  Where calls are
-    to be recorded, they are the report, and no sample is asked.
+    A sample is checked only with code from another process, so that every check finds the same memory.
     """
     sys.setrecursionlimit(RECURSION_LIMIT)
     problem = CompiledProblem(job)
@@ -109,12 +108,14 @@ def run_job(control: int, connection: int, job: RefereeJob) -> None:
             return
         send_frame(control, encode_report(code))
     if order is not None:
-        calls = _find_replayable_calls(problem, job["form"])
+        # The wrong program comes first: what the tests leave behind could make it fail.
+        passed = _passes(job, problem, order["wrong"]) if order["wrong"] else None
+        calls = _find_replayable_calls(problem, job["form"]).packed if order["calls"] else []
         recorded: RecordedReport = {
             "status": RECORDED,
             "number": job["number"],
-            "recorded": [_to_base64(call) for call in calls.packed],
-            "passed": [_passes(job, problem, source) for source in order["wrong"]],
+            "recorded": [_to_base64(call) for call in calls],
+            "passed": passed,
         }
         _send_last(control, recorded)
         return

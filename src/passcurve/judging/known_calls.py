@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-import msgspec
-
 from passcurve.harness import recording
 from passcurve.sandbox.job import Outcome
-
-
-class _Recorded(msgspec.Struct, frozen=True):
-    """Report on recorded calls: anything may come in its place, as tests can write reports of their own."""
-
-    status: Literal["recorded"]
-    recorded: list[bytes]
-    passed: list[bool]
+from passcurve.types import Verdict
 
 
 class KnownCalls:
     """The calls that tests make whatever they get.  They are recorded without any program.
 
     A reference solution, and after it each sample, gets all of them at once.  Where the tests make others of the
-    reference, none are known.
+    reference, or it passes only without them, none are known.
     """
 
     def __init__(self) -> None:
@@ -30,38 +19,34 @@ class KnownCalls:
         self.are_recorded = False
         self.are_in_doubt = False
         """They could not be recorded, or the reference not be judged with them though the tests make no others."""
-        self._is_slow = False
-        """The reference solution has used up its slice with them, and is judged without."""
-        self.wrong_ones_pass: list[bool] = []
-        """For each wrong program that was tried when they were recorded, whether it passes the tests."""
+        self.are_aside = False
+        """The reference solution has failed with them, and is judged without."""
+        self.pass_without: Verdict | None = None
+        """The verdict on it without them, where it has passed so; then it is judged with them once more."""
 
-    def take(self, outcome: Outcome) -> None:
-        """Take what was recorded; nothing where that failed."""
-        self.are_recorded = True
-        try:
-            report = msgspec.convert(outcome.report, _Recorded)
-        except msgspec.ValidationError:
-            self.are_in_doubt = True
-            return
-        self._calls, self.wrong_ones_pass = report.recorded, report.passed
+    def take(self, calls: list[bytes] | None) -> None:
+        """Take what was recorded; None where that failed."""
+        self._calls, self.are_recorded = calls or [], True
+        self.are_in_doubt = calls is None
+
+    def try_again(self, verdict: Verdict) -> None:
+        """Have the reference solution, which has passed without them, judged with them."""
+        self.pass_without, self.are_aside = verdict, False
+
+    def drop(self) -> None:
+        """Forget them."""
+        self._calls = []
 
     def take_failure(self, outcome: Outcome) -> None:
-        """Forget them after this outcome of the reference solution, unless it was only slow."""
-        self._is_slow = outcome.ended == "slice"
-        if not self._is_slow:
-            self._calls = []
-            self.are_in_doubt |= (outcome.report or {}).get("status") != "diverged"
+        """Forget them after this outcome of the reference solution, which shows nothing."""
+        self.drop()
+        self.are_in_doubt |= (outcome.report or {}).get("status") != "diverged"
 
     def keep_made(self, outcome: Outcome) -> None:
-        """Keep those that the tests have made of the reference solution, whose results may have ended them earlier.
-
-        Of one that got no calls ahead only their number is known, which must be the same.
-        """
+        """Keep those that the tests have made of the reference solution, whose results may have ended them earlier."""
         made = (outcome.report or {}).get("calls")
-        if type(made) is not int or made <= 0 or (self._is_slow and made != len(self._calls)):
-            made = 0
-        self._calls = self._calls[:made]
+        self._calls = self._calls[: made if type(made) is int and made > 0 else 0]
 
     def pack(self) -> bytes:
         """Return them as a plan holds them."""
-        return recording.pack_calls(self._calls)
+        return b"" if self.are_aside else recording.pack_calls(self._calls)

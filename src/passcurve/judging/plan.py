@@ -159,12 +159,13 @@ class JobMaker:
         )
 
 
-def make_recording_job(
-    problem: Problem, plan: CheckPlan, limits: Limits, seed: int, tag: int, wrong: tuple[str, ...]
-) -> Job:
-    """Return the job that reports what calls the tests make whatever they get, and which wrong programs pass."""
-    job = JobMaker(problem, plan, limits, seed).make("", tag)
-    return msgspec.structs.replace(job, without_sample=True, wrong=tuple(map(_encode, wrong)), test_s=None)
+def make_tests_job(problem: Problem, limits: Limits, seed: int, tag: int, wrong: str = "", *, record: bool) -> Job:
+    """Return the job of the tests without a sample.
+
+    It reports whether a wrong program passes, and with ``record`` what calls the tests make whatever they get.
+    """
+    job = JobMaker(problem, CheckPlan(), limits, seed).make("", tag)
+    return msgspec.structs.replace(job, without_sample=True, wrong=_encode(wrong), record=record, test_s=None)
 
 
 def make_job(

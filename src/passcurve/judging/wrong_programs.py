@@ -17,16 +17,15 @@ class WrongPrograms:
     def __init__(self, entry_point: str) -> None:
         self._programs = [text.format(entry_point) for text in (_RAISING, *_VALUES)] if entry_point else list(_WHOLE)
         self._number = 0
+        self.first_fails = False
+        """The first has failed, without a sample."""
+        self.is_alone = False
+        """The next is to be tried without a sample."""
 
     @property
     def program(self) -> str:
         """The program to try."""
         return self._programs[self._number]
-
-    @property
-    def first(self) -> tuple[str, ...]:
-        """The two programs that are tried even if they fail."""
-        return tuple(self._programs[:2])
 
     def take(self, *, passed: bool) -> bool | None:
         """Take what became of the program; return whether the tests are vacuous, or None to try the next program."""

@@ -110,11 +110,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     replayed: bytes = b""
     """Calls that the program makes before the tests ask, which make no others; the setup has them too."""
     record: bool = False
-    """Report the results of the program, where the tests are data."""
+    """Report the results of the program, where the tests are data; without a sample, the calls that can be replayed."""
     without_sample: bool = False
-    """Run no sample: the process of the tests reports the calls that can be replayed."""
-    wrong: tuple[bytes, ...] = ()
-    """Wrong programs that such a process, where it is a kept one, runs the tests against, to report which pass."""
+    """Run the process of the tests only."""
+    wrong: bytes = b""
+    """A wrong program that the tests run against then, in a kept process, to report whether it passes."""
     allow_kept: bool = True
     """Whether kept processes may run it; a job that they cannot judge runs again in new ones."""
     fresh_zygotes: bool = False

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from passcurve.harness import framing
-from passcurve.harness.protocol import BEGUN, MARSHAL_VERSION
+from passcurve.harness.protocol import BEGUN, MARSHAL_VERSION, RecordOrder
 from passcurve.harness.wire import WireError
 from passcurve.sandbox.connection import HasFileno
 from passcurve.sandbox.job import Ended, Job, KnownReport, Outcome
@@ -59,7 +59,6 @@ class RunningJob:
     def referee_setup(self, compiled_tests: CompiledTests) -> bytes:
         """Return the job as a frame for the tests' process, with what is compiled already."""
         job = self.job
-        records = job.record or job.without_sample
         code = compiled_tests.get(self.key)
         self.has_code = bool(code)
         return _make_frame(
@@ -68,11 +67,14 @@ class RunningJob:
                 "code": code,
                 "output_bytes": job.limits.output_bytes,
                 "replayed": b"" if self.is_interactive else job.replayed,
-                # Tests may loop on a wrong result, and only kept processes have little time.
-                "record": {"wrong": list(job.wrong) if self.is_kept else []} if records else None,
+                "record": self._record_order() if job.record or job.without_sample else None,
                 "number": self.number,
             }
         )
+
+    def _record_order(self) -> RecordOrder:
+        # Tests may loop on a wrong result, and only kept processes have little time.
+        return {"wrong": self.job.wrong if self.is_kept else b"", "calls": self.job.record}
 
     def begin_test(self, number: object) -> None:
         """Take note that a test begins."""
