@@ -80,6 +80,7 @@ PLAIN = [
 def test_round_trip(value: object):
     """A plain value comes back with its type, its bits, its order and the types of its items."""
     assert exact(value) == exact(decode(encode(value)))
+    assert encode({"value": value}) == Encoder().encode_reply(value)
 
 
 def test_true_is_not_one():

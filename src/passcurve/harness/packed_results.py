@@ -9,7 +9,7 @@ from typing import Any
 
 from passcurve.harness.comparators import is_float
 from passcurve.harness.large_results import LargeResult, read_record
-from passcurve.harness.wire import Decoder, Encoder, WireError
+from passcurve.harness.wire import REPLY_HEAD, Decoder, Encoder, WireError
 
 _PACK_VERSION = 2
 _REPLY, _FLOATS, _LARGE_REPLY, _LARGE_FLOATS = b"r", b"f", b"l", b"L"
@@ -18,7 +18,6 @@ the compressed result.  Floats are told apart for comparators."""
 _MARSHAL, _LARGE, _WIRE, _DIGEST = b"m", b"z", b"w", b"d"
 """First byte of any other: ``marshal`` is faster, and knows fewer types; large results are compressed."""
 _LARGE_BYTES = 1 << 10
-_HEAD = Encoder().encode({"value": None})[:-1]
 _DIGEST_BYTES = 32
 
 
@@ -36,7 +35,8 @@ def pack(value: Any) -> bytes:
             return (_FLOATS if is_float(value) else _REPLY) + reply
         return _MARSHAL + data
     if reply:
-        return (_LARGE_FLOATS if is_float(value) else _LARGE_REPLY) + _digest(_HEAD + reply) + zlib.compress(data, 1)
+        kind = _LARGE_FLOATS if is_float(value) else _LARGE_REPLY
+        return kind + _digest(REPLY_HEAD + reply) + zlib.compress(data, 1)
     return _LARGE + zlib.compress(data, 1)
 
 
@@ -56,7 +56,7 @@ def is_reply(packed: bytes, frame: bytes) -> bool:
     """Return whether a frame is a reply with exactly the packed result; false where bytes do not show it."""
     kind = packed[:1]
     if kind in (_REPLY, _FLOATS):
-        return frame == _HEAD + packed[1:]
+        return frame == REPLY_HEAD + packed[1:]
     return kind in (_LARGE_REPLY, _LARGE_FLOATS) and _digest(frame) == packed[1 : 1 + _DIGEST_BYTES]
 
 

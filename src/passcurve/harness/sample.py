@@ -126,7 +126,8 @@ class SampleServer:
         self._pending_bytes = 0
         # Bound now: a sample may replace the functions of these modules.
         self._read, self._write, self._make_frame, self._load = os.read, os.write, make_frame, marshal.loads
-        self._encode = Encoder(self._reduce, job["output_bytes"]).encode
+        encoder = Encoder(self._reduce, job["output_bytes"])
+        self._encode, self._encode_reply = encoder.encode, encoder.encode_reply
         self._decode = Decoder(self._resolve).decode
 
     def load(self) -> None:
@@ -227,11 +228,12 @@ class SampleServer:
             self._send_large(value)
             return
         reply: Reply = {"value": value}
-        if order.get("back"):
+        has_more = bool(order.get("back"))
+        if has_more:
             reply["args"] = order["args"]
         self._flattened.clear()
         try:
-            data = self._encode(reply)
+            data = self._encode(reply) if has_more else self._encode_reply(value)
             if self._flattened:
                 reply["flattened"] = tuple(sorted(set(self._flattened)))[:8]
                 data = self._encode(reply)
