@@ -126,8 +126,7 @@ class SampleServer:
         self._pending_bytes = 0
         # Bound now: a sample may replace the functions of these modules.
         self._read, self._write, self._make_frame, self._load = os.read, os.write, make_frame, marshal.loads
-        encoder = Encoder(self._reduce, job["output_bytes"])
-        self._encode, self._encode_reply = encoder.encode, encoder.encode_reply
+        self._encoder = Encoder(self._reduce, job["output_bytes"])
         self._decode = Decoder(self._resolve).decode
 
     def load(self) -> None:
@@ -190,7 +189,7 @@ class SampleServer:
     def _send(self, record: Mapping[str, Any]) -> None:
         self._flattened.clear()
         try:
-            data = self._encode(record)
+            data = self._encoder.encode(record)
         except (ConnectionClosed, MemoryError):
             raise
         except BaseException as error:
@@ -233,10 +232,10 @@ class SampleServer:
             reply["args"] = order["args"]
         self._flattened.clear()
         try:
-            data = self._encode(reply) if has_more else self._encode_reply(value)
+            data = self._encoder.encode(reply) if has_more else self._encoder.encode_reply(value)
             if self._flattened:
                 reply["flattened"] = tuple(sorted(set(self._flattened)))[:8]
-                data = self._encode(reply)
+                data = self._encoder.encode(reply)
             if len(data) > FRAME_BYTES:
                 raise WireError("a value of %d bytes" % len(data))
         except ConnectionClosed:
