@@ -55,6 +55,8 @@ MANY = {
     "plus_input": [[2]],
     "atol": 0,
 }
+RANDOM = "__import__('random').Random(first).randbytes(1 << 20)"
+LARGE = MANY | {"canonical_solution": f"    return {RANDOM}\n", "plus_input": [[2], [3]]}
 SETS = {
     "id": "Own/4",
     "kind": "cases",
@@ -158,6 +160,42 @@ def test_every_test_is_counted_in_the_first_run(shell):
 
 def _bits(outcomes: str) -> int:
     return base64.b64decode(outcomes)[0]
+
+
+def test_large_results_are_read_for_a_comparison_only(shell):
+    """They have a file of their own; where that is damaged, a right program passes and the others are owed."""
+    shell.write("own.jsonl", [LARGE])
+    bodies = {
+        "right": (RANDOM, "passed", None),
+        "wrong at the end": (f"{RANDOM} if first < 3 else {RANDOM}[1:]", "failed", "plus test 1: wrong result"),
+        "wrong": ("first", "failed", "base test 0: wrong result"),
+        "raising": (f"{RANDOM} if first != 2 else 1 / 0", "failed", "plus test 0: ZeroDivisionError"),
+    }
+    samples = [
+        {"task_id": "Own/3", "solution": f"def many(first):\n    return {body}\n"} for body, *_ in bodies.values()
+    ]
+    shell.write("s.jsonl", samples)
+    words = ("judge", "s.jsonl", "--benchmark", "own.jsonl")
+
+    def check_rows() -> None:
+        for name, row in zip(bodies, shell.rows("s.jsonl_results.jsonl"), strict=True):
+            _, status, message = bodies[name]
+            assert status == row["status"], (name, row)
+            assert row.get("message", "").startswith(message or ""), (name, row)
+            assert message is None or row["call"]["expected"].startswith("b"), (name, row)
+
+    assert 0 == shell(*words, "--run", "first").code
+    check_rows()
+    (path,) = (shell.folder / "cache" / "plans").glob("*.plan")
+    content = path.read_bytes()
+    assert len(content) > 3 << 20
+    assert 0 == shell(*words, "--run", "second").code
+    check_rows()
+    # The same command finds the results anew.
+    path.write_bytes(content[:-1] + b"x")
+    assert "3 of 4 samples are owed" in shell(*words, "--run", "third").err
+    assert 0 == shell(*words, "--run", "third").code
+    check_rows()
 
 
 def test_first_failure(whole):

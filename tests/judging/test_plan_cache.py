@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from passcurve.judging.plan import CheckPlan
-from passcurve.judging.plan_cache import LARGE_BYTES, MAX_CODE_BYTES, MAX_FILES, PlanCache
+from passcurve.judging.plan_cache import MAX_CODE_BYTES, MAX_FILES, PlanCache
 from passcurve.private_files import read_private
 from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.types import FunctionTests, Header, Jail, Limits, Problem
 
+LARGE_BYTES = 1 << 20
 HEADER = Header(
     version="1",
     benchmark="b",
@@ -81,10 +82,10 @@ def test_what_changes_no_verdict(tmp_path: Path) -> None:
     assert PLAN == PlanCache(tmp_path, msgspec.structs.replace(HEADER, **changes)).find(PROBLEM)
 
 
-def test_a_large_plan(tmp_path: Path) -> None:
-    """A plan with large results has a file of its own; where that is damaged or missing, the plan is."""
+def test_large_results(tmp_path: Path) -> None:
+    """What only comparisons need has a file of its own; where that is missing, so is the plan."""
     others = [msgspec.structs.replace(PROBLEM, id=f"T/{number}") for number in (1, 2)]
-    large = [CheckPlan(expected=bytes([number]) * LARGE_BYTES) for number in (1, 2)]
+    large = [CheckPlan(expected=b"digest", whole=bytes([number]) * LARGE_BYTES) for number in (1, 2)]
     cache = PlanCache(tmp_path, HEADER)
     cache.add(PROBLEM, PLAN)
     for other, plan in zip(others, large, strict=True):
@@ -93,28 +94,31 @@ def test_a_large_plan(tmp_path: Path) -> None:
     (path,) = tmp_path.glob("*.plans")
     assert path.stat().st_size < 2000
     cache = PlanCache(tmp_path, HEADER)
-    assert [PLAN, *large] == [cache.find(problem) for problem in (PROBLEM, *others)]
+    assert PLAN == cache.find(PROBLEM)
+    for other, plan in zip(others, large, strict=True):
+        kept = cache.find(other)
+        assert kept is not None
+        assert (plan.whole, b"digest", b"") == (read_private(Path(kept.whole_in)), kept.expected, kept.whole)
     first, second = sorted(tmp_path.glob("*.plan"))
-    first.write_bytes(first.read_bytes()[:-1] + b"x")
-    second.chmod(0o666)
-    assert [PLAN, None, None] == [PlanCache(tmp_path, HEADER).find(problem) for problem in (PROBLEM, *others)]
-    # What is found anew takes its place, and the other one is not lost.
-    second.chmod(0o600)
+    first.unlink()
     cache = PlanCache(tmp_path, HEADER)
     (lost,) = (number for number in (0, 1) if cache.find(others[number]) is None)
+    # What is found anew takes its place, and the other one is not lost.
     cache.add(others[lost], large[lost])
     cache.save()
-    assert large == [PlanCache(tmp_path, HEADER).find(problem) for problem in others]
+    cache = PlanCache(tmp_path, HEADER)
+    assert all(cache.find(problem) for problem in (PROBLEM, *others))
+    assert {plan.whole for plan in large} == {read_private(path) for path in (first, second)}
     path.unlink()
     save(tmp_path)
     assert [PLAN, None, None] == [PlanCache(tmp_path, HEADER).find(problem) for problem in (PROBLEM, *others)]
 
 
-def test_large_plans_go_with_their_file(tmp_path: Path) -> None:
-    """Where the file of a way of judging is removed, so are its large plans."""
+def test_large_results_go_with_their_file(tmp_path: Path) -> None:
+    """Where the file of a way of judging is removed, so are its large results."""
     for number in range(MAX_FILES + 1):
         cache = PlanCache(tmp_path, msgspec.structs.replace(HEADER, seed=number))
-        cache.add(PROBLEM, CheckPlan(expected=bytes(LARGE_BYTES)))
+        cache.add(PROBLEM, CheckPlan(whole=bytes(LARGE_BYTES)))
         cache.save()
         for path in tmp_path.glob("*.plans"):
             os.utime(path, ns=(number, number))

@@ -13,14 +13,16 @@ from passcurve.harness.check_reports import describe_call, make_load_report, mak
 from passcurve.harness.comparators import Comparator
 from passcurve.harness.counts import count_tests, pack_bits
 from passcurve.harness.messages import bounded_repr, message_of, truncate
-from passcurve.harness.packed_results import has_floats, pack, unpack
-from passcurve.harness.protocol import CaseData, RefereeJob, Report
+from passcurve.harness.packed_results import can_unpack, has_floats, pack, strip, unpack
+from passcurve.harness.protocol import STRIPPED, CaseData, RefereeJob, Report
 from passcurve.harness.recording import RecordedCalls
 from passcurve.harness.sample_connection import EQUAL, CheckStopped
 from passcurve.harness.sample_proxy import SampleProxy
 from passcurve.harness.wire import WireError
 
 PACK_VERSION = 2
+_LARGE_BYTES = 1 << 20
+"""Results are also kept without what only comparisons need where that is so many bytes."""
 _SLOW_S = 0.01
 """Time of a test from which the reference solution says it."""
 _SURE_S = 1.0
@@ -98,16 +100,22 @@ class CaseCheck:
             if self._connection.stop_reason is not None:
                 raise CheckStopped from None
             kind = getattr(error, "passcurve_type", type(error).__name__)
-            self._note_failure(test, "%s: %s" % (kind, message_of(error)), unpack(packed), kind)
+            self._note_failure(test, "%s: %s" % (kind, message_of(error)), self._unpack(packed), kind)
             return False
         if value is EQUAL:
             comparator.note_expected(is_float=has_floats(packed))
             return True
-        expected = unpack(packed)
+        expected = self._unpack(packed)
         if comparator.accepts(arguments, value, expected):
             return True
         self._note_failure(test, "wrong result", expected, "")
         return False
+
+    def _unpack(self, packed: bytes) -> Any:
+        """Return an expected result; stop the check where this job has only its digest."""
+        if not can_unpack(packed):
+            self._connection.stop(STRIPPED, "a result that is expected is not at hand")
+        return unpack(packed)
 
     def _note_failure(self, test: str, message: str, expected: Any, exception: str) -> None:
         if self._failure:
@@ -141,7 +149,8 @@ class CaseCheck:
                 slow.append((number, self._time_again(arguments, seconds)))
         report = self._report("passed", "")
         report["slow"] = slow
-        report["results"] = base64.b64encode(marshal.dumps(results, PACK_VERSION)).decode()
+        whole, stripped = split_results(results)
+        report["results"], report["stripped"] = (base64.b64encode(data).decode() for data in (whole, stripped))
         return report
 
     def _time_again(self, arguments: tuple[Any, ...], seconds: float) -> float:
@@ -175,6 +184,11 @@ def pack_calls(inputs: list[tuple[Any, ...]]) -> bytes:
     return b""
 
 
-def pack_results(values: list[Any]) -> bytes:
-    """Return expected results as ``CaseCheck`` takes them."""
-    return marshal.dumps([pack(value) for value in values], PACK_VERSION)
+def split_results(results: list[bytes]) -> tuple[bytes, bytes]:
+    """Return packed results as ``CaseCheck`` takes them, and where they are large, without what only comparisons need.
+
+    Most samples are judged without that.
+    """
+    whole = marshal.dumps(results, PACK_VERSION)
+    stripped = marshal.dumps(list(map(strip, results)), PACK_VERSION)
+    return whole, stripped if len(whole) - len(stripped) >= _LARGE_BYTES else b""

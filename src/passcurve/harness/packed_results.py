@@ -60,6 +60,16 @@ def is_reply(packed: bytes, frame: bytes) -> bool:
     return kind in (_LARGE_REPLY, _LARGE_FLOATS) and _digest(frame) == packed[1 : 1 + _DIGEST_BYTES]
 
 
+def strip(packed: bytes) -> bytes:
+    """Return a packed result without what a comparison needs: a large one that bytes show is its digest then."""
+    return packed[: 1 + _DIGEST_BYTES] if packed[:1] in (_LARGE_REPLY, _LARGE_FLOATS) else packed
+
+
+def can_unpack(packed: bytes) -> bool:
+    """Return whether a packed result has all that a comparison needs."""
+    return packed[:1] not in (_LARGE_REPLY, _LARGE_FLOATS) or len(packed) > 1 + _DIGEST_BYTES
+
+
 def has_floats(packed: bytes) -> bool:
     """Return whether a result that bytes show is a float, or a list or tuple of floats."""
     return packed[:1] in (_FLOATS, _LARGE_FLOATS)

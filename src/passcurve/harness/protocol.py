@@ -21,6 +21,9 @@ NEXT_TEST = "next test"
 RECORDED = "recorded"
 """Status of the report that has the calls that can be replayed."""
 
+STRIPPED = "stripped"
+"""Status of the report on a result that must be compared with one of which the tests have the digest only."""
+
 
 class SampleForm(TypedDict, total=False):
     """The part of a sample's job that most jobs do without."""
@@ -249,6 +252,8 @@ class Report(TypedDict, total=False):
     """For each suite the outcome of each test as a bit, in base64, where the tests went on after a failure."""
     results: str
     """The results of the reference solution, in base64, where nothing was expected."""
+    stripped: str
+    """Large ones without what only comparisons need, in the same form; empty for others."""
     slow: list[tuple[int, float]]
     """The tests for which the reference solution took long, by number, with the seconds."""
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from passcurve.harness.protocol import STRIPPED
 from passcurve.sandbox.job import Job, Outcome
 
 SLICE_S = 0.1
@@ -47,6 +48,8 @@ def first_attempt(job: Job) -> Job:
 def next_attempt(job: Job, outcome: Outcome) -> Retry | None:
     """Return the attempt that must follow this outcome, or None when the outcome is final."""
     timeout_s = job.limits.timeout_s
+    if (outcome.report or {}).get("status") == STRIPPED:
+        return _with_whole_results(job)
     if outcome.ended == "slice":
         return Retry(msgspec.structs.replace(without_replay(job), slice_s=timeout_s, allow_kept=False), at_end=True)
     if job.replayed and not is_conclusive(outcome):
@@ -59,6 +62,18 @@ def next_attempt(job: Job, outcome: Outcome) -> Retry | None:
         )
         return Retry(retry, at_end=True)
     return None
+
+
+def _with_whole_results(job: Job) -> Retry | None:
+    """Return the same job with all of the expected results; None where they are lost."""
+    referee = job.referee
+    whole = referee.whole() if referee is not None and referee.whole is not None else b""
+    if referee is None or not whole:
+        return None
+    setup = {**referee.setup, "cases": {**referee.setup["cases"], "expected": whole}}
+    # Its reports are other ones.
+    referee = msgspec.structs.replace(referee, key=f"{referee.key} whole", setup=setup, whole=None, known_report=None)
+    return Retry(msgspec.structs.replace(job, referee=referee), at_end=job.slice_s >= job.limits.timeout_s)
 
 
 def without_replay(job: Job) -> Job:

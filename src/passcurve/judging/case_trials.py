@@ -6,7 +6,8 @@ import base64
 
 import msgspec
 
-from passcurve.harness.cases import pack_calls, pack_results
+from passcurve.harness.cases import pack_calls, split_results
+from passcurve.harness.packed_results import pack
 from passcurve.judging.plan import CheckPlan, Fault
 from passcurve.judging.verdict import VACUOUS
 from passcurve.judging.wrong_programs import WrongPrograms
@@ -67,12 +68,13 @@ class CaseTrials:
             return self._end(self._explain(verdict), verdict)
         if self.records:
             report = outcome.report or {}
-            results, size = _from_base64(report.get("results")), report.get("read")
+            results, stripped = _from_base64(report.get("results")), _from_base64(report.get("stripped"))
+            size = report.get("read")
             if not results or type(size) is not int:
                 return self._end(_faulty("reference", "its results could not be read"), verdict)
             slow = _slow_tests(self._check, report.get("slow"))
             self._whole_plan = msgspec.structs.replace(
-                self._whole_plan, expected=results, answer_bytes=size, slow_tests=slow
+                _with_results(self._whole_plan, results, stripped), answer_bytes=size, slow_tests=slow
             )
             return None
         self._verdict, self.program = verdict, self._wrong_programs.program
@@ -93,12 +95,16 @@ class CaseTrials:
 def plan_cases(check: Cases) -> CheckPlan:
     """Return the plan of tests that are data, as far as no trial is needed: their calls depend on no result."""
     values = unpack_values(check.expected) if check.expected else []
-    return CheckPlan(
+    plan = CheckPlan(
         calls=pack_calls(unpack_values(check.inputs)),
-        expected=pack_results(values) if values else b"",
         answer_bytes=sum(len(value) for value in values if isinstance(value, str)),
         test_s=check.timeout_s,
     )
+    return _with_results(plan, *split_results(list(map(pack, values)))) if values else plan
+
+
+def _with_results(plan: CheckPlan, results: bytes, stripped: bytes) -> CheckPlan:
+    return msgspec.structs.replace(plan, expected=stripped or results, whole=results if stripped else b"")
 
 
 def _slow_tests(check: Cases, slow: object) -> dict[int, float]:

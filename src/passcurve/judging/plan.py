@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import secrets
 import zlib
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -16,6 +17,7 @@ from passcurve.judging import answers
 from passcurve.judging.program_cases import make_program_job
 from passcurve.judging.script_forms import find_data_tests
 from passcurve.judging.scripts import make_script_job
+from passcurve.private_files import read_private
 from passcurve.sandbox.forkserver_client import REFEREE_ROLE
 from passcurve.sandbox.job import Job, KnownReport, Referee
 from passcurve.types import (
@@ -65,7 +67,12 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     answer_bytes: int = 0
     """Encoded size of the results of the reference solution; a sample may return twice as much."""
     expected: bytes = b""
-    """The results that the reference solution has for the inputs of cases, as their check packs them."""
+    """The results that the reference solution has for the inputs of cases, as their check packs them; very large ones
+    without what only comparisons need."""
+    whole: bytes = b""
+    """The same with all of it, where it is left out."""
+    whole_in: str = ""
+    """The file of the user's cache that has it, where it was not read."""
     known_report: KnownReport | None = None
     """The report on the answer of the reference solution, which a sample with the same answer gets."""
     note: str = ""
@@ -226,8 +233,26 @@ def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: in
         # An answer decides how long the function of the question runs.
         limit_s=limits.timeout_s + 1.0 if isinstance(problem.check, Expression) else None,
         known_report=known_report if known_report is not None and known_report.key == key else None,
-        size=len(prompt) + len(test) + len(plan.expected) + (len(cases.inputs) if cases is not None else 0),
+        size=len(prompt) + len(test) + _data_bytes(cases, plan),
+        whole=partial(_read_whole, plan) if plan.whole or plan.whole_in else None,
     )
+
+
+def _data_bytes(cases: Cases | None, plan: CheckPlan) -> int:
+    """Return the size of tests that are data; of results that are left out, as samples return them."""
+    is_stripped = bool(plan.whole or plan.whole_in)
+    return len(plan.expected) + is_stripped * plan.answer_bytes + (len(cases.inputs) if cases is not None else 0)
+
+
+def _read_whole(plan: CheckPlan) -> bytes:
+    """Return the expected results with all of it; nothing where their file is damaged or gone, and remove it then."""
+    if plan.whole:
+        return plan.whole
+    path = Path(plan.whole_in)
+    whole = read_private(path)
+    if not whole:
+        path.unlink(missing_ok=True)
+    return whole or b""
 
 
 def _test_form(problem: Problem, limits: Limits, *, all_tests: bool) -> TestForm | None:

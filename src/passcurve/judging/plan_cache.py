@@ -1,6 +1,6 @@
 """Plans of problems whose reference solution has passed, and their compiled tests, kept in the user's cache folder.
 
-A plan with very large expected results has a file of its own, which only a run that judges its problem reads.
+What only comparisons need of very large expected results has a file of its own, which is read for one.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -26,9 +25,6 @@ _CODE = ("harness", "judging")
 MAX_CODE_BYTES = 16 << 20
 """Size of the compiled tests of one benchmark that are kept."""
 
-LARGE_BYTES = 1 << 20
-"""Expected results from this size on, in bytes, have their plan in a file of its own."""
-
 
 class _Content(msgspec.Struct, kw_only=True):
     """The content of a file."""
@@ -36,7 +32,7 @@ class _Content(msgspec.Struct, kw_only=True):
     plans: dict[str, CheckPlan] = {}
     """By the digest of the problem."""
     large: set[str] = set()
-    """Digests of the problems whose plans are in files of their own."""
+    """Digests of the problems that have a file with the whole of their results."""
     code: dict[str, bytes] = {}
     """By the key of the tests."""
 
@@ -46,18 +42,20 @@ class PlanCache:
 
     def __init__(self, folder: Path, header: Header) -> None:
         self._path = folder / f"{_digest(header)}.plans"
-        content = _read(self._path, _Content) or _Content()
+        content = _read(self._path) or _Content()
         self._plans, self._large, self._code = content.plans, content.large, content.code
         self._is_changed = False
 
     def find(self, problem: Problem) -> CheckPlan | None:
         """Return the plan of a problem, or None."""
-        if not self._plans and not self._large:
+        if not self._plans:
             return None
         digest = _digest_problem(problem)
-        if digest in self._large:
-            return _read(self._path_of(digest), CheckPlan)
-        return self._plans.get(digest)
+        plan = self._plans.get(digest)
+        if plan is None or digest not in self._large:
+            return plan
+        path = self._path_of(digest)
+        return msgspec.structs.replace(plan, whole_in=str(path)) if path.exists() else None
 
     def add(self, problem: Problem, plan: CheckPlan) -> None:
         """Keep the plan of a problem whose reference solution has passed."""
@@ -67,7 +65,7 @@ class PlanCache:
         self._is_changed = True
 
     def _path_of(self, digest: str) -> Path:
-        """Return the file of a large plan."""
+        """Return the file with the whole of the results of a problem."""
         return self._path.with_name(f"{self._path.stem}-{digest}.plan")
 
     def add_code_to(self, compiled_tests: CompiledTests) -> None:
@@ -88,12 +86,12 @@ class PlanCache:
         """Write the plans to their file; do nothing where the folder cannot be written."""
         if not self._is_changed:
             return
-        small = {digest: plan for digest, plan in self._plans.items() if len(plan.expected) < LARGE_BYTES}
-        large = {digest: plan for digest, plan in self._plans.items() if digest not in small}
-        content = _Content(plans=small, large=self._large | large.keys(), code=self._code)
+        whole = {digest: plan.whole for digest, plan in self._plans.items() if plan.whole}
+        plans = {digest: msgspec.structs.replace(plan, whole=b"") for digest, plan in self._plans.items()}
+        content = _Content(plans=plans, large=self._large | whole.keys(), code=self._code)
         with contextlib.suppress(OSError):
-            for digest, plan in large.items():
-                write_private(self._path_of(digest), msgspec.msgpack.encode(plan))
+            for digest, results in whole.items():
+                write_private(self._path_of(digest), results)
             write_private(self._path, msgspec.msgpack.encode(content))
             keep_newest(self._path.parent, "*.plans", MAX_FILES)
             for path in self._path.parent.glob("*.plan"):
@@ -103,14 +101,11 @@ class PlanCache:
                     path.unlink(missing_ok=True)
 
 
-_T = TypeVar("_T")
-
-
-def _read(path: Path, kind: type[_T]) -> _T | None:
+def _read(path: Path) -> _Content | None:
     """Return the content of a file; None where it is not there, is damaged, or could be another user's."""
     content = read_private(path)
     try:
-        return msgspec.msgpack.decode(content, type=kind) if content is not None else None
+        return msgspec.msgpack.decode(content, type=_Content) if content is not None else None
     except (msgspec.MsgspecError, ValueError):
         return None
 

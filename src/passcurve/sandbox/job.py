@@ -36,6 +36,9 @@ class Referee(msgspec.Struct, frozen=True, kw_only=True):
     """Size of the tests, of their context and of their data, in bytes."""
     limit_s: float | None = None
     """Limit of the tests' own time; None for one that follows from that of the sample."""
+    whole: Callable[[], bytes] | None = None
+    """Returns the expected results with all that comparisons need, where the setup has them without; nothing where they
+    are lost."""
     known_report: KnownReport | None = None
     """A report of theirs that another run has brought."""
 
