@@ -43,6 +43,7 @@ TABLE = {
     "unknown status": (reported("wonderful"), "crash", "malformed report"),
     "status of another kind": (reported(["passed"]), "crash", "malformed report"),
     "true is no status": (reported(True), "crash", "malformed report"),
+    "no results are stripped": (reported("stripped"), "crash", "malformed report"),
     "gone by exit": (
         outcome("exit", GONE, exit_code=3),
         "crash",
