@@ -27,7 +27,7 @@ def read_private(path: Path, max_bytes: int | None = None) -> bytes | None:
         return None
     try:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+        if not _is_private(status):
             return None
         if max_bytes is not None and status.st_size > max_bytes + _DIGEST_BYTES:
             return None
@@ -38,6 +38,18 @@ def read_private(path: Path, max_bytes: int | None = None) -> bytes | None:
         return None
     finally:
         os.close(descriptor)
+
+
+def can_be_private(path: Path) -> bool:
+    """Tell whether a file is there that nobody else may have written; whether it is whole shows when it is read."""
+    try:
+        return _is_private(path.lstat())
+    except OSError:
+        return False
+
+
+def _is_private(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def write_private(path: Path, content: bytes) -> None:

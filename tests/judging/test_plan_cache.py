@@ -82,7 +82,7 @@ def test_what_changes_no_verdict(tmp_path: Path) -> None:
     assert PLAN == PlanCache(tmp_path, msgspec.structs.replace(HEADER, **changes)).find(PROBLEM)
 
 
-def test_large_results(tmp_path: Path) -> None:
+def test_large_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What only comparisons need has a file of its own; where that is missing, so is the plan."""
     others = [msgspec.structs.replace(PROBLEM, id=f"T/{number}") for number in (1, 2)]
     large = [CheckPlan(expected=b"digest", whole=bytes([number]) * LARGE_BYTES) for number in (1, 2)]
@@ -109,6 +109,17 @@ def test_large_results(tmp_path: Path) -> None:
     cache = PlanCache(tmp_path, HEADER)
     assert all(cache.find(problem) for problem in (PROBLEM, *others))
     assert {plan.whole for plan in large} == {read_private(path) for path in (first, second)}
+    # A plan is not found without a file that can be ours, and where that could not be removed, only with a sound one.
+    first.chmod(0o666)
+    second.unlink()
+    second.mkdir()
+    assert not any(PlanCache(tmp_path, HEADER).find(problem) for problem in others)
+    second.rmdir()
+    first.chmod(0o600)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert [True, False] == sorted(map(bool, map(PlanCache(tmp_path, HEADER).find, others)), reverse=True)
+    first.write_bytes(first.read_bytes()[:-1] + b"x")
+    assert not any(PlanCache(tmp_path, HEADER).find(problem) for problem in others)
     path.unlink()
     save(tmp_path)
     assert [PLAN, None, None] == [PlanCache(tmp_path, HEADER).find(problem) for problem in (PROBLEM, *others)]

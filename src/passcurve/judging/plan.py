@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 import zlib
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -234,7 +235,8 @@ def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: in
         limit_s=limits.timeout_s + 1.0 if isinstance(problem.check, Expression) else None,
         known_report=known_report if known_report is not None and known_report.key == key else None,
         size=len(prompt) + len(test) + _data_bytes(cases, plan),
-        whole=partial(_read_whole, plan) if plan.whole or plan.whole_in else None,
+        # All jobs of the problem share what is read.
+        whole=cache(partial(_read_whole, plan)) if plan.whole or plan.whole_in else None,
     )
 
 
@@ -251,7 +253,8 @@ def _read_whole(plan: CheckPlan) -> bytes:
     path = Path(plan.whole_in)
     whole = read_private(path)
     if not whole:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
     return whole or b""
 
 

@@ -6,13 +6,14 @@ What only comparisons need of very large expected results has a file of its own,
 from __future__ import annotations
 
 import contextlib
+import os
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
 from passcurve.judging.plan import CheckPlan
-from passcurve.private_files import code_of, keep_newest, read_private, write_private
+from passcurve.private_files import can_be_private, code_of, keep_newest, read_private, write_private
 from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.types import Header, Problem
 
@@ -55,7 +56,11 @@ class PlanCache:
         if plan is None or digest not in self._large:
             return plan
         path = self._path_of(digest)
-        return msgspec.structs.replace(plan, whole_in=str(path)) if path.exists() else None
+        if os.access(path.parent, os.W_OK):
+            return msgspec.structs.replace(plan, whole_in=str(path)) if can_be_private(path) else None
+        # One that is damaged could not be removed when that shows.
+        whole = read_private(path)
+        return msgspec.structs.replace(plan, whole=whole) if whole else None
 
     def add(self, problem: Problem, plan: CheckPlan) -> None:
         """Keep the plan of a problem whose reference solution has passed."""
