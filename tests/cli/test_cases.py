@@ -186,7 +186,7 @@ def test_large_results_are_read_for_a_comparison_only(shell):
 
     assert 0 == shell(*words, "--run", "first").code
     check_rows()
-    (path,) = (shell.folder / "cache" / "plans").glob("*.plan")
+    (path,) = (shell.folder / "cache" / "plans").glob("*.results")
     content = path.read_bytes()
     assert len(content) > 3 << 20
     assert 0 == shell(*words, "--run", "second").code

@@ -104,21 +104,29 @@ def test_the_first_plan(jail: Jailed):
 
 def test_the_answer_of_the_reference(jail: Jailed):
     """Its report is in the plan, and is that on a sample with the same answer, on no other one."""
-    plan = calibrate(jail, PLAIN).plan
+    if "seccomp" not in jail.probe.jail.layers:
+        pytest.skip("only processes that a filter of system calls surrounds are kept, and answer in one piece")
+    # Nothing that other tests have seen of a problem in these processes counts for this one.
+    problem = make_problem("return args[0] + 3", "assert candidate(1) == 4")
+    # On a busy machine a trial may take longer than it may in a kept process, and its answer is not seen then.
+    plans = (calibrate(jail, problem).plan for _ in range(50))
+    plan = next(plan for plan in plans if plan.known_report is not None)
     known_report = plan.known_report
-    if known_report is None:
-        pytest.skip("no process can be rewound here")
+    assert known_report is not None
     assert "passed" == known_report.report["status"]
     # Tests that ran would not say this.
     report = {**known_report.report, "status": "failed", "message": "as known"}
     plan = msgspec.structs.replace(plan, known_report=msgspec.structs.replace(known_report, report=report))
-    seen = []
-    for value, all_tests in (("1 + x", False), ("x + 2", False), ("1 + x", True)):
+
+    def judge(value: str, *, all_tests: bool = False) -> tuple[str, bool]:
         program = f"def f(x):\n    return {value}\n"
-        job = make_job(PLAIN, program, plan, LIMITS, 0, next(jail.tags), all_tests=all_tests)
+        job = make_job(problem, program, plan, LIMITS, 0, next(jail.tags), all_tests=all_tests)
         report = jail.run(job).report or {}
-        seen.append((report.get("status"), report.get("message") == "as known"))
-    assert [("failed", True), ("failed", False), ("passed", False)] == seen
+        return report["status"], report["message"] == "as known"
+
+    assert ("failed", True) in (judge("3 + x") for _ in range(50))
+    assert ("failed", False) == judge("x + 4")
+    assert ("passed", False) == judge("3 + x", all_tests=True)
 
 
 def test_arguments_that_change(jail: Jailed):
@@ -567,6 +575,7 @@ def test_the_calls_of_a_slow_reference(jail: Jailed, reference: str, test: str, 
     assert not calibrator.put_at_end
 
 
+# Each test below is the text of a benchmark: it sleeps between two calls, or swallows errors, as some benchmarks do.
 TIME_BETWEEN = """
     import time
     a = candidate()

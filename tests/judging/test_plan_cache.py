@@ -83,7 +83,7 @@ def test_what_changes_no_verdict(tmp_path: Path) -> None:
 
 
 def test_large_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What only comparisons need has a file of its own; where that is missing, so is the plan."""
+    """The whole of large results has a file of its own, without which the plan is not found."""
     others = [msgspec.structs.replace(PROBLEM, id=f"T/{number}") for number in (1, 2)]
     large = [CheckPlan(expected=b"digest", whole=bytes([number]) * LARGE_BYTES) for number in (1, 2)]
     cache = PlanCache(tmp_path, HEADER)
@@ -99,7 +99,7 @@ def test_large_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         kept = cache.find(other)
         assert kept is not None
         assert (plan.whole, b"digest", b"") == (read_private(Path(kept.whole_in)), kept.expected, kept.whole)
-    first, second = sorted(tmp_path.glob("*.plan"))
+    first, second = sorted(tmp_path.glob("*.results"))
     first.unlink()
     cache = PlanCache(tmp_path, HEADER)
     (lost,) = (number for number in (0, 1) if cache.find(others[number]) is None)
@@ -133,7 +133,7 @@ def test_large_results_go_with_their_file(tmp_path: Path) -> None:
         cache.save()
         for path in tmp_path.glob("*.plans"):
             os.utime(path, ns=(number, number))
-    assert MAX_FILES == len(list(tmp_path.glob("*.plans"))) == len(list(tmp_path.glob("*.plan")))
+    assert MAX_FILES == len(list(tmp_path.glob("*.plans"))) == len(list(tmp_path.glob("*.results")))
 
 
 @pytest.mark.parametrize("data", [b"", b"\x80\x01", b"\x81\xa1a\xa1b", b"\xc1" * 100])

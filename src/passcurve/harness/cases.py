@@ -21,8 +21,8 @@ from passcurve.harness.sample_proxy import SampleProxy
 from passcurve.harness.wire import WireError
 
 PACK_VERSION = 2
-_LARGE_BYTES = 1 << 20
-"""Results are also kept without what only comparisons need where that is so many bytes."""
+_STRIPPED_BYTES = 1 << 20
+"""Least size of what stripping saves, in bytes: below that the results of a problem stay whole."""
 _SLOW_S = 0.01
 """Time of a test from which the reference solution says it."""
 _SURE_S = 1.0
@@ -114,7 +114,7 @@ class CaseCheck:
     def _unpack(self, packed: bytes) -> Any:
         """Return an expected result; stop the check where this job has only its digest."""
         if not can_unpack(packed):
-            self._connection.stop(STRIPPED, "a result that is expected is not at hand")
+            self._connection.stop(STRIPPED, "the job has only the digest of an expected result")
         return unpack(packed)
 
     def _note_failure(self, test: str, message: str, expected: Any, exception: str) -> None:
@@ -185,10 +185,10 @@ def pack_calls(inputs: list[tuple[Any, ...]]) -> bytes:
 
 
 def split_results(results: list[bytes]) -> tuple[bytes, bytes]:
-    """Return packed results as ``CaseCheck`` takes them, and where they are large, without what only comparisons need.
+    """Return packed results as ``CaseCheck`` takes them, whole and stripped; the second is empty where it saves little.
 
-    Most samples are judged without that.
+    Stripped results recognise replies, and most samples need no more.
     """
     whole = marshal.dumps(results, PACK_VERSION)
     stripped = marshal.dumps(list(map(strip, results)), PACK_VERSION)
-    return whole, stripped if len(whole) - len(stripped) >= _LARGE_BYTES else b""
+    return whole, stripped if len(whole) - len(stripped) >= _STRIPPED_BYTES else b""

@@ -61,12 +61,12 @@ def is_reply(packed: bytes, frame: bytes) -> bool:
 
 
 def strip(packed: bytes) -> bytes:
-    """Return a packed result without what a comparison needs: a large one that bytes show is its digest then."""
+    """Return a packed result without what only a comparison needs: of a large reply the digest stays."""
     return packed[: 1 + _DIGEST_BYTES] if packed[:1] in (_LARGE_REPLY, _LARGE_FLOATS) else packed
 
 
 def can_unpack(packed: bytes) -> bool:
-    """Return whether a packed result has all that a comparison needs."""
+    """Return whether a packed result was not stripped, so that it can be compared."""
     return packed[:1] not in (_LARGE_REPLY, _LARGE_FLOATS) or len(packed) > 1 + _DIGEST_BYTES
 
 

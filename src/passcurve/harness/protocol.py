@@ -22,7 +22,7 @@ RECORDED = "recorded"
 """Status of the report that has the calls that can be replayed."""
 
 STRIPPED = "stripped"
-"""Status of the report on a result that must be compared with one of which the tests have the digest only."""
+"""Status of the report that asks for the whole of the expected results, to compare one with a reply."""
 
 
 class SampleForm(TypedDict, total=False):
@@ -133,12 +133,12 @@ class StatementJob(SharedJob):
 
 
 class RecordOrder(TypedDict):
-    """Order to report the results of a sample where tests are data; else, without a sample, what it names."""
+    """Order to report the results of a sample where tests are data; else to run the tests without a sample."""
 
     wrong: bytes
-    """A program that is wrong for every problem: whether it passes when it runs in the process of the tests."""
+    """A wrong program to run in the process of the tests, which report whether it passes; empty for none."""
     calls: bool
-    """The calls that the tests make whatever the results."""
+    """Report the calls that the tests make whatever the results."""
 
 
 class RefereeJob(TypedDict):
@@ -253,7 +253,7 @@ class Report(TypedDict, total=False):
     results: str
     """The results of the reference solution, in base64, where nothing was expected."""
     stripped: str
-    """Large ones without what only comparisons need, in the same form; empty for others."""
+    """The same results, stripped; empty where that saves little."""
     slow: list[tuple[int, float]]
     """The tests for which the reference solution took long, by number, with the seconds."""
 
@@ -266,7 +266,7 @@ class RecordedReport(TypedDict):
     recorded: list[str]
     """Each call that the tests make whatever the results, packed, in base64; none where they are not asked for."""
     passed: bool | None
-    """Whether the wrong program passes the tests; None where there is none."""
+    """The wrong program passes the tests; None where none was run."""
 
 
 class SharedReport(Report, total=False):

@@ -227,12 +227,12 @@ class SampleServer:
             self._send_large(value)
             return
         reply: Reply = {"value": value}
-        has_more = bool(order.get("back"))
-        if has_more:
+        hands_back = bool(order.get("back"))
+        if hands_back:
             reply["args"] = order["args"]
         self._flattened.clear()
         try:
-            data = self._encoder.encode(reply) if has_more else self._encoder.encode_reply(value)
+            data = self._encoder.encode(reply) if hands_back else self._encoder.encode_reply(value)
             if self._flattened:
                 reply["flattened"] = tuple(sorted(set(self._flattened)))[:8]
                 data = self._encoder.encode(reply)

@@ -65,18 +65,18 @@ def next_attempt(job: Job, outcome: Outcome) -> Retry | None:
 
 
 def has_stripped_results(job: Job) -> bool:
-    """Return whether the tests of a job may have to compare with a result of which they have the digest only."""
+    """Return whether the job has stripped results, of which the tests may need the whole."""
     return job.referee is not None and job.referee.whole is not None
 
 
 def _with_whole_results(job: Job) -> Retry | None:
-    """Return the same job with all of the expected results; None where they are lost."""
+    """Return the same job with the whole of its expected results; None where they are lost."""
     referee = job.referee
     whole = referee.whole() if referee is not None and referee.whole is not None else b""
     if referee is None or not whole:
         return None
     setup = {**referee.setup, "cases": {**referee.setup["cases"], "expected": whole}}
-    # Its reports are other ones.
+    # The same answer has another report now.
     referee = msgspec.structs.replace(referee, key=f"{referee.key} whole", setup=setup, whole=None, known_report=None)
     return Retry(msgspec.structs.replace(job, referee=referee), at_end=job.slice_s >= job.limits.timeout_s)
 

@@ -69,11 +69,11 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Encoded size of the results of the reference solution; a sample may return twice as much."""
     expected: bytes = b""
     """The results that the reference solution has for the inputs of cases, as their check packs them; very large ones
-    without what only comparisons need."""
+    are stripped of what only comparisons need."""
     whole: bytes = b""
-    """The same with all of it, where it is left out."""
+    """The same results whole, where they are stripped."""
     whole_in: str = ""
-    """The file of the user's cache that has it, where it was not read."""
+    """File of the user's cache with the whole results, where they were not read."""
     known_report: KnownReport | None = None
     """The report on the answer of the reference solution, which a sample with the same answer gets."""
     note: str = ""
@@ -241,13 +241,13 @@ def _referee(problem: Problem, plan: CheckPlan, limits: Limits, problem_seed: in
 
 
 def _data_bytes(cases: Cases | None, plan: CheckPlan) -> int:
-    """Return the size of tests that are data; of results that are left out, as samples return them."""
+    """Return the size of tests that are data; stripped results count with the size that samples return."""
     is_stripped = bool(plan.whole or plan.whole_in)
     return len(plan.expected) + is_stripped * plan.answer_bytes + (len(cases.inputs) if cases is not None else 0)
 
 
 def _read_whole(plan: CheckPlan) -> bytes:
-    """Return the expected results with all of it; nothing where their file is damaged or gone, and remove it then."""
+    """Return the whole of the expected results; remove their file and return no bytes where it is damaged."""
     if plan.whole:
         return plan.whole
     path = Path(plan.whole_in)

@@ -1,6 +1,6 @@
 """Plans of problems whose reference solution has passed, and their compiled tests, kept in the user's cache folder.
 
-What only comparisons need of very large expected results has a file of its own, which is read for one.
+The whole of very large expected results has a file of its own, which is read when one must be compared.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class PlanCache:
 
     def _path_of(self, digest: str) -> Path:
         """Return the file with the whole of the results of a problem."""
-        return self._path.with_name(f"{self._path.stem}-{digest}.plan")
+        return self._path.with_name(f"{self._path.stem}-{digest}.results")
 
     def add_code_to(self, compiled_tests: CompiledTests) -> None:
         """Add the compiled tests that were kept."""
@@ -99,7 +99,7 @@ class PlanCache:
                 write_private(self._path_of(digest), results)
             write_private(self._path, msgspec.msgpack.encode(content))
             keep_newest(self._path.parent, "*.plans", MAX_FILES)
-            for path in self._path.parent.glob("*.plan"):
+            for path in self._path.parent.glob("*.results"):
                 # Its name begins with that of the file which it belongs to.
                 owner = path.with_name(path.name.partition("-")[0] + self._path.suffix)
                 if not owner.exists():

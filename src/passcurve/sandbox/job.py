@@ -15,13 +15,13 @@ the tests' own time; the limit of the wall time, when the machine did not let it
 
 
 class KnownReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The report of tests on every answer that begins with the same bytes: they have read no others."""
+    """The report of tests on all answers that begin with the bytes which the tests have read."""
 
     key: str
-    """That of the tests."""
+    """Key of the referee."""
     bytes_read: int
     digest: bytes
-    """Of what they have read."""
+    """Digest of the bytes that the tests have read."""
     report: dict[str, Any]
 
 
@@ -37,10 +37,9 @@ class Referee(msgspec.Struct, frozen=True, kw_only=True):
     limit_s: float | None = None
     """Limit of the tests' own time; None for one that follows from that of the sample."""
     whole: Callable[[], bytes] | None = None
-    """Returns the expected results with all that comparisons need, where the setup has them without; nothing where they
-    are lost."""
+    """Returns the whole of the expected results where the setup has them stripped; no bytes where they are lost."""
     known_report: KnownReport | None = None
-    """A report of theirs that another run has brought."""
+    """A report that is known from the trial of the reference solution."""
 
 
 class CommandJail(msgspec.Struct, frozen=True, kw_only=True):

@@ -109,7 +109,7 @@ class KeptJob(RunningJob):
 
     @property
     def known_report(self) -> KnownReport | None:
-        """A report of its tests that another run has brought, or None."""
+        """The report that is known from the trial of the reference solution, or None."""
         return self.job.referee.known_report if self.job.referee is not None else None
 
     def check_again(self) -> None:
