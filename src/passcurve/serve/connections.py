@@ -15,6 +15,8 @@ from typing import Any
 from passcurve.serve.web import Web
 
 MAX_CONNECTIONS = 1000
+_MAX_WAITING = 512
+"""Connections that wait to be accepted."""
 
 
 class Connections:
@@ -28,8 +30,8 @@ class Connections:
         self.look_s, self.stalled_s = look_s, stalled_s
         # The sandbox needs descriptors too.
         self._most = min(most, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-        # asyncio accepts so many at once, before it tells us of the first.
-        self.backlog = max(16, min(512, self._most // 2))
+        # asyncio accepts three times as many before it tells us of the first, and closes as many a turn later.
+        self.burst = max(16, min(128, self._most // 8))
         self._open: dict[BoundedProtocol, None] = {}
 
     def add(self, connection: BoundedProtocol) -> None:
@@ -126,7 +128,7 @@ def make_server(web: Web, app: Any, connections: Connections) -> Any:
         ws="none",
         # Where uvloop is installed uvicorn would take it, whose connections are none of asyncio's.
         loop="asyncio",
-        backlog=connections.backlog,
+        backlog=connections.burst,
         log_level="critical",
         access_log=False,
         server_header=False,
@@ -137,7 +139,13 @@ def make_server(web: Web, app: Any, connections: Connections) -> Any:
     # It writes tracebacks to a stream that perhaps nobody reads, which stops the server when the pipe is full.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     server = web.server(config)
-    end = server.handle_exit
+    end, start = server.handle_exit, server.startup
+
+    async def startup(sockets: list[socket.socket]) -> None:
+        await start(sockets)
+        for listener in sockets:
+            # uvicorn's number is that of a burst and of those that wait in the kernel, of which there may be more.
+            listener.listen(_MAX_WAITING)
 
     def handle_exit(number: int, frame: Any) -> None:
         if server.should_exit:
@@ -145,7 +153,7 @@ def make_server(web: Web, app: Any, connections: Connections) -> Any:
             connections.abort()
         end(number, frame)
 
-    server.handle_exit = handle_exit
+    server.handle_exit, server.startup = handle_exit, startup
     return server
 
 
