@@ -21,6 +21,8 @@ TESTS = 10
 PROGRAMS = {
     "streams": "n = int(input())\nprint(sum(map(int, input().split())) + n)\n",
     "descriptors": "import os\nn, *rest = map(int, os.read(0, 1 << 20).split())\nprint(sum(rest) + n)\n",
+    "a thread": "import threading\ndef main():\n    n = int(input())\n    print(sum(map(int, input().split())) + n)\n"
+    "threading.Thread(target=main).start()\n",
 }
 
 

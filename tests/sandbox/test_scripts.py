@@ -108,6 +108,28 @@ RIGHT = {
     "    print(sum(map(int, input().split())))",
     "a place in the output, by descriptors": "import os, sys\nos.fstat(0)\n"
     "if len(input()) == 1 and not sys.stdout.seekable():\n    print(sum(map(int, input().split())))",
+    "os.fdopen": "import os\ntotal = sum(map(int, os.fdopen(0, 'rb').read().split()[1:]))\n"
+    "with os.fdopen(1, 'w', closefd=False) as out:\n    print(total, file=out)",
+    "os.lseek": "import os\nend = os.lseek(0, 0, os.SEEK_END)\nos.lseek(0, 2, os.SEEK_SET)\n"
+    "print(sum(map(int, os.read(0, end).split())))",
+    "os.stat": "import os\nprint(sum(map(int, os.read(0, os.stat(0).st_size).split()[1:])))",
+    "os.fstat by name": "import os\nprint(sum(map(int, os.read(0, os.fstat(fd=0).st_size).split()[1:])))",
+    "os.pread": "import os\nprint(sum(map(int, os.pread(0, 1 << 16, 2).split())))",
+    "FileIO": "import io\nprint(sum(map(int, io.FileIO(0, closefd=False).read().split()[1:])))",
+    "two readers of one place": "import os\nassert os.read(0, 2) in (b'3\\n', b'2\\n')\n"
+    "with open(0, 'rb', 0) as lines:\n    print(sum(map(int, lines.readall().split())))",
+    "a reader that has taken all": "total = sum(map(int, open(0, closefd=False).readlines()[1].split()))\n"
+    "try:\n    input()\nexcept EOFError:\n    print(total)",
+    "a descriptor that was closed": "total = sum(map(int, open(0).read().split()[1:]))\n"
+    "try:\n    open(0)\nexcept OSError as error:\n    print(total + error.errno - 9)",
+    "two writers": "import os\ninput()\ntext = str(sum(map(int, input().split())))\nout = open(1, 'wb', 0)\n"
+    "assert out.write(text[:-1].encode()) == len(text) - 1 and os.write(1, memoryview(text[-1:].encode())) == 1\n"
+    "print(flush=True)",
+    "a text for bytes": "import os\ninput()\ntry:\n    os.write(1, 'a')\nexcept TypeError as error:\n"
+    "    print(sum(map(int, input().split())) if 'bytes-like' in str(error) else 0)",
+    "a mode that it has not": "input()\ntry:\n    open(1, 'w', closefd=False).read()\nexcept OSError:\n"
+    "    total = sum(map(int, input().split()))\n    open(2, 'w').write('x')\n"
+    "    open('/dev/stdout', 'w').write(str(total))",
     "no streams": "import sys\ninput()\nprint(sum(map(int, input().split())))\ndel sys.stdin, sys.stdout",
     "main in sys.modules": "import sys\ninput()\nvalue = sum(map(int, input().split()))\n"
     "print(sys.modules['__main__'].value)",
@@ -115,7 +137,29 @@ RIGHT = {
     "builtins.open = io.open = lambda *_, **__: io.StringIO('7')\n"
     "assert open(0).read() == '7'\ninput()\nprint(sum(map(int, input().split())))",
 }
+IN_MEMORY = (
+    "open(0)",
+    "/dev/stdin",
+    "/dev/stdout",
+    "/dev/stderr",
+    "os.read",
+    "fileno",
+    "open(1)",
+    "fast streams",
+    "a path",
+    "the size of the input",
+    "os.fdopen",
+    "os.lseek",
+    "os.stat",
+    "os.fstat by name",
+    "two readers of one place",
+    "two writers",
+)
+"""Those that need no process of their own, though they go to the descriptors."""
 WRONG = {
+    "an output that was closed": "open(1, 'w').close()\ninput()\nprint(sum(map(int, input().split())))",
+    "a seek before the begin": "import os\ninput()\nprint(sum(map(int, input().split())))\nos.lseek(0, -1, 0)",
+    "a write to the input": "import os\ninput()\nprint(sum(map(int, input().split())))\nopen(0, 'w').read()",
     "one token": "input()\nprint(sum(map(int, input().split())) + 1)",
     "exit code": "import sys\ninput()\nprint(sum(map(int, input().split())))\nsys.exit(1)",
     "exit text": "input()\nprint(sum(map(int, input().split())))\nraise SystemExit('done')",
@@ -174,6 +218,14 @@ def judge(
 def test_right(jail: Jailed, name: str):
     """A right program passes, however it reads, writes and ends."""
     verdict = judge(jail, RIGHT[name])
+    assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize("jail", ["rewind", pytest.param("fork", marks=pytest.mark.ci)], indirect=True)
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_in_memory(jail: Jailed, name: str):
+    """A process that is kept answers without descriptors what a program asks of the usual ones."""
+    verdict = judge(jail, f"{RIGHT[name]}\nimport sys\nassert type(sys.__stdin__.buffer.raw).__name__ == '_Raw'")
     assert verdict.passed, verdict
 
 

@@ -1,8 +1,7 @@
 """Runs a program as a script: a text on standard input, and what it writes to standard output as the result.
 
 It runs in the process of the sample.  A new process has real files behind descriptors 0 and 1.  A process that is to
-be rewound may open none: it has streams in memory, and a program that goes to the descriptors themselves ends it, so
-that the program is run again in a new process.
+be rewound may open none: it has streams in memory (``script_streams``).
 """
 
 from __future__ import annotations
@@ -19,14 +18,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from passcurve.harness.script_state import InterpreterState, join_threads
-
-_CHUNK = 1 << 16
-_STANDARD = (0, 1, 2)
-
-_STREAM_NUMBERS = {
-    **{"/dev/std" + name: number for number, name in enumerate(("in", "out", "err"))},
-    **{folder + str(number): number for folder in ("/dev/fd/", "/proc/self/fd/") for number in _STANDARD},
-}
+from passcurve.harness.script_streams import BUFFER_BYTES, STANDARD, MemoryStreams, find_stream
 
 QUIRKS = "livecodebench-script"
 """Form of a job whose program runs as LiveCodeBench runs it."""
@@ -40,69 +32,6 @@ class _ExitError(BaseException):
     def __init__(self, code: int) -> None:
         super().__init__(code)
         self.code = code
-
-
-class _Input(io.RawIOBase):
-    """A text to read, in memory."""
-
-    name = "<stdin>"
-
-    def __init__(self, data: bytes) -> None:
-        super().__init__()
-        self._data = data
-        self._place = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return 0
-
-    def isatty(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = (0, self._place, len(self._data))[whence]
-        self._place = max(0, start + offset)
-        return self._place
-
-    def readinto(self, buffer: Any) -> int:
-        piece = self._data[self._place : self._place + len(buffer)]
-        buffer[: len(piece)] = piece
-        self._place += len(piece)
-        return len(piece)
-
-    def readall(self) -> bytes:
-        piece, self._place = self._data[self._place :], len(self._data)
-        return piece
-
-
-class _Output(io.RawIOBase):
-    """Collects what is written, in memory."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
-        self.name = ("<stdin>", "<stdout>", "<stderr>")[number]
-        self.pieces: list[bytes] = []
-
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self.number
-
-    def isatty(self) -> bool:
-        return False
-
-    def write(self, data: Any) -> int:
-        piece = bytes(data)
-        if self.number == 1:
-            self.pieces.append(piece)
-        return len(piece)
 
 
 class _Pipe(io.FileIO):
@@ -124,8 +53,9 @@ class ScriptRunner:
         """The code of an ``os._exit`` in a thread."""
         builtins.__dict__.update(exit=_exit, quit=_exit)
         os._exit = self._leave  # type: ignore[assignment]
+        self._streams = MemoryStreams()
         if is_kept:
-            _guard_descriptors()
+            self._streams.install()
         self._state = InterpreterState(code)
         atexit._clear()
         if not is_kept:
@@ -146,7 +76,7 @@ class ScriptRunner:
             files = [os.open(".", os.O_RDWR | os.O_TMPFILE, 0o600) for _ in range(2)]
         except (OSError, AttributeError):
             return self._run_in_memory(data)
-        saved = [os.dup(number) for number in _STANDARD]
+        saved = [os.dup(number) for number in STANDARD]
         try:
             with open(files[0], "wb", closefd=False) as file:
                 file.write(data)
@@ -155,26 +85,30 @@ class ScriptRunner:
             os.dup2(files[1], 1)
             builtins.open = io.open = _make_open(io.open)
             os.open = _make_os_open(os.open)
-            self._run(_open_reader(io.FileIO(0, "rb", closefd=False)), _Pipe(1, "wb", closefd=False))
+            streams = io.FileIO(0, "rb", closefd=False), _Pipe(1, "wb", closefd=False)
+            self._run(*streams, self._streams.begin(b"").stream(2))
             gc.collect()  # what still holds unwritten output
             os.lseek(files[1], 0, os.SEEK_SET)
             # `open` may be the program's or that of APPS now.
             with io.FileIO(files[1], "rb", closefd=False) as file:
                 return file.readall()
         finally:
-            for number, copy in zip(_STANDARD, saved):
+            for number, copy in zip(STANDARD, saved):
                 os.dup2(copy, number)
             for descriptor in (*files, *saved):
                 os.close(descriptor)
 
     def _run_in_memory(self, data: bytes) -> bytes:
-        output = _Output(1)
-        self._run(_open_reader(_Input(data)), output)
-        return b"".join(output.pieces)
+        descriptors = self._streams.begin(data)
+        self._run(*(descriptors.stream(number) for number in STANDARD))
+        if descriptors.has_opened:
+            gc.collect()  # what still holds unwritten output
+        return descriptors.output()
 
-    def _run(self, stdin: io.TextIOWrapper, raw: Any) -> None:
-        stdout = io.TextIOWrapper(io.BufferedWriter(raw, _CHUNK), "utf-8", "surrogateescape", newline="\n")
-        stderr = io.TextIOWrapper(io.BufferedWriter(_Output(2)), "utf-8", "backslashreplace", newline="\n")
+    def _run(self, source: Any, output: Any, errors: Any) -> None:
+        stdin = io.TextIOWrapper(io.BufferedReader(source, BUFFER_BYTES), "utf-8", "surrogateescape")
+        stdout = io.TextIOWrapper(io.BufferedWriter(output, BUFFER_BYTES), "utf-8", "surrogateescape", newline="\n")
+        stderr = io.TextIOWrapper(io.BufferedWriter(errors), "utf-8", "backslashreplace", newline="\n")
         # As those of an interpreter have it, which `open` makes.
         stdin.mode, stdout.mode, stderr.mode = "r", "w", "w"  # type: ignore[misc]
         sys.stdin = sys.__stdin__ = stdin  # type: ignore[misc]
@@ -237,7 +171,7 @@ def _make_open(function: Any) -> Any:
     """Return ``open``, which finds the standard streams by name too: there may be no such file."""
 
     def find(file: Any, *args: Any, **kwargs: Any) -> Any:
-        number = _find_stream(file)
+        number = find_stream(file)
         if number is None:
             return function(file, *args, **kwargs)
         return function(number, *args, **{**kwargs, "closefd": False})
@@ -249,24 +183,10 @@ def _make_os_open(function: Any) -> Any:
     """Return ``os.open``, which finds the standard streams by name too."""
 
     def find(path: Any, *args: Any, **kwargs: Any) -> int:
-        number = _find_stream(path)
+        number = find_stream(path)
         return function(path, *args, **kwargs) if number is None else os.dup(number)
 
     return find
-
-
-def _find_stream(file: Any) -> int | None:
-    """Return the number of the standard stream that a path names, or None."""
-    if type(file) is int:
-        return None
-    try:
-        return _STREAM_NUMBERS.get(os.fsdecode(file))
-    except TypeError:
-        return None
-
-
-def _open_reader(raw: Any) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BufferedReader(raw, _CHUNK), "utf-8", "surrogateescape")
 
 
 def _flush(stream: Any) -> None:
@@ -275,22 +195,6 @@ def _flush(stream: Any) -> None:
             stream.flush()
     except (ValueError, AttributeError):
         pass  # closed, detached or none: there is nothing to flush
-
-
-def _guard_descriptors() -> None:
-    """End this process when the program opens, reads or writes a standard descriptor by its number."""
-
-    def guard(function: Any) -> Any:
-        def guarded(file: Any, *args: Any, **kwargs: Any) -> Any:
-            if file in _STANDARD if type(file) is int else _find_stream(file) is not None:
-                os.dup(0)
-            return function(file, *args, **kwargs)
-
-        return guarded
-
-    builtins.open = io.open = guard(io.open)
-    for name in ("open", "fdopen", "read", "write", "readv", "writev", "sendfile", "pread", "fstat", "lseek"):
-        setattr(os, name, guard(getattr(os, name)))
 
 
 def _add_quirks(stdin: io.TextIOWrapper) -> None:

@@ -42,7 +42,7 @@ UNIT_TEST_ROLE = "passcurve.harness.unit_tests"
 STATEMENT_ROLE = "passcurve.harness.shared_statements"
 
 
-_NEW_PROCESS = re.compile(r"\b(?:threading|_thread|asyncio|concurrent|FileIO|ctypes|signal|posix|fileno|tempfile)\b")
+_NEW_PROCESS = re.compile(r"\b(?:threading|_thread|asyncio|concurrent|FileIO|ctypes|signal|posix|tempfile)\b")
 """Words of scripts that need a new process."""
 
 _REFERENCE_BYTES = 1 << 30
