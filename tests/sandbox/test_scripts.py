@@ -125,6 +125,28 @@ RIGHT = {
     "two writers": "import os\ninput()\ntext = str(sum(map(int, input().split())))\nout = open(1, 'wb', 0)\n"
     "assert out.write(text[:-1].encode()) == len(text) - 1 and os.write(1, memoryview(text[-1:].encode())) == 1\n"
     "print(flush=True)",
+    "a writer in a circle": "import io, sys\ndef main():\n    out = io.TextIOWrapper(sys.stdout.buffer)\n    input()\n"
+    "    items = list(map(int, input().split()))\n    def add(place, total):\n        if place == len(items):\n"
+    "            out.write(str(total))\n            return\n        add(place + 1, total + items[place])\n"
+    "    add(0, 0)\nmain()",
+    "what writes when it ends": "import os\nclass Last:\n    def __init__(self):\n        self.itself = self\n"
+    "    def __del__(self, write=os.write):\n        write(1, self.text)\nlast = Last()\ninput()\n"
+    "last.text = b'%d' % sum(map(int, input().split()))\ndel last",
+    "a function in a class": "import os\nclass In:\n    read, size, file = os.read, os.fstat, open\n"
+    "    def lines(self):\n        return self.read(0, self.size(0).st_size).split()\n"
+    "In.file(1, 'w', closefd=False).write(str(sum(map(int, In().lines()[1:]))))",
+    "streams of its own": "import sys\nsys.stdin, sys.stdout = open(0), open(1, 'w')\ninput()\n"
+    "print(sum(map(int, input().split())))",
+    "errors of its own": "import sys\nsys.stdin, sys.stderr = open(0), open(2, 'w')\ninput()\n"
+    "print(sum(map(int, input().split())))\nprint(7, file=sys.stderr)",
+    "more than there may be": "import os, sys\ntry:\n    text = os.read(0, sys.maxsize)\n"
+    "except (MemoryError, OverflowError):\n    text = os.read(0, 1 << 16)\nprint(sum(map(int, text.split()[1:])))",
+    "the place of an output": "input()\ntext = str(sum(map(int, input().split()))) + '\\n'\n"
+    "out = open(1, 'w', closefd=False)\nout.write(text[:1])\nassert out.tell() == 1\nout.write(text[1:])",
+    "an output from its begin": "input()\nout = open(1, 'w')\nout.write('7')\nout.seek(0)\n"
+    "out.write(str(sum(map(int, input().split()))))",
+    "a file that is closed": "input()\nraw = open(1, 'wb', 0, closefd=False)\nraw.close()\n"
+    "try:\n    raw.write(b'7')\nexcept ValueError:\n    print(sum(map(int, input().split())))",
     "a text for bytes": "import os\ninput()\ntry:\n    os.write(1, 'a')\nexcept TypeError as error:\n"
     "    print(sum(map(int, input().split())) if 'bytes-like' in str(error) else 0)",
     "a mode that it has not": "input()\ntry:\n    open(1, 'w', closefd=False).read()\nexcept OSError:\n"
@@ -154,12 +176,21 @@ IN_MEMORY = (
     "os.fstat by name",
     "two readers of one place",
     "two writers",
+    "a writer in a circle",
+    "what writes when it ends",
+    "a function in a class",
+    "streams of its own",
+    "errors of its own",
+    "the place of an output",
 )
 """Those that need no process of their own, though they go to the descriptors."""
 WRONG = {
     "an output that was closed": "open(1, 'w').close()\ninput()\nprint(sum(map(int, input().split())))",
     "a seek before the begin": "import os\ninput()\nprint(sum(map(int, input().split())))\nos.lseek(0, -1, 0)",
     "a write to the input": "import os\ninput()\nprint(sum(map(int, input().split())))\nopen(0, 'w').read()",
+    "a writer that outlives its descriptor": "import sys\nsys.stdout, out = open(1, 'w'), open(1, 'w')\ninput()\n"
+    "out.write(str(sum(map(int, input().split()))))",
+    "a text where bytes belong": "input()\nprint(sum(map(int, input().split())), file=open(1, 'wb', 0))",
     "one token": "input()\nprint(sum(map(int, input().split())) + 1)",
     "exit code": "import sys\ninput()\nprint(sum(map(int, input().split())))\nsys.exit(1)",
     "exit text": "input()\nprint(sum(map(int, input().split())))\nraise SystemExit('done')",

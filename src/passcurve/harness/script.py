@@ -18,7 +18,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from passcurve.harness.script_state import InterpreterState, join_threads
-from passcurve.harness.script_streams import BUFFER_BYTES, STANDARD, MemoryStreams, find_stream
+from passcurve.harness.script_streams import BUFFER_BYTES, STANDARD, MemoryStreams, Redirection, find_stream
 
 QUIRKS = "livecodebench-script"
 """Form of a job whose program runs as LiveCodeBench runs it."""
@@ -58,8 +58,7 @@ class ScriptRunner:
             self._streams.install()
         self._state = InterpreterState(code)
         atexit._clear()
-        if not is_kept:
-            gc.freeze()
+        gc.freeze()
 
     def __call__(self, text: str) -> str:
         """Return what the program writes for an input; raise what it raises, and SystemExit for a code but zero."""
@@ -86,8 +85,7 @@ class ScriptRunner:
             builtins.open = io.open = _make_open(io.open)
             os.open = _make_os_open(os.open)
             streams = io.FileIO(0, "rb", closefd=False), _Pipe(1, "wb", closefd=False)
-            self._run(*streams, self._streams.begin(b"").stream(2))
-            gc.collect()  # what still holds unwritten output
+            self._run(*streams, self._streams.begin(b"").streams()[2])
             os.lseek(files[1], 0, os.SEEK_SET)
             # `open` may be the program's or that of APPS now.
             with io.FileIO(files[1], "rb", closefd=False) as file:
@@ -100,9 +98,8 @@ class ScriptRunner:
 
     def _run_in_memory(self, data: bytes) -> bytes:
         descriptors = self._streams.begin(data)
-        self._run(*(descriptors.stream(number) for number in STANDARD))
-        if descriptors.has_opened:
-            gc.collect()  # what still holds unwritten output
+        streams = descriptors.streams()
+        self._run(*streams)
         return descriptors.output()
 
     def _run(self, source: Any, output: Any, errors: Any) -> None:
@@ -145,7 +142,11 @@ class ScriptRunner:
                 raise SystemExit(code) from None
             return
         _flush(getattr(sys, "stdout", None))
+        # As an interpreter that ends does: its own streams outlive those of the program, and what holds unwritten text.
+        sys.stdin, sys.stdout, sys.stderr = stdin, stdout, stderr
+        sys.__stdin__, sys.__stdout__ = stdin, stdout  # type: ignore[misc]
         module.__dict__.clear()
+        gc.collect()
         _flush(stdout)
 
     def _take_exit(self, error: SystemExit) -> None:
@@ -167,26 +168,33 @@ def _exit(code: object = None) -> None:
     raise SystemExit(code)
 
 
+def _names_stream(file: Any) -> bool:
+    return find_stream(file) is not None
+
+
 def _make_open(function: Any) -> Any:
     """Return ``open``, which finds the standard streams by name too: there may be no such file."""
 
-    def find(file: Any, *args: Any, **kwargs: Any) -> Any:
-        number = find_stream(file)
-        if number is None:
-            return function(file, *args, **kwargs)
-        return function(number, *args, **{**kwargs, "closefd": False})
+    def open_stream(
+        file: Any,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        _: bool = True,
+        opener: Any = None,
+        **names: Any,
+    ) -> Any:
+        names["closefd"] = False
+        return function(find_stream(file), mode, buffering, encoding, errors, newline, opener=opener, **names)
 
-    return find
+    return Redirection(function, "file", _names_stream, open_stream)
 
 
 def _make_os_open(function: Any) -> Any:
     """Return ``os.open``, which finds the standard streams by name too."""
-
-    def find(path: Any, *args: Any, **kwargs: Any) -> int:
-        number = find_stream(path)
-        return function(path, *args, **kwargs) if number is None else os.dup(number)
-
-    return find
+    return Redirection(function, "path", _names_stream, lambda path, *_, **__: os.dup(find_stream(path) or 0))
 
 
 def _flush(stream: Any) -> None:

@@ -11,6 +11,7 @@ import builtins
 import io
 import os
 import stat
+import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -21,35 +22,69 @@ BUFFER_BYTES = 1 << 16
 _BLOCK_BYTES = 4096
 """Buffer of a stream that it opens: that of a file in a scratch."""
 
+_MOST_BYTES = 1 << 26
+"""A larger read may be more than the memory that a sample has."""
+
 _NUMBERS = {
     **{"/dev/std" + name: number for number, name in enumerate(("in", "out", "err"))},
     **{folder + str(number): number for folder in ("/dev/fd/", "/proc/self/fd/") for number in STANDARD},
 }
+_OTHER_NAMES = tuple("/fd/%d" % number for number in STANDARD)
 _MODES = {0: ("r", "rt", "tr", "rb", "br"), 1: ("w", "wt", "tw", "wb", "bw"), 2: ("w", "wt", "tw", "wb", "bw")}
-_os_open, _os_read, _os_write, _os_pread, _os_lseek = os.open, os.read, os.write, os.pread, os.lseek
-_os_fstat, _os_stat = os.fstat, os.stat
 _forbidden = os.dup
 _FileIO = io.FileIO
 
 
 def find_stream(file: Any) -> int | None:
     """Return the number of the standard stream that a path names, or None."""
-    if isinstance(file, int):
-        return None
     try:
         return _NUMBERS.get(os.fsdecode(file))
     except TypeError:
         return None
 
 
-def _is_standard(file: Any) -> bool:
-    return file in STANDARD if isinstance(file, int) else find_stream(file) is not None
+def is_standard(file: Any) -> bool:
+    """Tell whether a number or a path may stand for one of the standard streams."""
+    if type(file) is int:
+        return file in STANDARD
+    if isinstance(file, int) or hasattr(type(file), "__index__"):
+        return True
+    try:
+        return os.fsdecode(file).endswith(_OTHER_NAMES) or find_stream(file) is not None
+    except TypeError:
+        return False
 
 
 def _end_process(*_: object, **__: object) -> NoReturn:
     """Make a system call that its filter forbids."""
     _forbidden(0)
     raise OSError("this process is not confined")
+
+
+class Redirection:
+    """Calls a function, or another one where its first argument is a standard stream.
+
+    Like a function of C it is no method where it stands in a class; its attributes are those of the function.
+    """
+
+    __slots__ = ("_concerns", "_function", "_parameter", "_replacement")
+
+    def __init__(
+        self, function: Any, parameter: str, concerns: Callable[[Any], bool], replacement: Callable[..., Any]
+    ) -> None:
+        """``parameter``: the name of the first argument, where it has one."""
+        self._function, self._parameter = function, parameter
+        self._concerns, self._replacement = concerns, replacement
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call one of the two."""
+        has_file = bool(args) or self._parameter in kwargs
+        file = args[0] if args else kwargs.get(self._parameter)
+        function = self._replacement if has_file and self._concerns(file) else self._function
+        return function(*args, **kwargs)
 
 
 class Descriptors:
@@ -61,16 +96,14 @@ class Descriptors:
         self._place = 0
         self._pieces: list[bytes] = []
         self._closed: set[int] = set()
-        self.has_opened = False
-        """True if the program has opened one of them once more."""
 
     def output(self) -> bytes:
         """Return what was written to standard output."""
         return b"".join(self._pieces)
 
-    def stream(self, number: int) -> io.RawIOBase:
-        """Return a stream that a program begins with."""
-        return _Raw(self, number)
+    def streams(self) -> list[io.RawIOBase]:
+        """Return the streams that a program begins with."""
+        return [_Raw(self, number, has_place=False) for number in STANDARD]
 
     def is_closed(self, number: int) -> bool:
         """Tell whether the program has closed a descriptor."""
@@ -84,75 +117,98 @@ class Descriptors:
         self._place += len(piece)
         return piece
 
-    def write(self, number: int, data: bytes) -> int:
+    def write(self, number: int, data: Any) -> int:
         """Write; what goes to standard error is lost."""
-        if number == 0 or number in self._closed:
+        is_plain = type(data) in (bytes, bytearray) or (type(data) is memoryview and data.c_contiguous)
+        if number == 0 or number in self._closed or not is_plain:
             _end_process()
+        piece = bytes(data)
         if number == 1:
-            self._pieces.append(data)
-        return len(data)
+            self._pieces.append(piece)
+        return len(piece)
 
     def seek(self, number: int, offset: int, whence: int) -> int:
-        """Go to a place in the input."""
-        if number != 0 or number in self._closed or whence not in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
+        """Go to a place in the input; tell the place in the output."""
+        if type(offset) is not int or type(whence) is not int or number in self._closed:
+            _end_process()
+        if number != 0:
+            if (offset, whence) != (0, os.SEEK_CUR):
+                _end_process()
+            return sum(map(len, self._pieces)) if number == 1 else 0
+        if whence not in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
             _end_process()
         place = (0, self._place, len(self.data))[whence] + offset
-        if place < 0:
+        if not 0 <= place < _MOST_BYTES:
             _end_process()
         self._place = place
         return place
 
     def close(self, number: int) -> None:
         """Close a descriptor: nothing that names it is answered any more."""
+        if number in self._closed:
+            _end_process()
         self._closed.add(number)
 
 
 class _Raw(io.RawIOBase):
     """A stream at a descriptor in memory."""
 
-    def __init__(self, descriptors: Descriptors, number: int, *, closes: bool = False) -> None:
+    def __init__(self, descriptors: Descriptors, number: int, *, closes: bool = False, has_place: bool = True) -> None:
         super().__init__()
-        self._descriptors, self._number, self._closes = descriptors, number, closes
-        self.name = number
+        self._descriptors, self._number = descriptors, number
+        self.closefd = closes
+        self._has_place = has_place
+        self.name: int = number
         self.mode = "wb" if number else "rb"
 
-    def readable(self) -> bool:
-        return not self._number
-
-    def writable(self) -> bool:
-        return bool(self._number)
-
-    def seekable(self) -> bool:
-        return not self._number
-
-    def fileno(self) -> int:
+    def _open_number(self) -> int:
+        if self.closed:
+            _end_process()
         return self._number
 
+    def readable(self) -> bool:
+        return not self._open_number()
+
+    def writable(self) -> bool:
+        return bool(self._open_number())
+
+    def seekable(self) -> bool:
+        return not self._open_number() or self._has_place
+
+    def fileno(self) -> int:
+        return self._open_number()
+
     def isatty(self) -> bool:
+        self._open_number()
         return False
 
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        if self._number:
-            # A buffer asks for the place of whatever it is made for.
-            raise io.UnsupportedOperation("seek")
-        return self._descriptors.seek(self._number, offset, whence)
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        return self._descriptors.seek(self._open_number(), offset, whence)
 
     def readinto(self, buffer: Any) -> int:
-        piece = self._descriptors.read(self._number, len(buffer))
-        buffer[: len(piece)] = piece
+        if type(buffer) not in (bytearray, memoryview):
+            _end_process()
+        view = memoryview(buffer).cast("B")
+        piece = self._descriptors.read(self._open_number(), len(view))
+        view[: len(piece)] = piece
         return len(piece)
 
     def readall(self) -> bytes:
-        return self._descriptors.read(self._number, len(self._descriptors.data))
+        return self._descriptors.read(self._open_number(), len(self._descriptors.data))
+
+    def read(self, size: int | None = -1, /) -> bytes | None:
+        if size is not None and type(size) is not int:
+            _end_process()
+        return self.readall() if size is None else super().read(size)
 
     def write(self, data: Any) -> int:
-        return self._descriptors.write(self._number, bytes(data))
+        return self._descriptors.write(self._open_number(), data)
 
     def truncate(self, _: Any = None) -> int:
         _end_process()
 
     def close(self) -> None:
-        if not self.closed and self._closes:
+        if not self.closed and self.closefd:
             self._descriptors.close(self._number)
         super().close()
 
@@ -161,7 +217,7 @@ class _GuardedFileIO(_FileIO):
     """A file, none of the standard streams."""
 
     def __init__(self, file: Any, *args: Any, **kwargs: Any) -> None:
-        if _is_standard(file):
+        if is_standard(file):
             _end_process()
         super().__init__(file, *args, **kwargs)
 
@@ -180,28 +236,15 @@ class MemoryStreams:
 
     def install(self) -> None:
         """Take the place of the functions by which a program reaches a descriptor."""
-        builtins.open = io.open = self._guard(io.open, self._open)
+        builtins.open = io.open = _answer(io.open, "file", self._open)
         io.FileIO = _GuardedFileIO  # type: ignore[misc]
-        os.read = self._guard(_os_read, self._os_read)
-        os.write = self._guard(_os_write, self._os_write)
-        os.lseek = self._guard(_os_lseek, self._os_lseek)
-        os.fstat = self._guard(_os_fstat, self._os_fstat)
-        os.stat = self._guard(_os_stat, self._os_fstat)
-        os.open = self._guard(_os_open, _end_process)
-        os.pread = self._guard(_os_pread, _end_process)
-
-    def _guard(self, function: Any, replacement: Callable[..., Any]) -> Any:
-        """Return a function that leaves the standard streams to another one."""
-
-        def guarded(*args: Any, **kwargs: Any) -> Any:
-            name = next((name for name in ("file", "path", "fd") if name in kwargs), "")
-            file = args[0] if args else kwargs.get(name)
-            if not _is_standard(file):
-                return function(*args, **kwargs)
-            kwargs.pop(name, None)
-            return replacement(file, *args[1:], **kwargs)
-
-        return guarded
+        os.open = _answer(os.open, "path", _end_process)
+        os.read = _answer(os.read, "", self._os_read)
+        os.pread = _answer(os.pread, "", _end_process)
+        os.write = _answer(os.write, "", self._os_write)
+        os.lseek = _answer(os.lseek, "", self._os_lseek)
+        os.fstat = _answer(os.fstat, "fd", self._os_fstat)
+        os.stat = _answer(os.stat, "path", self._os_stat)
 
     def _open(
         self,
@@ -215,19 +258,15 @@ class MemoryStreams:
         opener: None = None,
     ) -> Any:
         """Open a standard stream once more; one that a path names is not closed, as there may be no such file."""
-        is_number = isinstance(file, int)
-        number = int(file) if is_number else find_stream(file)
-        assert number is not None
-        if mode not in _MODES[number]:
+        is_number = type(file) is int
+        number = file if is_number else find_stream(file)
+        if number is None or mode not in _MODES[number] or opener is not None or self._now.is_closed(number):
             _end_process()
         is_binary = "b" in mode
         is_odd = is_binary and (buffering == 1 or (encoding, errors, newline) != (None, None, None))
-        is_known = type(buffering) is int and (buffering or is_binary)
-        if is_odd or not is_known or opener is not None or self._now.is_closed(number):
+        if is_odd or type(buffering) is not int or type(closefd) is not bool or not (buffering or is_binary):
             _end_process()
-        self._now.has_opened = True
-        raw = _Raw(self._now, number, closes=is_number and bool(closefd))
-        raw.name = file
+        raw = _Raw(self._now, number, closes=is_number and closefd)
         if buffering == 0:
             return raw
         size = buffering if buffering > 1 else _BLOCK_BYTES
@@ -239,23 +278,42 @@ class MemoryStreams:
         return text
 
     def _os_read(self, number: int, size: int, /) -> bytes:
-        if type(size) is not int or size < 0:
+        if type(size) is not int or not 0 <= size <= _MOST_BYTES:
             _end_process()
         return self._now.read(number, size)
 
     def _os_write(self, number: int, data: Any, /) -> int:
-        if not isinstance(data, (bytes, bytearray, memoryview)):
-            _end_process()
-        return self._now.write(number, bytes(data))
+        return self._now.write(number, data)
 
     def _os_lseek(self, number: int, offset: int, whence: int, /) -> int:
-        if type(offset) is not int or type(whence) is not int:
-            _end_process()
         return self._now.seek(number, offset, whence)
 
-    def _os_fstat(self, number: Any, **options: object) -> os.stat_result:
-        if options or not isinstance(number, int) or number != 0 or self._now.is_closed(number):
+    def _os_fstat(self, fd: Any) -> os.stat_result:
+        if fd != 0 or self._now.is_closed(fd):
             _end_process()
-        size = len(self._now.data)
-        fields = (stat.S_IFREG | 0o600, 0, 0, 0, os.getuid(), os.getgid(), size, 0, 0, 0)
-        return os.stat_result(fields, {"st_blksize": _BLOCK_BYTES, "st_blocks": -(-size // _BLOCK_BYTES) * 8})
+        size, now_ns = len(self._now.data), time.time_ns()
+        fields = (stat.S_IFREG | 0o600, 0, 0, 0, os.getuid(), os.getgid(), size, *[now_ns // 10**9] * 3)
+        more: dict[str, Any] = {"st_blksize": _BLOCK_BYTES, "st_blocks": -(-size // _BLOCK_BYTES) * 8, "st_rdev": 0}
+        for name in ("st_atime", "st_mtime", "st_ctime"):
+            more |= {name: now_ns / 1e9, name + "_ns": now_ns}
+        return os.stat_result(fields, more)
+
+    def _os_stat(self, path: Any) -> os.stat_result:
+        if type(path) is not int:
+            _end_process()
+        return self._os_fstat(path)
+
+
+def _answer(function: Any, parameter: str, replacement: Callable[..., Any]) -> Redirection:
+    """Return a function that is answered for the standard streams, in every way in which it can be called rightly."""
+
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        if args and type(args[0]) is not int and find_stream(args[0]) is None:
+            _end_process()
+        try:
+            return replacement(*args, **kwargs)
+        except Exception:
+            # The function itself tells what is wrong, in a new process.
+            _end_process()
+
+    return Redirection(function, parameter, is_standard, answer)
