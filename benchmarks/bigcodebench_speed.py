@@ -7,13 +7,16 @@ and bigcodebench (``pip install --no-deps bigcodebench`` is enough for its evalu
 runs as nobody, without network.  Both take the problems whose reference solution passes here within ``--longest``
 seconds, with one program for each: that of SAMPLES, or with ``--references`` the reference solution.  The evaluator
 does not check references here.  passcurve is timed twice: when it has to calibrate every problem, which takes two runs
-for each besides the sample's, and when it knows their plans from before, as for every later file of samples.
+for each besides the sample's, and when it knows their plans from before, as for every later file of samples.  Of the
+programs only those count that take at most ``--longest-program`` seconds of their own: one that runs for half a minute
+decides the time of both.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import resource
 import subprocess
@@ -58,6 +61,7 @@ def main() -> None:
     parser.add_argument("--evaluator", required=True)
     parser.add_argument("--workers", default="2")
     parser.add_argument("--longest", type=float, default=2.0)
+    parser.add_argument("--longest-program", type=float, default=math.inf)
     parser.add_argument("--references", action="store_true")
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -65,23 +69,30 @@ def main() -> None:
         folder.chmod(0o755)
         rows = choose_rows(words)
         ours_file, theirs_file = folder / "samples.jsonl", folder / "programs.json"
-        ours_file.write_text("".join(json.dumps({k: row[k] for k in ("task_id", "solution")}) + "\n" for row in rows))
-        theirs_file.write_text(json.dumps(rows))
-        theirs_file.chmod(0o644)
+        write_samples(ours_file, rows)
         judge = [sys.executable, "-m", "passcurve", "judge", ours_file, "--benchmark", words.problems, "--json"]
         judge += ["--python", words.python, "--workers", words.workers, "--subset", "--accept-benchmark", "--run"]
         cache = {"PASSCURVE_CACHE": str(folder / "cache")}
-        first, later = (run([*judge, folder / name], folder, cache) for name in ("first", "later"))
+        first = run([*judge, folder / "first"], folder, cache)
+        results = folder / "samples.jsonl_results.jsonl"
+        own_s = {row["task_id"]: row["seconds"] for row in read_rows(results)}
+        rows = [row for row in rows if own_s[row["task_id"]] <= words.longest_program]
+        write_samples(ours_file, rows)
+        results.unlink()
+        later = run([*judge, folder / "later"], folder, cache)
+        theirs_file.write_text(json.dumps(rows))
+        theirs_file.chmod(0o644)
         command = [*UNPRIVILEGED, words.evaluator, "-c", THEIRS, theirs_file, words.workers]
         scratch = folder / "theirs"
         scratch.mkdir(mode=0o777)
         scratch.chmod(0o777)
         theirs = run(command, scratch, {"HOME": str(scratch), "MPLCONFIGDIR": str(scratch), "OMP_NUM_THREADS": "1"})
-        results = folder / "samples.jsonl_results.jsonl"
-        passes = {row["task_id"]: row["passed"] for row in map(json.loads, results.read_text().splitlines())}
+        passes = {row["task_id"]: row["passed"] for row in read_rows(results)}
     print(f"{len(rows)} programs, {words.workers} workers")
     for label, timed in (("bigcodebench", theirs), ("passcurve, calibrating", first), ("passcurve, later", later)):
         ratio = f"{theirs.wall_s / timed.wall_s:6.1f} x wall {theirs.cpu_s / timed.cpu_s:6.1f} x CPU"
+        if timed is first and len(rows) < len(own_s):
+            ratio = f"with all {len(own_s)} programs"
         print(f"{label:24} {timed.wall_s:8.1f} s wall {timed.cpu_s:8.1f} s CPU {ratio}")
     verdicts = json.loads(theirs.output.splitlines()[-1])
     for task_id, status in verdicts.items():
@@ -105,6 +116,11 @@ def choose_rows(words: argparse.Namespace) -> list[dict[str, Any]]:
         row = {"task_id": problem.id, "entry_point": problem.entry_point, "test": problem.test}
         rows.append({**row, "solution": solution, "program": program})
     return rows
+
+
+def write_samples(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write the programs as passcurve reads them."""
+    path.write_text("".join(json.dumps({name: row[name] for name in ("task_id", "solution")}) + "\n" for row in rows))
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -144,6 +144,15 @@ def test_no_slot_takes_more_than_its_share():
     assert [f"a:{number}" for number in range(100)] == [item for piece in slots.pieces[2:] for item in piece]
 
 
+def test_a_long_item_keeps_none_waiting():
+    """A slot takes a long item alone, whatever stands before and behind it."""
+    slots = Slots(1)
+    scheduler: Scheduler[str, str] = Scheduler(slots, is_long=lambda item: item.startswith("long"))
+    put(scheduler, "a", "b", "long:1", "long:2", "c", "d")
+    run_all(scheduler)
+    assert [("a", "b"), ("long:1",), ("long:2",), ("c", "d")] == slots.pieces
+
+
 def test_one_to_a_core():
     """With more slots than cores, items for the end run on as many slots as there are cores."""
     slots = Slots(6, cores=2)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from passcurve.judging.attempts import is_long
 from passcurve.judging.calibration import Calibrations
 from passcurve.judging.case_trials import Calibration
 from passcurve.judging.jail_needs import needs_processes, preload_modules
@@ -59,7 +60,7 @@ def check_benchmark(
         ) as sandbox,
         Pool(workers, sandbox) as pool,
     ):
-        scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
+        scheduler: Scheduler[Job, Outcome] = Scheduler(pool, is_long=is_long)
         calibrations = Calibrations(wanted, limits, 0, scheduler, modules=pool.modules)
         for problem in benchmark.problems:
             if calibration := calibrations.begin(problem):

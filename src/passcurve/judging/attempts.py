@@ -15,6 +15,9 @@ SLICE_S = 0.1
 _SLICES = 30
 """Beside its tests, the slice of a sample is this part of a long limit: modules of tests often take seconds."""
 
+_LONG_S = 1.0
+"""A job whose slice is longer may keep others waiting for longer than it takes to start them one by one."""
+
 SURE_S = 1.0
 """A shorter limit of one test is near the accuracy of the clock under load: it must be exceeded twice."""
 
@@ -43,6 +46,11 @@ def first_attempt(job: Job) -> Job:
     if job.test_s is not None:
         slice_s = min(slice_s, job.test_s)
     return msgspec.structs.replace(job, slice_s=min(slice_s, timeout_s))
+
+
+def is_long(job: Job) -> bool:
+    """Return whether no other job should wait behind this one."""
+    return job.slice_s > _LONG_S
 
 
 def next_attempt(job: Job, outcome: Outcome) -> Retry | None:

@@ -14,7 +14,7 @@ from passcurve.extract import DEFAULT as DEFAULT_POLICY
 from passcurve.extract import extract
 from passcurve.generation.sources import END, Source
 from passcurve.interruption import defer_interrupts
-from passcurve.judging.attempts import first_attempt, next_attempt
+from passcurve.judging.attempts import first_attempt, is_long, next_attempt
 from passcurve.judging.calibration import Calibrations
 from passcurve.judging.case_trials import Calibration
 from passcurve.judging.fair_queue import Owner
@@ -152,11 +152,13 @@ class JudgeRun:
         )
         self._running: dict[int, tuple[PendingProgram, Job]] = {}
         self.collector = collector
-        self._scheduler: Scheduler[Job, Outcome] = Scheduler(pool)
+        self._scheduler: Scheduler[Job, Outcome] = Scheduler(pool, is_long=is_long)
         if is_live:
             # Of the rows of a file each is waited for.
             owners = _Owners(self._running, self._pending, collector)
-            self._scheduler = Scheduler(pool, owner_of=owners.owner_of, forget=owners.forget, patience_s=patience_s)
+            self._scheduler = Scheduler(
+                pool, owner_of=owners.owner_of, forget=owners.forget, is_long=is_long, patience_s=patience_s
+            )
         self._calibrations = Calibrations(
             request.verdict, request.limits, request.seed, self._scheduler, cache, pool.modules
         )

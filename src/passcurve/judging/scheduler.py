@@ -46,6 +46,8 @@ class Scheduler(Generic[Item, Result]):
     Where items come without an end, those for the end have a turn, one on each core, once ordinary ones have run for
     ``patience_s``; ``owner_of`` says whose an item is, and owners take turns at the end.  ``forget`` is called before
     an item starts, and returns True where it was forgotten because nobody waits for it any more.
+
+    ``is_long``: whether an item takes so long that others should not wait behind it while another slot is free.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Scheduler(Generic[Item, Result]):
         *,
         owner_of: Callable[[Item], Owner | None] = lambda _: None,
         forget: Callable[[Item], bool] = lambda _: False,
+        is_long: Callable[[Item], bool] = lambda _: False,
         patience_s: float = math.inf,
         most_at_once: int = MAX_BATCH,
     ) -> None:
@@ -61,6 +64,7 @@ class Scheduler(Generic[Item, Result]):
         self._slots = slots
         self._most_at_once = most_at_once
         self._owner_of, self._forget, self._patience_s = owner_of, forget, patience_s
+        self._is_long = is_long
         self._ordinary: deque[Item] = deque()
         self._at_end: FairQueue[Item] = FairQueue()
         self._running = 0
@@ -116,8 +120,14 @@ class Scheduler(Generic[Item, Result]):
         if self._is_overdue:
             # Those that run come to their end, so that those for the end can have their turn.
             return []
-        items = [self._ordinary.popleft() for _ in range(min(at_most, len(self._ordinary)))]
-        return [item for item in items if not self._forget(item)]
+        items: list[Item] = []
+        while self._ordinary and len(items) < at_most and not (items and self._is_long(self._ordinary[0])):
+            item = self._ordinary.popleft()
+            if not self._forget(item):
+                items.append(item)
+                if self._is_long(item):
+                    break
+        return items
 
     def _take_one_at_end(self, slot: int) -> list[Item]:
         # Ordinary items that came meanwhile go before the other items for the end, as soon as those that run have
