@@ -49,8 +49,8 @@ def first_attempt(job: Job) -> Job:
 
 
 def is_long(job: Job) -> bool:
-    """Return whether no other job should wait behind this one."""
-    return job.slice_s > _LONG_S
+    """Return whether no other job should wait behind this one: one that reports itself, in a process of its own."""
+    return job.referee is None and job.slice_s > _LONG_S
 
 
 def next_attempt(job: Job, outcome: Outcome) -> Retry | None:
