@@ -11,7 +11,6 @@ import builtins
 import io
 import os
 import stat
-import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -31,7 +30,7 @@ _NUMBERS = {
 }
 _OTHER_NAMES = tuple("/fd/%d" % number for number in STANDARD)
 _MODES = {0: ("r", "rt", "tr", "rb", "br"), 1: ("w", "wt", "tw", "wb", "bw"), 2: ("w", "wt", "tw", "wb", "bw")}
-_forbidden = os.dup
+_forbidden, _os_fstat = os.dup, os.fstat
 _FileIO = io.FileIO
 
 
@@ -291,11 +290,13 @@ class MemoryStreams:
     def _os_fstat(self, fd: Any) -> os.stat_result:
         if fd != 0 or self._now.is_closed(fd):
             _end_process()
-        size, now_ns = len(self._now.data), time.time_ns()
-        fields = (stat.S_IFREG | 0o600, 0, 0, 0, os.getuid(), os.getgid(), size, *[now_ns // 10**9] * 3)
-        more: dict[str, Any] = {"st_blksize": _BLOCK_BYTES, "st_blocks": -(-size // _BLOCK_BYTES) * 8, "st_rdev": 0}
-        for name in ("st_atime", "st_mtime", "st_ctime"):
-            more |= {name: now_ns / 1e9, name + "_ns": now_ns}
+        # The rest is that of the file which stands there in truth.
+        real, size = _os_fstat(0), len(self._now.data)
+        fields = list(real)
+        fields[stat.ST_MODE], fields[stat.ST_NLINK], fields[stat.ST_SIZE] = stat.S_IFREG | 0o600, 0, size
+        fields[stat.ST_UID], fields[stat.ST_GID] = os.getuid(), os.getgid()
+        more = {name: getattr(real, name) for name in dir(real) if name.startswith("st_")}
+        more |= {"st_blksize": _BLOCK_BYTES, "st_blocks": -(-size // _BLOCK_BYTES) * 8, "st_rdev": 0}
         return os.stat_result(fields, more)
 
     def _os_stat(self, path: Any) -> os.stat_result:
