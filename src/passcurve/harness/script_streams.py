@@ -78,6 +78,12 @@ class Redirection:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)
 
+    def __copy__(self) -> Redirection:
+        return self
+
+    def __deepcopy__(self, _: object) -> Redirection:
+        return self
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call one of the two."""
         has_file = bool(args) or self._parameter in kwargs
