@@ -147,7 +147,7 @@ def test_no_slot_takes_more_than_its_share():
 def test_a_long_item_keeps_none_waiting():
     """A slot takes a long item alone, whatever stands before and behind it."""
     slots = Slots(1)
-    scheduler: Scheduler[str, str] = Scheduler(slots, is_long=lambda item: item.startswith("long"))
+    scheduler: Scheduler[str, str] = Scheduler(slots, goes_alone=lambda item: item.startswith("long"))
     put(scheduler, "a", "b", "long:1", "long:2", "c", "d")
     run_all(scheduler)
     assert [("a", "b"), ("long:1",), ("long:2",), ("c", "d")] == slots.pieces
@@ -273,9 +273,9 @@ def test_a_fair_queue():
 
 
 def test_how_many_a_slot_takes():
-    """A slot takes no more than it may."""
+    """A slot takes one item at a time where each goes alone."""
     slots = Slots(2)
-    scheduler: Scheduler[str, str] = Scheduler(slots, most_at_once=1)
+    scheduler: Scheduler[str, str] = Scheduler(slots, goes_alone=lambda _: True)
     for number in range(9):
         scheduler.put(str(number))
     assert list("012345678") == run_all(scheduler)

@@ -60,7 +60,7 @@ def check_benchmark(
         ) as sandbox,
         Pool(workers, sandbox) as pool,
     ):
-        scheduler: Scheduler[Job, Outcome] = Scheduler(pool, is_long=is_long)
+        scheduler: Scheduler[Job, Outcome] = Scheduler(pool, goes_alone=is_long)
         calibrations = Calibrations(wanted, limits, 0, scheduler, modules=pool.modules)
         for problem in benchmark.problems:
             if calibration := calibrations.begin(problem):

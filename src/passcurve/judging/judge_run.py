@@ -152,12 +152,12 @@ class JudgeRun:
         )
         self._running: dict[int, tuple[PendingProgram, Job]] = {}
         self.collector = collector
-        self._scheduler: Scheduler[Job, Outcome] = Scheduler(pool, is_long=is_long)
+        self._scheduler: Scheduler[Job, Outcome] = Scheduler(pool, goes_alone=is_long)
         if is_live:
             # Of the rows of a file each is waited for.
             owners = _Owners(self._running, self._pending, collector)
             self._scheduler = Scheduler(
-                pool, owner_of=owners.owner_of, forget=owners.forget, is_long=is_long, patience_s=patience_s
+                pool, owner_of=owners.owner_of, forget=owners.forget, goes_alone=is_long, patience_s=patience_s
             )
         self._calibrations = Calibrations(
             request.verdict, request.limits, request.seed, self._scheduler, cache, pool.modules

@@ -123,7 +123,7 @@ class ProgramRunner:
                     future.set_exception(self._error or SandboxError("the sandbox for programs was closed"))
 
     def _run(self, pool: Pool) -> None:
-        scheduler: Scheduler[Job, Outcome] = Scheduler(pool, patience_s=_PATIENCE_S, most_at_once=1)
+        scheduler: Scheduler[Job, Outcome] = Scheduler(pool, patience_s=_PATIENCE_S, goes_alone=lambda _: True)
         while not (self._is_closed and scheduler.is_empty and not self._queue):
             self._fill(scheduler, pool.size)
             if scheduler.is_empty:

@@ -47,7 +47,7 @@ class Scheduler(Generic[Item, Result]):
     ``patience_s``; ``owner_of`` says whose an item is, and owners take turns at the end.  ``forget`` is called before
     an item starts, and returns True where it was forgotten because nobody waits for it any more.
 
-    ``is_long``: whether an item takes so long that others should not wait behind it while another slot is free.
+    ``goes_alone``: whether a slot takes an item alone, so that no other waits behind it while another slot is free.
     """
 
     def __init__(
@@ -56,15 +56,12 @@ class Scheduler(Generic[Item, Result]):
         *,
         owner_of: Callable[[Item], Owner | None] = lambda _: None,
         forget: Callable[[Item], bool] = lambda _: False,
-        is_long: Callable[[Item], bool] = lambda _: False,
+        goes_alone: Callable[[Item], bool] = lambda _: False,
         patience_s: float = math.inf,
-        most_at_once: int = MAX_BATCH,
     ) -> None:
-        """``most_at_once``: items that a slot takes."""
         self._slots = slots
-        self._most_at_once = most_at_once
         self._owner_of, self._forget, self._patience_s = owner_of, forget, patience_s
-        self._is_long = is_long
+        self._goes_alone = goes_alone
         self._ordinary: deque[Item] = deque()
         self._at_end: FairQueue[Item] = FairQueue()
         self._running = 0
@@ -95,7 +92,7 @@ class Scheduler(Generic[Item, Result]):
         if not self._running:
             self._begin_phase()
         idle = self._slots.idle(quiet=self._is_ending)
-        share = min(self._most_at_once, -(-len(self._ordinary) // max(1, len(idle))))
+        share = min(MAX_BATCH, -(-len(self._ordinary) // max(1, len(idle))))
         for slot in idle:
             items = self._take_one_at_end(slot) if self._is_ending else self._take_ordinary(share)
             if items:
@@ -121,11 +118,14 @@ class Scheduler(Generic[Item, Result]):
             # Those that run come to their end, so that those for the end can have their turn.
             return []
         items: list[Item] = []
-        while self._ordinary and len(items) < at_most and not (items and self._is_long(self._ordinary[0])):
+        while self._ordinary and len(items) < at_most:
+            is_alone = self._goes_alone(self._ordinary[0])
+            if is_alone and items:
+                break
             item = self._ordinary.popleft()
             if not self._forget(item):
                 items.append(item)
-                if self._is_long(item):
+                if is_alone:
                     break
         return items
 
