@@ -108,9 +108,7 @@ class ScriptRunner:
         stderr = io.TextIOWrapper(io.BufferedWriter(errors), "utf-8", "backslashreplace", newline="\n")
         # As those of an interpreter have it, which `open` makes.
         stdin.mode, stdout.mode, stderr.mode = "r", "w", "w"  # type: ignore[misc]
-        sys.stdin = sys.__stdin__ = stdin  # type: ignore[misc]
-        sys.stdout = sys.__stdout__ = stdout  # type: ignore[misc]
-        sys.stderr = stderr
+        _set_streams(stdin, stdout, stderr)
         sys.argv = ["sample.py"]
         module = self._make_module()
         # In a main module it is the module; `exec` would put its names there.
@@ -143,8 +141,7 @@ class ScriptRunner:
             return
         _flush(getattr(sys, "stdout", None))
         # As an interpreter that ends does: its own streams outlive those of the program, and what holds unwritten text.
-        sys.stdin, sys.stdout, sys.stderr = stdin, stdout, stderr
-        sys.__stdin__, sys.__stdout__ = stdin, stdout  # type: ignore[misc]
+        _set_streams(stdin, stdout, stderr)
         module.__dict__.clear()
         gc.collect()
         _flush(stdout)
@@ -175,19 +172,9 @@ def _names_stream(file: Any) -> bool:
 def _make_open(function: Any) -> Any:
     """Return ``open``, which finds the standard streams by name too: there may be no such file."""
 
-    def open_stream(
-        file: Any,
-        mode: str = "r",
-        buffering: int = -1,
-        encoding: str | None = None,
-        errors: str | None = None,
-        newline: str | None = None,
-        _: bool = True,
-        opener: Any = None,
-        **names: Any,
-    ) -> Any:
-        names["closefd"] = False
-        return function(find_stream(file), mode, buffering, encoding, errors, newline, opener=opener, **names)
+    def open_stream(file: Any, *args: Any, **names: Any) -> Any:
+        # What comes sixth is ``closefd``.
+        return function(find_stream(file), *args[:5], **{**names, "closefd": False})
 
     return Redirection(function, "file", _names_stream, open_stream)
 
@@ -195,6 +182,12 @@ def _make_open(function: Any) -> Any:
 def _make_os_open(function: Any) -> Any:
     """Return ``os.open``, which finds the standard streams by name too."""
     return Redirection(function, "path", _names_stream, lambda path, *_, **__: os.dup(find_stream(path) or 0))
+
+
+def _set_streams(stdin: io.TextIOWrapper, stdout: io.TextIOWrapper, stderr: io.TextIOWrapper) -> None:
+    sys.stdin, sys.stdout, sys.stderr = stdin, stdout, stderr
+    # Their types say that nobody sets these two: an interpreter does when it begins, which this stands for.
+    sys.__stdin__, sys.__stdout__ = stdin, stdout  # type: ignore[misc]
 
 
 def _flush(stream: Any) -> None:

@@ -242,6 +242,7 @@ class MemoryStreams:
     def install(self) -> None:
         """Take the place of the functions by which a program reaches a descriptor."""
         builtins.open = io.open = _answer(io.open, "file", self._open)
+        # A class in the place of a class, which types do not allow: programs ask whether a file is one of it.
         io.FileIO = _GuardedFileIO  # type: ignore[misc]
         os.open = _answer(os.open, "path", _end_process)
         os.read = _answer(os.read, "", self._os_read)
@@ -279,6 +280,7 @@ class MemoryStreams:
         if is_binary:
             return buffered
         text = io.TextIOWrapper(buffered, encoding, errors, newline, buffering == 1)
+        # As `open` sets it, though the type has it for reading only.
         text.mode = mode  # type: ignore[misc]
         return text
 
@@ -306,8 +308,6 @@ class MemoryStreams:
         return os.stat_result(fields, more)
 
     def _os_stat(self, path: Any) -> os.stat_result:
-        if type(path) is not int:
-            _end_process()
         return self._os_fstat(path)
 
 
@@ -320,7 +320,7 @@ def _answer(function: Any, parameter: str, replacement: Callable[..., Any]) -> R
         try:
             return replacement(*args, **kwargs)
         except Exception:
-            # The function itself tells what is wrong, in a new process.
+            # Whatever is wrong with the call, the function itself tells it in a new process.
             _end_process()
 
     return Redirection(function, parameter, is_standard, answer)
