@@ -116,9 +116,11 @@ def count_descriptors(pid: int) -> Iterator[list[int]]:
 
     thread = threading.Thread(target=count)
     thread.start()
-    yield counts
-    is_over.set()
-    thread.join()
+    try:
+        yield counts
+    finally:
+        is_over.set()
+        thread.join()
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_the_first_plan(jail: Jailed):
 def test_the_answer_of_the_reference(jail: Jailed):
     """Its report is in the plan, and is that on a sample with the same answer, on no other one."""
     if "seccomp" not in jail.probe.jail.layers:
-        pytest.skip("only processes that a filter of system calls surrounds are kept, and answer in one piece")
+        pytest.skip("no process is kept here: that needs a filter of system calls")
     # Nothing that other tests have seen of a problem in these processes counts for this one.
     problem = make_problem("return args[0] + 3", "assert candidate(1) == 4")
     # On a busy machine a trial may take longer than it may in a kept process, and its answer is not seen then.

@@ -135,7 +135,7 @@ RIGHT = {
     "a function in a class": "import os\nclass In:\n    read, size, file = os.read, os.fstat, open\n"
     "    def lines(self):\n        return self.read(0, self.size(0).st_size).split()\n"
     "In.file(1, 'w', closefd=False).write(str(sum(map(int, In().lines()[1:]))))",
-    "a copy of what has functions": "import copy, os\nclass In:\n    def __init__(self):\n"
+    "a copied object that holds functions": "import copy, os\nclass In:\n    def __init__(self):\n"
     "        self.read, self.file = os.read, open\nin_ = copy.copy(copy.deepcopy(In()))\n"
     "assert (in_.read, in_.file) == (os.read, open)\nprint(sum(map(int, in_.read(0, 99).split()[1:])))",
     "streams of its own": "import sys\nsys.stdin, sys.stdout = open(0), open(1, 'w')\ninput()\n"
@@ -182,7 +182,7 @@ IN_MEMORY = (
     "a writer in a circle",
     "what writes when it ends",
     "a function in a class",
-    "a copy of what has functions",
+    "a copied object that holds functions",
     "streams of its own",
     "errors of its own",
     "the place of an output",

@@ -22,7 +22,7 @@ from passcurve.harness.wire import WireError
 
 PACK_VERSION = 2
 _STRIPPED_BYTES = 1 << 20
-"""Least size of what stripping saves, in bytes: below that the results of a problem stay whole."""
+"""Bytes that stripping must save: where it saves fewer, the results of a problem stay whole."""
 _SLOW_S = 0.01
 """Time of a test from which the reference solution says it."""
 _SURE_S = 1.0
