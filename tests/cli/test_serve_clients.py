@@ -59,15 +59,29 @@ class Server:
         return connection
 
 
-@pytest.fixture(scope="module")
-def server(shell_in, tmp_path_factory) -> Iterator[Server]:
-    """Start one server for all tests."""
-    started = Server(shell_in(tmp_path_factory.mktemp("clients")), "starter", "--timeout", 1, "--workers", 2)
+@contextlib.contextmanager
+def a_server(shell: Any) -> Iterator[Server]:
+    """Start a server, and see that it ends well."""
+    started = Server(shell, "starter", "--timeout", 1, "--workers", 2)
     yield started
     started.client.close()
     started.process.send_signal(signal.SIGTERM)
     assert 0 == started.process.wait(30)
     started.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def server(shell_in, tmp_path_factory) -> Iterator[Server]:
+    """Start one server for the tests that leave it as it was."""
+    with a_server(shell_in(tmp_path_factory.mktemp("clients"))) as started:
+        yield started
+
+
+@pytest.fixture
+def idle_server(shell_in, tmp_path) -> Iterator[Server]:
+    """Start a server that no test before has left with programs to run."""
+    with a_server(shell_in(tmp_path)) as started:
+        yield started
 
 
 def loops(count: int) -> list[dict[str, str]]:
@@ -130,16 +144,17 @@ def count_descriptors(pid: int) -> Iterator[list[int]]:
         pytest.param(b"POST /judge HTTP/1.1\r\nHost: localhost\r\n", marks=pytest.mark.ci),
     ],
 )
-def test_more_silent_connections_than_descriptors(server: Server, start: bytes):
+def test_more_silent_connections_than_descriptors(idle_server: Server, start: bytes):
     """Those that say nothing make room for those that ask, and leave the sandbox the descriptors that it needs."""
-    with count_descriptors(server.process.pid) as counts:
-        silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2 * DESCRIPTORS)]
+    with count_descriptors(idle_server.process.pid) as counts:
+        silent = [socket.create_connection(("127.0.0.1", idle_server.port)) for _ in range(2 * DESCRIPTORS)]
     try:
         assert max(counts) < DESCRIPTORS - 32
         for connection in silent[-100:]:
             connection.sendall(start)
         for path, body in (("/slime", {"response": "    return 1\n", "label": "starter/0"}), ("/run_code", PROGRAM)):
-            assert 200 == httpx.post(f"http://127.0.0.1:{server.port}{path}", json=body, trust_env=False).status_code
+            url = f"http://127.0.0.1:{idle_server.port}{path}"
+            assert 200 == httpx.post(url, json=body, trust_env=False, timeout=60).status_code
     finally:
         for connection in silent:
             connection.close()
