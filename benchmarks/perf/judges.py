@@ -79,12 +79,17 @@ def cut_off(command: list[str]) -> list[str]:
 def ours(
     place: Place, rows: Sequence[Row], problems: Sequence[Row], *words: str, look_every_s: float | None = None
 ) -> Judged:
-    """Judge rows with passcurve: every wall, tests apart, and the words given."""
+    """Judge rows with passcurve, which has not seen their problems: every wall, tests apart, and the words given."""
     with _Desk(place, rows, problems) as desk:
-        command = [place.passcurve, "judge", str(desk.samples), "--benchmark", str(desk.problems), "--subset"]
-        command += ["--isolation", "full", "--verdict", "referee", "--workers", str(place.workers), "--k", "1"]
-        used = run([*command, *words], desk.folder, look_every_s=look_every_s)
-        return Judged(used, desk.results())
+        return desk.judge(place, *words, look_every_s=look_every_s)
+
+
+def ours_again(place: Place, rows: Sequence[Row], problems: Sequence[Row], *words: str) -> tuple[Judged, Judged]:
+    """Judge rows as ``ours`` does, then once more with the plans of the problems kept from the first time."""
+    with _Desk(place, rows, problems) as desk:
+        first = desk.judge(place, *words)
+        shutil.rmtree(f"{desk.samples}.passcurve")
+        return first, desk.judge(place, *words)
 
 
 def theirs(
@@ -149,6 +154,13 @@ class _Desk:
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def judge(self, place: Place, *words: str, look_every_s: float | None = None) -> Judged:
+        """Judge them with passcurve."""
+        command = [place.passcurve, "judge", str(self.samples), "--benchmark", str(self.problems), "--subset"]
+        command += ["--isolation", "full", "--verdict", "referee", "--workers", str(place.workers), "--k", "1"]
+        used = run([*command, *words], self.folder, look_every_s=look_every_s)
+        return Judged(used, self.results())
 
     def results(self) -> tuple[Row, ...]:
         """Return what the judge has written."""

