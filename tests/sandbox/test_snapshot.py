@@ -19,9 +19,10 @@ from passcurve.sandbox.zygote.dirty_pages import DirtyPages
 from passcurve.sandbox.zygote.snapshot import Snapshot
 from passcurve.sandbox.zygote.tracing import UncleanError
 
-pytestmark = pytest.mark.skipif(not copy_stub.AVAILABLE, reason="processes are not rewound here")
+pytestmark = pytest.mark.skipif(not copy_stub.AVAILABLE, reason="the code that copies memory is for Linux on x86-64")
 
 PAGES = 256
+# It is killed long before it ends; where the tests are killed themselves, it ends alone.
 PROGRAM = f"""
 import ctypes, mmap, time
 memory = mmap.mmap(-1, {PAGES * mmap.PAGESIZE}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -62,11 +63,13 @@ class Taken:
 def taken() -> Iterator[Taken]:
     """Take the snapshot of a process."""
     with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True) as process:
-        taken = Taken(process)
-        yield taken
-        taken.snapshot.close()
-        taken.dirty.close()
-        process.kill()
+        try:
+            taken = Taken(process)
+            yield taken
+            taken.snapshot.close()
+            taken.dirty.close()
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("place", ["touched", "fresh"])
