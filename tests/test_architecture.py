@@ -73,9 +73,15 @@ def tree_of(path: str) -> ast.Module:
     return ast.parse((SOURCE / path).read_text("utf-8"))
 
 
+@cache
+def nodes_of(path: str) -> tuple[ast.AST, ...]:
+    """Return all nodes of the syntax tree of a file: to walk a tree takes longer than all that is asked of it."""
+    return tuple(ast.walk(tree_of(path)))
+
+
 def imports(path: str) -> Iterator[str]:
     """Yield the dotted name of everything that a file imports, wherever in it that stands."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -86,13 +92,14 @@ def imports(path: str) -> Iterator[str]:
 
 def named(path: str) -> Iterator[str]:
     """Yield each module of ours that a string of a file names, as in ``passcurve.harness.sample`` or ``...:main``."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             name = node.value.partition(":")[0]
             if re.fullmatch(r"passcurve(\.\w+)+", name) and is_module(name.partition(".")[2]):
                 yield name
 
 
+@cache
 def is_module(name: str) -> bool:
     """Tell whether a dotted name, without the package's own, is a file or a folder of the package."""
     path = SOURCE.joinpath(*name.split("."))
@@ -132,6 +139,7 @@ def table() -> dict[str, frozenset[str]]:
     return rows
 
 
+@cache
 def room_of(path: str) -> str:
     """Return the pattern of the table that a file belongs to; the longest fits best."""
     fitting = [pattern for pattern in table() if fnmatchcase(path, pattern)]
@@ -255,8 +263,8 @@ def test_modules_are_loaded_by_a_string_in_three_files_only():
     """``import_module`` and ``__import__`` stand in the registry, the fork server and what imports for a script."""
     paths = set()
     for path in MODULES:
-        names = {node.id for node in ast.walk(tree_of(path)) if isinstance(node, ast.Name)}
-        names |= {node.attr for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)}
+        names = {node.id for node in nodes_of(path) if isinstance(node, ast.Name)}
+        names |= {node.attr for node in nodes_of(path) if isinstance(node, ast.Attribute)}
         names |= {name.rpartition(".")[2] for name in imports(path)}
         if names & {"import_module", "__import__", "exec_module", "run_module", "run_path"}:
             paths.add(path)
@@ -273,7 +281,7 @@ def test_the_environment_is_read_in_one_file():
     """Only the settings read the environment of the process; a variable may be set elsewhere."""
     paths = set()
     for path in MODULES:
-        nodes = [*ast.walk(tree_of(path))]
+        nodes = nodes_of(path)
         stored = [node for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
         names = {id(node) for node in nodes if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT_NAMES}
         if names - {id(node.value) for node in stored}:
@@ -287,7 +295,7 @@ def test_files_functions_and_classes_are_short_enough_to_be_read():
     for path in MODULES:
         if (lines := len((SOURCE / path).read_text("utf-8").splitlines())) > MAX_FILE_LINES:
             long_files.append(f"{path}: {lines} lines")
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 if node.end_lineno is not None and node.end_lineno - node.lineno + 1 > MAX_FUNCTION_LINES:
                     long_functions.add(f"{path}:{node.name}")

@@ -44,8 +44,8 @@ RIGHT = {
     "sh": "answer() { echo 42; }\n",
     "java": "class Problem {\n    static int answer() { return 42; }\n",
 }
-IN_CI = ("js", "sh")
-"""Languages that most machines have and that start fast; the others are tried at night."""
+IN_CI = ("sh",)
+"""Languages that every machine has and that start fast; the others are tried at night."""
 
 ATTACKS = [
     pytest.param(

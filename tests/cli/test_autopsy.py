@@ -195,7 +195,7 @@ def test_a_prelude_is_a_second_dimension(shell):
     ) in lines
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_what_is_explained_fits_eighty_columns(shell, lines_on_terminal):
     """On a terminal of 80 columns no line of the explanation is longer, and no word of it is lost."""
     shell.write("s.jsonl", rows(CHAT, CEIL, BODY, WRONG, FENCED))
@@ -256,7 +256,7 @@ def test_a_profile_is_a_third_dimension(shell):
     assert split in " ".join(shell(*product).out.split())
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_all_profiles_that_fit(shell):
     """A run under a profile comes first, before all others whose harness has checks of its kind."""
     shell.write("s.jsonl", rows(BODY))
@@ -277,7 +277,7 @@ def test_a_missing_import_is_told(shell):
     assert "--preludes none,humaneval-x" in " ".join(shell(*words).out.split())
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_one_policy_with_two_preludes(shell):
     """A comparison of preludes alone needs one policy only, and a run brings its prelude."""
     shell.write("s.jsonl", rows(CEIL))

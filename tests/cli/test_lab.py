@@ -19,9 +19,9 @@ LESSONS = {
 """Each lesson with the words it is called with here."""
 
 
-def lessons(*slow: str) -> list:
-    """Return the names of all lessons; mark some of them as slow."""
-    return [pytest.param(name, marks=pytest.mark.ci) if name in slow else name for name in LESSONS]
+def lessons(mark: pytest.MarkDecorator, *slow: str) -> list:
+    """Return the names of all lessons; mark some of them."""
+    return [pytest.param(name, marks=mark) if name in slow else name for name in LESSONS]
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def run(shell):
     return shell.write("run.jsonl", rows)
 
 
-@pytest.mark.parametrize("name", lessons("budget", "estimators"))
+@pytest.mark.parametrize("name", lessons(pytest.mark.ci, "budget", "estimators"))
 def test_a_lesson_is_a_table_and_three_sentences(name, shell):
     """Each lesson prints a table and three sentences; its JSON has the sentences as ``says``."""
     words = ("lab", *name.split(), *LESSONS[name])
@@ -43,7 +43,7 @@ def test_a_lesson_is_a_table_and_three_sentences(name, shell):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("name", lessons(*(LESSONS.keys() - {"urn"})))
+@pytest.mark.parametrize("name", lessons(pytest.mark.nightly, *(LESSONS.keys() - {"urn"})))
 def test_a_lesson_draws_pictures(name, shell):
     """Each lesson draws PNG and SVG; the SVG has its words as text and the same bytes each time."""
     pytest.importorskip("matplotlib", reason="pictures need the extra plots")
@@ -57,7 +57,7 @@ def test_a_lesson_draws_pictures(name, shell):
     assert len(texts(svg)) > 10
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_without_matplotlib_only_pictures_are_missing(shell, hide_packages):
     """Without matplotlib each lesson prints its table; --plot names the command that installs it."""
     hide_packages("matplotlib")
@@ -70,7 +70,7 @@ def test_without_matplotlib_only_pictures_are_missing(shell, hide_packages):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("name", ["budget", "temperature"])
+@pytest.mark.parametrize("name", ["temperature", pytest.param("budget", marks=pytest.mark.nightly)])
 def test_eighty_columns(name, shell, lines_on_terminal):
     """On a terminal of 80 columns the table of a lesson stands as in a file, and its sentences are wrapped."""
     words = ("lab", name, *LESSONS[name])

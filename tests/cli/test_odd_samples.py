@@ -23,7 +23,7 @@ def rows(starter):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("kept", [9, *(pytest.param(kept, marks=pytest.mark.ci) for kept in (1, 20, 10**6))])
+@pytest.mark.parametrize("kept", [9, *(pytest.param(kept, marks=pytest.mark.nightly) for kept in (1, 20, 10**6))])
 def test_the_report_of_a_resumed_run(shell, rows, kept):
     """A run that was interrupted, at whatever row, ends with the report of one that was not."""
     shell.write("s.jsonl", rows)
@@ -81,7 +81,7 @@ REMEDIES = {
 
 @pytest.mark.ci
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.ci] * (number > 2)) for number, name in enumerate(REMEDIES)]
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (number > 2)) for number, name in enumerate(REMEDIES)]
 )
 def test_messages_lead_to_the_right_score(shell, starter, name):
     """The options that the messages name, and nothing else, lead to the score of samples in the usual form."""

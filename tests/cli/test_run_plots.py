@@ -81,7 +81,7 @@ def test_show_draws_its_run(runs):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+@pytest.mark.parametrize("ending", ["svg", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("pdf", "png"))])
 def test_the_same_runs_give_the_same_bytes(runs, ending):
     """No date and no random name is in a picture."""
     words = ("compare", "a.jsonl", "b.jsonl", "one.jsonl")

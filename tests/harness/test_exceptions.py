@@ -208,7 +208,7 @@ def test_exception_that_would_crash_the_tests():
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_the_fuzzer(seed: int):
     """The fuzzer finds no crash and no unexpected exception in 4,000 cases of each kind."""
     command = [sys.executable, str(FUZZER), "--seed", str(seed), "--count", "4000"]

@@ -70,9 +70,9 @@ def test_samples_without_code(shell):
     "words",
     [
         (),
-        pytest.param(("--accept-benchmark",), marks=pytest.mark.ci),
-        pytest.param(("--problems", "Own/*"), marks=pytest.mark.ci),
-        pytest.param(("--subset",), marks=pytest.mark.ci),
+        pytest.param(("--accept-benchmark",), marks=pytest.mark.nightly),
+        pytest.param(("--problems", "Own/*"), marks=pytest.mark.nightly),
+        pytest.param(("--subset",), marks=pytest.mark.nightly),
     ],
 )
 def test_no_problem_is_left(shell, fields, words):

@@ -132,10 +132,8 @@ def fill_names(disk: Path, left: int) -> list[Path]:
     [
         (fill_room, 2),
         (fill_names, 2),
-        *(pytest.param(fill_room, pages, marks=pytest.mark.ci) for pages in (0, 6)),
-        *(pytest.param(fill_room, pages, marks=pytest.mark.nightly) for pages in (1, 4)),
-        pytest.param(fill_names, 0, marks=pytest.mark.ci),
-        *(pytest.param(fill_names, names, marks=pytest.mark.nightly) for names in (1, 3, 4)),
+        *(pytest.param(fill_room, pages, marks=pytest.mark.nightly) for pages in (0, 1, 4, 6)),
+        *(pytest.param(fill_names, names, marks=pytest.mark.nightly) for names in (0, 1, 3, 4)),
     ],
     ids=lambda value: value if isinstance(value, int) else value.__name__.partition("_")[2],
 )
@@ -171,7 +169,7 @@ def test_results_to_a_full_device(run_of, rows, nothing_left):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("workers", [2, pytest.param(8, marks=pytest.mark.ci)])
+@pytest.mark.parametrize("workers", [2, pytest.param(8, marks=pytest.mark.nightly)])
 def test_few_descriptors(run_of, rows, nothing_left, workers):
     """All workers run with a limit of 64 open files."""
     run = start_by(run_of(rows, "--workers", str(workers), "--memory", "256MiB"), 'ulimit -n 64; exec "$@"')
@@ -181,7 +179,7 @@ def test_few_descriptors(run_of, rows, nothing_left, workers):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("files", [16, pytest.param(24, marks=pytest.mark.ci)])
+@pytest.mark.parametrize("files", [16, pytest.param(24, marks=pytest.mark.nightly)])
 def test_too_few_descriptors(run_of, rows, nothing_left, files):
     """With too few open files one line says so, and with enough the same command resumes."""
     run = start_by(run_of(rows, "--workers", "8", "--memory", "256MiB"), f'ulimit -n {files}; exec "$@"')
@@ -378,7 +376,7 @@ def test_no_deadline_looks_at_the_wall_clock():
         ('exec "$@" >/dev/full', (1,)),
         pytest.param('"$@" >/dev/null; exit $?', (0,), marks=pytest.mark.nightly),
         ('{ "$@"; echo $? >code; } | head -1; exit $(cat code)', (0,)),
-        pytest.param('{ "$@"; echo $? >code; } | true; exit $(cat code)', (0,), marks=pytest.mark.ci),
+        pytest.param('{ "$@"; echo $? >code; } | true; exit $(cat code)', (0,), marks=pytest.mark.nightly),
         pytest.param('exec "$@" <&-', (0,), marks=pytest.mark.nightly),
         pytest.param('exec "$@" 2>&-', (0,), marks=pytest.mark.ci),
     ],
@@ -410,7 +408,7 @@ def test_notes_that_cannot_be_written(run_of, rows, nothing_left):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.ci)])
+@pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.nightly)])
 def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
     """A run needs no folder for temporary files."""
     run = run_of(rows, "--isolation", level)
@@ -423,7 +421,7 @@ def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.ci)])
+@pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.nightly)])
 def test_no_folder_can_be_written(run_of, shell, rows, mounted, nothing_left, level):
     """A run needs no folder that can be written, beside its own."""
     (shell.folder / "disk").mkdir()

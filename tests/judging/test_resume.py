@@ -162,7 +162,7 @@ def test_samples_that_write_nonsense_hold_nobody_up(run_of, nothing_left):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("way", ["Ctrl-C", pytest.param("SIGINT", marks=pytest.mark.ci), "SIGTERM"])
+@pytest.mark.parametrize("way", ["Ctrl-C", pytest.param("SIGINT", marks=pytest.mark.nightly), "SIGTERM"])
 def test_the_user_stops_it(run_of, rows, nothing_left, way):
     """Ctrl-C and SIGTERM end a run with 130 and one line, keep its verdicts, and the same command resumes."""
     run = run_of(rows)
@@ -204,8 +204,8 @@ def kill_at(run, count=40):
     "change",
     [
         "another completion",
-        pytest.param("fewer rows", marks=pytest.mark.ci),
-        pytest.param("another order", marks=pytest.mark.ci),
+        pytest.param("fewer rows", marks=pytest.mark.nightly),
+        pytest.param("another order", marks=pytest.mark.nightly),
     ],
 )
 def test_a_changed_file_is_refused(run_of, rows, nothing_left, change):

@@ -45,7 +45,7 @@ def result():
     return budget(12, rng.binomial(12, rng.uniform(size=24)), 2, draws=1_000, seed=5)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_simulated_scores_agree_within_their_stated_error(result):
     """Every simulated mean lies within 4.5 standard errors of the score of the whole run."""
     assert 9 == len(result.sizes)
@@ -53,14 +53,14 @@ def test_simulated_scores_agree_within_their_stated_error(result):
         assert abs(size.mean - result.value) <= 4.5 * size.mean_se + 1e-12
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_simulated_ranges_agree_with_the_exact_straying(result):
     """Where many subsamples exist, the range of 95 % of them is about four standard deviations wide."""
     for size in result.sizes:
         assert 3.3 * size.sd - 1e-12 <= size.high - size.low <= 4.4 * size.sd + 1e-12
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_whole_run_is_itself(result):
     """All samples of all problems give the score of the run, without straying, and its own intervals."""
     whole = result.sizes[0]

@@ -48,7 +48,7 @@ def test_the_correlation_is_that_of_scipy():
     assert pointbiserialr(PASSED, VALUES).statistic == pytest.approx(result, rel=1e-12)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_intervals_are_those_of_a_plain_bootstrap_of_problems():
     """Repeating the rows of each drawn problem, and counting pairs anew, gives the same percentiles."""
     draws = np.random.default_rng(3).multinomial(15, np.full(15, 1 / 15), size=200)

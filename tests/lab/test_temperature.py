@@ -44,7 +44,7 @@ def test_the_truth_is_the_formula():
             assert float(sum(1 - (1 - p) ** k for p in chances) / 12) == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_samples_agree_with_the_truth_within_their_error():
     """Every estimate lies within 4.5 exact standard errors of the truth of its temperature."""
     result = simulate_sweep(m=40, n=30, seed=11)

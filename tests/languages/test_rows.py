@@ -18,11 +18,11 @@ PROGRAMS = Path(__file__).parent / "programs"
 EXPECTED = {"exits": "failed", "broken": "failed"}
 """The status of a program where its name is not that: one that exits before the tests, and one that is no source."""
 
-IN_CI = ("js", "sh")
+IN_CI = ("sh",)
 
 
 def cases() -> list[Any]:
-    """Return the rows that can be tried: two wherever the full tests run, and the others at night."""
+    """Return the rows that can be tried: one wherever the full tests run, and the others at night."""
     marks = {name: pytest.mark.ci if name in IN_CI else pytest.mark.nightly for name in languages()}
     return [pytest.param(name, marks=marks[name]) for name, row in languages().items() if row.is_tested]
 

@@ -16,17 +16,23 @@ CASES: dict[str, list[Case]] = {
 }
 """All cases, by the file that they stand in."""
 
-DEFAULT = 2
-"""Cases of each file that the default run has; continuous integration has them all."""
+DEFAULT, IN_CI = 2, 6
+"""Cases of each file that the default run has, and that continuous integration has; the others are tried at night."""
 
 
 def parameters(*files: str) -> list[Any]:
     """Return the cases of these files, as parameters of a test."""
     return [
-        pytest.param(case, id=case.name, marks=() if number < DEFAULT or file == "cases_core" else pytest.mark.ci)
+        pytest.param(case, id=case.name, marks=_marks(file, number))
         for file in files
         for number, case in enumerate(CASES[file])
     ]
+
+
+def _marks(file: str, number: int) -> tuple[pytest.MarkDecorator, ...]:
+    if number < DEFAULT or file == "cases_core":
+        return ()
+    return (pytest.mark.ci if number < IN_CI else pytest.mark.nightly,)
 
 
 def check(shell: Any, case: Case) -> None:

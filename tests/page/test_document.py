@@ -162,7 +162,7 @@ def test_runs_of_tokens_cover_the_text(language: str):
     assert len(text.encode("utf-16-le")) // 2 == sum(int(size) for _, size in runs)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_types_of_the_script_hold(tmp_path: Path):
     """TypeScript's compiler finds nothing wrong in the comments with types."""
     compiler = shutil.which("tsc")

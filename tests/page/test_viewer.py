@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pages import Made
 
-pytestmark = pytest.mark.ci
+pytestmark = pytest.mark.nightly
 pytest.importorskip("uvicorn", reason="the extra view is not installed")
 
 
