@@ -34,3 +34,14 @@ def test_attack(number: int, rows: list[tuple[Any, Any]]):
     assert not attack["passed"], attack
     assert "void" != attack["status"], attack
     assert honest["passed"], honest
+
+
+def test_what_stays_with_the_sample_is_asked_for(shell):
+    """An iterator among the arguments is read although the function catches what tells it to wait for that."""
+    code = "def f(g):\n    n = 0\n    try:\n        for _ in g: n += 1\n    except:\n        return -1\n    return n\n"
+    fields = {"kind": "expression", "asks": "input", "entry_point": "f", "code": code, "input": "[1, 2]", "output": "2"}
+    shell.write("b.jsonl", [{"id": "A/5", **fields, "reference": "f([1, 2])"}])
+    answers = ("f(iter([1, 2]))", "f(iter([1]))", "f([3, 4])")
+    shell.write("s.jsonl", [{"task_id": "A/5", "completion": answer} for answer in answers])
+    assert 0 == shell("judge", "s.jsonl", "--benchmark", "b.jsonl", "--accept-input").code
+    assert [True, False, True] == [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]

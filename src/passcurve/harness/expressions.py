@@ -38,9 +38,13 @@ class ExpressionCheck:
         """Get the answer, compare it, and return the report."""
         if self._problem.error:
             return {"status": "benchmark", "message": self._problem.error}
-        connection = self._proxy.connection
+        report = self._run()
+        # The function may catch what tells it that the check is stopped: whatever it does then says nothing.
+        return report if self._proxy.connection.stop_reason is None else make_stop_report(self._proxy)
+
+    def _run(self) -> Report:
         try:
-            load_reply = connection.receive()
+            load_reply = self._proxy.connection.receive()
             if "raised" in load_reply:
                 return make_load_report(self._proxy, load_reply)
             answer = self._proxy.make_function(0, self._problem.entry_point)()
@@ -49,8 +53,6 @@ class ExpressionCheck:
             message = "%s did not end on the arguments within %g s" % (FUNCTION, self._data["timeout_s"])
             return make_report(self._proxy, "timeout", message)
         except BaseException as error:
-            if connection.stop_reason is not None:
-                return make_stop_report(self._proxy)
             return make_error_report(self._proxy, error, self._problem.test)
 
     def _compare(self, answer: Any) -> Report:

@@ -35,6 +35,16 @@ PROBLEMS_OF_KINDS: dict[str, dict[str, Any]] = {
         "output": "[4, 5]",
         "reference": "[4, 5]",
     },
+    "a function that catches all": {
+        "id": "A/4",
+        "kind": "expression",
+        "asks": "input",
+        "entry_point": "f",
+        "code": "def f(g):\n    try:\n        return g(0)\n    except:\n        return 'x'\n",
+        "input": "3",
+        "output": "'x'",
+        "reference": "f(3)",
+    },
 }
 """Problems in the schema for new benchmarks; all are judged in referee mode."""
 
@@ -80,10 +90,16 @@ _ANSWER_ATTACKS = {
     "nothing": "",
 }
 
+_CAUGHT_ATTACKS = {
+    "a function that ends the process": "f(lambda _: __import__('os')._exit(0))",
+    "a function that returns something else": "f(lambda _: 5)",
+}
+
 STATEMENT_ATTACKS: tuple[tuple[str, str, str], ...] = (
     *(("assertions", name, text) for name, text in _ASSERTION_ATTACKS.items()),
     *(("output", name, text) for name, text in _ANSWER_ATTACKS.items()),
     *(("input", name, f"f({text})") for name, text in _ANSWER_ATTACKS.items()),
     *(("input", f"{name}, bare", text) for name, text in _ANSWER_ATTACKS.items()),
+    *(("a function that catches all", name, text) for name, text in _CAUGHT_ATTACKS.items()),
 )
 """Kind, name and text of each attack."""
