@@ -164,7 +164,7 @@ def test_samples_that_write_nonsense_hold_nobody_up(run_of, nothing_left):
 @pytest.mark.ci
 @pytest.mark.parametrize("way", ["Ctrl-C", pytest.param("SIGINT", marks=pytest.mark.nightly), "SIGTERM"])
 def test_the_user_stops_it(run_of, rows, nothing_left, way):
-    """Ctrl-C and SIGTERM end a run with 130 and one line, keep its verdicts, and the same command resumes."""
+    """Ctrl-C and SIGTERM end a run with 130 and one line, keep verdicts and plans, and the same command resumes."""
     run = run_of(rows)
     session = run.start()
     run.wait(session, 60)
@@ -185,6 +185,7 @@ def test_the_user_stops_it(run_of, rows, nothing_left, way):
     kept = len(run.stored())
     assert 60 <= int(message[1]) == kept
     assert not (run.shell.folder / "s.jsonl_results.jsonl").exists()
+    assert [*(run.shell.folder / "cache" / "plans").glob("*.plans")]
     done = run.end()
     check_whole(run, done)
     assert kept == done.record["resumed"]

@@ -146,9 +146,10 @@ def _judge_rows(
             f"{tally.scored} of {tally.planned} rows read are judged and stored in "
             f"{str(request.run)!r}; run the same command again to resume"
         ) from None
-    if cache is not None:
-        cache.keep_code_of(pool.compiled_tests)
-        cache.save()
+    finally:
+        if cache is not None:
+            cache.keep_code_of(pool.compiled_tests)
+            cache.save()
     plans = {problem_id: plan for problem_id, plan in judge_run.plans.items() if plan is not None}
     return FinishedRun(request, judge_run.problems, source, store, collector, plans)
 
