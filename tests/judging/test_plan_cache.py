@@ -12,7 +12,8 @@ from passcurve.judging.plan import CheckPlan
 from passcurve.judging.plan_cache import MAX_CODE_BYTES, MAX_FILES, PlanCache
 from passcurve.private_files import read_private
 from passcurve.sandbox.compiled_tests import CompiledTests
-from passcurve.types import FunctionTests, Header, Jail, Limits, Problem
+from passcurve.sandbox.job import KnownReport
+from passcurve.types import Cases, FunctionTests, Header, Jail, Limits, Problem, Suite
 
 LARGE_BYTES = 1 << 20
 HEADER = Header(
@@ -134,6 +135,19 @@ def test_large_results_go_with_their_file(tmp_path: Path) -> None:
         for path in tmp_path.glob("*.plans"):
             os.utime(path, ns=(number, number))
     assert MAX_FILES == len(list(tmp_path.glob("*.plans"))) == len(list(tmp_path.glob("*.results")))
+
+
+def test_what_tests_said_of_an_answer(tmp_path: Path) -> None:
+    """It is kept where the tests are data, and not where they are code, which may look at the time."""
+    report = KnownReport(key="k", bytes_read=1, digest=b"d", report={"status": "passed"})
+    check = Cases(suites=(Suite(name="tests", count=1),), inputs=b"i", expected=b"e", comparator="equal")
+    data = msgspec.structs.replace(PROBLEM, id="T/1", check=check)
+    cache = PlanCache(tmp_path, HEADER)
+    for problem in (PROBLEM, data):
+        cache.add(problem, msgspec.structs.replace(PLAN, known_report=report))
+    cache.save()
+    plans = [PlanCache(tmp_path, HEADER).find(problem) for problem in (PROBLEM, data)]
+    assert [None, report] == [plan and plan.known_report for plan in plans]
 
 
 @pytest.mark.parametrize("data", [b"", b"\x80\x01", b"\x81\xa1a\xa1b", b"\xc1" * 100])

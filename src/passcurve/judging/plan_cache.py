@@ -15,7 +15,7 @@ import msgspec
 from passcurve.judging.plan import CheckPlan
 from passcurve.private_files import can_be_private, code_of, keep_newest, read_private, write_private
 from passcurve.sandbox.compiled_tests import CompiledTests
-from passcurve.types import Header, Problem
+from passcurve.types import Cases, Header, Problem
 
 MAX_FILES = 32
 """Files that are kept, one for each benchmark and way of judging; the oldest go first."""
@@ -66,6 +66,9 @@ class PlanCache:
         """Keep the plan of a problem whose reference solution has passed."""
         digest = _digest_problem(problem)
         self._large.discard(digest)
+        if not isinstance(problem.check, Cases):
+            # Tests that are code may look at the time: what they said in one run need not hold in the next.
+            plan = msgspec.structs.replace(plan, known_report=None)
         self._plans[digest] = plan
         self._is_changed = True
 
