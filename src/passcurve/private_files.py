@@ -5,6 +5,7 @@ Each begins with a digest of its name and content, for a disk or a copy may dama
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -12,57 +13,73 @@ from hashlib import sha256
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import BinaryIO
 
 _DIGEST_BYTES = 32
 
 
-def read_private(path: Path, max_bytes: int | None = None) -> bytes | None:
+def read_private(path: Path, max_bytes: int | None = None, digest: bytes | None = None) -> bytes | None:
     """Return the content of a file; None where it is not there, is damaged or too large, or could be another user's.
 
-    Without a home the folder is in a place where others can write.
+    Without a home the folder is in a place where others can write.  ``digest``: None for any, or that of the only
+    content that will do.
     """
+    with _open_private(path) as (file, size):
+        if file is None or (max_bytes is not None and size > max_bytes + _DIGEST_BYTES):
+            return None
+        try:
+            first, content = file.read(_DIGEST_BYTES), file.read()
+        except OSError:
+            return None
+        return content if digest in (None, first) and first == _digest(path, content) else None
+
+
+def read_digest(path: Path) -> bytes | None:
+    """Return the digest of a file's name and content, as the file has it; None where it could be another user's.
+
+    Whether that is the digest of what stands there shows when it is read.
+    """
+    with _open_private(path) as (file, _):
+        try:
+            return file.read(_DIGEST_BYTES) if file is not None else None
+        except OSError:
+            return None
+
+
+@contextlib.contextmanager
+def _open_private(path: Path) -> Iterator[tuple[BinaryIO | None, int]]:
+    """Open a file that nobody else may have written, and give its size; None where there is no such file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return None
-    try:
-        status = os.fstat(descriptor)
-        if not _is_private(status):
-            return None
-        if max_bytes is not None and status.st_size > max_bytes + _DIGEST_BYTES:
-            return None
-        with open(descriptor, "rb", closefd=False) as file:
-            digest, content = file.read(_DIGEST_BYTES), file.read()
-        return content if digest == _digest(path, content) else None
-    except OSError:
-        return None
-    finally:
+        yield None, 0
+        return
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022:
+        with os.fdopen(descriptor, "rb") as file:
+            yield file, status.st_size
+    else:
         os.close(descriptor)
+        yield None, 0
 
 
-def can_be_private(path: Path) -> bool:
-    """Tell whether a file is there that nobody else may have written; whether it is whole shows when it is read."""
-    try:
-        return _is_private(path.lstat())
-    except OSError:
-        return False
+def write_private(path: Path, content: bytes) -> bytes:
+    """Write a file that its owner alone can read, in one step; return its digest.
 
-
-def _is_private(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that its owner alone can read, in one step.  Raises OSError where that is not possible."""
+    Raises OSError where that is not possible.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    digest = _digest(path, content)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(_digest(path, content))
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(digest)
             file.write(content)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+    return digest
 
 
 def left_drafts(folder: Path) -> list[Path]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from passcurve.judging import plan_cache
 from passcurve.judging.plan import CheckPlan
 from passcurve.judging.plan_cache import MAX_CODE_BYTES, MAX_FILES, PlanCache
-from passcurve.private_files import read_private
+from passcurve.private_files import read_private, write_private
 from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.sandbox.job import KnownReport
 from passcurve.types import Cases, FunctionTests, Header, Jail, Limits, Problem, Suite
@@ -83,7 +85,7 @@ def test_what_changes_no_verdict(tmp_path: Path) -> None:
     assert PLAN == PlanCache(tmp_path, msgspec.structs.replace(HEADER, **changes)).find(PROBLEM)
 
 
-def test_large_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_results(tmp_path: Path) -> None:
     """The whole of large results has a file of its own, without which the plan is not found."""
     others = [msgspec.structs.replace(PROBLEM, id=f"T/{number}") for number in (1, 2)]
     large = [CheckPlan(expected=b"digest", whole=bytes([number]) * LARGE_BYTES) for number in (1, 2)]
@@ -99,7 +101,8 @@ def test_large_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for other, plan in zip(others, large, strict=True):
         kept = cache.find(other)
         assert kept is not None
-        assert (plan.whole, b"digest", b"") == (read_private(Path(kept.whole_in)), kept.expected, kept.whole)
+        assert kept.whole_in is not None
+        assert (plan.whole, b"digest", b"") == (read_private(Path(kept.whole_in.path)), kept.expected, kept.whole)
     first, second = sorted(tmp_path.glob("*.results"))
     first.unlink()
     cache = PlanCache(tmp_path, HEADER)
@@ -110,17 +113,18 @@ def test_large_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = PlanCache(tmp_path, HEADER)
     assert all(cache.find(problem) for problem in (PROBLEM, *others))
     assert {plan.whole for plan in large} == {read_private(path) for path in (first, second)}
-    # A plan is not found without a file that can be ours, and where that could not be removed, only with a sound one.
+    # A plan is not found without a file that can be ours, nor with results that another run has found.
+    content = second.read_bytes()
     first.chmod(0o666)
     second.unlink()
     second.mkdir()
     assert not any(PlanCache(tmp_path, HEADER).find(problem) for problem in others)
     second.rmdir()
-    first.chmod(0o600)
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert [True, False] == sorted(map(bool, map(PlanCache(tmp_path, HEADER).find, others)), reverse=True)
-    first.write_bytes(first.read_bytes()[:-1] + b"x")
+    write_private(second, bytes(LARGE_BYTES))
     assert not any(PlanCache(tmp_path, HEADER).find(problem) for problem in others)
+    second.write_bytes(content)
+    first.chmod(0o600)
+    assert all(PlanCache(tmp_path, HEADER).find(problem) for problem in others)
     path.unlink()
     save(tmp_path)
     assert [PLAN, None, None] == [PlanCache(tmp_path, HEADER).find(problem) for problem in (PROBLEM, *others)]
@@ -135,6 +139,35 @@ def test_large_results_go_with_their_file(tmp_path: Path) -> None:
         for path in tmp_path.glob("*.plans"):
             os.utime(path, ns=(number, number))
     assert MAX_FILES == len(list(tmp_path.glob("*.plans"))) == len(list(tmp_path.glob("*.results")))
+
+
+def test_large_results_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where large results cannot be written, the plans of other problems are kept all the same."""
+    other = msgspec.structs.replace(PROBLEM, id="T/1")
+    cache = PlanCache(tmp_path, HEADER)
+    cache.add(other, CheckPlan(whole=bytes(LARGE_BYTES)))
+    cache.add(PROBLEM, PLAN)
+
+    def write(path: Path, content: bytes) -> bytes:
+        if len(content) >= LARGE_BYTES:
+            raise OSError(errno.ENOSPC, "no space left")
+        return write_private(path, content)
+
+    monkeypatch.setattr(plan_cache, "write_private", write)
+    cache.save()
+    cache = PlanCache(tmp_path, HEADER)
+    assert (PLAN, None) == (cache.find(PROBLEM), cache.find(other))
+    assert [] == list(tmp_path.glob("*.results"))
+
+
+def test_a_plan_that_is_forgotten(tmp_path: Path) -> None:
+    """It is not found again, in this run or the next."""
+    save(tmp_path)
+    cache = PlanCache(tmp_path, HEADER)
+    cache.forget(PROBLEM)
+    assert cache.find(PROBLEM) is None
+    cache.save()
+    assert PlanCache(tmp_path, HEADER).find(PROBLEM) is None
 
 
 def test_what_tests_said_of_an_answer(tmp_path: Path) -> None:
@@ -172,6 +205,16 @@ def test_a_flipped_bit(tmp_path: Path, step: int) -> None:
         assert PlanCache(tmp_path, HEADER).find(PROBLEM) is None
     path.write_bytes(whole)
     assert PLAN == PlanCache(tmp_path, HEADER).find(PROBLEM)
+
+
+def test_what_is_used_stays(tmp_path: Path) -> None:
+    """Of too many files the one goes that was not used for longest, whenever it was written."""
+    first, *others = (save(tmp_path, msgspec.structs.replace(HEADER, seed=number)) for number in range(MAX_FILES))
+    for number, path in enumerate((first, *others)):
+        os.utime(path, ns=(number, number))
+    assert PLAN == PlanCache(tmp_path, msgspec.structs.replace(HEADER, seed=0)).find(PROBLEM)
+    save(tmp_path, msgspec.structs.replace(HEADER, seed=MAX_FILES))
+    assert {first, *others[1:]} == {path for path in (first, *others) if path.exists()}
 
 
 def test_a_file_that_others_can_write(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def is_long(job: Job) -> bool:
 def next_attempt(job: Job, outcome: Outcome) -> Retry | None:
     """Return the attempt that must follow this outcome, or None when the outcome is final."""
     timeout_s = job.limits.timeout_s
-    if (outcome.report or {}).get("status") == STRIPPED and has_stripped_results(job):
+    if needs_whole_results(job, outcome):
         return _with_whole_results(job)
     if outcome.ended == "slice":
         return Retry(msgspec.structs.replace(without_replay(job), slice_s=timeout_s, allow_kept=False), at_end=True)
@@ -72,9 +72,10 @@ def next_attempt(job: Job, outcome: Outcome) -> Retry | None:
     return None
 
 
-def has_stripped_results(job: Job) -> bool:
-    """Return whether the job has stripped results, of which the tests may need the whole."""
-    return job.referee is not None and job.referee.whole is not None
+def needs_whole_results(job: Job, outcome: Outcome) -> bool:
+    """Return whether the tests could not go on without the whole of the results, which the job has stripped."""
+    is_stripped = job.referee is not None and job.referee.whole is not None
+    return is_stripped and (outcome.report or {}).get("status") == STRIPPED
 
 
 def _with_whole_results(job: Job) -> Retry | None:

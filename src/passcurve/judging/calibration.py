@@ -77,6 +77,12 @@ class Calibrations:
         self._try_next(CodeTrials(problem, "shared" if shared else self._mode, program, names))
         return None
 
+    def begin_again(self, problem: Problem) -> Calibration | None:
+        """Start on a problem as ``begin`` does, but without the plan that was kept of it."""
+        if self._cache is not None:
+            self._cache.forget(problem)
+        return self.begin(problem)
+
     def _begin_unit_tests(self, problem: Problem) -> Calibration | None:
         """Start on a problem whose tests can only run beside a program."""
         fault = find_fault(problem)

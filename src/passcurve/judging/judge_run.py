@@ -14,7 +14,7 @@ from passcurve.extract import DEFAULT as DEFAULT_POLICY
 from passcurve.extract import extract
 from passcurve.generation.sources import END, Source
 from passcurve.interruption import defer_interrupts
-from passcurve.judging.attempts import first_attempt, is_long, next_attempt
+from passcurve.judging.attempts import first_attempt, is_long, needs_whole_results, next_attempt
 from passcurve.judging.calibration import Calibrations
 from passcurve.judging.case_trials import Calibration
 from passcurve.judging.fair_queue import Owner
@@ -292,6 +292,19 @@ class JudgeRun:
         if calibration := self._calibrations.begin(problem):
             self._use(calibration)
 
+    def _replace_plan(self, pending: PendingProgram) -> None:
+        """Have a program judged by a new plan: of the one that was kept, a file was damaged or removed meanwhile."""
+        problem = pending.problem
+        maker = self._makers[problem.id]
+        if maker is not None and not maker.plan.whole_in:
+            self._submit(pending, maker)
+            return
+        self._pending.wait_for_plan(pending)
+        if maker is not None:
+            self._makers[problem.id] = None
+            if calibration := self._calibrations.begin_again(problem):
+                self._use(calibration)
+
     def _use(self, calibration: Calibration) -> None:
         plan, problem, request = calibration.plan, calibration.problem, self._request
         if plan.fault is not None and request.count_all:
@@ -317,6 +330,9 @@ class JudgeRun:
             self._scheduler.put(retry.job, at_end=retry.at_end)
             if retry.at_end:
                 self._pending.postpone(pending)
+            return
+        if needs_whole_results(job, outcome):
+            self._replace_plan(pending)
             return
         self._pending.remove(pending)
         rows = pending.rows()

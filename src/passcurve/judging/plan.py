@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import secrets
 import zlib
@@ -52,6 +51,14 @@ Fault = Literal["reference", "tests", "package"]
 """What keeps the samples of a problem from being judged: the kinds of an exclusion."""
 
 
+class ResultsFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the user's cache with the whole results of a reference solution."""
+
+    path: str
+    digest: bytes
+    """The digest that it begins with."""
+
+
 class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The way in which all samples of one problem are checked."""
 
@@ -72,8 +79,8 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     are stripped of what only comparisons need."""
     whole: bytes = b""
     """The same results whole, where they are stripped."""
-    whole_in: str = ""
-    """File of the user's cache with the whole results, where they were not read."""
+    whole_in: ResultsFile | None = None
+    """Where the whole results are, if they were not read."""
     known_report: KnownReport | None = None
     """The report on the answer of the reference solution, which a sample with the same answer gets."""
     note: str = ""
@@ -247,15 +254,9 @@ def _data_bytes(cases: Cases | None, plan: CheckPlan) -> int:
 
 
 def _read_whole(plan: CheckPlan) -> bytes:
-    """Return the whole of the expected results; remove their file and return no bytes where it is damaged."""
-    if plan.whole:
-        return plan.whole
-    path = Path(plan.whole_in)
-    whole = read_private(path)
-    if not whole:
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
-    return whole or b""
+    """Return the whole of the expected results; no bytes where their file is damaged, gone, or another by now."""
+    file = plan.whole_in
+    return plan.whole or (file and read_private(Path(file.path), digest=file.digest)) or b""
 
 
 def _test_form(problem: Problem, limits: Limits, *, all_tests: bool) -> TestForm | None:

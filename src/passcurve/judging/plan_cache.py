@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from passcurve.judging.plan import CheckPlan
-from passcurve.private_files import can_be_private, code_of, keep_newest, read_private, write_private
+from passcurve.judging.plan import CheckPlan, ResultsFile
+from passcurve.private_files import code_of, keep_newest, read_digest, read_private, write_private
 from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.types import Cases, Header, Problem
 
@@ -32,8 +32,6 @@ class _Content(msgspec.Struct, kw_only=True):
 
     plans: dict[str, CheckPlan] = {}
     """By the digest of the problem."""
-    large: set[str] = set()
-    """Digests of the problems that have a file with the whole of their results."""
     code: dict[str, bytes] = {}
     """By the key of the tests."""
 
@@ -44,8 +42,12 @@ class PlanCache:
     def __init__(self, folder: Path, header: Header) -> None:
         self._path = folder / f"{_digest(header)}.plans"
         content = _read(self._path) or _Content()
-        self._plans, self._large, self._code = content.plans, content.large, content.code
+        self._plans, self._code = content.plans, content.code
         self._is_changed = False
+        if self._plans:
+            # The files that nobody has used for longest go first.
+            with contextlib.suppress(OSError):
+                os.utime(self._path)
 
     def find(self, problem: Problem) -> CheckPlan | None:
         """Return the plan of a problem, or None."""
@@ -53,24 +55,25 @@ class PlanCache:
             return None
         digest = _digest_problem(problem)
         plan = self._plans.get(digest)
-        if plan is None or digest not in self._large:
+        if plan is None or plan.whole_in is None:
             return plan
-        path = self._path_of(digest)
-        if os.access(path.parent, os.W_OK):
-            return msgspec.structs.replace(plan, whole_in=str(path)) if can_be_private(path) else None
-        # One that is damaged could not be removed when that shows.
-        whole = read_private(path)
-        return msgspec.structs.replace(plan, whole=whole) if whole else None
+        file = msgspec.structs.replace(plan.whole_in, path=str(self._path_of(digest)))
+        # Another run may have written other results there.
+        is_ours = read_digest(Path(file.path)) == file.digest
+        return msgspec.structs.replace(plan, whole_in=file) if is_ours else None
 
     def add(self, problem: Problem, plan: CheckPlan) -> None:
         """Keep the plan of a problem whose reference solution has passed."""
         digest = _digest_problem(problem)
-        self._large.discard(digest)
         if not isinstance(problem.check, Cases):
             # Tests that are code may look at the time: what they said in one run need not hold in the next.
             plan = msgspec.structs.replace(plan, known_report=None)
         self._plans[digest] = plan
         self._is_changed = True
+
+    def forget(self, problem: Problem) -> None:
+        """Keep the plan of a problem no more."""
+        self._is_changed |= self._plans.pop(_digest_problem(problem), None) is not None
 
     def _path_of(self, digest: str) -> Path:
         """Return the file with the whole of the results of a problem."""
@@ -94,19 +97,28 @@ class PlanCache:
         """Write the plans to their file; do nothing where the folder cannot be written."""
         if not self._is_changed:
             return
-        whole = {digest: plan.whole for digest, plan in self._plans.items() if plan.whole}
-        plans = {digest: msgspec.structs.replace(plan, whole=b"") for digest, plan in self._plans.items()}
-        content = _Content(plans=plans, large=self._large | whole.keys(), code=self._code)
+        plans = {digest: self._without_whole(digest, plan) for digest, plan in self._plans.items()}
+        content = _Content(plans={digest: plan for digest, plan in plans.items() if plan is not None}, code=self._code)
         with contextlib.suppress(OSError):
-            for digest, results in whole.items():
-                write_private(self._path_of(digest), results)
             write_private(self._path, msgspec.msgpack.encode(content))
+        with contextlib.suppress(OSError):
             keep_newest(self._path.parent, "*.plans", MAX_FILES)
             for path in self._path.parent.glob("*.results"):
                 # Its name begins with that of the file which it belongs to.
                 owner = path.with_name(path.name.partition("-")[0] + self._path.suffix)
                 if not owner.exists():
                     path.unlink(missing_ok=True)
+
+    def _without_whole(self, digest: str, plan: CheckPlan) -> CheckPlan | None:
+        """Write the whole of the results of a plan to a file; return the rest, or None where there is no room."""
+        if not plan.whole:
+            return plan
+        path = self._path_of(digest)
+        try:
+            file = ResultsFile(path=str(path), digest=write_private(path, plan.whole))
+        except OSError:
+            return None
+        return msgspec.structs.replace(plan, whole=b"", whole_in=file)
 
 
 def _read(path: Path) -> _Content | None:

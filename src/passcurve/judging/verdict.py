@@ -8,8 +8,6 @@ from typing import Annotated
 
 import msgspec
 
-from passcurve.harness.protocol import STRIPPED
-from passcurve.judging.attempts import has_stripped_results
 from passcurve.judging.data_tests import SETUP as DATA_TESTS
 from passcurve.judging.data_tests import read_data_report
 from passcurve.judging.program_cases import reach_program_status, read_program_report
@@ -163,9 +161,6 @@ def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
         return "crash", outcome.doubt or f"wrote nonsense on the line to the tests: {report.message}"
     if status == "gone" or (status == "" and outcome.ended in ("report", "exit")):
         return _died(outcome)
-    # A sample that shares a process with its tests can write any report, and must not be owed for ever.
-    if status == STRIPPED and has_stripped_results(job):
-        return "void", "the file with expected results is damaged or gone; run the same command again"
     if status in ("benchmark", "tests"):
         return "failed", f"{BENCHMARK}{report.message}"
     if status == "passed":
