@@ -32,7 +32,7 @@ def test_the_policy_decides_what_is_run(shell):
     ]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_default_policy_is_raw(shell):
     """Without the option the text is run unchanged, and the results have no extraction steps."""
     shell.write("s.jsonl", [reply("    return -(-eggs // size)\n"), reply(FENCED.format(WHOLE))])
@@ -55,7 +55,7 @@ def test_equal_programs_keep_the_steps_of_their_own_texts(shell):
     ] == [(row["passed"], row["extraction"]) for row in results(shell, "--extract", "fence-first")]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_text_without_a_program_is_no_code(shell):
     """A reply that was truncated while thinking is no_code, with the reason."""
     shell.write("s.jsonl", [reply("<think>\nWell, " + WHOLE)])
@@ -77,7 +77,7 @@ def test_show_lists_the_steps(shell):
     assert (WHOLE, steps, steps) == (verdict["program"], verdict["steps"], verdict["extraction"])
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_show_lists_the_steps_without_the_samples(shell):
     """``show`` lists the stored steps when the samples are gone."""
     shell.write("s.jsonl", [reply(FENCED.format(WHOLE))])

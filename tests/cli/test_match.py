@@ -132,7 +132,7 @@ def test_a_difference_that_may_be_chance_says_so(judged):
     assert line.endswith("which may be chance)")
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_eighty_columns(judged, lines_on_terminal):
     """On a terminal of 80 columns the tables of one run and of several stand as in a file."""
     words = ("match", "strange.jsonl", "near.jsonl", "--k", "1")

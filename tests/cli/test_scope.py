@@ -84,7 +84,7 @@ def test_samples_that_have_changed(shell, starter, judged_part):
     assert 0 == shell("show", run).code
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_results_alone(shell, starter):
     """A results file tells which part it covers, also without its samples; samples that were mapped contradict none."""
     shell.write("s.jsonl", [starter.right(TASKS[0]), starter.bad(TASKS[1])])
@@ -104,7 +104,7 @@ def test_results_alone(shell, starter):
     assert 0 == shell("show", results).code
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_folder_that_has_moved(shell, starter):
     """A run that moves with its samples still knows them, and is judged again in place."""
     old, new = shell.folder / "old", shell.folder / "new"
@@ -118,7 +118,7 @@ def test_a_folder_that_has_moved(shell, starter):
     assert 2 == shell("show", "new/s.jsonl.passcurve").code
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_comparing_what_is_common(shell, judged_part):
     """Runs of different parts are compared on what both have, if that is asked for, and a note says so."""
     runs = [record["run"] for record in judged_part]

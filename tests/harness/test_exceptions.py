@@ -246,7 +246,7 @@ def rebuild_any(name: str, given_arguments: tuple[Any, ...]) -> None:
     assert type(error) is type(cross(error))
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_any_class_with_any_arguments():
     """Each class with any plain arguments gives an exception that can be shown and sent again."""
     here = Path(__file__).parent

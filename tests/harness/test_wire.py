@@ -327,7 +327,7 @@ def test_decoding_is_fast(what: str):
     assert seconds(lambda: refuses(data)) < 2.0
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_damaged_structure(data: st.DataObject):

@@ -54,8 +54,7 @@ def test_an_undisturbed_run(run_of, rows, nothing_left):
     ("seed", "kills"),
     [
         (0, 3),
-        pytest.param(1, KILLS // 2, marks=pytest.mark.ci),
-        pytest.param(2, KILLS // 2, marks=pytest.mark.nightly),
+        *(pytest.param(seed, KILLS // 2, marks=pytest.mark.nightly) for seed in (1, 2)),
     ],
 )
 def test_the_supervisor_is_killed(run_of, rows, nothing_left, seed, kills):
@@ -96,8 +95,11 @@ def ids_of_kind(kind, processes, supervisor):
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [
-        *(pytest.param(*case, marks=pytest.mark.ci) for case in (("jail", 3), ("fork_server", 6))),
-        *(pytest.param(*case, marks=pytest.mark.nightly) for case in (("referee", 4), ("tests", 5))),
+        pytest.param("jail", 3, marks=pytest.mark.ci),
+        *(
+            pytest.param(*case, marks=pytest.mark.nightly)
+            for case in (("referee", 4), ("tests", 5), ("fork_server", 6))
+        ),
     ],
 )
 def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left, kind, seed):

@@ -88,7 +88,7 @@ def test_a_run(shell, server, answers, words):
     assert all(row["passed"] == bool(row["seed"] % 2) for row in rows)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_finished_run_tops_up(shell, server, answers, words):
     """The same command again asks for nothing, a larger n for the new samples only; other settings are refused."""
     first = shell(*words(n=2))
@@ -153,7 +153,7 @@ def test_stop_words_and_samples_that_were_cut_off(shell, server, answers, words)
     assert 24 == sum(row.get("raw") == row["completion"] + "\ndef more():\n" for row in rows)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_copies_at_temperature_0(shell, server, answers, words):
     """Samples that are one text are told as n of 1 in effect, and a k above 1 has no value."""
     server.text = lambda body, choice: answers[body["prompt"]]["canonical_solution"]
@@ -174,7 +174,7 @@ def test_copies_at_another_temperature(shell, server, answers, words):
     assert line in done.out
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_conversation(shell, server, answers, words, starter):
     """With ``--prompt chat`` the fenced answer is judged, what was thought is stored apart, no stop word is sent."""
     row = starter.problems["starter/0"]
@@ -270,7 +270,7 @@ def test_a_refusal_ends_the_run(shell, server, answers, words, fault, code, mess
     assert 32 - len(kept) == len(server.requests) - before
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_refusal_at_once(shell, server, answers, words):
     """When the first request is refused, there is one line and no score."""
     server.fault = lambda number, body: "401"
@@ -300,7 +300,7 @@ def test_a_context_that_is_too_short(shell, server, answers, words):
     assert 28 == len(stored(shell.folder / "r"))
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_an_interruption(shell, server, answers, words):
     """Ctrl-C ends a run quietly with 130, and the same command goes on without asking for what is stored."""
     server.takes_s = 0.05
@@ -366,7 +366,7 @@ def test_a_run_that_is_killed_often(shell, server, answers, words, seed):
     check_killed(shell, server, words, kills=20, seed=seed, n=25)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_mutant_can_be_shown(shell):
     """The demonstration needs nothing but the package, and ``show`` has the program of the sample that is named."""
     words = ("run", "starter", "--model", "mutant:", "-n", 3, "--run", "a", "--json", "--problems", "starter/[0-4]")

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from pages import HOSTILE, Made
 
-pytestmark = pytest.mark.ci
-nightly = pytest.mark.nightly
+pytestmark = pytest.mark.nightly
 
 VIEWS = ("overview", "compare", "problems", "samples", "resources", "generation", "provenance")
 
@@ -26,8 +25,8 @@ def test_every_view_opens(two_runs: Made, tab: Any):
         assert page.locator(f"#{view} h2").first.is_visible()
 
 
-@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=nightly)])
-@pytest.mark.parametrize("scheme", ["dark", pytest.param("light", marks=nightly)])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wider_than_the_screen(two_runs: Made, tab: Any, width: int, scheme: str):
     """On a telephone, too, each view is as wide as the screen; what is wider scrolls by itself."""
     opened = tab(two_runs, width=width, scheme=scheme)
@@ -36,7 +35,6 @@ def test_nothing_is_wider_than_the_screen(two_runs: Made, tab: Any, width: int, 
         assert width >= opened.page.evaluate("document.documentElement.scrollWidth"), view
 
 
-@nightly
 def test_filters_and_sorting(two_runs: Made, tab: Any):
     """Filters leave the rows that they name, and their number stands beside them; a click on a heading sorts."""
     opened = tab(two_runs)
@@ -61,7 +59,6 @@ def test_filters_and_sorting(two_runs: Made, tab: Any):
     assert 1 == page.locator('#samples [aria-sort="descending"]').count()
 
 
-@nightly
 def test_a_search_in_programs(two_runs: Made, tab: Any):
     """A pattern finds the samples whose programs hold it, and none of the others."""
     opened = tab(two_runs)
@@ -79,7 +76,6 @@ def test_a_search_in_programs(two_runs: Made, tab: Any):
     assert "true" == opened.page.locator("#sample-text").get_attribute("aria-invalid")
 
 
-@nightly
 def test_an_address_opens_its_sample(two_runs: Made, tab: Any):
     """``#starter/5/1`` shows that sample with program, facts and its neighbours; keys go on from there."""
     opened = tab(two_runs)
@@ -100,7 +96,6 @@ def test_an_address_opens_its_sample(two_runs: Made, tab: Any):
     assert page.locator("#trouble").is_visible()
 
 
-@nightly
 def test_the_failing_call_is_shown(two_runs: Made, tab: Any):
     """A failed sample shows the arguments and the result of the call that failed."""
     opened = tab(two_runs)
@@ -115,7 +110,6 @@ def test_the_failing_call_is_shown(two_runs: Made, tab: Any):
     assert opened.page.locator("#inspector .legend-line:visible").count() == 2
 
 
-@nightly
 def test_problems_sort_by_difference_and_lead_to_samples(two_runs: Made, tab: Any):
     """The largest difference between two runs comes first; a click on a problem lists its samples."""
     opened = tab(two_runs)
@@ -131,7 +125,6 @@ def test_problems_sort_by_difference_and_lead_to_samples(two_runs: Made, tab: An
     assert {first[0]} == {row.split("\n")[1].rpartition("/")[0] for row in opened.rows("samples")}
 
 
-@nightly
 def test_a_place_of_the_scatter_leads_to_its_problems(two_runs: Made, tab: Any):
     """A dot of several problems leads to the list of them."""
     opened = tab(two_runs)
@@ -143,7 +136,6 @@ def test_a_place_of_the_scatter_leads_to_its_problems(two_runs: Made, tab: Any):
     assert all(row.split("\n")[0] in names or "more" in names for row in opened.rows("problems"))
 
 
-@nightly
 def test_it_prints(two_runs: Made, tab: Any):
     """On paper stand all views."""
     opened = tab(two_runs)
@@ -174,7 +166,6 @@ def test_a_hostile_run_is_only_text(hostile: Made, tab: Any):
     assert HOSTILE[:9] in seen
 
 
-@nightly
 def test_an_accessible_page(two_runs: Made, tab: Any):
     """axe-core finds no serious fault in any view; it is taken from where the environment names it."""
     place = os.environ.get("PASSCURVE_TEST_AXE")

@@ -253,7 +253,7 @@ KERNEL: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize(
     # The harness without its len waits for more until the time limit, three times.
     "name",
-    [pytest.param(name, marks=[pytest.mark.ci] * (name == "a builtin of the harness")) for name in MEMORY],
+    [pytest.param(name, marks=[pytest.mark.nightly] * (name == "a builtin of the harness")) for name in MEMORY],
 )
 def test_memory_is_rewound(rewound: Rewound, name: str):
     """A program that changes its own memory or registers leaves nothing to the next, in the same process."""

@@ -43,7 +43,7 @@ SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"
 @pytest.fixture(
     params=[
         ("full", "rewind"),
-        pytest.param(("full", "fork"), marks=pytest.mark.ci),
+        pytest.param(("full", "fork"), marks=pytest.mark.nightly),
         ("restricted", "rewind"),
         pytest.param(("restricted", "fork"), marks=pytest.mark.nightly),
     ],

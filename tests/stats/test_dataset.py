@@ -207,7 +207,7 @@ class TestTheseProblems:
         result = dataset_interval(4, [2, 2, 2])
         assert (-1 / 12, 1 / 12) == pytest.approx((result.between, result.within))
 
-    @pytest.mark.ci
+    @pytest.mark.nightly
     def test_covers_within_the_limits_of_simulation(self) -> None:
         """In 1,500 draws of samples for 20 given problems, k = 5 of n = 10, at least 93 % of the intervals cover."""
         rng = np.random.default_rng(12)

@@ -71,7 +71,7 @@ class TestExpectedAttempts:
 class TestSubmissions:
     """n@k."""
 
-    @pytest.mark.ci
+    @pytest.mark.nightly
     def test_is_the_mean_over_draws_and_submissions(self) -> None:
         """It is the mean over all k-subsets and all choices of what is submitted, for every case up to n = 5."""
         for n in range(1, 6):
