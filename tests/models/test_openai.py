@@ -236,26 +236,26 @@ def test_chat(client, server, sample_request):
 
 def test_requests_a_minute(client, server, sample_request):
     """With a limit no request begins before the one before it has had its share of the minute, whoever asks."""
-    backend = client(requests_per_minute=600)
-    threads = [threading.Thread(target=texts, args=(backend, sample_request(at))) for at in range(6)]
+    backend = client(requests_per_minute=120)
+    threads = [threading.Thread(target=texts, args=(backend, sample_request(at))) for at in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(10)
     gaps = [later - earlier for earlier, later in pairwise(sorted(server.at))]
-    # What the way to the server takes differs a little from request to request.
-    assert 5 == len(gaps)
-    assert min(gaps) > 0.05
-    assert sum(gaps) > 0.45
+    # What the way to the server takes differs from request to request.
+    assert 3 == len(gaps)
+    assert min(gaps) > 0.2
+    assert sum(gaps) > 1.2
 
 
 def test_tokens_a_minute(client, server, sample_request):
     """With a limit of tokens, what the server counted decides, not what was thought beforehand."""
-    # Thought: 9 // 3 + 640 tokens a request, which is 9.6 s for the five gaps; counted: 20 + 7, which is 0.41 s.
+    # Thought: 9 // 3 + 6400 tokens a request, which is 96 s for the five gaps; counted: 20 + 7, which is 0.41 s.
     backend = client(tokens_per_minute=20_000)
     for at in range(6):
-        texts(backend, sample_request(at, max_tokens=640))
-    assert 5 * 27 * 60 / 20_000 * 0.95 < server.at[-1] - server.at[0] < 5.0
+        texts(backend, sample_request(at, max_tokens=6400))
+    assert 5 * 27 * 60 / 20_000 * 0.95 < server.at[-1] - server.at[0] < 48.0
 
 
 @pytest.mark.ci
