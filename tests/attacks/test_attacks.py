@@ -47,7 +47,8 @@ def test_programs_compile(sample: Attack | Control):
 
 def parameters(part: str, name: str, *more: Attack) -> object:
     """Return the parameters of a test on a part of the attacks."""
-    return pytest.param(part, *more, id=name, marks=() if part == "a part" else pytest.mark.ci)
+    marks = {"a part": (), "a second part": pytest.mark.ci, "the others": pytest.mark.nightly}
+    return pytest.param(part, *more, id=name, marks=marks[part])
 
 
 PART = pytest.mark.parametrize("part", [parameters(part, part) for part in PARTS])

@@ -224,7 +224,7 @@ EQUIVALENT = {
 }
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_profile_is_a_third_dimension(shell):
     """What a harness' rules let pass is a pattern of its own, and profiles with equal rules are judged once."""
     shell.write("p.jsonl", [EQUIVALENT])
@@ -302,7 +302,7 @@ def test_a_run_brings_its_settings(shell):
     assert (shell.folder / f"{run}.autopsy").is_dir()
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_run_that_generated_its_samples(shell):
     """The texts of a run that generated its samples come from its store."""
     shell.write("s.jsonl", rows(BODY, FENCED))
@@ -393,7 +393,7 @@ def test_problems_without_samples(shell):
     assert done.record["rulings"][0]["estimates"][0]["reason"]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_broken_reference_is_excluded(shell, starter):
     """A problem whose own reference fails counts under no policy, and withholds the scores where there are few."""
     problems = [starter.problems[f"starter/{number}"] for number in range(4)]

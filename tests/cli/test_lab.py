@@ -32,7 +32,7 @@ def run(shell):
     return shell.write("run.jsonl", rows)
 
 
-@pytest.mark.parametrize("name", lessons(pytest.mark.ci, "budget", "estimators"))
+@pytest.mark.parametrize("name", lessons(pytest.mark.nightly, "budget", "estimators"))
 def test_a_lesson_is_a_table_and_three_sentences(name, shell):
     """Each lesson prints a table and three sentences; its JSON has the sentences as ``says``."""
     words = ("lab", *name.split(), *LESSONS[name])

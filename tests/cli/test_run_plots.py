@@ -66,7 +66,7 @@ def runs_without_score(runs):
     return runs
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_show_draws_its_run(runs):
     """The picture has its axes, band and run as words; the scores are printed as without it."""
     done = runs("show", "a.jsonl", "--k", "1", "--plot", "a.svg", "--plot", "a.pdf", "--plot", "a.png")

@@ -133,7 +133,7 @@ values = st.recursive(
 )
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @settings(max_examples=120, deadline=None)
 @given(values)
 def test_round_trip_of_any_value(value: object):

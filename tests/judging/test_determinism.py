@@ -114,7 +114,7 @@ def test_a_program_that_takes_longer_than_it_may_in_a_kept_process(shell, reuse)
     assert {"failed"} == {row["status"] for row in results}
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_processes_that_are_not_reused(run_of, rows, nothing_left):
     """With new processes for each sample, and with processes that are put back after it, the statuses are the same."""
     assert EXPECTED == statuses(run_of, rows, 2, "--reuse", "fork")

@@ -154,7 +154,7 @@ def test_a_full_disk(run_of, rows, disk, nothing_left, fill, left):
     assert kept == done.record["resumed"]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_results_to_a_full_device(run_of, rows, nothing_left):
     """Results to something other than a plain file are refused, and no verdict is lost."""
     run = run_of(rows)
@@ -168,7 +168,7 @@ def test_results_to_a_full_device(run_of, rows, nothing_left):
 # Limits of the supervisor.
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @pytest.mark.parametrize("workers", [2, pytest.param(8, marks=pytest.mark.nightly)])
 def test_few_descriptors(run_of, rows, nothing_left, workers):
     """All workers run with a limit of 64 open files."""
@@ -420,7 +420,7 @@ def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
     check_whole(run, done)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.nightly)])
 def test_no_folder_can_be_written(run_of, shell, rows, mounted, nothing_left, level):
     """A run needs no folder that can be written, beside its own."""
@@ -450,7 +450,7 @@ def test_no_home(run_of, rows, nothing_left):
     check_whole(run, done)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_no_home_and_no_name(run_of, rows, nothing_left):
     """A user without a name, as in many containers, can judge."""
     if subprocess.run(["unshare", "--user", "--map-user=12345", "true"], capture_output=True, check=False).returncode:

@@ -234,7 +234,7 @@ def test_a_changed_file_is_refused(run_of, rows, nothing_left, change):
         check_whole(run, run.end())
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_other_limits_start_anew(run_of, rows, nothing_left):
     """Verdicts under other limits are not used: all samples are judged again, and a note says so."""
     kill_at(run_of(rows))
@@ -293,7 +293,7 @@ def test_a_torn_line_is_owed_again(run_of, rows, nothing_left):
     assert EXPECTED == run.results()
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_restricted_runs_leave_no_folder(run_of, rows, nothing_left):
     """A killed run without namespaces leaves no scratch folder after the command has run again."""
     run = run_of(rows, "--isolation", "restricted")

@@ -346,6 +346,10 @@ def weaken(folder: Path, layers: tuple[str, ...]) -> Path:
     return folder
 
 
+IN_CI = 12
+"""Cases that continuous integration has; the others are tried at night."""
+
+
 def make_attempt(jail: Jailed, case: Case, host: Host) -> str:
     """Make an attempt and return 'worked' or the reason why it did not."""
     if callable(case.attempt):
@@ -374,9 +378,8 @@ def can_be_shown(what: str) -> bool:
 @pytest.mark.parametrize(
     ("level", "layers"),
     [
-        # Where one wall must fall for an attempt to work; several are taken at night.
-        pytest.param(level, layers, marks=pytest.mark.ci if len(layers) == 1 else pytest.mark.nightly)
-        for level, layers in plan_cases()
+        pytest.param(level, layers, marks=pytest.mark.ci if number < IN_CI else pytest.mark.nightly)
+        for number, (level, layers) in enumerate(plan_cases())
     ],
     ids=lambda value: value if isinstance(value, str) else "+".join(value),
 )

@@ -23,8 +23,7 @@ from corpus.wire import METHODS, VALUES, WIRE
 ATTACKS = (*CHEATS, *WIRE, *VALUES, *METHODS, *TEXTS, *DEATHS, *RESOURCES, *PROCESSES, *NETWORK, *FILES, *POISON)
 
 _QUICK = [attack for attack in ATTACKS if not attack.slow]
-_STEP = 6
-PARTS = {"a part": _QUICK[::_STEP], "the others": [attack for i, attack in enumerate(_QUICK) if i % _STEP]}
-"""The quick attacks: some of each class, for every run of the tests, and the rest."""
+PARTS = {"a part": _QUICK[::6], "a second part": _QUICK[3::6], "the others": _QUICK[1::3] + _QUICK[2::3]}
+"""The quick attacks: some of each class for every run of the tests, as many for continuous integration, and the rest."""
 
 __all__ = ["ATTACKS", "CONTROLS", "HELD", "PARTS", "PROBLEMS", "Attack", "Control"]
