@@ -198,7 +198,7 @@ def test_the_async_twin_judges(rows):
     assert ticks > 3
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_cancelled_twin_stops_and_stores(starter, tmp_path):
     """When its task is cancelled the run ends soon, and the same call goes on from what is stored."""
     rows = [{"task_id": "starter/0", "completion": f"    return {number}\n"} for number in range(3000)]

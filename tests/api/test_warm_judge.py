@@ -26,7 +26,7 @@ def judge():
         yield started
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_verdicts_are_those_of_a_run(judge: pc.Judge, starter, tmp_path):
     """The shipped examples, with every kind of end, get the statuses that ``judge`` gives them, in their order."""
     rows = starter.examples

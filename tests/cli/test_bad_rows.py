@@ -103,7 +103,7 @@ NO_CODE = {
 """Rows without code, with what is said of them."""
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_rows_without_code(judge):
     """A row of a known task without code is no_code with a reason, counts in n and is not malformed."""
     lines = [row(completion=GOOD)]

@@ -19,9 +19,9 @@ LESSONS = {
 """Each lesson with the words it is called with here."""
 
 
-def lessons(mark: pytest.MarkDecorator, *slow: str) -> list:
-    """Return the names of all lessons; mark some of them."""
-    return [pytest.param(name, marks=mark) if name in slow else name for name in LESSONS]
+def lessons(*slow: str) -> list:
+    """Return the names of all lessons; leave the slow ones to the night."""
+    return [pytest.param(name, marks=pytest.mark.nightly) if name in slow else name for name in LESSONS]
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def run(shell):
     return shell.write("run.jsonl", rows)
 
 
-@pytest.mark.parametrize("name", lessons(pytest.mark.nightly, "budget", "estimators"))
+@pytest.mark.parametrize("name", lessons("budget", "estimators"))
 def test_a_lesson_is_a_table_and_three_sentences(name, shell):
     """Each lesson prints a table and three sentences; its JSON has the sentences as ``says``."""
     words = ("lab", *name.split(), *LESSONS[name])
@@ -42,8 +42,8 @@ def test_a_lesson_is_a_table_and_three_sentences(name, shell):
     assert all(sentence.endswith(".") for sentence in sentences)
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("name", lessons(pytest.mark.nightly, *(LESSONS.keys() - {"urn"})))
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", LESSONS)
 def test_a_lesson_draws_pictures(name, shell):
     """Each lesson draws PNG and SVG; the SVG has its words as text and the same bytes each time."""
     pytest.importorskip("matplotlib", reason="pictures need the extra plots")

@@ -229,7 +229,7 @@ def test_requests_that_two_may_read_in_two_ways(server: Server, head: bytes, sta
     assert 1 == answer.count(b"HTTP/1.1")
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_second_signal_ends_it(shell):
     """The first waits for what is under way, the second does not."""
     server = Server(shell, "starter", "--workers", 1, "--timeout", 5)

@@ -32,7 +32,7 @@ class TestShow:
             " ".join(line.split()[:3]) for line in done.out.splitlines()
         ]
 
-    @pytest.mark.ci
+    @pytest.mark.nightly
     @pytest.mark.parametrize("stored", ["starter-examples.passcurve", "starter-examples_results.jsonl"])
     def test_the_counts_of_verdicts(self, judged, stored):
         """The samples of each status are counted as the run that judged them has counted."""
@@ -182,7 +182,7 @@ class TestBench:
         assert {"passed"} == {problem["status"] for problem in check["checked"]}
         assert all(problem["calls"] > 0 and not problem["note"] for problem in check["checked"])
 
-    @pytest.mark.ci
+    @pytest.mark.nightly
     def test_check_reports_faults(self, shell):
         """Failing or hanging references and tests without a call are faults; live objects are notes."""
         prompt = "def f(x):\n"

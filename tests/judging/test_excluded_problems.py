@@ -98,7 +98,7 @@ def test_a_subset(shell):
     assert (0, 1.0, {}) == (done.code, done.record["pass@1"]["value"], excluded(done))
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_run_that_is_resumed(run_of, shell):
     """A resumed run leaves out the same problems, also where all their verdicts were stored before."""
     problems = [problem(number) for number in range(40)]

@@ -30,7 +30,7 @@ def made(request: pytest.FixtureRequest) -> Made:
     return request.getfixturevalue(request.param)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_policy_admits_our_script_and_style_only(made: Made):
     """The policy names one script and one style, by their hashes; nothing in the page is styled or run by attribute."""
     reader = Reader(made.page)
@@ -96,7 +96,7 @@ def test_the_samples_in_the_page_are_those_of_the_record(made: Made):
         assert {row["task_id"]: [row["n"], row["c"]] for row in recorded["by_problem"]} == counts
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_same_runs_make_the_same_page(two_runs: Made, shell_in):
     """Nothing in a page depends on when it was made."""
     shell = shell_in(two_runs.page.parent)

@@ -28,7 +28,7 @@ def counted(name: str) -> list[int]:
     return [int(digits) for digits in re.findall("[0-9]+", name)]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_equal_differences_stand_in_the_order_of_their_numbers(pair: dict[str, Any]):
     """Of problems that decide alike, number 7 stands before number 30."""
     order = [(-round(abs(row["difference"]), 9), counted(row["problem_id"])) for row in pair["deciders"]]
@@ -36,7 +36,7 @@ def test_equal_differences_stand_in_the_order_of_their_numbers(pair: dict[str, A
     assert len({size for size, _ in order}) < len(order)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_parts_sum_up_to_the_difference(pair: dict[str, Any]):
     """What problems add where A leads and where B leads is the whole difference in pass@1."""
     first = pair["differences"][0]

@@ -142,7 +142,7 @@ def test_scratch_is_clean_for_the_next(jail: Jailed, dirt: str):
     assert ("text", True, []) == jail.value(CLEAN)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_every_scratch_of_many_is_new(full: Jailed):
     """However many scratches came before, the present one can be written, and none before it is there."""
     assert ["0"] * 40 == [full.value(f"import os\n{LEAVE.format(number=number)}") for number in range(40)]

@@ -361,7 +361,7 @@ def test_every_zygote_of_a_fork_server_has_the_same_memory():
     assert [answers[0]] * 6 == answers
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_how_the_package_is_installed_moves_no_object(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Objects lie where they lie whether there is bytecode yet, and whatever else lies in the folder of the package."""
     use_copy(monkeypatch, tmp_path)

@@ -120,7 +120,7 @@ def killing_once(fork_server: int, delay_s: float) -> Iterator[None]:
         timer.join()
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_it_is_killed_while_it_is_tried():
     """Whenever somebody kills it, nothing else is said of walls and rewinding than without that."""
     need("full")

@@ -65,7 +65,7 @@ class TestPassHat:
 class TestGPass:
     """At least tau k of k pass."""
 
-    @pytest.mark.ci
+    @pytest.mark.nightly
     def test_is_the_share_of_subsets_with_enough_passes(self) -> None:
         """It is what counting all k-subsets gives, for every c, k and threshold up to n = 7."""
         for n, c, k in every(7):

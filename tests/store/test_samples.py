@@ -182,7 +182,7 @@ class TestRowsThatCount:
         assert re.search("50,000,000 characters.*16,777,216 ", completion.missing)
         assert completion.text is None
 
-    @pytest.mark.ci
+    @pytest.mark.nightly
     def test_cap_is_in_bytes(self, path):
         """The length limit is in bytes, so multi-byte characters reach it sooner."""
         size = MAX_TEXT_BYTES // 2
@@ -354,7 +354,7 @@ DAMAGED = _written() | _damaged()
 class TestAnyBytes:
     """Files with arbitrary bytes."""
 
-    @pytest.mark.ci
+    @pytest.mark.nightly
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
     @given(st.lists(ANYTHING | NEARLY_ROWS, max_size=6), st.booleans())
     def test_every_line_is_a_row_or_listed(self, path, texts, packed):
