@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import json
 import os
 import re
@@ -76,12 +75,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.nodeid in passes]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.nodeid not in passes]
-
-
-def pytest_collection_finish() -> None:
-    """Let the collector of garbage leave out all tests, which it would go through again and again."""
-    gc.collect()
-    gc.freeze()
 
 
 class Completed(NamedTuple):
