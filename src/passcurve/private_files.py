@@ -35,10 +35,7 @@ def read_private(path: Path, max_bytes: int | None = None, digest: bytes | None 
 
 
 def read_digest(path: Path) -> bytes | None:
-    """Return the digest of a file's name and content, as the file has it; None where it could be another user's.
-
-    Whether that is the digest of what stands there shows when it is read.
-    """
+    """Return the digest that a file begins with, unchecked; None where the file could be another user's."""
     with _open_private(path) as (file, _):
         try:
             return file.read(_DIGEST_BYTES) if file is not None else None

@@ -208,7 +208,7 @@ def test_a_flipped_bit(tmp_path: Path, step: int) -> None:
 
 
 def test_what_is_used_stays(tmp_path: Path) -> None:
-    """Of too many files the one goes that was not used for longest, whenever it was written."""
+    """Where there are too many files, the least recently used one is removed."""
     first, *others = (save(tmp_path, msgspec.structs.replace(HEADER, seed=number)) for number in range(MAX_FILES))
     for number, path in enumerate((first, *others)):
         os.utime(path, ns=(number, number))
