@@ -38,6 +38,7 @@ def test_attack(number: int, rows: list[tuple[Any, Any]]):
 
 def test_what_stays_with_the_sample_is_asked_for(shell):
     """An iterator among the arguments is read although the function catches what tells it to wait for that."""
+    # A bare `except` also catches the BaseException that stops a check.
     code = "def f(g):\n    n = 0\n    try:\n        for _ in g: n += 1\n    except:\n        return -1\n    return n\n"
     fields = {"kind": "expression", "asks": "input", "entry_point": "f", "code": code, "input": "[1, 2]", "output": "2"}
     shell.write("b.jsonl", [{"id": "A/5", **fields, "reference": "f([1, 2])"}])

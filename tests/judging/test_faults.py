@@ -169,7 +169,7 @@ def test_results_to_a_full_device(run_of, rows, nothing_left):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("workers", [2, pytest.param(8, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("workers", [2, 8])
 def test_few_descriptors(run_of, rows, nothing_left, workers):
     """All workers run with a limit of 64 open files."""
     run = start_by(run_of(rows, "--workers", str(workers), "--memory", "256MiB"), 'ulimit -n 64; exec "$@"')
@@ -421,7 +421,7 @@ def test_no_folder_for_temporary_files(run_of, rows, nothing_left, level):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("level", ["full", pytest.param("restricted", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("level", ["full", "restricted"])
 def test_no_folder_can_be_written(run_of, shell, rows, mounted, nothing_left, level):
     """A run needs no folder that can be written, beside its own."""
     (shell.folder / "disk").mkdir()

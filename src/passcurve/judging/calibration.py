@@ -77,11 +77,10 @@ class Calibrations:
         self._try_next(CodeTrials(problem, "shared" if shared else self._mode, program, names))
         return None
 
-    def begin_again(self, problem: Problem) -> Calibration | None:
-        """Start on a problem as ``begin`` does, but without the plan that was kept of it."""
+    def forget(self, problem: Problem) -> None:
+        """Forget the plan that was kept of a problem, so that ``begin`` makes a new one."""
         if self._cache is not None:
             self._cache.forget(problem)
-        return self.begin(problem)
 
     def _begin_unit_tests(self, problem: Problem) -> Calibration | None:
         """Start on a problem whose tests can only run beside a program."""

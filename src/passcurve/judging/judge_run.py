@@ -301,9 +301,8 @@ class JudgeRun:
             return
         self._pending.wait_for_plan(pending)
         if maker is not None:
-            self._makers[problem.id] = None
-            if calibration := self._calibrations.begin_again(problem):
-                self._use(calibration)
+            self._calibrations.forget(problem)
+            self._calibrate(problem)
 
     def _use(self, calibration: Calibration) -> None:
         plan, problem, request = calibration.plan, calibration.problem, self._request

@@ -40,6 +40,7 @@ PROBLEMS_OF_KINDS: dict[str, dict[str, Any]] = {
         "kind": "expression",
         "asks": "input",
         "entry_point": "f",
+        # A bare `except` also catches the BaseException that stops a check.
         "code": "def f(g):\n    try:\n        return g(0)\n    except:\n        return 'x'\n",
         "input": "3",
         "output": "'x'",
