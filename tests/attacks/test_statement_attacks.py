@@ -41,8 +41,8 @@ def test_what_stays_with_the_sample_is_asked_for(shell):
     # A bare `except` also catches the BaseException that stops a check.
     code = "def f(g):\n    n = 0\n    try:\n        for _ in g: n += 1\n    except:\n        return -1\n    return n\n"
     fields = {"kind": "expression", "asks": "input", "entry_point": "f", "code": code, "input": "[1, 2]", "output": "2"}
-    shell.write("b.jsonl", [{"id": "A/5", **fields, "reference": "f([1, 2])"}])
+    shell.write("b.jsonl", [{"id": "A/7", **fields, "reference": "f([1, 2])"}])
     answers = ("f(iter([1, 2]))", "f(iter([1]))", "f([3, 4])")
-    shell.write("s.jsonl", [{"task_id": "A/5", "completion": answer} for answer in answers])
+    shell.write("s.jsonl", [{"task_id": "A/7", "completion": answer} for answer in answers])
     assert 0 == shell("judge", "s.jsonl", "--benchmark", "b.jsonl", "--accept-input").code
     assert [True, False, True] == [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]

@@ -89,6 +89,7 @@ class _TimeLimit:
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self._steps = 0
+        self._is_over = False
 
     def __enter__(self) -> None:
         self._end_s = time.process_time() + self._limit_s
@@ -96,10 +97,14 @@ class _TimeLimit:
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(None)
+        if self._is_over:
+            # The code may have caught it, and gone on.
+            raise _TimeOverError
 
     def _trace(self, _frame: FrameType, _event: str, _argument: object) -> Any:
         self._steps += 1
         if self._steps % _STEPS == 0 and time.process_time() > self._end_s:
+            self._is_over = True
             raise _TimeOverError
         return self._trace
 

@@ -46,6 +46,26 @@ PROBLEMS_OF_KINDS: dict[str, dict[str, Any]] = {
         "output": "'x'",
         "reference": "f(3)",
     },
+    "a function that catches the end of its time": {
+        "id": "A/5",
+        "kind": "expression",
+        "asks": "input",
+        "entry_point": "f",
+        "code": "def f(n):\n    try:\n        while n != 3: pass\n    except:\n        n = 3\n    return [n]\n",
+        "input": "3",
+        "output": "[3]",
+        "reference": "f(3)",
+    },
+    "a function that ends in any case": {
+        "id": "A/6",
+        "kind": "expression",
+        "asks": "input",
+        "entry_point": "f",
+        "code": "def f(n):\n    try:\n        while n != 3: pass\n    finally:\n        return 'x'\n",
+        "input": "3",
+        "output": "'x'",
+        "reference": "f(3)",
+    },
 }
 """Problems in the schema for new benchmarks; all are judged in referee mode."""
 
@@ -102,5 +122,7 @@ STATEMENT_ATTACKS: tuple[tuple[str, str, str], ...] = (
     *(("input", name, f"f({text})") for name, text in _ANSWER_ATTACKS.items()),
     *(("input", f"{name}, bare", text) for name, text in _ANSWER_ATTACKS.items()),
     *(("a function that catches all", name, text) for name, text in _CAUGHT_ATTACKS.items()),
+    ("a function that catches the end of its time", "an endless loop", "f(4)"),
+    ("a function that ends in any case", "an endless loop", "f(4)"),
 )
 """Kind, name and text of each attack."""
