@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 REFUSED = ("EPERM", "EACCES", "ENOENT", "ESRCH", "EROFS", "ENOSYS", "EINVAL", "ENXIO", "EXDEV")
+FLAG_STREAMS = "[fcntl.fcntl(n, fcntl.F_SETFL, os.O_APPEND | os.O_NONBLOCK) for n in range(3)]"
+"""An expression that sets flags of the files behind the standard streams."""
 TRIED = '''
 import ctypes, errno, fcntl, os, resource, signal, socket, stat, sys, time
 
@@ -47,6 +49,9 @@ FILES = {
     "write to /var/tmp": "open('/var/tmp/passcurve-was-here', 'w')",
     "write to the standard library": "open(os.__file__, 'a')",
     "date a device": "os.utime('/dev/null')",
+    "date a device by standard input": "os.utime(0)",
+    "date a device by standard output": "os.utime(1)",
+    "date a device by standard error": "os.utime(2)",
     "date the standard library": "os.utime(os.__file__)",
     "read the sandbox's own source": "open({ours!r}).read()",
     "read the packages of the sandbox": "open({theirs!r}, 'rb').read()",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from attempts import ATTEMPTS, REFUSED, TRIED
+from attempts import ATTEMPTS, FLAG_STREAMS, REFUSED, TRIED
 from jailed import IS_ONE, ONE, Jailed, census, jail_at
 
 import passcurve
@@ -224,6 +224,14 @@ def test_the_environment_is_our_own(jail: Jailed, secret: str):
         *("GLIBC_TUNABLES", "HOME", "LANG", "LC_ALL", "LD_BIND_NOW", "LC_CTYPE", "PYTHONHASHSEED", "TZ"),
         *("MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"),
     }
+
+
+@pytest.mark.parametrize("reuse", [True, False], ids=["kept", "new"])
+def test_standard_streams_are_its_own(jail: Jailed, reuse: bool):
+    """What a program does to its standard streams, which stay open in the zygote, no other one sees."""
+    jail.value("import fcntl, os\ndef f():\n    " + FLAG_STREAMS + "\n", allow_kept=reuse)
+    text = "import fcntl\ndef f():\n    return [fcntl.fcntl(n, fcntl.F_GETFL) for n in range(3)]\n"
+    assert not any(flags & (os.O_APPEND | os.O_NONBLOCK) for flags in jail.value(text, allow_kept=reuse))
 
 
 @pytest.mark.parametrize("reuse", [True, False], ids=["kept", "new"])

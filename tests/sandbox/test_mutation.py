@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from attempts import ATTEMPTS, TRIED
+from attempts import ATTEMPTS, FLAG_STREAMS, TRIED
 from jailed import IS_ONE, LIMITS, Jailed, descendants, find_isolation, need, read_process, until, zygotes
 
 import passcurve
@@ -36,6 +36,7 @@ NAMESPACES, RLIMITS = "sandbox/layers/namespaces.py", "sandbox/layers/rlimits.py
 ZYGOTE, MOUNTS = "sandbox/zygote/server.py", "sandbox/layers/mounts.py"
 CONFINEMENT, KERNEL = "sandbox/zygote/confinement.py", "sandbox/zygote/kernel.py"
 WATCH, LANDLOCK = "sandbox/layers/watch.py", "sandbox/layers/landlock.py"
+TEMPLATE = "sandbox/zygote/template.py"
 
 Edit = tuple[str, str, str]
 
@@ -86,6 +87,7 @@ LAYERS: dict[str, list[Edit]] = {
     "file size": unlimited("resource.RLIMIT_FSIZE, file_bytes"),
     "message queues": unlimited("resource.RLIMIT_MSGQUEUE, 0"),
     "threads": unlimited("resource.RLIMIT_NPROC, (COMMAND_PROCESSES if commands else PROCESSES) + others"),
+    "own streams": [without(TEMPLATE, "    _open_streams()\n")],
     "cpu": [(RLIMITS, "resource.prlimit(pid, resource.RLIMIT_CPU, (cpu_s, cpu_s))", "pass")],
 }
 
@@ -218,6 +220,13 @@ def outlive(victim: str) -> Callable[[Jailed], str]:
     return attempt
 
 
+def leave_flags(jail: Jailed) -> str:
+    """Have a program set flags of its standard streams; tell whether the next one has them."""
+    jail.value("import fcntl, os\ndef f():\n    " + FLAG_STREAMS + "\n")
+    flags = jail.value("import fcntl, os\ndef f():\n    return fcntl.fcntl(1, fcntl.F_GETFL) & os.O_NONBLOCK\n")
+    return "worked" if flags else "refused"
+
+
 @dataclass(frozen=True)
 class Case:
     """One attempt that must not work, and all walls that refuse it."""
@@ -272,6 +281,8 @@ CASES = {
     "write a large file": Case(("file size", "bounded scratch"), "fill(1, 12)"),
     "queue messages": Case(("message queues",), "raised(12)"),
     "start threads without end": Case(("threads",), "started(70)"),
+    "leave flags for the next": Case(("own streams",), leave_flags),
+    "date a device": Case(("own streams",), ATTEMPTS["date a device by standard output"]),
     "burn CPU for ever": Case(("cpu",), "refused_unless(resource.getrlimit(resource.RLIMIT_CPU)[1] == -1)"),
 }
 

@@ -209,9 +209,18 @@ def _offer_tracker(line: socket.socket, *, is_kept: bool) -> None:
         os.close(tracker)
 
 
+def _open_streams() -> None:
+    """Open the standard streams anew: the flags of an open file, and the times of one of the host, outlive a child."""
+    for number in range(FIRST):
+        null = os.open("/dev/null", os.O_RDWR if number else os.O_RDONLY)
+        os.dup2(null, number)
+        os.close(null)
+
+
 def run_role(spec: Spec, descriptors: list[int], roles: dict[str, Role], enter: Enter) -> None:
     """Run the role of a child behind its walls, with its descriptors at numbers that are the same for every child."""
     os.chdir(spec["scratch"])
+    _open_streams()
     high = [os.dup2(fd, _HIGH + place) for place, fd in enumerate(descriptors)]
     os.closerange(FIRST, _HIGH)
     rules = high.pop(0) if spec["ruled"] else -1
