@@ -26,6 +26,8 @@ from passcurve.sandbox.job import Job
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
 from passcurve.sandbox.zygote import copy_stub
+from passcurve.sandbox.zygote.copy_stub import PAGE
+from passcurve.sandbox.zygote.dirty_pages import LEARNING_JOBS, HotPages
 from passcurve.sandbox.zygote.memory import Area
 from passcurve.types import FunctionTests, Problem
 
@@ -516,3 +518,12 @@ def test_every_measure_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         # One that was stopped away from its read has old registers and new memory, and may crash before it reports.
         assert "the trial of rewinding was lost, its process: no answer, or not the one that was expected" == reason
     pytest.fail(f"in {TRIALS} trials no program told what the one before it had changed")
+
+
+def test_jobs_that_write_much_make_no_page_hot():
+    """A page that is hot is copied after each later job, so those of a few large jobs must not be."""
+    hot, few = HotPages(frozenset()), frozenset(range(0, 10 * PAGE, PAGE))
+    for number in range(LEARNING_JOBS):
+        is_learned = hot.learn({(0, (10 if number % 2 else 2000) * PAGE, 0)})
+    assert is_learned
+    assert few == hot.pages

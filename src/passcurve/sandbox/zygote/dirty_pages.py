@@ -16,6 +16,9 @@ LEARNING_JOBS = 24
 HOT_SHARE = 0.3
 """A page is hot when more than this share of those jobs wrote it."""
 
+TEACHING_PAGES = 1000
+"""A job that wrote more pages than this teaches none: what is hot is copied after each later job."""
+
 SPAN_PAGES = 200
 """Dirty pages at most this far from each other are protected by one call, with all between them."""
 
@@ -154,9 +157,10 @@ class HotPages:
     def learn(self, regions: set[Region]) -> bool:
         """Count the pages that a job wrote; return whether these were enough jobs to choose the hot ones."""
         counts = self._counts
-        for start, end, _ in regions:
-            for page in range(start, end, PAGE):
-                counts[page] = counts.get(page, 0) + 1
+        if sum(end - start for start, end, _ in regions) <= TEACHING_PAGES * PAGE:
+            for start, end, _ in regions:
+                for page in range(start, end, PAGE):
+                    counts[page] = counts.get(page, 0) + 1
         self._jobs += 1
         if self._jobs < LEARNING_JOBS:
             return False
