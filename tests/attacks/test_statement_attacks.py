@@ -46,3 +46,23 @@ def test_what_stays_with_the_sample_is_asked_for(shell):
     shell.write("s.jsonl", [{"task_id": "A/7", "completion": answer} for answer in answers])
     assert 0 == shell("judge", "s.jsonl", "--benchmark", "b.jsonl", "--accept-input").code
     assert [True, False, True] == [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]
+
+
+def test_a_function_in_question_runs_as_a_program(shell):
+    """It nests its calls as deep as a program may, and its time is not that of a tracer."""
+    deep = "def g(n): return 0 if n == 0 else g(n - 1)\ndef f(n):\n    try:\n        return g(n)\n"
+    deep += "    except RecursionError:\n        return 'deep'\n"
+    long = "def f(n):\n    s = 0\n    for i in range(n):\n        s += 1 if i % 2 else -1\n    return s\n"
+    problems = {"deep": (deep, "f(3000)", "'deep'"), "long": (long, "f(2)", "0")}
+    shell.write(
+        "b.jsonl",
+        [
+            {"id": name, "kind": "expression", "asks": "input", "entry_point": "f", "code": code}
+            | {"input": answer[2:-1], "output": output, "reference": answer}
+            for name, (code, answer, output) in problems.items()
+        ],
+    )
+    answers = [("deep", "f(3000)"), ("deep", "f(900)"), ("long", "f(4000000)"), ("long", "f(3)")]
+    shell.write("s.jsonl", [{"task_id": name, "completion": answer} for name, answer in answers])
+    assert 0 == shell("judge", "s.jsonl", "--benchmark", "b.jsonl", "--accept-input", "--timeout", "2").code
+    assert [True, False, True, False] == [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]
