@@ -131,7 +131,10 @@ def use_exception(error: BaseException) -> None:
     for use in uses:
         with contextlib.suppress(Exception):
             use()
-    assert type(error) is BaseException or type(error).__name__ in REBUILDABLE, type(error)
+    # One with another message than its builtin class makes is of a class made for it.
+    kind = type(error) if type(error).__module__ == "builtins" else type(error).__base__
+    assert kind is not None
+    assert kind is BaseException or (kind.__module__ == "builtins" and kind.__name__ in REBUILDABLE), type(error)
     error.__cause__, error.__context__ = ValueError("cause"), KeyError("context")
     try:
         raise error

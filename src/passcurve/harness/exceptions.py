@@ -52,6 +52,7 @@ def rebuild(record: ExceptionRecord) -> BaseException:
     """Return an exception of the nearest ancestor in ``REBUILDABLE``.
 
     An ancestor whose rule or constructor refuses the arguments gets the message only, and so does every later one.
+    Where a class of the sample's own makes another message than that ancestor, it is one of that name with the message.
     """
     message = record["message"]
     message = message[:MESSAGE_CHARACTERS] if type(message) is str else ""
@@ -63,11 +64,18 @@ def rebuild(record: ExceptionRecord) -> BaseException:
         for candidate in (arguments, (message,)):
             if REBUILDABLE[name](candidate):
                 try:
-                    return _build(kind, candidate)
+                    error = _build(kind, candidate)
+                    if record["type"] == name or str(error)[:MESSAGE_CHARACTERS] == message:
+                        return error
+                    return _build(_subclass(kind, record["type"], message), candidate)
                 except Exception:
                     continue
         arguments = (message,)
     return Exception(message)
+
+
+def _subclass(kind: type[BaseException], name: str, message: str) -> type[BaseException]:
+    return type(name[:200], (kind,), {"__module__": "sample", "__str__": lambda _: message})
 
 
 def _build(kind: type[BaseException], arguments: tuple[Any, ...]) -> BaseException:
