@@ -378,6 +378,101 @@ def test_write_back_arguments(jail: Jailed):
     assert "failed" == jail.check(wrong, test, plan=CheckPlan(write_back=True)).status
 
 
+HANDED_BACK = {
+    "by a call that raises": (
+        "candidate(x, 1)",
+        "def f(x, n):\n    x.append(n)\n    raise ValueError\n",
+        "def f(x, n):\n    raise ValueError\n",
+    ),
+    "by name": ("candidate(0, x=x)", "def f(n, x):\n    x.append(1)\n", "def f(n, x):\n    x = [1]\n"),
+    "in a tuple": ("candidate((x, 2))", "def f(t):\n    t[0].append(1)\n", "def f(t):\n    t = ([1], 2)\n"),
+    "in a list": ("candidate([[], x])", "def f(t):\n    t[1].append(1)\n", "def f(t):\n    t[1] = []\n"),
+    "in a dictionary": ("candidate({1: x})", "def f(d):\n    d[1] += [1]\n", "def f(d):\n    d.clear()\n"),
+}
+
+
+@pytest.mark.parametrize("what", HANDED_BACK)
+def test_write_back_everywhere(jail: Jailed, what: str):
+    """A change is seen wherever the argument stands, and whether the call returns or raises."""
+    call, right, wrong = HANDED_BACK[what]
+    head = f"def check(candidate):\n    x = []\n    try:\n        {call}\n    except ValueError:\n        pass\n"
+    plan = CheckPlan(write_back=True)
+    assert jail.check(right, head + "    assert [1] == x\n", plan=plan).passed
+    assert "failed" == jail.check(wrong, head + "    assert [1] == x\n", plan=plan).status
+    assert "failed" == jail.check(right, head + "    assert [] == x\n", plan=plan).status
+
+
+LIMITED = """
+import signal
+
+def limited(candidate, number):
+    def stop(*_):
+        raise {error}
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        return candidate(number)
+    except {error}:
+        return None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+def check(candidate):
+    assert 4 <= sum(number == limited(candidate, number) for number in range(6))
+"""
+
+
+@pytest.mark.parametrize("error", ["KeyError", "TimeoutError"])
+def test_a_call_that_the_tests_interrupt(jail: Jailed, error: str):
+    """Its late reply is not taken for that to the next call."""
+    slow = "import time\ndef f(n):\n    if n == 0:\n        time.sleep(0.4)\n    return n + 1\n"
+    verdict = jail.check(slow, LIMITED.format(error=error))
+    assert "timeout" == verdict.status, verdict
+    assert "interrupted" in verdict.message
+    assert jail.check("def f(n):\n    return n\n", LIMITED.format(error=error)).passed
+
+
+def test_threads_of_the_tests(jail: Jailed):
+    """Each thread gets the replies to its own calls."""
+    test = "def check(candidate):\n    from concurrent.futures import ThreadPoolExecutor\n"
+    test += "    with ThreadPoolExecutor(8) as pool:\n        squares = list(pool.map(candidate, range(200)))\n"
+    test += "    assert [n * n for n in range(200)] == squares\n"
+    assert jail.check("def f(n):\n    return n * n\n", test).passed
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "candidate.__code__",
+        "candidate.__defaults__",
+        "__import__('inspect').signature(candidate)",
+        "candidate.__doc__[0]",
+    ],
+)
+def test_the_function_shows_nothing_of_ours(jail: Jailed, source: str):
+    """What the tests would learn of our own function in its place they do not learn."""
+    program = "def f(a, b=1):\n    'x'\n    return a\n"
+    assert "failed" == jail.check(program, f"def check(candidate):\n    candidate(1)\n    {source}\n").status
+    name = "def check(candidate):\n    candidate(1)\n    assert 'f' == candidate.__name__ and callable(candidate)\n"
+    assert jail.check(program, name).passed
+
+
+@pytest.mark.parametrize(
+    ("body", "passes"),
+    [
+        ("def __init__(self, n): self.n = n\n    def __str__(self): return f'positive, not {self.n}'", True),
+        ("def __str__(self): return 'no'", False),
+        ("pass", True),
+    ],
+)
+def test_the_message_of_an_exception(jail: Jailed, body: str, passes: bool):
+    """It is that of the sample's class, whatever its arguments are."""
+    program = f"class E(ValueError):\n    {body}\ndef f(n):\n    raise E('positive')\n"
+    test = "def check(candidate):\n    try:\n        candidate(1)\n    except ValueError as error:\n"
+    test += "        assert 'positive' in str(error) and 'E' == type(error).__name__[:1]\n"
+    assert passes == jail.check(program, test.replace(" and 'E' == type(error).__name__[:1]", "")).passed
+
+
 def test_write_back_is_data(jail: Jailed):
     """Arguments are written back as data, whatever the sample did to make them."""
     program = "def f(xs):\n    xs.__init__([1, 2, 3])\n    return len(xs)\n"

@@ -6,6 +6,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable
+from typing import NoReturn
 
 from passcurve.harness.wire import MAX_FRAME, TooMuchError, WireError
 
@@ -41,7 +42,7 @@ def write_all(fd: int, data: bytes, write: Callable[[int, bytes], int] = os.writ
             data = data[sent:]
             sent = write(fd, data)
     except OSError as error:
-        raise ConnectionClosed(str(error)) from None
+        _raise_closed(error)
 
 
 def receive_frame(fd: int, limit: int, read: Callable[[int, int], bytes] = os.read) -> bytes:
@@ -70,10 +71,17 @@ def _read_exactly(fd: int, size: int, read: Callable[[int, int], bytes]) -> byte
             parts.append(data)
             missing -= len(data)
     except OSError as error:
-        raise ConnectionClosed(str(error)) from None
+        _raise_closed(error)
     if missing:
         raise ConnectionClosed("end of file")
     return b"".join(parts)
+
+
+def _raise_closed(error: OSError) -> NoReturn:
+    if error.errno is None:
+        # The kernel says why; this is what the handler of a signal has raised, a TimeoutError for one.
+        raise error
+    raise ConnectionClosed(str(error)) from None
 
 
 def receive_frame_and_descriptors(connection: socket.socket, limit: int) -> tuple[bytes, list[int]]:

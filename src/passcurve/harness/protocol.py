@@ -198,7 +198,9 @@ class Reply(TypedDict, total=False):
 
     value: Any
     args: tuple[Any, ...]
-    """The arguments after the call, if the order asks for them."""
+    """The arguments after the call, if the order asks for them; also where it raises."""
+    kwargs: dict[str, Any]
+    """The same of those with names."""
     flattened: tuple[str, ...]
     """Names of the types that were reduced to plain data."""
     large: tuple[str, int, bytes]

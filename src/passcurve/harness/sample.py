@@ -23,7 +23,7 @@ from passcurve.harness.exceptions import describe, rebuild
 from passcurve.harness.framing import ConnectionClosed, make_frame, receive_frame, send_frame, write_all
 from passcurve.harness.job_start import limit_recursion, read_job
 from passcurve.harness.large_results import is_large, make_record
-from passcurve.harness.protocol import Callback, Order, Reply, SampleJob
+from passcurve.harness.protocol import Callback, Order, SampleJob
 from passcurve.harness.script import ScriptRunner
 from passcurve.harness.wire import Decoder, Encoder, Handle, WireError
 
@@ -221,18 +221,16 @@ class SampleServer:
         except ConnectionClosed:
             raise
         except BaseException as error:
-            self._send({"raised": describe(error)})
+            self._send({"raised": describe(error), **_arguments_of(order)})
             return
         if self._job["digests"] and is_large(value):
             self._send_large(value)
             return
-        reply: Reply = {"value": value}
-        hands_back = bool(order.get("back"))
-        if hands_back:
-            reply["args"] = order["args"]
+        arguments = _arguments_of(order)
+        reply: dict[str, Any] = {"value": value, **arguments}
         self._flattened.clear()
         try:
-            data = self._encoder.encode(reply) if hands_back else self._encoder.encode_reply(value)
+            data = self._encoder.encode(reply) if arguments else self._encoder.encode_reply(value)
             if self._flattened:
                 reply["flattened"] = tuple(sorted(set(self._flattened)))[:8]
                 data = self._encoder.encode(reply)
@@ -291,6 +289,11 @@ class SampleServer:
         if callable(value) and not isinstance(value, type):
             return Handle("function", number, str(getattr(value, "__name__", kind.__name__))[:80])
         return Handle("opaque", number, str(kind.__name__)[:80])
+
+
+def _arguments_of(order: Order) -> dict[str, Any]:
+    """Return what is handed back with the reply to an order: its arguments, where the tests want them."""
+    return {"args": order["args"], "kwargs": order["kwargs"]} if order.get("back") else {}
 
 
 class _CallIterator:

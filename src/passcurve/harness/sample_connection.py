@@ -47,6 +47,8 @@ class SampleConnection:
         """Size of the last reply."""
         self.bytes_read = 0
         """Size of all frames read, or UNKNOWN once one of them was incomplete or malformed."""
+        self._awaits_reply = False
+        """A record was sent, at least in part, and no other has come since."""
 
     def send(self, record: Mapping[str, Any]) -> None:
         """Send a record."""
@@ -54,8 +56,12 @@ class SampleConnection:
             raise CheckStopped
         if not self._can_send:
             self.stop("diverged", "the tests make a call that was not recorded")
+        if self._awaits_reply or self.bytes_read == UNKNOWN:
+            self._stop_interrupted()
         try:
-            send_frame(self._descriptor, self._encode(record))
+            data = self._encode(record)
+            self._awaits_reply = True
+            send_frame(self._descriptor, data)
         except WireError as error:
             self.stop("tests", "the tests pass %s" % error)
         except ConnectionClosed:
@@ -68,6 +74,8 @@ class SampleConnection:
         """
         if self.stop_reason is not None:
             raise CheckStopped
+        if self.bytes_read == UNKNOWN:
+            self._stop_interrupted()
         bytes_read, self.bytes_read = self.bytes_read, UNKNOWN
         try:
             # No byte after the frame is read: bytes that the sample sends later must not change this check.
@@ -87,8 +95,13 @@ class SampleConnection:
             self.stop("output", "the returned value is nested too deeply")
         if type(record) is not dict:
             self.stop("protocol", "a message that is not a dictionary")
+        self._awaits_reply = False
         self.bytes_read = bytes_read + 4 + len(data)
         return record
+
+    def _stop_interrupted(self) -> NoReturn:
+        """Stop the check: the tests have left a call before its reply came, which would be taken for the next one."""
+        self.stop("timeout", "the tests interrupted a call of the program and made another one")
 
     def stop(self, status: str, message: str) -> NoReturn:
         """Stop the check, for the first reason that is given."""

@@ -5,10 +5,12 @@ A verdict is therefore a function of the tests and of data, and of nothing else 
 
 from __future__ import annotations
 
+from _thread import RLock
 from collections.abc import Callable
 from typing import Any
 
 from passcurve.harness import recording
+from passcurve.harness.changed_arguments import copy_changes
 from passcurve.harness.exceptions import describe, rebuild
 from passcurve.harness.large_results import read_record
 from passcurve.harness.protocol import ExceptionRecord, Order, RefereeJob, Reply
@@ -46,6 +48,24 @@ class _Iterator(Opaque):
         return self._get_next(self.passcurve_number)
 
 
+class _Function:
+    # No function of ours, whose code and parameters would pass for the sample's.  Without a docstring, for the same
+    # reason.
+    __slots__ = ("__name__", "__qualname__", "_call", "passcurve_number")
+    __signature__ = "stays with the sample"
+
+    def __init__(self, number: int, name: str, call: Callable[..., Any]) -> None:
+        self.passcurve_number = number
+        self.__name__ = self.__qualname__ = name
+        self._call = call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(self.passcurve_number, self.__name__, args, kwargs)
+
+    def __repr__(self) -> str:
+        return "<function %s, which stays with the sample>" % self.__name__
+
+
 class CallRecord:
     """A call of the tests; its outcome is None, or 'returned' or 'raised' with the value or exception."""
 
@@ -76,6 +96,8 @@ class SampleProxy:
         self._replayed = recording.unpack_calls(job["replayed"])
         self._replayed_count = 0
         self._passed_objects: list[Any] = []
+        self._lock = RLock()
+        """Held during a call, so that each thread of the tests gets its own reply; callbacks run in the same thread."""
         self.last_call: CallRecord | None = None
         self.last_exception: BaseException | None = None
         """The last exception that the sample raised, as it was raised here."""
@@ -85,13 +107,7 @@ class SampleProxy:
 
     def make_function(self, number: int, name: str) -> Callable[..., Any]:
         """Return a function that calls an object of the sample; number 0 is the entry point."""
-
-        def function(*args: Any, **kwargs: Any) -> Any:
-            return self._call(number, name, args, kwargs)
-
-        function.__name__ = function.__qualname__ = name
-        function.passcurve_number = number  # type: ignore[attr-defined]
-        return function
+        return _Function(number, name, self._call)
 
     def as_exception(self, value: Any) -> ExceptionRecord | None:
         """Return a received value if it is an exception as ``describe`` makes it, else None."""
@@ -111,6 +127,10 @@ class SampleProxy:
     def _call(
         self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], expected: bytes = b""
     ) -> Any:
+        with self._lock:
+            return self._make_call(number, name, args, kwargs, expected)
+
+    def _make_call(self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], expected: bytes) -> Any:
         self.last_call = call = CallRecord(name, args, kwargs)
         self.calls += 1
         if self._replayed_count < len(self._replayed):
@@ -122,14 +142,13 @@ class SampleProxy:
         if self._write_back:
             order["back"] = True
         self.connection.send(order)
-        reply = self._receive_reply(call, expected)
-        if self._write_back:
-            if type(reply.get("args")) is not tuple:
-                self.connection.stop("protocol", "a reply without the arguments")
-            _copy_back(args, reply["args"])
-        return reply["value"]
+        return self._receive_reply(call, expected)["value"]
 
     def _get_next(self, number: int) -> Any:
+        with self._lock:
+            return self._ask_next(number)
+
+    def _ask_next(self, number: int) -> Any:
         if self._replayed_count < len(self._replayed):
             self.connection.stop("diverged", "the tests use an iterator before they have made all recorded calls")
         self.connection.send({"next": number})
@@ -143,6 +162,8 @@ class SampleProxy:
             if "callback" in reply:
                 self._answer_callback(reply)
                 continue
+            if self._write_back and call is not None and ("value" in reply or "raised" in reply):
+                self._take_arguments(call, reply)
             if "value" in reply:
                 self._add_flattened(reply.get("flattened", ()))
                 if call is not None:
@@ -161,6 +182,14 @@ class SampleProxy:
                     reason = record["message"][:200]
                     self.connection.stop("output", "the returned value cannot be passed on: %s" % reason)
             self.connection.stop("protocol", "a message that is not a reply")
+
+    def _take_arguments(self, call: CallRecord, reply: dict[str, Any]) -> None:
+        """Copy what the sample did to the arguments of a call into the objects of the tests."""
+        args, kwargs = reply.get("args"), reply.get("kwargs")
+        if type(args) is not tuple or type(kwargs) is not dict:
+            self.connection.stop("protocol", "a reply without the arguments")
+        copy_changes(call.args, args)
+        copy_changes(call.kwargs, kwargs)
 
     def _add_flattened(self, names: Any) -> None:
         if type(names) is not tuple:
@@ -225,15 +254,3 @@ class SampleProxy:
     def _pass_object(self, kind: str, function: Callable[..., Any], name: str) -> Handle:
         self._passed_objects.append(function)
         return Handle(kind, len(self._passed_objects) - 1, name)
-
-
-def _copy_back(originals: tuple[Any, ...], returned: tuple[Any, ...]) -> None:
-    """Copy the changes that a sample made to its arguments to the objects of the tests."""
-    for original, copy in zip(originals, returned):
-        if type(original) is not type(copy) or original is copy:
-            continue
-        if isinstance(original, (list, bytearray)):
-            original[:] = copy
-        elif isinstance(original, (dict, set)):
-            original.clear()
-            original.update(copy)
