@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from passcurve.bench.choose import choose_problems, join_dates
+from passcurve.bench.choose import choose_problems, describe_undated, join_dates
 from passcurve.bench.formats import ReadOptions, parse_problems
 from passcurve.errors import DataError, UsageError
 from passcurve.harness.comparators import Comparator
@@ -215,3 +215,25 @@ def test_dates():
     for first, last in (("2024-1-1", ""), ("", "soon"), ("2024-03-01", "2024-02-01")):
         with pytest.raises(UsageError):
             join_dates(first, last)
+
+
+def test_livecodebench_without_the_name_of_the_method():
+    """Functional tests call the one method of the code to start with; where there is not one, nobody guesses."""
+    functional = {**LCB, "public_test_cases": json.dumps(CALL), "private_test_cases": "[]", "metadata": None}
+    starter = "class Solution:\n    def __init__(self): pass\n    def rev(self, a, b):\n        "
+    (call,) = read({**functional, "starter_code": starter})
+    assert ("call", "Solution.rev") == (cases_of(call)[0], call.entry_point)
+    for text in ("", starter + "pass\n    def other(self): pass\n"):
+        with pytest.raises(DataError, match="func_name"):
+            read({**functional, "starter_code": text})
+
+
+def test_dates_that_are_none():
+    """A problem whose date cannot be read has none; where dates choose, that is said."""
+    rows = [
+        {**LCB, "question_id": f"q{n}", "contest_date": text} for n, text in enumerate(("2024-02-01", "2024-13-45"))
+    ]
+    benchmark = Benchmark(name="b", source="", digest="", problems=read(*rows))
+    assert ["2024-02-01", ""] == [problem.date for problem in benchmark.problems]
+    assert "1 of 2 problems has no date and is left out, as q1" == describe_undated(benchmark, "2024-01-01..")
+    assert not describe_undated(benchmark, "q1")

@@ -102,3 +102,16 @@ def test_problems_of_each_kind(tmp_path: Path, shell: Any) -> None:
     done = shell("judge", "starter-kinds:examples", "--k", "1", "--json")
     assert (7, 7) == (done.record["statuses"]["passed"], done.record["statuses"]["failed"]), done.err
     assert 0.5 == done.record["pass@1"]["value"]
+
+
+def test_dates_in_toml(tmp_path: Path) -> None:
+    """A date of TOML is the text that JSON has for it; what is no day is refused."""
+    path = tmp_path / "new.toml"
+    rest = 'id = "a/0"\nkind = "cases"\nentry_point = "f"\ninputs = [[2024-01-02]]\nexpected = [1]\n'
+    path.write_text(f"[[problem]]\ndate = 2024-05-31\n{rest}")
+    (problem,) = read_problems(path)
+    assert "2024-05-31" == problem.date
+    for date in ('"Jan 5 2024"', '"2024-13-01"', "12:00:00"):
+        path.write_text(f"[[problem]]\ndate = {date}\n{rest}")
+        with pytest.raises(DataError, match="a day like"):
+            read_problems(path)

@@ -42,3 +42,32 @@ def test_no_status(tmp_path: Path) -> None:
     """A sample without any status is an error, not a failure."""
     with pytest.raises(DataError, match="base_status"):
         read_counts(record(tmp_path / "x_eval_results.json", ("pass", "pass"), (None, None)))
+
+
+def test_one_sample_without_an_array(tmp_path: Path) -> None:
+    """A task whose one sample stands there alone counts as any other."""
+    sample = {"solution": "x", "base_status": "pass", "plus_status": "pass"}
+    path = tmp_path / "x_eval_results.json"
+    path.write_text(json.dumps({"eval": {"T/0": sample, "T/1": [{**sample, "plus_status": "fail"}]}}))
+    assert [("T/0", 1, 1), ("T/1", 1, 0)] == [
+        (count.problem_id, count.n, count.c) for count in read_counts(path).counts
+    ]
+
+
+@pytest.mark.parametrize("empty", [[], {"nfiles": 0, "base": [], "plus": []}])
+def test_a_task_without_samples(tmp_path: Path, empty: object) -> None:
+    """A task that is named counts in the mean, so that one without samples leaves no score."""
+    path = tmp_path / "x_eval_results.json"
+    whole = {"nfiles": 1, "base": [["success", []]], "plus": [["success", []]]} if isinstance(empty, dict) else None
+    sample = {"solution": "x", "base_status": "pass", "plus_status": "pass"}
+    path.write_text(json.dumps({"eval": {"T/0": whole or [sample], "T/1": empty}}))
+    assert "1 of 2 problems has no sample" == read_counts(path).withheld
+
+
+@pytest.mark.parametrize("entry", [{}, {"solution": "x"}, {"nfiles": "1", "base": [["success", []]]}])
+def test_a_task_that_is_none(tmp_path: Path, entry: object) -> None:
+    """A task in no form of EvalPlus is refused, not left out."""
+    path = tmp_path / "x_eval_results.json"
+    path.write_text(json.dumps({"eval": {"T/0": entry}}))
+    with pytest.raises(DataError, match="T/0"):
+        read_counts(path)

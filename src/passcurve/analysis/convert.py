@@ -59,6 +59,8 @@ def convert_file(
     """
     if name not in FORMATS:
         raise UsageError(f"--to {name!r} is no known format{nearest(name, FORMATS)} (known: {', '.join(FORMATS)})")
+    if str(target) == "-":
+        raise UsageError("OUT must be a file or a folder: nothing is written to standard output")
     benchmark = resolve.load(benchmark_name, cache_dir) if benchmark_name is not None else None
     notes: list[str] = []
     run = _find_run(source, with_verdicts=FORMATS[name].verdicts != "no")

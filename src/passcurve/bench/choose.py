@@ -21,14 +21,28 @@ def join_dates(first: str, last: str) -> str:
     Raises UsageError for what is no date.
     """
     for option, text in (("--from", first), ("--to", last)):
-        try:
-            if text and dt.date.fromisoformat(text).isoformat() != text:
-                raise ValueError
-        except ValueError:
-            raise UsageError(f"{option} {text!r} is no date; write it like 2024-05-31") from None
+        if text and not is_date(text):
+            raise UsageError(f"{option} {text!r} is no date; write it like 2024-05-31")
     if first and last and first > last:
         raise UsageError(f"--from {first} is after --to {last}")
     return f"{first}..{last}"
+
+
+def is_date(text: str) -> bool:
+    """Tell whether a text is a day like 2024-05-31."""
+    try:
+        return dt.date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def describe_undated(benchmark: Benchmark, pattern: str) -> str:
+    """Return how many problems have no date, where dates choose; empty where each has one, or none is asked for."""
+    undated = [problem.id for problem in benchmark.problems if not problem.date]
+    if not undated or not any(_DATES.fullmatch(part.strip()) for part in pattern.split(",")):
+        return ""
+    has, are = ("has", "is") if len(undated) == 1 else ("have", "are")
+    return f"{len(undated)} of {len(benchmark.problems)} problems {has} no date and {are} left out, as {undated[0]}"
 
 
 def choose_problems(benchmark: Benchmark, pattern: str) -> tuple[Problem, ...]:

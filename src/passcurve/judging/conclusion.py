@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from passcurve.bench.choose import describe_undated
 from passcurve.diagnosis import Diagnosis, Exclusion, InputReport, Scope, diagnose, withhold
 from passcurve.errors import DataError
 from passcurve.generation.sources import Source, explain_no_rows
@@ -230,7 +231,8 @@ def _with_missing(run: FinishedRun, diagnosis: Diagnosis) -> Diagnosis:
 
 
 def _notes(run: FinishedRun) -> tuple[str, ...]:
-    notes = list(run.request.benchmark.notes)
+    benchmark = run.request.benchmark
+    notes = [*benchmark.notes, *filter(None, [describe_undated(benchmark, run.request.problems)])]
     notes += [
         f"{problem_id}: {plan.note}" for problem_id, plan in run.plans.items() if plan.note and plan.fault is None
     ]

@@ -243,6 +243,8 @@ def _read_run(path: Path, *, stale: bool) -> RunCounts:
     )
 
 
+_ESCAPES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)")
+"""A backslash, a pair of surrogates, or half of one, which is group 1."""
 _NO_NUMBER = re.compile(rb"\b(?:NaN|Infinity)\b")
 
 
@@ -299,7 +301,11 @@ def _read_results(path: Path) -> RunCounts | None:
 
 
 def _decode_row(line: bytes) -> _Row:
-    """Return a row; one with NaN or Infinity, which Python writes and JSON has not, has null there."""
+    """Return a row; one with NaN or Infinity, which Python writes and JSON has not, has null there.
+
+    Half a surrogate pair, which Python writes as well, stays as it was written.
+    """
+    line = _ESCAPES.sub(lambda match: b"\\" + match[0] if match[1] else match[0], line)
     try:
         return msgspec.json.decode(line, type=_Row)
     except msgspec.DecodeError:
@@ -358,9 +364,14 @@ def _read_scored(path: Path) -> RunCounts | None:
             suites = sample.suite_passes() if record.tests != "base" else _NO_SUITES
             counter.add(sample.task_id, sample.passed, _digest(program), suites)
     owed = sum(not sample.status for sample in record.samples)
+    empty = len(record.empty_tasks)
     kind = record.kind.removesuffix("-legacy").removesuffix("-scored").removesuffix("-results")
     return msgspec.structs.replace(
         counter.result(path, kind, "; ".join(record.notes)),
         tests=record.tests,
-        withheld=f"{owed} of {len(record.samples)} samples have no verdict" if owed else "",
+        withheld=f"{owed} of {len(record.samples)} samples have no verdict"
+        if owed
+        else f"{empty} of {empty + len(counter)} problems {'has' if empty == 1 else 'have'} no sample"
+        if empty
+        else "",
     )

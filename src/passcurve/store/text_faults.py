@@ -149,10 +149,13 @@ def _characters(problem: Problem, text: str) -> int:
 def _whole_program(problem: Problem, text: str) -> int:
     """Return the bits of a text that should be a whole program."""
     name = re.escape(problem.entry_point.rpartition(".")[2])
+    if not name:
+        # A script: nothing in it is called by name.
+        return 0
     if name not in text or not _defines(name, text):
         return CONTINUATION | (BODY if text[0].isspace() else 0)
     is_method = "class Solution" in text and "class Solution" not in problem.prompt and "." not in problem.entry_point
-    if is_method and name and not re.search(rf"^(?:(?:async )?def |class )?{name}\b", text, re.MULTILINE):
+    if is_method and not re.search(rf"^(?:(?:async )?def |class )?{name}\b", text, re.MULTILINE):
         return METHOD
     return 0
 

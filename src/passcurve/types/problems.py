@@ -191,8 +191,11 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_gap(self) -> bool:
-        """True where a completion fills a gap, so that an empty one makes a program too."""
-        return bool(self.suffix)
+        """True where a completion fills a gap, so that an empty one makes a program too.
+
+        A gap at the end has no suffix; only a reference that fills one can be white space.
+        """
+        return bool(self.suffix) or (self.reference is not None and not self.reference.strip())
 
     @property
     def test(self) -> str:

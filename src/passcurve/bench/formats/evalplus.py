@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +13,8 @@ from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind
 from passcurve.types import Cases, Problem, Suite, pack_values
 
 _REQUIRED = ("task_id", "prompt", "entry_point", "canonical_solution", "base_input", "plus_input", "atol")
-_MBPP = "Mbpp/"
+_MBPP = re.compile(r"mbpp(?:plus)?[/_-](\d+)", re.IGNORECASE)
+"""An id of MBPP+; others than EvalPlus write it in other ways."""
 _HUMAN_EVAL_RULES = {"find_zero": "polynomial-root"}
 _MBPP_RULES = {
     "are_equivalent": "anything",
@@ -84,15 +86,15 @@ FORMAT = Format("evalplus", _matches, _parse)
 
 def _problem(row: Row, edition: _Edition) -> Problem:
     task_id, entry_point = row.text("task_id"), read_entry_point(row)
-    is_mbpp = task_id.startswith(_MBPP)
-    repair = _repair_of(int(task_id.removeprefix(_MBPP))) if is_mbpp and task_id[len(_MBPP) :].isdigit() else _as_is
+    mbpp = _MBPP.fullmatch(task_id)
+    repair = _repair_of(int(mbpp[1])) if mbpp else _as_is
     inputs: list[tuple[Any, ...]] = []
     suites = []
     for name in ("base", "plus"):
         tests = _inputs(row, f"{name}_input", repair)
         suites.append(Suite(name=name, count=len(tests)))
         inputs += tests
-    rules = {**(_MBPP_RULES if is_mbpp else _HUMAN_EVAL_RULES), **edition.rules}
+    rules = {**(_MBPP_RULES if mbpp else _HUMAN_EVAL_RULES), **edition.rules}
     return Problem(
         id=task_id,
         prompt=row.text("prompt"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from passcurve.bench.choose import is_date
 from passcurve.bench.formats.contest_cases import as_text, call_cases, read_arguments, read_json, script_cases
 from passcurve.bench.formats.packed_tests import unpack_tests
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind, shown
@@ -18,6 +19,7 @@ TEST_S = 6.0
 
 QUIRKS = "livecodebench-script"
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ].*)?")
+_METHOD = re.compile(r"^\s+def (?!__)(\w+)", re.MULTILINE)
 _OWNER = "Solution"
 
 
@@ -43,7 +45,9 @@ def _problem(row: Row, options: ReadOptions) -> Problem:
     name = metadata.get("func_name") if isinstance(metadata, dict) else None
     starter = row.optional_text("starter_code")
     date = _DATE.fullmatch(row.optional_text("contest_date").strip())
-    is_call = isinstance(name, str) and any(test.get("testtype") == "functional" for test in tests)
+    is_call = any(test.get("testtype") == "functional" for test in tests)
+    if is_call and not isinstance(name, str):
+        name = _find_method(row, starter)
     check = make_check(
         row,
         "private_test_cases",
@@ -58,9 +62,17 @@ def _problem(row: Row, options: ReadOptions) -> Problem:
         entry_point=f"{_OWNER}.{name}" if is_call else "",
         check=check,
         statement=with_starter(row.text("question_content"), starter),
-        date=date[1] if date else "",
+        date=date[1] if date and is_date(date[1]) else "",
         timeout_s=time_for_all(len(tests)),
     )
+
+
+def _find_method(row: Row, starter: str) -> str:
+    """Return the name of the method that functional tests call, where 'metadata' does not have it."""
+    methods = _METHOD.findall(starter)
+    if len(methods) != 1:
+        raise row.fault("found functional tests, and no 'func_name' in 'metadata'", "the method that they call")
+    return str(methods[0])
 
 
 def make_check(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import datetime as dt
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from passcurve.bench.choose import is_date
 from passcurve.bench.formats.contest_cases import limit_of_all
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind, listed, shown
 from passcurve.bench.languages import languages, with_confirmation
@@ -46,7 +48,16 @@ def parse_toml(text: bytes, source: str) -> Iterator[Row]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{source!r}: found no tables [[problem]]; expected one for each problem")
     for number, fields in enumerate(rows, start=1):
-        yield Row(place=f"{source!r}, problem {number}", line=number, fields=fields)
+        yield Row(place=f"{source!r}, problem {number}", line=number, fields=_as_json(fields))
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value of TOML as JSON has it: dates and times, which JSON has not, as texts."""
+    if isinstance(value, dict):
+        return {name: _as_json(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_as_json(item) for item in value]
+    return value.isoformat() if isinstance(value, (dt.date, dt.time)) else value
 
 
 def _matches(fields: Mapping[str, object]) -> bool:
@@ -79,9 +90,16 @@ def _problem(row: Row) -> Problem:
         statement=row.optional_text("statement"),
         entry_point=row.optional_text("entry_point"),
         suffix=row.optional_text("suffix"),
-        date=row.optional_text("date"),
+        date=_date(row),
         stop=find_writing(check.language).stops if isinstance(check, Script) else (),
     )
+
+
+def _date(row: Row) -> str:
+    text = row.optional_text("date")
+    if text and not is_date(text):
+        raise row.fault(f"found date {shown(text)}", "a day like 2024-05-31")
+    return text
 
 
 def _check_fields(row: Row, names: Sequence[str], needed: Sequence[str]) -> None:

@@ -25,20 +25,27 @@ def read(document: dict[str, Any]) -> Record:
     """Return the record of a document."""
     tasks: dict[str, Any] = document["eval"]
     samples = [sample for task, entry in tasks.items() for sample in _task(task, entry)]
-    is_legacy = any(isinstance(entry, dict) for entry in tasks.values())
+    is_legacy = any(isinstance(entry, dict) and not _is_sample(entry) for entry in tasks.values())
     has_suites = any(sample.suites for sample in samples)
     kind = "evalplus-legacy" if is_legacy else "evalplus" if has_suites else "bigcodebench-results"
     head = {name: value for name, value in document.items() if name != "eval"}
-    return _decide(samples, kind, head) if has_suites else Record(kind=kind, samples=tuple(samples), head=head)
+    record = _decide(samples, kind, head) if has_suites else Record(kind=kind, samples=tuple(samples), head=head)
+    with_samples = record.by_task()
+    return msgspec.structs.replace(record, empty_tasks=tuple(task for task in tasks if task not in with_samples))
 
 
 def _task(task: str, entry: Any) -> Iterable[ScoredSample]:
     if isinstance(entry, dict):
-        return _legacy_task(task, entry)
+        # One sample may stand there without its array.
+        return [_sample(task, entry)] if _is_sample(entry) else _legacy_task(task, entry)
     return [
         _sample(task, expect(sample, dict, f"`eval`, {task!r}: a sample"))
         for sample in expect(entry, list, f"{task!r}")
     ]
+
+
+def _is_sample(entry: dict[str, Any]) -> bool:
+    return "base_status" in entry or "status" in entry
 
 
 def _sample(task: str, sample: dict[str, Any]) -> ScoredSample:
@@ -66,8 +73,12 @@ def _sample(task: str, sample: dict[str, Any]) -> ScoredSample:
 
 def _legacy_task(task: str, entry: dict[str, Any]) -> Iterable[ScoredSample]:
     results = {name: expect(entry.get(name) or [], list, f"`{name}` of {task!r}") for name in _SUITES}
+    if not {"nfiles", "files", "base"} & entry.keys():
+        raise MalformedRecordError(f"{task!r} has neither samples nor `base`")
     count = entry.get("nfiles", entry.get("files", len(results["base"])))
     count = len(count) if isinstance(count, list) else count
+    if type(count) is not int:
+        raise MalformedRecordError(f"`nfiles` of {task!r}: expected a number, got {shorten(count)}")
     for name, verdicts in results.items():
         if verdicts and len(verdicts) != count:
             raise MalformedRecordError(f"{task!r} has {count} samples, but {len(verdicts)} results of `{name}`")
@@ -130,6 +141,7 @@ def _find(sample: ScoredSample, name: str) -> str:
 def write(record: Record, head: dict[str, Any]) -> dict[str, Any]:
     """Return the document in the form of today; ``head`` has what stands beside the samples."""
     tasks = {task: [_written(sample) for sample in samples] for task, samples in record.by_task().items()}
+    tasks |= {task: [] for task in record.empty_tasks}
     return _around(head, tasks)
 
 
@@ -168,6 +180,7 @@ def write_legacy(record: Record, head: dict[str, Any]) -> dict[str, Any]:
             name: [_legacy(_find_suite(sample, name)) for sample in samples] if name in names else []
             for name in _SUITES
         }
+    tasks |= {task: {"nfiles": 0, "base": [], "plus": []} for task in record.empty_tasks}
     return _around({name: value for name, value in head.items() if name != "pass_at_k"}, tasks)
 
 

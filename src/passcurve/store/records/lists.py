@@ -35,7 +35,9 @@ def read(document: list[Any]) -> Record:
     scored = any("graded_list" in row for row in rows)
     plain = all(row.keys() <= {"question_id", "code_list"} for row in rows)
     kind = "livecodebench-scored" if scored else "livecodebench" if plain else "livecodebench-output"
-    return Record(kind=kind, samples=samples)
+    with_samples = {sample.task_id for sample in samples}
+    empty = dict.fromkeys(str(row["question_id"]) for row in rows)
+    return Record(kind=kind, samples=samples, empty_tasks=tuple(task for task in empty if task not in with_samples))
 
 
 def _classeval(row: dict[str, Any]) -> list[ScoredSample]:

@@ -68,6 +68,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     tests: str = ""
     """The suites that decide, where a file has several."""
     notes: tuple[str, ...] = ()
+    empty_tasks: tuple[str, ...] = ()
+    """Tasks that it names, and has no sample of."""
 
     @property
     def has_verdicts(self) -> bool:
@@ -85,7 +87,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         """Return how many samples pass each suite and all before it."""
         counts: Counter[str] = Counter()
         for sample in self.samples:
-            counts.update(sample.suite_passes())
+            counts.update({name: int(passed) for name, passed in sample.suite_passes().items()})
         return dict(counts)
 
 

@@ -57,7 +57,8 @@ def _head(record: Record, writing: Writing) -> dict[str, Any]:
     if record.kind.startswith(("evalplus", "bigcodebench")) and record.head:
         return record.head
     head: dict[str, Any] = {"date": writing.date, "hash": writing.file_hash}
-    if "base" in writing.pass_at_k or "" in writing.pass_at_k:
+    # A mean over fewer problems than the file names would mislead.
+    if ("base" in writing.pass_at_k or "" in writing.pass_at_k) and not record.empty_tasks:
         base = writing.pass_at_k.get("base", writing.pass_at_k.get("", {}))
         scores = {"base": dict(base)} | (
             {"plus": dict(writing.pass_at_k["plus"])} if "plus" in writing.pass_at_k else {}
