@@ -39,6 +39,7 @@ RIGHT = {
     "detached": "import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.detach())\ninput()\n"
     "print(sum(map(int, input().split())))",
     "exit": "input()\nprint(sum(map(int, input().split())))\nexit()",
+    "an exit status of 256": "import sys\nprint(sum(map(int, sys.stdin.read().split()[1:])))\nsys.exit(256)\n",
     "sys.exit in main": "import sys\ndef main():\n    input()\n    print(sum(map(int, input().split())))\n"
     "    sys.exit(0)\n"
     "if __name__ == '__main__':\n    main()",
@@ -203,6 +204,7 @@ WRONG = {
     "not flushed": "import os\ninput()\nprint(sum(map(int, input().split())))\nos._exit(0)",
     "an exception at the end": "input()\nprint(sum(map(int, input().split())))\n1 / 0",
     "nothing": "pass",
+    "exit code that is no integer": "import sys\ninput()\nprint(sum(map(int, input().split())))\nsys.exit(0.0)",
     "early exit": "import sys; sys.exit(0)",
     "an exit before output": "import os; os._exit(0)",
     "the standard error": "import sys\ninput()\nprint(sum(map(int, input().split())), file=sys.stderr)",

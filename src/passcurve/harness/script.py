@@ -26,6 +26,10 @@ APPS = "apps-script"
 """Form of a job whose program runs as APPS runs it."""
 
 
+_BEYOND_LONG = 1 << 63
+"""An exit status of this size or more is 255; of a smaller one the kernel keeps the last byte."""
+
+
 class _ExitError(BaseException):
     """The program has called ``os._exit``: what it has not flushed is lost."""
 
@@ -129,14 +133,14 @@ class ScriptRunner:
                     atexit._run_exitfuncs()
         except _ExitError as error:
             # What was not flushed is lost, as it is when a process ends so.
-            if error.code:
+            if error.code & 0xFF:
                 raise SystemExit(error.code) from None
             return
         except KeyboardInterrupt:
             code = self._thread_codes.pop() if self._thread_codes else -1
             if code < 0:
                 raise
-            if code:
+            if code & 0xFF:
                 raise SystemExit(code) from None
             return
         _flush(getattr(sys, "stdout", None))
@@ -147,7 +151,9 @@ class ScriptRunner:
         _flush(stdout)
 
     def _take_exit(self, error: SystemExit) -> None:
-        if not (error.code is None or error.code == 0 or self._form in (QUIRKS, APPS)):
+        code = error.code
+        is_zero = code is None or (isinstance(code, int) and abs(code) < _BEYOND_LONG and not code & 0xFF)
+        if not is_zero and self._form not in (QUIRKS, APPS):
             raise error
 
     def _leave(self, code: int) -> None:
