@@ -635,3 +635,10 @@ def test_vacuous_tests_that_leave_something_behind(jail: Jailed, test: str, refe
     """Each wrong program meets tests that have not run before, so that what they left cannot make it fail."""
     calibration = calibrate(jail, make_problem(reference, test))
     assert ("tests", VACUOUS) == (calibration.plan.fault, calibration.plan.note)
+
+
+def test_no_answer_is_judged_beside_the_question(jail: Jailed):
+    """A question about a function has no tests that could run with an answer, so nothing is said of one."""
+    check = Expression(asks="output", code="def f(x): return x\n", input="1", output="1")
+    calibration = calibrate(jail, Problem(id="e", prompt="", entry_point="f", check=check), "shared")
+    assert "tests" == calibration.plan.fault

@@ -16,7 +16,7 @@ from passcurve.judging.script_trials import ScriptTrials, script_plans
 from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Cases, Limits, Problem, ProgramCases, SampleKey, Script, UnitTests
+from passcurve.types import Cases, Expression, Limits, Problem, ProgramCases, SampleKey, Script, UnitTests
 
 
 class JobQueue(Protocol):
@@ -60,6 +60,8 @@ class Calibrations:
             return self._begin_script(problem, problem.check)
         if isinstance(problem.check, ProgramCases):
             return self._begin_programs(problem, problem.check)
+        if isinstance(problem.check, Expression) and self._mode == "shared":
+            return self._begin_with(problem, "tests", "an answer is compared apart from it: --verdict auto judges it")
         program = reference_program(problem)
         if isinstance(problem.check, Cases):
             return self._begin_cases(problem, problem.check, program)
