@@ -243,3 +243,21 @@ def test_published_files(tmp_path: Path, name: str, counts: dict[str, int]) -> N
     scores = {"": {"pass@1": record.head.get("pass_at_1", 0) / 100, "pass@5": record.head.get("pass_at_5", 0) / 100}}
     write_record(record, tmp_path / "again.json", record.kind, Writing(pass_at_k=scores))
     assert json.loads(gzip.decompress(path.read_bytes())) == json.loads((tmp_path / "again.json").read_bytes())
+
+
+def test_an_empty_run_hides_no_verdicts(shell, tmp_path: Path):
+    """A file with verdicts is shown, although a run of it was refused before anything was judged."""
+    row = {"question_id": "q", "code_list": ["x"], "graded_list": [True], "pass@1": 1.0, "metadata": ["{}"]}
+    (tmp_path / "a.json").write_text(json.dumps([row]))
+    before = read_counts(tmp_path / "a.json").counts
+    assert 2 == shell("judge", "a.json", "--benchmark", "starter").code
+    assert before == read_counts(tmp_path / "a.json").counts
+    assert [("q", 1, 1)] == [(count.problem_id, count.n, count.c) for count in before]
+
+
+def test_half_a_surrogate_pair(tmp_path: Path):
+    """Results with a text that no UTF-8 holds are read as others are."""
+    path = tmp_path / "r.jsonl"
+    texts = ("'\\ud800'", "'\\ud83d\\ude00'", "'\\\\ud800'")
+    path.write_text("".join(f'{{"task_id": "T/0", "completion": "{text}", "passed": true}}\n' for text in texts))
+    assert [("T/0", 3, 3)] == [(count.problem_id, count.n, count.c) for count in read_counts(path).counts]

@@ -155,10 +155,14 @@ def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
     results = _read_results(path)
     if results is not None:
         return results if stale else _with_source(results, path)
-    if folder.is_dir():
-        return _read_run(folder, stale=stale)
+    # A run that was refused before it had judged anything says less than the file itself.
+    run = _read_run(folder, stale=stale) if folder.is_dir() else None
+    if run is not None and run.counts:
+        return run
     if (scored := _read_scored(path)) is not None:
         return scored
+    if run is not None:
+        return run
     if not any(line is None or line.strip() for line in read_lines(path)):
         raise DataError(f"{str(path)!r} has no rows to score")
     if reason := explain_partial_runs(path) or _odd_verdict(path):

@@ -73,7 +73,7 @@ def _check_order(path: Path, lists: list[list[object]], problems: Sequence[Probl
         )
     ]
     texts = [str(program) for _, programs in pairs for program in programs]
-    if len(strangers) * 2 > len(pairs) and 2 * sum(text[:1].isspace() for text in texts) > len(texts):
+    if len(strangers) * 2 > len(pairs) and 2 * sum(text.lstrip("\r\n")[:1].isspace() for text in texts) > len(texts):
         raise DataError(
             f"{str(path)!r} has bodies that continue the prompt where whole programs should stand; write rows with "
             "`task_id` and `completion`"
