@@ -261,3 +261,12 @@ def test_half_a_surrogate_pair(tmp_path: Path):
     texts = ("'\\ud800'", "'\\ud83d\\ude00'", "'\\\\ud800'")
     path.write_text("".join(f'{{"task_id": "T/0", "completion": "{text}", "passed": true}}\n' for text in texts))
     assert [("T/0", 3, 3)] == [(count.problem_id, count.n, count.c) for count in read_counts(path).counts]
+
+
+def test_a_folder_is_whole_or_not_there(tmp_path: Path):
+    """A program that no file can hold leaves no part of a folder that would count as all."""
+    texts = ("def f(): return 1\n", "'\ud800'\n")
+    samples = tuple(ScoredSample(task_id=f"T/{number}", text=text) for number, text in enumerate(texts))
+    with pytest.raises(DataError, match="surrogate"):
+        write_record(Record(kind="x", samples=samples), tmp_path / "made", "evalplus-folder", Writing())
+    assert not list(tmp_path.glob("made/*"))

@@ -278,10 +278,13 @@ def _write_file(path: Path, lines: Iterable[bytes]) -> None:
 
 
 def _write_folder(path: Path, files: Mapping[str, str]) -> None:
+    encoded = {}
     for name, text in files.items():
-        target = path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            target.write_bytes(text.encode())
+            encoded[name] = text.encode()
         except UnicodeEncodeError:
             raise DataError(f"{name}: the program holds half of a surrogate pair, which no file of UTF-8 can") from None
+    for name, data in encoded.items():
+        target = path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
