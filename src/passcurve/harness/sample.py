@@ -23,7 +23,7 @@ from passcurve.harness.exceptions import describe, rebuild
 from passcurve.harness.framing import ConnectionClosed, make_frame, receive_frame, send_frame, write_all
 from passcurve.harness.job_start import limit_recursion, read_job
 from passcurve.harness.large_results import is_large, make_record
-from passcurve.harness.protocol import Callback, Order, SampleJob
+from passcurve.harness.protocol import Callback, ExceptionRecord, Order, SampleJob
 from passcurve.harness.script import ScriptRunner
 from passcurve.harness.wire import Decoder, Encoder, Handle, WireError
 
@@ -213,6 +213,7 @@ class SampleServer:
             self._pending_bytes = 0
 
     def _answer(self, order: Order) -> None:
+        raised: ExceptionRecord | None = None
         try:
             if "next" in order:
                 value = next(self._objects[order["next"]])
@@ -221,7 +222,10 @@ class SampleServer:
         except ConnectionClosed:
             raise
         except BaseException as error:
-            self._send({"raised": describe(error), **_arguments_of(order)})
+            raised = describe(error)
+        if raised is not None:
+            # Now that the frames of the call are gone, and with them what has filled the memory.
+            self._send({"raised": raised, **_arguments_of(order)})
             return
         if self._job["digests"] and is_large(value):
             self._send_large(value)

@@ -16,7 +16,7 @@ from passcurve.harness.large_results import read_record
 from passcurve.harness.protocol import ExceptionRecord, Order, RefereeJob, Reply
 from passcurve.harness.sample import flatten
 from passcurve.harness.sample_connection import AS_EXPECTED, CheckStopped, SampleConnection
-from passcurve.harness.wire import Handle, WireError
+from passcurve.harness.wire import Encoder, Handle, WireError
 
 EXCEPTION_BYTES = 64 << 10
 """Largest reply with an exception; ``describe`` makes none of that size."""
@@ -51,7 +51,6 @@ class _Iterator(Opaque):
 class _Function:
     # No function of ours, whose code and parameters would pass for the sample's.  Without a docstring, for the same
     # reason.
-    __slots__ = ("__name__", "__qualname__", "_call", "passcurve_number")
     __signature__ = "stays with the sample"
 
     def __init__(self, number: int, name: str, call: Callable[..., Any]) -> None:
@@ -59,8 +58,12 @@ class _Function:
         self.__name__ = self.__qualname__ = name
         self._call = call
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._call(self.passcurve_number, self.__name__, args, kwargs)
+
+    def __reduce_ex__(self, _: Any) -> str:
+        # To copy a function is to return it.
+        return self.__name__
 
     def __repr__(self) -> str:
         return "<function %s, which stays with the sample>" % self.__name__
@@ -111,11 +114,15 @@ class SampleProxy:
 
     def as_exception(self, value: Any) -> ExceptionRecord | None:
         """Return a received value if it is an exception as ``describe`` makes it, else None."""
-        if self.connection.frame_bytes > EXCEPTION_BYTES or type(value) is not dict:
+        # Arguments that are handed back stand in the same frame.
+        size = self.connection.frame_bytes
+        if (size > EXCEPTION_BYTES and not self._write_back) or type(value) is not dict:
             return None
         if any(type(value.get(name)) is not kind for name, kind in _EXCEPTION_FIELDS.items()):
             return None
         if any(type(name) is not str for name in value["lineage"]):
+            return None
+        if size > EXCEPTION_BYTES and not _is_short(value):
             return None
         record: ExceptionRecord = value  # type: ignore[assignment]
         return record
@@ -189,7 +196,7 @@ class SampleProxy:
         if type(args) is not tuple or type(kwargs) is not dict:
             self.connection.stop("protocol", "a reply without the arguments")
         copy_changes(call.args, args)
-        copy_changes(call.kwargs, kwargs)
+        copy_changes(tuple(call.kwargs.values()), tuple(map(kwargs.get, call.kwargs)))
 
     def _add_flattened(self, names: Any) -> None:
         if type(names) is not tuple:
@@ -254,3 +261,10 @@ class SampleProxy:
     def _pass_object(self, kind: str, function: Callable[..., Any], name: str) -> Handle:
         self._passed_objects.append(function)
         return Handle(kind, len(self._passed_objects) - 1, name)
+
+
+def _is_short(record: Any) -> bool:
+    try:
+        return len(Encoder().encode(record)) <= EXCEPTION_BYTES
+    except WireError:
+        return False

@@ -27,7 +27,7 @@ APPS = "apps-script"
 
 
 _BEYOND_LONG = 1 << 63
-"""An exit status of this size or more is 255; of a smaller one the kernel keeps the last byte."""
+"""An exit status that no C long holds is 255; of any other the kernel keeps the last byte."""
 
 
 class _ExitError(BaseException):
@@ -152,7 +152,7 @@ class ScriptRunner:
 
     def _take_exit(self, error: SystemExit) -> None:
         code = error.code
-        is_zero = code is None or (isinstance(code, int) and abs(code) < _BEYOND_LONG and not code & 0xFF)
+        is_zero = code is None or (isinstance(code, int) and -_BEYOND_LONG <= code < _BEYOND_LONG and not code & 0xFF)
         if not is_zero and self._form not in (QUIRKS, APPS):
             raise error
 
