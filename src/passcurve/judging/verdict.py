@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 
+from passcurve.judging.attempts import is_endless_answer
 from passcurve.judging.data_tests import SETUP as DATA_TESTS
 from passcurve.judging.data_tests import read_data_report
 from passcurve.judging.program_cases import reach_program_status, read_program_report
@@ -151,6 +152,8 @@ def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
         return "timeout", f"over {limit.timeout_s:g} s of {limit.clock} time"
     if outcome.ended == "test timeout":
         return "timeout", f"over {job.test_s or limit.timeout_s:g} s of {limit.clock} time in one test"
+    if is_endless_answer(job, outcome):
+        return "timeout", "the function in question did not end on the answer"
     if outcome.ended == "tests":
         return "timeout", "the tests did not end on what it returned"
     if outcome.signal == signal.SIGKILL and outcome.memory_bytes >= _MEMORY_SHARE * limit.memory_bytes:
