@@ -38,11 +38,14 @@ def is_date(text: str) -> bool:
 
 def describe_undated(benchmark: Benchmark, pattern: str) -> str:
     """Return how many problems have no date, where dates choose; empty where each has one, or none is asked for."""
-    undated = [problem.id for problem in benchmark.problems if not problem.date]
-    if not undated or not any(_DATES.fullmatch(part.strip()) for part in pattern.split(",")):
+    parts = pattern.split(",")
+    others = [part for part in parts if not _DATES.fullmatch(part.strip())]
+    problems = choose_problems(benchmark, ",".join(others)) if len(others) < len(parts) else ()
+    undated = [problem.id for problem in problems if not problem.date]
+    if not undated:
         return ""
     has, are = ("has", "is") if len(undated) == 1 else ("have", "are")
-    return f"{len(undated)} of {len(benchmark.problems)} problems {has} no date and {are} left out, as {undated[0]}"
+    return f"{len(undated)} of {len(problems)} problems {has} no date and {are} left out, as {undated[0]}"
 
 
 def choose_problems(benchmark: Benchmark, pattern: str) -> tuple[Problem, ...]:

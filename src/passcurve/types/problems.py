@@ -195,7 +195,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
         A gap at the end has no suffix; only a reference that fills one can be white space.
         """
-        return bool(self.suffix) or (self.reference is not None and not self.reference.strip())
+        return bool(self.suffix) or bool(self.reference and not self.reference.strip())
 
     @property
     def test(self) -> str:

@@ -19,7 +19,7 @@ TEST_S = 6.0
 
 QUIRKS = "livecodebench-script"
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ].*)?")
-_METHOD = re.compile(r"^\s+def (?!__)(\w+)", re.MULTILINE)
+_METHOD = re.compile(r"^[ \t]+(?:async )?def (?!__)(\w+)", re.MULTILINE)
 _OWNER = "Solution"
 
 

@@ -98,7 +98,7 @@ def write_livecodebench(record: Record) -> list[dict[str, Any]]:
     return [
         {"question_id": task, "code_list": [sample.text for sample in samples]}
         for task, samples in record.by_task().items()
-    ]
+    ] + [{"question_id": task, "code_list": []} for task in record.empty_tasks]
 
 
 def write_livecodebench_scored(record: Record) -> list[dict[str, Any]]:
@@ -116,7 +116,7 @@ def write_livecodebench_scored(record: Record) -> list[dict[str, Any]]:
                 "metadata": [sample.details for sample in samples],
             }
         )
-    return rows
+    return rows + [{"question_id": task, "code_list": [], "graded_list": []} for task in record.empty_tasks]
 
 
 def write_livecodebench_output(record: Record) -> list[dict[str, Any]]:
@@ -124,7 +124,7 @@ def write_livecodebench_output(record: Record) -> list[dict[str, Any]]:
     return [
         {**_question_fields(samples), "question_id": task, "code_list": [sample.text for sample in samples]}
         for task, samples in record.by_task().items()
-    ]
+    ] + [{"question_id": task, "code_list": []} for task in record.empty_tasks]
 
 
 def _question_fields(samples: Sequence[ScoredSample]) -> dict[str, Any]:

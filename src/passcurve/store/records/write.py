@@ -195,10 +195,16 @@ FORMATS: Mapping[str, RecordFormat] = {
 }
 
 
+_NAMES_EMPTY = frozenset("evalplus evalplus-legacy livecodebench livecodebench-output livecodebench-scored".split())
+"""Formats that name tasks without samples."""
+
+
 def describe_losses(record: Record, name: str) -> str:
     """Return what of a record a format does not hold, as one line; empty where it holds all."""
     form, count = FORMATS[name], len(record.samples)
     losses = []
+    if record.empty_tasks and name not in _NAMES_EMPTY:
+        losses.append(f"{len(record.empty_tasks)} tasks without samples")
     if not form.text and (texts := sum(sample.text is not None for sample in record.samples)):
         losses.append(f"programs of {texts} samples")
     if form.verdicts == "no" and (verdicts := sum(bool(sample.status) for sample in record.samples)):
