@@ -245,7 +245,7 @@ def test_write_back_of_hostile_arguments(hostile: Jailed):
     """Arguments written back may be of any number and type; those that do not fit are ignored."""
     program = (
         RAW
-        + "def f(xs):\n    send(e({'value': 1, 'args': Raw(b'r' + e(0) + e(10 ** 12) + e(1))}))\n    time.sleep(60)\n"
+        + "def f(xs):\n    send(e({'value': 1, 'kwargs': {}, 'args': Raw(b'r' + e(0) + e(10 ** 12) + e(1))}))\n    time.sleep(60)\n"
     )
     test = "def check(candidate):\n    xs = [1]\n    assert candidate(xs) == 1\n    assert xs == [2]\n"
     assert "crash" == check(hostile, program, test, plan=CheckPlan(write_back=True)).status
