@@ -20,7 +20,7 @@ from passcurve.store.describe import describe_value
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.lines import read_lines
 from passcurve.store.locate import default_run_dir, explain_partial_runs, find_run_dir
-from passcurve.store.records import read_record
+from passcurve.store.records import Record, read_record
 from passcurve.store.results_source import check_results, find_samples, results_base
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM
@@ -309,7 +309,10 @@ def _decode_row(line: bytes) -> _Row:
 
     Half a surrogate pair, which Python writes as well, stays as it was written.
     """
-    line = _ESCAPES.sub(lambda match: b"\\" + match[0] if match[1] else match[0], line)
+    try:
+        return msgspec.json.decode(line, type=_Row)
+    except msgspec.DecodeError:
+        line = _ESCAPES.sub(lambda match: b"\\" + match[0] if match[1] else match[0], line)
     try:
         return msgspec.json.decode(line, type=_Row)
     except msgspec.DecodeError:
@@ -367,15 +370,19 @@ def _read_scored(path: Path) -> RunCounts | None:
             program = (sample.text or "").encode("utf-8", "surrogatepass")
             suites = sample.suite_passes() if record.tests != "base" else _NO_SUITES
             counter.add(sample.task_id, sample.passed, _digest(program), suites)
-    owed = sum(not sample.status for sample in record.samples)
-    empty = len(record.empty_tasks)
     kind = record.kind.removesuffix("-legacy").removesuffix("-scored").removesuffix("-results")
     return msgspec.structs.replace(
         counter.result(path, kind, "; ".join(record.notes)),
         tests=record.tests,
-        withheld=f"{owed} of {len(record.samples)} samples have no verdict"
-        if owed
-        else f"{empty} of {empty + len(counter)} problems {'has' if empty == 1 else 'have'} no sample"
-        if empty
-        else "",
+        withheld=_withhold(record),
     )
+
+
+def _withhold(record: Record) -> str:
+    """Return why no score of a record may be reported."""
+    if owed := sum(not sample.status for sample in record.samples):
+        return f"{owed} of {len(record.samples)} samples have no verdict"
+    if empty := len(record.empty_tasks):
+        tasks = empty + len({sample.task_id for sample in record.samples})
+        return f"{empty} of {tasks} problems {'has' if empty == 1 else 'have'} no sample"
+    return ""

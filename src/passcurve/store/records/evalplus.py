@@ -7,7 +7,15 @@ from typing import Any
 
 import msgspec
 
-from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, SuiteRecord, expect, shorten
+from passcurve.store.records.sample import (
+    MalformedRecordError,
+    Record,
+    ScoredSample,
+    SuiteRecord,
+    expect,
+    find_empty,
+    shorten,
+)
 
 _READ = {"pass": "passed", "fail": "failed", "timeout": "timeout", "success": "passed", "failed": "failed"}
 _SUITES = ("base", "plus")
@@ -30,8 +38,7 @@ def read(document: dict[str, Any]) -> Record:
     kind = "evalplus-legacy" if is_legacy else "evalplus" if has_suites else "bigcodebench-results"
     head = {name: value for name, value in document.items() if name != "eval"}
     record = _decide(samples, kind, head) if has_suites else Record(kind=kind, samples=tuple(samples), head=head)
-    with_samples = record.by_task()
-    return msgspec.structs.replace(record, empty_tasks=tuple(task for task in tasks if task not in with_samples))
+    return msgspec.structs.replace(record, empty_tasks=find_empty(tasks, samples))
 
 
 def _task(task: str, entry: Any) -> Iterable[ScoredSample]:

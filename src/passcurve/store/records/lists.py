@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passcurve.store.documents import is_record_row
-from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect
+from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect, find_empty
 
 _SCORED = ("graded_list", "metadata", "pass@1")
 _STATUSES = {"-1": "timeout", "-2": "failed", "-3": "timeout", "-4": "failed", "-5": "void"}
@@ -35,9 +35,8 @@ def read(document: list[Any]) -> Record:
     scored = any("graded_list" in row for row in rows)
     plain = all(row.keys() <= {"question_id", "code_list"} for row in rows)
     kind = "livecodebench-scored" if scored else "livecodebench" if plain else "livecodebench-output"
-    with_samples = {sample.task_id for sample in samples}
-    empty = dict.fromkeys(str(row["question_id"]) for row in rows)
-    return Record(kind=kind, samples=samples, empty_tasks=tuple(task for task in empty if task not in with_samples))
+    empty = find_empty((str(row["question_id"]) for row in rows), samples)
+    return Record(kind=kind, samples=samples, empty_tasks=empty)
 
 
 def _classeval(row: dict[str, Any]) -> list[ScoredSample]:

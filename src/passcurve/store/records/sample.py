@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -89,6 +89,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         for sample in self.samples:
             counts.update({name: int(passed) for name, passed in sample.suite_passes().items()})
         return dict(counts)
+
+
+def find_empty(tasks: Iterable[str], samples: Iterable[ScoredSample]) -> tuple[str, ...]:
+    """Return the tasks of which there is no sample, each once."""
+    with_samples = {sample.task_id for sample in samples}
+    return tuple(task for task in dict.fromkeys(tasks) if task not in with_samples)
 
 
 class MalformedRecordError(Exception):
