@@ -114,15 +114,14 @@ class SampleProxy:
 
     def as_exception(self, value: Any) -> ExceptionRecord | None:
         """Return a received value if it is an exception as ``describe`` makes it, else None."""
-        # Arguments that are handed back stand in the same frame.
-        size = self.connection.frame_bytes
-        if (size > EXCEPTION_BYTES and not self._write_back) or type(value) is not dict:
+        if type(value) is not dict:
             return None
         if any(type(value.get(name)) is not kind for name, kind in _EXCEPTION_FIELDS.items()):
             return None
         if any(type(name) is not str for name in value["lineage"]):
             return None
-        if size > EXCEPTION_BYTES and not _is_short(value):
+        # Arguments that are handed back stand in the same frame.
+        if self.connection.frame_bytes > EXCEPTION_BYTES and not (self._write_back and _is_short(value)):
             return None
         record: ExceptionRecord = value  # type: ignore[assignment]
         return record
