@@ -243,6 +243,7 @@ def test_tests_that_do_not_end(hostile: Jailed, what: str):
 
 def test_write_back_of_hostile_arguments(hostile: Jailed):
     """Arguments written back may be of any number and type; those that do not fit are ignored."""
+    # The program sleeps, so that only the reply of its own making comes.
     program = (
         RAW
         + "def f(xs):\n    send(e({'value': 1, 'kwargs': {}, 'args': Raw(b'r' + e(0) + e(10 ** 12) + e(1))}))\n    time.sleep(60)\n"

@@ -444,6 +444,7 @@ def check(candidate):
 @pytest.mark.parametrize("error", ["KeyError", "TimeoutError"])
 def test_a_call_that_the_tests_interrupt(jail: Jailed, error: str):
     """Its late reply is not taken for that to the next call."""
+    # Twice as long as the tests wait for it.
     slow = "import time\ndef f(n):\n    if n == 0:\n        time.sleep(0.4)\n    return n + 1\n"
     verdict = jail.check(slow, LIMITED.format(error=error))
     assert "timeout" == verdict.status, verdict
@@ -469,7 +470,7 @@ def test_threads_of_the_tests(jail: Jailed):
     ],
 )
 def test_the_function_shows_nothing_of_ours(jail: Jailed, source: str):
-    """What the tests would learn of our own function in its place they do not learn."""
+    """The tests find no code, parameters or docstring of the function that stands for the program's."""
     program = "def f(a, b=1):\n    'x'\n    return a\n"
     assert "failed" == jail.check(program, f"def check(candidate):\n    candidate(1)\n    {source}\n").status
     name = "def check(candidate):\n    candidate(1)\n    assert 'f' == candidate.__name__ and callable(candidate)\n"

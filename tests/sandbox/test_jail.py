@@ -228,7 +228,7 @@ def test_the_environment_is_our_own(jail: Jailed, secret: str):
 
 @pytest.mark.parametrize("reuse", [True, False], ids=["kept", "new"])
 def test_standard_streams_are_its_own(jail: Jailed, reuse: bool):
-    """What a program does to its standard streams, which stay open in the zygote, no other one sees."""
+    """No program sees the flags that another one has set on its standard streams."""
     jail.value("import fcntl, os\ndef f():\n    " + FLAG_STREAMS + "\n", allow_kept=reuse)
     text = "import fcntl\ndef f():\n    return [fcntl.fcntl(n, fcntl.F_GETFL) for n in range(3)]\n"
     assert not any(flags & (os.O_APPEND | os.O_NONBLOCK) for flags in jail.value(text, allow_kept=reuse))

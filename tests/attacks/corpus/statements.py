@@ -51,6 +51,7 @@ PROBLEMS_OF_KINDS: dict[str, dict[str, Any]] = {
         "kind": "expression",
         "asks": "input",
         "entry_point": "f",
+        # It ends on 3 only: nothing that it does after the time limit is its answer.
         "code": "def f(n):\n    try:\n        while n != 3: pass\n    except:\n        n = 3\n    return [n]\n",
         "input": "3",
         "output": "[3]",

@@ -60,13 +60,13 @@ def serve(line: socket.socket, config: dict[str, Any], config_bytes: int, began_
         os._exit(1)
     try:
         while True:
-            answer_next(line, roles)
+            answer_request(line, roles)
     except framing.ConnectionClosed:
         os._exit(0)
 
 
-def answer_next(line: socket.socket, roles: dict[str, Role]) -> None:
-    """Answer the next request.  Raises ConnectionClosed when there is none."""
+def answer_request(line: socket.socket, roles: dict[str, Role]) -> None:
+    """Answer one request.  Raises ConnectionClosed when the line is closed."""
     data, descriptors = framing.receive_frame_and_descriptors(line, REQUEST_BYTES)
     # From the supervisor alone, so the interpreter's own format will do.
     request = marshal.loads(data)
@@ -88,11 +88,11 @@ def rehearse(roles: dict[str, Role]) -> None:
             request = marshal.dumps({"do": "fork", "number": 0}, MARSHAL_VERSION)
             with line:
                 socket.send_fds(ours, [framing.make_frame(request)], [line.fileno()])
-            answer_next(theirs, roles)
+            answer_request(theirs, roles)
             pid = wire.decode(framing.receive_frame(ours.fileno(), REQUEST_BYTES))["pid"]
             request = marshal.dumps({"do": "reap", "pid": pid, "within_s": 1.0, "number": 0}, MARSHAL_VERSION)
             framing.send_frame(ours.fileno(), request)
-            answer_next(theirs, roles)
+            answer_request(theirs, roles)
             framing.receive_frame(ours.fileno(), REQUEST_BYTES)
 
 
