@@ -163,7 +163,7 @@ def test_apps_of_mapcoder():
 )
 def test_rules(name: str, right: list[str], wrong: list[str]):
     """Each rule accepts what it says, and nothing else."""
-    comparator = Comparator(name, 0.0, floats_are_close=False)
+    comparator = Comparator(name, 0.0, floats="equal")
     assert all(comparator.accepts((), value, "1 2\n3\n") for value in right)
     assert not any(comparator.accepts((), value, "1 2\n3\n") for value in wrong)
 
@@ -192,7 +192,7 @@ def test_rules(name: str, right: list[str], wrong: list[str]):
 )
 def test_rules_of_numbers_and_values(name: str, expected: Any, right: list[Any], wrong: list[Any]):
     """Numbers with a point may be close, whole ones may not; a list stands for a tuple."""
-    comparator = Comparator(name, 0.0, floats_are_close=False)
+    comparator = Comparator(name, 0.0, floats="equal")
     assert all(comparator.accepts((), value, expected) for value in right)
     assert not any(comparator.accepts((), value, expected) for value in wrong)
 

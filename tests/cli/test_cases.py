@@ -46,6 +46,15 @@ PROBLEMS = [
         "contract": "",
     },
 ]
+POWERS = {
+    "task_id": "Own/5",
+    "prompt": "def powers(count):\n",
+    "entry_point": "powers",
+    "canonical_solution": "    return [10**8 + item for item in range(count)]\n",
+    "base_input": [[0], [1]],
+    "plus_input": [[2]],
+    "atol": 0,
+}
 MANY = {
     "task_id": "Own/3",
     "prompt": "def many(first):\n",
@@ -134,6 +143,18 @@ def test_every_test_is_counted(whole):
     tests = rows["half"]["tests"]["plus"]
     assert (5, 5, 4, 1) == (tests["tests"], tests["ran"], tests["passed"], tests["first_failed"])
     assert 0b10111000 == base64.b64decode(tests["outcomes"])[0]
+
+
+@pytest.mark.parametrize("profile", ["native", "evalplus"])
+def test_an_empty_list_is_no_float(shell, profile: str):
+    """After an empty list whole numbers must still be equal (``is_floats`` of EvalPlus 0.3.1)."""
+    shell.write("own.jsonl", [POWERS])
+    text = "def powers(count): return [10**8 + item + (item == {}) for item in range(count)]"
+    shell.write("s.jsonl", ({"task_id": "Own/5", "solution": text.format(item)} for item in ("0", "1", "2")))
+    done = shell("judge", "s.jsonl", "--benchmark", "own.jsonl", "--profile", profile, "--accept-input")
+    assert done.code == 0, done
+    suites = [row["suites"] for row in shell.rows("s.jsonl_results.jsonl")]
+    assert [(False, False), (True, False), (True, True)] == [(row["base"], row["plus"]) for row in suites]
 
 
 def test_every_test_is_counted_in_the_first_run(shell):

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from passcurve.harness.packed_results import has_floats, is_reply, pack, unpack
+from passcurve.harness.comparators import Comparator
+from passcurve.harness.packed_results import has_floats, has_nothing, is_reply, pack, unpack
 from passcurve.harness.wire import encode
 
 LONG = ["a text"] * 500
@@ -57,3 +58,23 @@ def test_bytes_that_show_nothing(value: Any):
 def test_floats_are_told():
     """Floats, and lists of them only, are told apart without being unpacked."""
     assert [True, True, True, False, False] == [has_floats(pack(value)) for value in (0.5, [0.5], [0.5] * 999, 1, LONG)]
+    assert not any(has_floats(pack(value)) for value in ([], (), [1.0, 2], [True]))
+
+
+def test_nothing_is_told():
+    """Lists and tuples without items are told apart likewise."""
+    assert [True, True] == [has_nothing(pack(value)) for value in ([], ())]
+    assert not any(has_nothing(pack(value)) for value in ([0], {}, set(), "", b"", None, 0, [[]], ((),)))
+
+
+@pytest.mark.parametrize(("rule", "is_close"), [("close", False), ("close or empty", True), ("equal", False)])
+@pytest.mark.parametrize("nothing", [[], ()], ids=repr)
+def test_old_editions_take_nothing_for_floats(rule: str, is_close: bool, nothing: Any):
+    """Where an empty result is all floats, later whole numbers may be close (``is_floats`` of EvalPlus 0.2.0)."""
+    for is_compared in (False, True):
+        comparator = Comparator("equal", 0.0, rule)
+        if is_compared:
+            assert comparator.accepts((), nothing, nothing)
+        else:
+            comparator.note_expected(is_float=has_floats(pack(nothing)), is_empty=has_nothing(pack(nothing)))
+        assert is_close == comparator.accepts((), [10**8 + 1], [10**8])

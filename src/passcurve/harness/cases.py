@@ -13,7 +13,7 @@ from passcurve.harness.check_reports import describe_call, make_load_report, mak
 from passcurve.harness.comparators import Comparator
 from passcurve.harness.counts import count_tests, pack_bits
 from passcurve.harness.messages import bounded_repr, message_of, truncate
-from passcurve.harness.packed_results import can_unpack, has_floats, pack, strip, unpack
+from passcurve.harness.packed_results import can_unpack, has_floats, has_nothing, pack, strip, unpack
 from passcurve.harness.protocol import STRIPPED, CaseData, RefereeJob, Report
 from passcurve.harness.recording import RecordedCalls
 from passcurve.harness.sample_connection import EQUAL, CheckStopped
@@ -46,7 +46,7 @@ class CaseCheck:
         self._tests = CaseTests(data)
         self._runs_each_suite = data["each_suite"]
         self._goes_on, self._records = data["all_tests"], job["record"] is not None
-        self._comparator = data["comparator"], data["tolerance"], data["floats_are_close"]
+        self._comparator = data["comparator"], data["tolerance"], data["floats"]
         self._proxy = proxy
         self._notify = notify
         self._connection = proxy.connection
@@ -103,7 +103,7 @@ class CaseCheck:
             self._note_failure(test, "%s: %s" % (kind, message_of(error)), self._unpack(packed), kind)
             return False
         if value is EQUAL:
-            comparator.note_expected(is_float=has_floats(packed))
+            comparator.note_expected(is_float=has_floats(packed), is_empty=has_nothing(packed))
             return True
         expected = self._unpack(packed)
         if comparator.accepts(arguments, value, expected):

@@ -25,8 +25,15 @@ Rule = Callable[["tuple[Any, ...]", Any, Any, float], bool]
 
 
 def is_float(value: Any) -> bool:
-    """Return whether a value is a float, or a list or tuple of floats only (an empty one too)."""
-    return type(value) is float or (type(value) in (list, tuple) and all(type(item) is float for item in value))
+    """Return whether a value is a float, or a list or tuple of one float or more and nothing else."""
+    if type(value) in (list, tuple):
+        return bool(value) and all(type(item) is float for item in value)
+    return type(value) is float
+
+
+def is_empty(value: Any) -> bool:
+    """Return whether a value is a list or tuple without items."""
+    return type(value) in (list, tuple) and not value
 
 
 def is_close(value: Any, expected: Any, tolerance: float) -> bool:
@@ -124,25 +131,26 @@ RULES: dict[str, Rule] = {
 class Comparator:
     """A rule with its tolerance, for the tests of one suite."""
 
-    def __init__(self, name: str, tolerance: float, floats_are_close: bool) -> None:
+    def __init__(self, name: str, tolerance: float, floats: str) -> None:
         self._rule = RULES[name]
         self.accepts_equal = self._rule in (_equal, _equal_or_true, _equal_or_zero)
         """A value of equal encoding is right, whatever the arguments and the tolerance."""
         self._tolerance = tolerance
-        self._floats_are_close = floats_are_close
+        self._floats = floats
 
     def keep(self, value: Any) -> Any:
         """Return what the rule needs of an expected result."""
         return value if self._rule is not _same_truth else (None if value is None else True)
 
-    def note_expected(self, *, is_float: bool) -> None:
+    def note_expected(self, *, is_float: bool, is_empty: bool) -> None:
         """Take note of an expected result.  Once floats are expected, EvalPlus lets all later results be as far off."""
-        if is_float and self._floats_are_close and not self._tolerance:
+        are_floats = is_float or (is_empty and self._floats == "close or empty")
+        if are_floats and self._floats != "equal" and not self._tolerance:
             self._tolerance = FLOAT_TOLERANCE
 
     def accepts(self, arguments: tuple[Any, ...], value: Any, expected: Any) -> bool:
         """Return whether a result is right."""
-        self.note_expected(is_float=is_float(expected))
+        self.note_expected(is_float=is_float(expected), is_empty=is_empty(expected))
         try:
             return self._rule(arguments, value, expected, self._tolerance)
         except Exception:

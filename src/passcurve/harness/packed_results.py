@@ -75,6 +75,11 @@ def has_floats(packed: bytes) -> bool:
     return packed[:1] in (_FLOATS, _LARGE_FLOATS)
 
 
+def has_nothing(packed: bytes) -> bool:
+    """Return whether a packed result is a list or tuple without items."""
+    return packed in _EMPTY
+
+
 def _encode_exact(value: Any) -> bytes:
     """Return the encoding of a value that equals what is decoded from it, as NaN does not; nothing for any other."""
     try:
@@ -86,3 +91,6 @@ def _encode_exact(value: Any) -> bytes:
 
 def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=_DIGEST_BYTES).digest()
+
+
+_EMPTY = frozenset({pack([]), pack(())})

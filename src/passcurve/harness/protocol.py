@@ -83,7 +83,7 @@ class CaseData(TypedDict):
     """The expected results, as ``cases`` packs them; empty to report those of the sample."""
     comparator: str
     tolerance: float
-    floats_are_close: bool
+    floats: str
     all_tests: bool
     """Go on after a test that fails."""
     each_suite: bool

@@ -282,7 +282,7 @@ def _case_data(cases: Cases, plan: CheckPlan, *, all_tests: bool) -> CaseData:
         "expected": plan.expected,
         "comparator": cases.comparator,
         "tolerance": cases.tolerance,
-        "floats_are_close": cases.floats_are_close,
+        "floats": cases.floats,
         "all_tests": all_tests,
         "each_suite": cases.each_suite,
     }

@@ -169,7 +169,7 @@ def _is_right(cases: Cases, case: _Case, report: dict[str, Any]) -> bool:
     output = report.get("out")
     if not isinstance(output, str) or report.get("out_bytes", 0) > case.output_bytes:
         return False
-    comparator = Comparator(cases.comparator, cases.tolerance, cases.floats_are_close)
+    comparator = Comparator(cases.comparator, cases.tolerance, cases.floats)
     return comparator.accepts((case.text,), output, case.expected)
 
 

@@ -80,8 +80,9 @@ class Cases(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ca
     """Run every suite until its first failure, whatever became of the suites before it."""
     reference_factor: float = 0.0
     """Times that the reference solution takes for all tests, which each test may take, where that is more."""
-    floats_are_close: bool = True
-    """Whether floats need not be equal where no tolerance is set."""
+    floats: Literal["equal", "close", "close or empty"] = "close"
+    """How floats compare where no tolerance is set: once one result is expected to be all floats, this and all later
+    ones need only be close; to old editions of EvalPlus an empty list was all floats, too."""
 
 
 class UnitTests(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="unittest"):

@@ -26,7 +26,7 @@ def script_cases(
         via="stdin",
         timeout_s=timeout_s,
         form=form,
-        floats_are_close=False,
+        floats="equal",
     )
 
 
@@ -41,7 +41,7 @@ def call_cases(
         comparator=comparator,
         timeout_s=timeout_s,
         form=WITH_TYPING,
-        floats_are_close=False,
+        floats="equal",
     )
 
 
