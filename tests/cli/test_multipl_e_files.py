@@ -75,6 +75,15 @@ def test_folder_is_judged(shell, bench, folder):
     assert [row["program"] for row in folder["results"]] == [row["program"] for row in written]
 
 
+def test_ok_with_another_exit_status(shell, folder):
+    """A result counts as passed with the status OK and exit status 0 only, as MultiPL-E's ``pass_k.py`` has it."""
+    right = folder["results"][0]
+    rows = [right | {"exit_code": code} for code in (0, 1, -1)]
+    path = shell.folder / "own_0.results.json"
+    path.write_text(json.dumps(folder | {"results": rows}))
+    assert {"passed": 1, "failed": 2} == shell("show", path, "-k", "1", "--json").record["statuses"]
+
+
 def test_details(shell):
     """The details of Qwen's harness have verdicts and no programs: they are scored, and not judged."""
     rows = [

@@ -12,8 +12,10 @@ import passcurve as pc
 from passcurve.bench.formats import ReadOptions, read_problems
 from passcurve.bench.languages import find_language
 from passcurve.errors import DataError
-from passcurve.judging.scripts import TOKEN, make_source
-from passcurve.types import Problem, Script
+from passcurve.judging.script_verdict import reach_script_status
+from passcurve.judging.scripts import TOKEN, make_script_job, make_source
+from passcurve.sandbox.job import Outcome
+from passcurve.types import Limits, Problem, Script
 
 CPP = {
     "name": "P_0_add",
@@ -89,6 +91,38 @@ def test_the_recorded_rules_differ_by_language(tmp_path: Path) -> None:
     assert accepts["php"].after == "?>"
     assert len(accepts["ts"].builds) == 2
     assert read({**CPP, "language": "go_test.go"}, tmp_path, "multipl-e-upstream")[1].accepts == "exit"
+
+
+@pytest.mark.parametrize("profile", ["multipl-e", "multipl-e-upstream"])
+def test_exit_status_0_is_not_enough_everywhere(tmp_path: Path, profile: str) -> None:
+    """Failed tests of Racket end with exit status 0 (``eval_racket.py``, ``eval_scala.py``, ``eval_pl.py``)."""
+    accepts = {
+        name: read({**CPP, "language": name}, tmp_path, profile)[1].accepts for name in ("rkt", "scala", "pl", "rb")
+    }
+    assert {"rkt": "no-errors", "scala": "no-errors", "pl": "no-error-word", "rb": "exit"} == accepts
+
+
+@pytest.mark.parametrize(
+    ("accepts", "right", "wrong"),
+    [
+        ("no-errors", [("", ""), ("out", "")], [("", "x")]),
+        ("no-error-word", [("", ""), ("error", "warning")], [("ERROR", ""), ("", "an ERROR")]),
+        ("exit", [("", ""), ("ERROR", "ERROR")], []),
+    ],
+)
+def test_what_exit_status_0_must_come_with(accepts: Any, right: list[Any], wrong: list[Any]) -> None:
+    """Of programs that end with exit status 0, the texts on both streams decide; of others none passes."""
+    check = Script(language="pl", tests="", accepts=accepts)
+    job = make_script_job(check, "", Limits(timeout_s=5.0, memory_bytes=1 << 30), 1)
+
+    def status(texts: tuple[str, str], exit_status: int) -> str:
+        out, err = texts
+        sizes = {"out_bytes": len(out), "err_bytes": len(err)}
+        report = {"status": "ended", "exit": exit_status, "out": out, "err": err} | sizes
+        return reach_script_status(job, Outcome(tag=1, ended="report", report=report, step="run"))[0]
+
+    assert ["passed"] * len(right) + ["failed"] * len(wrong) == [status(texts, 0) for texts in (*right, *wrong)]
+    assert {"failed"} == {status(texts, 1) for texts in (*right, *wrong)}
 
 
 def test_go_imports_what_is_used(tmp_path: Path) -> None:

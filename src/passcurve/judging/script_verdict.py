@@ -128,6 +128,10 @@ def _is_accepted(check: Script, job: Job, language: Language, report: EndReport)
             return "Fail" not in report.err and (report.exit == 0 or not _says_memory(language, report))
         case "exit":
             return report.exit == 0
+        case "no-errors":
+            return report.exit == 0 and not report.err_bytes
+        case "no-error-word":
+            return report.exit == 0 and "ERROR" not in report.out + report.err
     if report.exit != 0:
         return False
     token = job.setup["token"]

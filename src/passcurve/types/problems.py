@@ -134,9 +134,9 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="s
     """Lines behind ``before``, each where the program or the tests match its pattern."""
     after: str = ""
     """Source behind the tests."""
-    accepts: Literal["token", "exit", "silence", "no-fail"] = "token"
-    """Sign that all tests have passed: the job's token as the last line and exit status 0; exit status 0 alone;
-    no output at all; no ``Fail`` among the errors."""
+    accepts: Literal["token", "exit", "no-errors", "no-error-word", "silence", "no-fail"] = "token"
+    """Sign that all tests have passed: the job's token as the last line and exit status 0; exit status 0 alone, with
+    nothing on standard error, or without the word ``ERROR``; no output at all; no ``Fail`` among the errors."""
     line: str = ""
     """Pattern of the last lines, where a test library writes more after the token, for which ``{token}`` stands."""
     builds: tuple[str, ...] = ("",)

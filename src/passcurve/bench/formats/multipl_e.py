@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -38,8 +38,19 @@ _CS_LINES = (
     "System.Security.Cryptography",
     "System.Collections.Generic",
 )
-_RUN_S = {"rs": 5.0}
+_RUN_S = {"rs": 5.0, "swift": 5.0, "jl": 5.0}
 """Time limits of programs where they are not 15 s."""
+
+_COMPILE_S = {"swift": 45.0, "scala": 45.0}
+"""Time limits of compilers where they are not 15 s."""
+
+_ACCEPTS: dict[str, Literal["no-errors", "no-error-word"]] = {
+    # Failed tests of rackunit leave exit status 0.
+    "rkt": "no-errors",
+    "scala": "no-errors",
+    "pl": "no-error-word",
+}
+"""Rules of MultiPL-E that differ from exit status 0."""
 
 _RECORDED: dict[str, dict[str, Any]] = {
     "js": {"accepts": "silence"},
@@ -98,13 +109,25 @@ def _recorded(language: str, prompt: str, tests: str) -> Script:
         before = "".join(f"using {name};\n" for name in _CS_LINES) + "\n"
     elif language == "php":
         after = "?>"
-    check = Script(language=language, tests=tests, before=before, after=after, accepts="exit", compile_s=10.0)
+    check = Script(
+        language=language,
+        tests=tests,
+        before=before,
+        after=after,
+        accepts=_ACCEPTS.get(language, "exit"),
+        compile_s=10.0,
+    )
     return msgspec.structs.replace(check, **_RECORDED.get(language, {}))
 
 
 def _upstream(language: str, _: str, tests: str) -> Script:
-    """Return the check of MultiPL-E itself: exit status 0."""
-    return Script(language=language, tests=tests, accepts="exit", compile_s=15.0)
+    """Return the check of MultiPL-E itself."""
+    return Script(
+        language=language,
+        tests=tests,
+        accepts=_ACCEPTS.get(language, "exit"),
+        compile_s=_COMPILE_S.get(language, 15.0),
+    )
 
 
 def _native(language: str, prompt: str, tests: str) -> Script:

@@ -76,7 +76,9 @@ def _samples(document: dict[str, Any]) -> list[ScoredSample]:
         if not program.rstrip().endswith(tests.rstrip()):
             raise MalformedRecordError(f"the program of {place} does not end with the problem's tests")
         text = program.rstrip().removesuffix(tests.rstrip()).removesuffix("\n")
-        status = _STATUSES.get(word, "failed")
+        # ``OK`` counts with exit status 0 alone (``pass_k.py``).
+        has_failed = word == "OK" and row.get("exit_code", 0) != 0
+        status = "failed" if has_failed else _STATUSES.get(word, "failed")
         message = "" if status == "passed" else _first_line(row.get("stderr")) or _first_line(row.get("stdout"))
         details = {name: value for name, value in row.items() if name not in ("program", "status")}
         samples.append(ScoredSample(task_id=task, text=text, status=status, message=message, details=details))
