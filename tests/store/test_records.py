@@ -171,6 +171,15 @@ def test_older_legacy_files(tmp_path: Path) -> None:
     assert run.tests == "base"
 
 
+def test_timeouts_of_older_files(tmp_path: Path) -> None:
+    """EvalPlus wrote ``timed out`` before release 0.3 (``TIMEOUT`` of 0.1.5 and 0.2.0)."""
+    entry = {"nfiles": 2, "base": [["success", []], ["timed out", []]], "plus": [["timed out", []], ["failed", []]]}
+    (tmp_path / "x.json").write_text(json.dumps({"eval": {"T/0": entry}}))
+    record = read_record(tmp_path / "x.json")
+    assert record is not None
+    assert ["timeout", "timeout"] == [sample.status for sample in record.samples]
+
+
 LOG: dict[str, Any] = {
     "version": 2,
     "status": "success",
@@ -205,6 +214,10 @@ def test_inspect_logs(tmp_path: Path) -> None:
     run = read_counts(tmp_path / "missing.json")
     assert run.withheld
     assert 4 == sum(count.n for count in run.counts)
+    unscored = [*samples, log_sample("c", 1, float("nan"))]
+    (tmp_path / "unscored.json").write_text(json.dumps(LOG | {"samples": unscored}))
+    run = read_counts(tmp_path / "unscored.json")
+    assert ("1 of 5 samples have no verdict", 4) == (run.withheld, sum(count.n for count in run.counts))
 
 
 def test_lm_eval_rows(tmp_path: Path) -> None:

@@ -17,7 +17,15 @@ from passcurve.store.records.sample import (
     shorten,
 )
 
-_READ = {"pass": "passed", "fail": "failed", "timeout": "timeout", "success": "passed", "failed": "failed"}
+_READ = {
+    "pass": "passed",
+    "fail": "failed",
+    "timeout": "timeout",
+    # Before release 0.3.
+    "success": "passed",
+    "failed": "failed",
+    "timed out": "timeout",
+}
 _SUITES = ("base", "plus")
 _KNOWN = {"task_id", "solution", "status", "details"} | {
     f"{suite}_{name}" for suite in _SUITES for name in ("status", "fail_tests")

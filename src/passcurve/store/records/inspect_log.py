@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -132,9 +133,10 @@ def _choice(output: Any) -> str | None:
     return content if isinstance(content, str) else None
 
 
-def _number(value: Any, task: str) -> float:
+def _number(value: Any, task: str) -> float | None:
+    """Return a score as a number; None for NaN, which inspect writes where a sample could not be scored."""
     if isinstance(value, str) and value in _VALUES:
         return _VALUES[value]
     if isinstance(value, bool | int | float):
-        return float(value)
+        return None if math.isnan(value) else float(value)
     raise MalformedRecordError(f"the score of {task!r} is {shorten(value)}; expected C, I, P, N or a number")
