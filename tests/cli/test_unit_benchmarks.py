@@ -57,6 +57,21 @@ def test_classes_count_alone(shell):
     assert {"tests": 2, "ran": 2, "passed": 1, "first_failed": 0} == half["tests"]["TestTwo"]
 
 
+@pytest.mark.ci
+def test_no_code_counts_in_every_score(shell):
+    """A text without a program counts in the scores of classes, functions and parts, also where no other is there."""
+    benchmark = shell.write("b.jsonl", [CLASS, CLASS | {"task_id": "ClassEval_1"}])
+    rows = [{"task_id": "ClassEval_0", "solution": text} for text in (RIGHT, "", "", "def (")]
+    samples = shell.write("s.jsonl", [*rows, *({"task_id": "ClassEval_1", "solution": ""} for _ in range(4))])
+    done = shell("judge", samples, "--benchmark", benchmark, "--json", "--accept-input", "--k", "1")
+    result = json.loads(done.out)
+    assert result["pass@1"]["value"] == 1 / 8
+    scores = {name: suite["pass@1"]["value"] for name, suite in result["suites"].items()}
+    assert dict.fromkeys(("function", "function_partial", "class_partial"), 1 / 8) == scores
+    row = shell.rows("s.jsonl_results.jsonl")[1]
+    assert ("no_code", {"TestOne": False, "TestTwo": False}) == (row["status"], row["suites"])
+
+
 BOX: dict[str, Any] = {
     "prompt": "Problem: make it twice.",
     "reference_code": "result = 2 * x",

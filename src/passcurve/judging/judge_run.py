@@ -23,7 +23,7 @@ from passcurve.judging.plan import CheckPlan, JobMaker
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.request import Progress, Request
 from passcurve.judging.scheduler import MAX_BATCH, Scheduler
-from passcurve.judging.verdict import reach_verdict
+from passcurve.judging.verdict import judge_no_program, reach_verdict
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.pool import Pool
 from passcurve.store.tally import Tally
@@ -263,8 +263,7 @@ class JudgeRun:
         steps = program.steps if self._request.extract != DEFAULT_POLICY else ()
         row = Row(completion.row, completion.digest, completion.key, steps)
         if program.text is None:
-            verdict = Verdict(key=row.key, status="no_code", mode="none", message=program.steps[-1])
-            self.collector.add(row, "", verdict)
+            self.collector.add(row, "", judge_no_program(row.key, problem, program.steps[-1]))
             return
         digest = hashlib.blake2b(program.text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
         if self._request.dedup:

@@ -291,7 +291,7 @@ def _case_data(cases: Cases, plan: CheckPlan, *, all_tests: bool) -> CaseData:
 def suites_of(problem: Problem) -> tuple[Suite, ...]:
     """Return the suites of the tests that count by themselves; none where only their end is known."""
     match problem.check:
-        case Cases(suites=suites) | ProgramCases(cases=Cases(suites=suites)):
+        case Cases(suites=suites) | ProgramCases(cases=Cases(suites=suites)) | UnitTests(suites=suites):
             return suites
         case Assertions(suites=suites, tests=tests):
             return suites or (Suite(name="tests", count=len(tests)),)

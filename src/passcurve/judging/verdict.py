@@ -11,11 +11,12 @@ import msgspec
 from passcurve.judging.attempts import is_endless_answer
 from passcurve.judging.data_tests import SETUP as DATA_TESTS
 from passcurve.judging.data_tests import read_data_report
+from passcurve.judging.plan import suites_of
 from passcurve.judging.program_cases import reach_program_status, read_program_report
 from passcurve.judging.script_verdict import reach_script_status
 from passcurve.judging.suspicion import list_suspicious_acts
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Call, SampleKey, Status, SuiteOutcome, Verdict
+from passcurve.types import Call, Problem, SampleKey, Status, SuiteOutcome, Verdict
 
 MESSAGE_CHARACTERS = 500
 VACUOUS = "the tests pass whatever the function does: they never need it"
@@ -103,6 +104,16 @@ def reach_verdict(key: SampleKey, job: Job, outcome: Outcome) -> Verdict:
         flattened=tuple(_bounded(name, 80) for name in report.flattened),
         suspicious=_suspicious(job, outcome, report, status) if status != "void" else (),
     )
+
+
+def judge_no_program(key: SampleKey, problem: Problem, reason: str) -> Verdict:
+    """Return the verdict on a text without a program, for which no test of any suite ran."""
+    suites = tuple(
+        # A module of tests may not show how many it has.
+        SuiteOutcome(name=suite.name, tests=max(suite.count, int(suite.alone)), alone=suite.alone, scored=suite.scored)
+        for suite in suites_of(problem)
+    )
+    return Verdict(key=key, status="no_code", mode="none", message=reason, suites=suites)
 
 
 def _suites(job: Job, report: _Report, status: Status) -> tuple[SuiteOutcome, ...]:
