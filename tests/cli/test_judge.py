@@ -329,6 +329,14 @@ class TestPlaces:
         assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
         assert [True, False] == [row["passed"] for row in shell.rows("out.jsonl")]
 
+    def test_a_pipe_by_its_name(self, shell, starter):
+        """A pipe that is named as a file is refused, as it can be read only once; - reads it whole."""
+        row = json.dumps(starter.right()).encode() + b"\n"
+        done = shell("judge", "/dev/stdin", "--run", "R", "--subset", stdin=row * 2)
+        assert (2, "") == (done.code, done.out), done
+        assert "judge - --run DIR" in done.err
+        assert not (shell.folder / "R").exists()
+
     def test_stdin_in_another_form(self, shell, starter):
         """One JSON array from stdin, its texts in another field, is judged like a file."""
         rows = [{"task_id": row["task_id"], "code": row["completion"]} for row in (starter.right(), starter.bad())]

@@ -146,6 +146,25 @@ def test_samples_that_change_while_they_are_judged(shell, starter):
 
 
 @pytest.mark.ci
+def test_samples_that_are_cut_while_they_are_judged(shell, starter):
+    """Where rows that were judged are gone, there is no results file that lacks them."""
+    slow = {"task_id": "starter/1", "completion": "    import time; time.sleep(1.5)\n"}
+    path = shell.write("s.jsonl", [starter.right(), slow])
+    with shell.start("judge", "s.jsonl", "--subset", "--workers", "1") as judging:
+        # The verdict on the first row is stored while the second one sleeps; both were read before.
+        files = shell.folder.glob
+        while not any(b'"row":0' in file.read_bytes() for file in files("s.jsonl.passcurve/verdicts-*")):
+            assert judging.poll() is None
+            time.sleep(0.01)
+        assert not list(shell.folder.glob("s.jsonl.passcurve/finished-*"))
+        path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+        _, errors = judging.communicate(timeout=60)
+    assert judging.returncode == 2
+    assert b"2 rows have verdicts and 1 are there now" in errors
+    assert not list(shell.folder.glob("s.jsonl_results*"))
+
+
+@pytest.mark.ci
 def test_problems_without_samples_have_no_score_anywhere(shell, starter):
     """A run that lacks samples of some problems gives no number by any command, until they are left out."""
     for name in ("a", "b"):

@@ -87,6 +87,23 @@ class TestRows:
             converted(write("a.json", content))
 
 
+def test_what_can_be_read_only_once(tmp_path):
+    """Neither a pipe nor a device is taken for a file, whose kind and rows are read one by one; nothing is read."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read, write = os.pipe()
+    try:
+        os.write(write, lines(ROWS))
+        for path in (pipe, Path(os.devnull), Path(f"/dev/fd/{read}")):
+            for make in (lambda path=path: is_usual(path, follow=True), lambda path=path: converted(path)):
+                with pytest.raises(DataError, match="no file but a pipe or a device"):
+                    make()
+        assert lines(ROWS) == os.read(read, 1 << 16)
+    finally:
+        os.close(read)
+        os.close(write)
+
+
 class TestPrograms:
     """Programs whose place says which problem they belong to."""
 

@@ -179,6 +179,15 @@ def test_verdict_of_another_row(desk):
         desk.write({"task_id": "T/0"}, verdicts=[verdict(3)])
 
 
+def test_rows_that_are_gone(desk):
+    """Results that have not a row for each verdict are refused, and the older ones stay."""
+    desk.results.write_text("old")
+    desk.samples.write_bytes(b'{"task_id": "T/0"}\n')
+    with pytest.raises(DataError, match=r"samples\.jsonl' changed .*: 2 rows have verdicts and 1 .* there"):
+        write_results(desk.samples, KNOWN, desk.results, lambda row: verdict(row), "full", planned=2)
+    assert (["samples.jsonl", "samples_results.jsonl"], "old") == (desk.files(), desk.results.read_text())
+
+
 def test_samples_that_cannot_be_read(desk):
     """An error while reading the samples is passed on, and no file is left behind."""
     with pytest.raises(DataError, match="no file"):

@@ -207,6 +207,7 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileStat
             probe.jail.isolation,
             only=run.problems.keys(),
             rows=source.raw_rows(store.task_of),
+            planned=run.collector.tally.planned,
             line_of=store.bytes_at,
             diagnosis=_with_missing(run, diagnosis),
         )

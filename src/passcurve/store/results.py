@@ -69,6 +69,7 @@ def write_results(
     rows: Iterable[RawRow | MalformedLine] | None = None,
     line_of: Callable[[int], bytes | None] | None = None,
     diagnosis: Diagnosis | None = None,
+    planned: int | None = None,
 ) -> int:
     """Write the rows of ``samples`` with their verdicts, in their order, and return the number of rows.
 
@@ -77,8 +78,9 @@ def write_results(
     Rows that no score counts say so, by ``diagnosis``, and the first row has its findings.
     A row keeps its fields as they were written, except that fields of our names are replaced.  Malformed lines are
     left out.  A name that ends with .gz is written compressed.
-    Raises DataError when the samples cannot be read or a verdict belongs to another row, StoreError when a row
-    has no verdict or the file cannot be written, UsageError when the destination is not a plain file.
+    Raises DataError when the samples cannot be read, a verdict belongs to another row or there are not ``planned``
+    rows, StoreError when a row has no verdict or the file cannot be written, UsageError when the destination is not a
+    plain file.
     """
     _check_destination(samples, destination)
     written = 0
@@ -98,6 +100,11 @@ def write_results(
                 file.write(_add_members(row.raw, text + uncounted.get(row.key.problem_id, "") + of_all + of_first))
                 of_first = ""
                 written += 1
+            if planned is not None and written != planned:
+                raise DataError(
+                    f"{str(samples)!r} changed while it was judged: {planned} rows have verdicts and {written} are "
+                    "there now; judge it again"
+                )
     except OSError as error:
         reason = error.strerror or str(error)
         raise StoreError(

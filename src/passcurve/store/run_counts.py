@@ -18,6 +18,7 @@ from passcurve.errors import DataError
 from passcurve.store.codec import Footer
 from passcurve.store.describe import describe_value
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
+from passcurve.store.foreign.detect import refuse_pipe
 from passcurve.store.lines import read_lines
 from passcurve.store.locate import default_run_dir, explain_partial_runs, find_run_dir
 from passcurve.store.records import Record, read_record
@@ -163,6 +164,7 @@ def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
         return scored
     if run is not None:
         return run
+    refuse_pipe(path)
     if not any(line is None or line.strip() for line in read_lines(path)):
         raise DataError(f"{str(path)!r} has no rows to score")
     if reason := explain_partial_runs(path) or _odd_verdict(path):

@@ -72,13 +72,14 @@ def first_fields(path: Path) -> frozenset[str]:
 
 
 def detect(path: Path) -> Kind:
-    """Return the kind of a path; raises DataError for a file of a kind that holds no samples.
+    """Return the kind of a path; raises DataError for a file of a kind that holds no samples, and for a pipe.
 
     A file that cannot be read counts as rows: whoever reads them says why.
     """
     if path.is_dir():
         return Kind.RECORD if _has_results(path) else Kind.FOLDER
     if not path.is_file():
+        refuse_pipe(path)
         return Kind.ROWS
     head = _read_head(path)
     if head.startswith(b"PK") and _is_log(path):
@@ -99,6 +100,15 @@ def detect(path: Path) -> Kind:
         return Kind.EMPTY if _is_blank(path) else Kind.ROWS
     _refuse_table(path, start)
     return Kind.ROWS
+
+
+def refuse_pipe(path: Path) -> None:
+    """Raise DataError for what can be read only once, as its kind, its rows and its results are read one by one."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DataError(
+            f"{str(path)!r} is no file but a pipe or a device, which can be read only once: write it to a file, "
+            "or pipe it into passcurve judge - --run DIR"
+        )
 
 
 def _read_head(path: Path) -> bytes:
