@@ -111,7 +111,10 @@ def test_apps():
 
 @pytest.mark.ci
 def test_the_profile_of_apps(shell):
-    """Its rule, its imports and its streams: an exit code is nothing, any file is the input, bytes are not there."""
+    """Its rule, its imports and its streams: an exit code is nothing, any file is the input, bytes are not there.
+
+    The streams have names of their own, and a main guard is false.
+    """
     row: dict[str, Any] = {"problem_id": 7, "question": "Add.", "starter_code": "", "solutions": '["print(1)"]'}
     tests = {"inputs": ["1 2", "3 4"], "outputs": ["3 0", "7 0"]}
     shell.write(
@@ -129,6 +132,8 @@ def test_the_profile_of_apps(shell):
         "exit": "a, b = map(int, open('x').read().split())\nprint(a + b, 0)\nsys.exit(3)",
         "bytes": "import sys\nprint(sum(map(int, sys.stdin.buffer.readline().split())), 0)",
         "end": "try:\n    while True:\n        print(sum(map(int, input().split())), 0)\nexcept EOFError:\n    pass",
+        "names": "print(sum(map(int, stdin.readline().split())), 0)",
+        "guard": "if __name__ == '__main__':\n    print(sum(map(int, input().split())), 0)",
     }
     shell.write("s.jsonl", [{"task_id": "7", "completion": text} for text in programs.values()])
 
@@ -136,8 +141,8 @@ def test_the_profile_of_apps(shell):
         assert 0 == shell("judge", "s.jsonl", "--benchmark", "p.jsonl", *words).code
         return [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]
 
-    assert [False, False, True, True] == passes()
-    assert [True, True, False, False] == passes("--profile", "apps", "--run", "r")
+    assert [False, False, True, True, False, True] == passes()
+    assert [True, True, False, True, True, False] == passes("--profile", "apps", "--run", "r")
 
 
 def test_apps_of_mapcoder():

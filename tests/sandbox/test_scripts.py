@@ -212,6 +212,50 @@ WRONG = {
     "the first input only": "input()\nprint(6 if input() == '1 2 3' else 7)",
 }
 
+_SUM = "print(sum(map(int, line.split())))"
+HARNESSES = {
+    # ``call_method``: ``sys.stdin`` is a ``StringIO`` in APPS, ``MockStdinWithBuffer`` in LiveCodeBench.  The patches
+    # of ``sys.stdin.readline``, ``readlines`` and ``read`` are entered before that of ``sys.stdin``, and reach another.
+    "input": (RIGHT["input"], True, True),
+    "input until EOF": (RIGHT["input until EOF"], True, True),
+    "input and readline": (f"import sys\ninput()\nline = sys.stdin.readline()\n{_SUM}", True, True),
+    "input and read": (f"import sys\ninput()\nline = sys.stdin.read()\n{_SUM}", False, True),
+    "read twice": ("import sys\nsys.stdin.read()\nprint(sum(map(int, sys.stdin.read().split()[1:])))", True, False),
+    "lines": (RIGHT["lines"], False, True),
+    "readlines with their ends": (f"import sys\n_, line = sys.stdin.readlines()\n{_SUM}", False, True),
+    "a line too many": (f"input()\nline = input()\n{_SUM}\ninput()", False, False),
+    "a prompt": (f"input()\nline = input('n? ')\n{_SUM}", False, False),
+    "stdin.buffer": (RIGHT["stdin.buffer"], True, False),
+    "buffer.readline": (RIGHT["buffer.readline"], False, False),
+    # The patch of ``open`` reaches no program of LiveCodeBench, which has the name from ``io`` and ``builtins``.
+    "open(0)": (RIGHT["open(0)"], False, True),
+    "open": ("print(sum(map(int, open('no such file').read().split()[1:])))", False, True),
+    "os.read": (RIGHT["os.read"], False, False),
+    # ``Capturing``: what is written is that of a ``StringIO`` in ``sys.stdout``.
+    "stdout.write": (f"import sys\ninput()\nline = input()\nsys.stdout.write(str({_SUM[6:-1]}))", True, True),
+    "stdout.buffer": ("import sys\ninput()\nline = input()\nsys.stdout.buffer.write(b'6')", False, False),
+    "os.write": ("import os\ninput()\nline = input()\nos.write(1, b'6')", False, False),
+    # Imports stand before the function, and bind the streams of the process, of which the input alone is patched.
+    "from sys import stdin": (f"from sys import stdin\nstdin.readline()\nline = stdin.readline()\n{_SUM}", True, True),
+    "the end of that": ("from sys import stdin\nfor _ in range(4):\n    stdin.readline()\nprint(6)", False, False),
+    "from sys import stdout": ("from sys import stdout\nstdout.write('6')", False, False),
+    "later": ("x = 1\nfrom sys import stdout\nstdout.write('6')", False, True),
+    # As the imports of LiveCodeBench have it.
+    "stdin": (f"from sys import *\nstdin.readline()\nline = stdin.readline()\n{_SUM}", True, True),
+    # ``make_function`` and ``run_test``; ``clean_if_name`` is LiveCodeBench's alone.
+    "a main guard": ("if __name__ == '__main__':\n    print(6)", True, False),
+    "a name of the module": ("c = 0\ndef f():\n    global c\n    c += 1\nf()\nprint(6)", False, False),
+    "return": ("print(6)\nreturn", True, True),
+    "Solution": ("class Solution:\n    pass\nprint(6)", False, True),
+    "imports alone": ("import sys", False, False),
+    # ``call_method`` takes SystemExit; a process that ends has no result.
+    "exit": ("print(6)\nexit(3)", True, True),
+    "quit": ("print(6)\nquit()", False, True),
+    "os._exit": ("import os\nprint(6, flush=True)\nos._exit(0)", False, False),
+    "wrong": ("print(7)", False, False),
+}
+"""Programs with their verdicts by LiveCodeBench, ``testing_util.py`` at 28fef95, and by APPS, at 5dcfdf2."""
+
 
 LIMITS = Limits(timeout_s=20.0, memory_bytes=1 << 30)
 
@@ -275,13 +319,12 @@ def test_wrong(jail: Jailed, name: str):
     assert judge(jail, WRONG[name]).status == "failed"
 
 
-@pytest.mark.parametrize("form", ["apps-script", "livecodebench-script"])
-def test_forms(jail: Jailed, form: str):
-    """A program finds the input in any file, and ends as it likes, where a harness has it so."""
-    lines = "lines = open('no such file').read().splitlines()\n"
-    assert judge(jail, f"{lines}print(sum(map(int, lines[1].split())))\nexit(3)", form=form).passed
-    wrong = judge(jail, f"{lines}print(sum(map(int, lines[1].split())) + 1)", form=form)
-    assert wrong.message == "tests test 0: wrong result"
+@pytest.mark.parametrize("name", HARNESSES)
+def test_harnesses(jail: Jailed, name: str):
+    """A program has the verdict of LiveCodeBench and of APPS, where it runs as they run it."""
+    program, *expected = HARNESSES[name]
+    forms = ("livecodebench-script", "apps-script")
+    assert expected == [judge(jail, program, form=form).passed for form in forms]
 
 
 def test_compile(jail: Jailed):

@@ -25,6 +25,7 @@ from passcurve.harness.job_start import limit_recursion, read_job
 from passcurve.harness.large_results import is_large, make_record
 from passcurve.harness.protocol import Callback, ExceptionRecord, Order, SampleJob
 from passcurve.harness.script import ScriptRunner
+from passcurve.harness.script_harnesses import make_function
 from passcurve.harness.wire import Decoder, Encoder, Handle, WireError
 
 FRAME_BYTES = 256 << 20
@@ -134,11 +135,12 @@ class SampleServer:
         module, text = make_module(self._job)
         limit_recursion()
         try:
-            code = compile(text, SOURCE_NAME, "exec", dont_inherit=True)
+            form = self._job.get("form", "")
+            code = compile(make_function(text, form), SOURCE_NAME, "exec", dont_inherit=True)
         except BaseException as error:
             self._send_load_error("compile", error)
             return
-        if form := self._job.get("form", ""):
+        if form:
             self._objects.append(ScriptRunner(code, self._make_main, form, is_kept=self._job.get("kept", False)))
             self._send({"loaded": True, "has_entry_point": True})
             return

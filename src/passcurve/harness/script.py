@@ -17,14 +17,9 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
+from passcurve.harness.script_harnesses import LIVECODEBENCH, FunctionCall, is_harness
 from passcurve.harness.script_state import InterpreterState, join_threads
 from passcurve.harness.script_streams import BUFFER_BYTES, STANDARD, MemoryStreams, Redirection, find_stream
-
-QUIRKS = "livecodebench-script"
-"""Form of a job whose program runs as LiveCodeBench runs it."""
-APPS = "apps-script"
-"""Form of a job whose program runs as APPS runs it."""
-
 
 _BEYOND_LONG = 1 << 63
 """An exit status that no C long holds is 255; of any other the kernel keeps the last byte."""
@@ -52,10 +47,12 @@ class ScriptRunner:
         self._code = code
         self._make_module = make_module
         self._form = form
+        self._call: FunctionCall | None = None
+        """The present call of the program, where a harness makes a function of it."""
         self._is_kept = is_kept
         self._thread_codes: list[int] = []
         """The code of an ``os._exit`` in a thread."""
-        builtins.__dict__.update(exit=_exit, quit=_exit)
+        builtins.__dict__.update(exit=_exit, quit=None if form == LIVECODEBENCH else _exit)
         os._exit = self._leave  # type: ignore[assignment]
         self._streams = MemoryStreams()
         if is_kept:
@@ -66,11 +63,13 @@ class ScriptRunner:
 
     def __call__(self, text: str) -> str:
         """Return what the program writes for an input; raise what it raises, and SystemExit for a code but zero."""
-        data = text.encode("utf-8", "surrogatepass")
+        self._call = FunctionCall(self._form, text) if is_harness(self._form) else None
+        data = b"" if self._call else text.encode("utf-8", "surrogatepass")
         run = self._run_in_memory if self._is_kept else self._run_with_files
         try:
+            output = run(data)
             # Bytes that are no text are equal to none that a test can expect.
-            return run(data).decode("utf-8", "surrogateescape")
+            return self._call.output() if self._call else output.decode("utf-8", "surrogateescape")
         finally:
             self._state.restore()
 
@@ -91,7 +90,7 @@ class ScriptRunner:
             streams = io.FileIO(0, "rb", closefd=False), _Pipe(1, "wb", closefd=False)
             self._run(*streams, self._streams.begin(b"").streams()[2])
             os.lseek(files[1], 0, os.SEEK_SET)
-            # `open` may be the program's or that of APPS now.
+            # `open` may be the program's or that of a harness now.
             with io.FileIO(files[1], "rb", closefd=False) as file:
                 return file.readall()
         finally:
@@ -118,13 +117,12 @@ class ScriptRunner:
         # In a main module it is the module; `exec` would put its names there.
         module.__dict__["__builtins__"] = builtins
         self._thread_codes.clear()
-        if self._form == QUIRKS:
-            _add_quirks(stdin)
-        elif self._form == APPS:
-            _use_text(stdin)
         try:
             try:
-                exec(self._code, module.__dict__)
+                if self._call:
+                    self._call.run(self._code, module)
+                else:
+                    exec(self._code, module.__dict__)
             except SystemExit as error:
                 self._take_exit(error)
             finally:
@@ -133,14 +131,15 @@ class ScriptRunner:
                     atexit._run_exitfuncs()
         except _ExitError as error:
             # What was not flushed is lost, as it is when a process ends so.
-            if error.code & 0xFF:
+            # A harness gets no result of a process that ends.
+            if error.code & 0xFF or self._call:
                 raise SystemExit(error.code) from None
             return
         except KeyboardInterrupt:
             code = self._thread_codes.pop() if self._thread_codes else -1
             if code < 0:
                 raise
-            if code & 0xFF:
+            if code & 0xFF or self._call:
                 raise SystemExit(code) from None
             return
         _flush(getattr(sys, "stdout", None))
@@ -153,7 +152,7 @@ class ScriptRunner:
     def _take_exit(self, error: SystemExit) -> None:
         code = error.code
         is_zero = code is None or (isinstance(code, int) and -_BEYOND_LONG <= code < _BEYOND_LONG and not code & 0xFF)
-        if not is_zero and self._form not in (QUIRKS, APPS):
+        if not is_zero and not self._call:
             raise error
 
     def _leave(self, code: int) -> None:
@@ -202,65 +201,3 @@ def _flush(stream: Any) -> None:
             stream.flush()
     except (ValueError, AttributeError):
         pass  # closed, detached or none: there is nothing to flush
-
-
-def _add_quirks(stdin: io.TextIOWrapper) -> None:
-    """Do what the harness of LiveCodeBench does to a program: any file holds the input, which ends by StopIteration."""
-    text = stdin.read()
-    lines = iter(text.split("\n"))
-    sys.stdin = _TextWithBytes(text)  # type: ignore[assignment,unused-ignore]
-
-    def read_line(*_: object) -> str:
-        return next(lines)
-
-    builtins.input = read_line
-    builtins.open = lambda *_, **__: io.StringIO(text)  # type: ignore[assignment]
-
-
-def _use_text(stdin: io.TextIOWrapper) -> None:
-    """Do what the harness of APPS does to a program: any file holds the input, whose lines end by StopIteration."""
-    text = stdin.read()
-    sys.stdin = _Lines(text)  # type: ignore[assignment,unused-ignore]
-    builtins.open = lambda *_, **__: io.StringIO(text)  # type: ignore[assignment]
-
-
-class _Lines(io.StringIO):
-    """The input as text without a ``buffer``; it can be read again and again, but line by line once."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._text = text
-        self._rest = iter(text.split("\n"))
-
-    def readline(self, *_: object) -> Any:
-        return next(self._rest)
-
-    def readlines(self, *_: object) -> Any:
-        return self._text.split("\n")
-
-    def read(self, *_: object) -> str:
-        return self._text
-
-
-class _TextWithBytes(io.StringIO):
-    """The input as text, with a ``buffer``."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._bytes = _FirstLine(text)
-
-    @property
-    def buffer(self) -> Any:
-        """The input as bytes."""
-        return self._bytes
-
-
-class _FirstLine(io.BytesIO):
-    """The input as bytes, whose ``readline`` returns the first line each time."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text.encode())
-        self._first = text.encode().split(b"\n")[0] + b"\n"
-
-    def readline(self, *_: object) -> bytes:
-        return self._first

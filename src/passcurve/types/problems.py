@@ -73,7 +73,7 @@ class Cases(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ca
     """``call`` passes the arguments to the entry point; ``stdin`` gives the only argument, a text, to a whole program,
     whose output is the result."""
     form: str = "script"
-    """How such a program runs: a form in ``harness/script.py``; ``WITH_TYPING`` for a function."""
+    """How such a program runs: a form in ``harness/script_harnesses.py``; ``WITH_TYPING`` for a function."""
     timeout_s: float | None = None
     """Time limit of each test; None for none but that of all together."""
     each_suite: bool = False
