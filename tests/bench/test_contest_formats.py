@@ -190,6 +190,11 @@ def test_rules(name: str, right: list[str], wrong: list[str]):
             ["3\n\n2 1", "3\n1 2\n3", "1.0004 2\n3", " 1 2\n3 "],
             ["1 2", "1 2 3", "1\n2 3", "1.001 2\n3"],
         ),
+        # ``np.allclose`` of numbers that are not finite: eval/testing_util.py at 5dcfdf2, ``run_test``.
+        ("apps", "inf", ["inf", "1e999", "Infinity"], ["0", "1e308", "-inf", "nan"]),
+        ("apps", "-inf\n1", ["-inf\n1.000001"], ["inf\n1", "-1e308\n1"]),
+        ("apps", "1", ["1.000001"], ["inf", "nan"]),
+        ("apps", "nan", ["nan"], ["0", "inf"]),
         ("apps", "100000\n2", ["100000.9\n2"], ["100002\n2", "100000.9\nx"]),
         ("listed-or-equal", [[1, 2]], [[1, 2], (1, 2), [[1, 2]]], [[1], 1, None]),
         ("equal-json", [0.5], [[0.5], (0.5,)], [[0.5000001], 0.5]),

@@ -105,7 +105,10 @@ def _all_close(got: list[str], wanted: list[str]) -> bool:
         pairs = [(float(one), float(other)) for one, other in zip(got, wanted)]
     except ValueError:
         return False
-    return all(abs(one - other) <= 1e-8 + 1e-5 * abs(other) for one, other in pairs)
+    # As ``numpy.allclose``: to an infinity only the same one is close.
+    return all(
+        one == other or (math.isfinite(other) and abs(one - other) <= 1e-8 + 1e-5 * abs(other)) for one, other in pairs
+    )
 
 
 def _rounded(lines_as_words: set[frozenset[str]]) -> set[frozenset[float]] | None:
