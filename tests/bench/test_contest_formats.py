@@ -105,8 +105,11 @@ def test_apps():
     (script,) = read({**row, "input_output": json.dumps({"inputs": ["1\n", ["2", "3"]], "outputs": ["2", ["4"]]})})
     assert ("stdin", "close-tokens", [("1\n",), ("2\n3",)], ["2", "4"]) == cases_of(script)
     assert ("7", "print(1)") == (script.id, script.reference)
-    (call,) = read({**row, "input_output": json.dumps({"fn_name": "f", "inputs": [[1, "a"]], "outputs": [[2]]})})
+    function = {**row, "input_output": json.dumps({"fn_name": "f", "inputs": [[1, "a"]], "outputs": [[2]]})}
+    (call,) = read(function)
     assert ("call", "listed-or-equal", [(1, "a")], [[2]]) == cases_of(call)
+    (call,) = read(function, profile="apps")
+    assert ("call", "apps-function", [(1, "a")], [[2]]) == cases_of(call)
 
 
 @pytest.mark.ci
@@ -197,6 +200,12 @@ def test_rules(name: str, right: list[str], wrong: list[str]):
         ("apps", "nan", ["nan"], ["0", "inf"]),
         ("apps", "100000\n2", ["100000.9\n2"], ["100002\n2", "100000.9\nx"]),
         ("listed-or-equal", [[1, 2]], [[1, 2], (1, 2), [[1, 2]]], [[1], 1, None]),
+        # ``run_test``: ``output == outputs[index]``, ``output == outputs[index][0]``, and that of a list of tuples.
+        ("apps-function", [[1, 2]], [[[1, 2]], ([1, 2],), [1, 2], (1, 2), [1.0, 2]], [[(1, 2)], ((1, 2),), [1], 1]),
+        ("apps-function", [1, 2], [[1, 2], (1, 2), 1, True], [2, [1], [[1, 2]], [1 + 1e-12, 2]]),
+        ("apps-function", [[[1, 2], [3]]], [[(1, 2), (3,)], [(1, 2), [3]], [[1, 2], [3]]], [[[1, 2], (3,)], [(1, 2)]]),
+        ("apps-function", 7, [7, 7.0], [[7], None]),
+        ("apps-function", [], [[], ()], [None, 0, [[]]]),
         ("equal-json", [0.5], [[0.5], (0.5,)], [[0.5000001], 0.5]),
     ],
 )

@@ -125,6 +125,25 @@ def listed_or_equal(_: tuple[Any, ...], value: Any, expected: Any, __: float) ->
     return _close(value, expected) or (type(expected) is list and len(expected) == 1 and _close(value, expected[0]))
 
 
+def apps_function(_: tuple[Any, ...], value: Any, expected: Any, __: float) -> bool:
+    """Accept what APPS accepts of a function: an equal value, or one equal to the first item of an expected list.
+
+    A list stands for a tuple, and, against the first item, for the tuples in a list that begins with one.
+    """
+    value = list(value) if type(value) is tuple else value
+    if value == expected:
+        return True
+    if type(expected) is not list or not expected:
+        return False
+    first = expected[0]
+    return bool(value == first) or (
+        type(value) is list
+        and type(next(iter(value), None)) is tuple
+        and all(type(item) in (list, tuple) for item in value)
+        and [list(item) for item in value] == first
+    )
+
+
 def _close(value: Any, expected: Any) -> bool:
     """Return whether values are equal, where expected floats may be close."""
     if type(expected) is list and type(value) is list:
@@ -155,6 +174,7 @@ OUTPUT_RULES = {
     "any-case-lines": any_case_lines,
     "livecodebench": livecodebench,
     "apps": apps,
+    "apps-function": apps_function,
     "listed-or-equal": listed_or_equal,
     "equal-json": equal_json,
 }

@@ -67,9 +67,14 @@ def _original_check(row: Row, profile: str) -> tuple[str, Cases]:
     if isinstance(name, str) and name:
         if not all(isinstance(arguments, list) for arguments in inputs):
             raise row.fault("found arguments that are no list in 'input_output'", "a list of arguments for each test")
-        return f"Solution.{name}", call_cases(inputs, outputs, "listed-or-equal", timeout_s=TEST_S)
+        return f"Solution.{name}", _call_cases(inputs, outputs, profile)
     texts, results = ([as_text(row, "input_output", item) for item in values] for values in (inputs, outputs))
     return "", _script_cases(texts, results, profile)
+
+
+def _call_cases(arguments: Sequence[Sequence[object]], results: Sequence[object], profile: str) -> Cases:
+    rule = "apps-function" if profile == "apps" else "listed-or-equal"
+    return call_cases(arguments, results, rule, timeout_s=TEST_S)
 
 
 def _script_cases(texts: Sequence[str], results: Sequence[str], profile: str) -> Cases:
@@ -92,7 +97,7 @@ def _mapcoder_check(row: Row, starter: str, profile: str) -> tuple[str, Cases]:
         return "", _script_cases([text for text, _ in pairs], results, profile)
     arguments = _read_arguments([text for text, _ in pairs], parameters)
     wanted = [output for _, output in pairs]
-    return entry_point, call_cases(arguments, wanted, "listed-or-equal", timeout_s=TEST_S)
+    return entry_point, _call_cases(arguments, wanted, profile)
 
 
 def _read_arguments(texts: list[str], parameters: int) -> list[list[object]]:
