@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from passcurve.bench.profiles import NATIVE, find_profile, fitting_profiles
+from passcurve.bench.profiles import NATIVE, find_profile, find_rules, fitting_profiles
 from passcurve.errors import UsageError
 from passcurve.extract import (
     DEFAULT,
@@ -60,7 +60,11 @@ def choose_profiles(profiles: Sequence[str], header: Header | None, benchmark: B
 
 
 def choose_variants(
-    policies: Sequence[str], preludes: Sequence[str], profiles: Sequence[str], header: Header | None = None
+    policies: Sequence[str],
+    preludes: Sequence[str],
+    profiles: Sequence[str],
+    header: Header | None = None,
+    benchmark: Benchmark | None = None,
 ) -> tuple[Variant, ...]:
     """Return each policy with each prelude under each profile, without repetitions; those of a judged run come first.
 
@@ -71,7 +75,7 @@ def choose_variants(
     pairs: list[tuple[str, str]] = []
     for profile in profiles:
         if len(profiles) > 1 and not policies and not preludes:
-            rules = find_profile(profile)
+            rules = find_profile(profile) if benchmark is None else find_rules(profile, benchmark)
             own_rules = header.extract if header is not None and profile == header.profile else ""
             pairs.append((profile, own_rules or with_prelude(rules.extract, rules.prelude)))
             continue

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, cast, get_args, get_orig
 
 from passcurve import config
 from passcurve.bench import resolve
-from passcurve.bench.profiles import NATIVE, find_profile, reading_options
+from passcurve.bench.profiles import NATIVE, find_rules, reading_options
 from passcurve.errors import UsageError, nearest
 from passcurve.judging.request import Progress, Request
 from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Limits
@@ -160,7 +160,7 @@ def make_request(
     benchmark: Benchmark, run: Path, options: JudgingOptions, *, default_extract: str = "", **others: Any
 ) -> Prepared:
     """Return the request of these options; what they leave out is as the profile has it."""
-    profile = find_profile(benchmark.profile or NATIVE)
+    profile = find_rules(benchmark.profile or NATIVE, benchmark)
     memory = options.get("memory")
     memory_bytes = config.parse_size(memory) if isinstance(memory, str) else memory
     workers, memory_bytes, note = config.fit_to_machine(options.get("workers"), memory_bytes)

@@ -6,13 +6,21 @@ from collections.abc import Iterable
 
 import msgspec
 
+from passcurve.bench.formats.human_eval_x import ANSWER_FIELD
 from passcurve.bench.formats.rows import ReadOptions
 from passcurve.bench.writing import language_name
 from passcurve.errors import UnknownNameError, UsageError, nearest
-from passcurve.types import Cases, Check, Problem, ProgramCases
+from passcurve.types import Benchmark, Cases, Check, FunctionTests, Problem, ProgramCases
 
 NATIVE = "native"
 TASKS = ("input", "output", "complete", "instruct")
+
+
+class TaskRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of a harness that are others in one of its tasks."""
+
+    extract: str
+    prelude: str = "none"
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,18 +35,34 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Time limit, where neither the user nor the benchmark sets one."""
     kinds: frozenset[str] = frozenset()
     """The kinds of checks that its harness has, as ``_kind_of`` names them; empty for all."""
+    tasks: dict[str, TaskRules] = {}
+    """Rules of single tasks, as ``_task_of`` names them."""
 
 
 _FUNCTIONS = frozenset({"function", "assertions", "call"})
+_ASSERTIONS, _PACK = "assertions", "humanevalpack"
 
 PROFILES: dict[str, Profile] = {
     NATIVE: Profile(title="each benchmark's own rule, where that is sound"),
     "human-eval": Profile(title="openai/human-eval", timeout_s=3.0, kinds=frozenset({"function"})),
     "evalplus": Profile(title="EvalPlus, as it was at the time of the data", kinds=frozenset({"call"})),
     "bigcode": Profile(
-        title="bigcode-evaluation-harness", extract="stop-words:bigcode", timeout_s=3.0, kinds=_FUNCTIONS
+        title="bigcode-evaluation-harness",
+        extract="stop-words:bigcode",
+        timeout_s=3.0,
+        kinds=_FUNCTIONS,
+        tasks={
+            _ASSERTIONS: TaskRules(extract="stop-words:bigcode-mbpp"),
+            _PACK: TaskRules(extract="stop-words:bigcode-humanevalpack", prelude="bigcode"),
+        },
     ),
-    "lm-eval": Profile(title="lm-evaluation-harness", extract="stop-words:lm-eval", timeout_s=3.0, kinds=_FUNCTIONS),
+    "lm-eval": Profile(
+        title="lm-evaluation-harness",
+        extract="stop-words:lm-eval",
+        timeout_s=3.0,
+        kinds=_FUNCTIONS,
+        tasks={_ASSERTIONS: TaskRules(extract="stop-words:lm-eval-mbpp")},
+    ),
     "lcb": Profile(title="LiveCodeBench", prelude="livecodebench", kinds=frozenset({"stdin", "call"})),
     "apps": Profile(title="APPS", prelude="apps", kinds=frozenset({"stdin", "call"})),
     "bigcodebench": Profile(title="BigCodeBench", kinds=frozenset({"unittest"})),
@@ -58,6 +82,16 @@ def find_profile(name: str) -> Profile:
     return PROFILES[name]
 
 
+def find_rules(name: str, benchmark: Benchmark) -> Profile:
+    """Return the profile of a name as it is for a benchmark; raise UnknownNameError where there is none."""
+    profile = find_profile(name)
+    tasks = {_task_of(problem) for problem in benchmark.problems} if profile.tasks else set()
+    rules = profile.tasks.get(tasks.pop()) if len(tasks) == 1 else None
+    if rules is None:
+        return profile
+    return msgspec.structs.replace(profile, extract=rules.extract, prelude=rules.prelude)
+
+
 def fitting_profiles(problems: Iterable[Problem]) -> tuple[str, ...]:
     """Return the profiles whose harnesses have the kinds of checks of these problems."""
     kinds = {_kind_of(problem.check) for problem in problems}
@@ -69,6 +103,15 @@ def _kind_of(check: Check) -> str:
     if isinstance(check, ProgramCases):
         return check.cases.via
     return check.via if isinstance(check, Cases) else str(check.__struct_config__.tag)
+
+
+def _task_of(problem: Problem) -> str:
+    """Return the kind of the check of a problem, or the task that has rules of its own."""
+    if isinstance(problem.check, FunctionTests) and problem.answer_field == ANSWER_FIELD:
+        return _PACK
+    kind = _kind_of(problem.check)
+    # MBPP+ of EvalPlus, whose tests are data, has the prompt of MBPP.
+    return _ASSERTIONS if kind == "call" and problem.prompt.startswith('"""') else kind
 
 
 def reading_options(profile: str = NATIVE, task: str = "", language: str = "") -> ReadOptions:

@@ -94,7 +94,8 @@ def autopsy(
         return request_by(common, name, problems, name if options.timeout else own)
 
     requests = {name: request(name) for name in harnesses}
-    result = _examine_with_display(requests, variants.choose_variants(extractions, imports, harnesses, header))
+    chosen_variants = variants.choose_variants(extractions, imports, harnesses, header, base)
+    result = _examine_with_display(requests, chosen_variants)
     _write_autopsy(result, flips, as_json)
     raise typer.Exit(result.exit_code)
 

