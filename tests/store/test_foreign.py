@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from passcurve.errors import DataError, UsageError
-from passcurve.store.foreign import ReadOptions, convert, convert_rows, is_usual, parse_options, write_lines
-from passcurve.types import FunctionTests, Problem
+from passcurve.store.foreign import ReadOptions, convert, convert_rows, expand, is_usual, parse_options, write_lines
+from passcurve.types import Expression, FunctionTests, Problem
 
 PROBLEMS = tuple(
     Problem(id=f"Mbpp/{number}", prompt="", entry_point=name, check=FunctionTests(source=""))
@@ -133,6 +133,20 @@ class TestPrograms:
         ]
 
 
+@pytest.mark.parametrize(
+    "names", ["a a.raw", "a a-sanitized", "a-sanitized a-sanitized-calibrated", "a.raw a-calibrated"]
+)
+def test_the_same_samples_once_more(write, tmp_path, names):
+    """A set of samples and what its harness has made of it are not one set; parts of other names are."""
+    for name in names.split():
+        write(f"d/{name}.jsonl", lines(ROWS))
+    with pytest.raises(DataError, match="seem to be the same samples"):
+        expand([tmp_path / "d"])
+    for name in ("a-1", "a-2", "sanitized"):
+        write(f"e/{name}.jsonl", lines(ROWS))
+    assert 3 == len(expand([tmp_path / "e"]))
+
+
 class TestLmEval:
     """Rows of lm-eval."""
 
@@ -151,6 +165,23 @@ class TestLmEval:
         """With a map the numbers of the file are what it maps."""
         (row,) = converted(write("s.jsonl", lines([self.row()])), options=parse_options("resps", "{}=Mbpp/{-8}"))
         assert ("Mbpp/3", "raw") == (row["task_id"], row["completion"])
+
+    @pytest.mark.parametrize("asks", ["input", "output"])
+    def test_answers_to_questions(self, write, asks):
+        """Of CRUXEval the answer is taken out of the assertion that lm-eval's filter has made of it."""
+        doc = {"id": "sample_7", "code": "def f(x):\n    return x", "input": "1, '=='", "output": "(2, ')==')"}
+        check = Expression(code=doc["code"], asks=asks, input=doc["input"], output=doc["output"])
+        (problem,) = (Problem(id="sample_7", prompt="", entry_point="", check=check),)
+        answers = ["f(3)", "f('a)==(')", "f()"] if asks == "input" else ["3", "'==' # x", ""]
+        made = [
+            f"{doc['code']}\nassert {answer}=={doc['output']}"
+            if asks == "input"
+            else f"{doc['code']}\nassert f({doc['input']})=={answer}"
+            for answer in answers
+        ]
+        row = {"doc_id": 0, "doc": doc, "resps": [["raw"] * 3], "filtered_resps": made, "filter": "create_test"}
+        rows = converted(write("a.jsonl", lines([row])), problems=(problem,))
+        assert [("sample_7", answer) for answer in answers] == [(row["task_id"], row["solution"]) for row in rows]
 
     def test_several_answers(self, write):
         """Each answer to a document is a sample."""

@@ -18,6 +18,8 @@ _EXPECTED = (
 _PARTS = (".jsonl", ".jsonl.gz", ".parquet")
 _OURS = re.compile(r".*(_results|\.passcurve\.samples)\.jsonl(\.gz)?")
 _LM_EVAL_LOG = re.compile(r"samples_.+_[0-9]{4}-[0-9]{2}-[0-9]{2}T")
+_EDITED = re.compile(r"(?:\.raw|-sanitized|-calibrated)+\Z")
+"""Ends of the names by which EvalPlus and BigCodeBench tell what became of the same samples."""
 _PROGRAM_FOLDER = re.compile(r".+_[^_]+")
 
 
@@ -46,10 +48,10 @@ def find_parts(folder: Path) -> list[Path]:
         raise DataError(
             f"{str(folder)!r} holds {len(logs)} logs of lm-eval ({logs[0]!r}, {logs[1]!r}): name one of them"
         )
-    by_stem = {_stem(path.name): path.name for path in parts}
+    names: dict[str, str] = {}
     for path in parts:
-        twin = by_stem.get(_stem(path.name).removesuffix(".raw"))
-        if twin not in (None, path.name):
+        twin = names.setdefault(_EDITED.sub("", _stem(path.name)), path.name)
+        if twin != path.name:
             raise DataError(
                 f"{str(folder)!r} holds {path.name!r} and {twin!r}, which seem to be the same samples: name one of them"
             )

@@ -9,7 +9,7 @@ from passcurve.errors import DataError
 from passcurve.store.documents import is_lm_eval
 from passcurve.store.foreign.options import FindProblems, ReadOptions
 from passcurve.store.foreign.values import flatten, parse_object
-from passcurve.types import Problem
+from passcurve.types import Expression, Problem
 
 
 def read_lm_eval(
@@ -36,6 +36,8 @@ class _LmEvalRows:
         self._name, self._options = name, options
         self._ids: dict[str, str | None] = {}
         self._order = [problem.id for problem in problems or ()]
+        checks = [problem.check for problem in problems or ()]
+        self._asks = checks[0].asks if checks and isinstance(checks[0], Expression) else ""
         for problem_id in self._order:
             last = problem_id.rpartition("/")[2]
             self._ids[last] = None if last in self._ids else problem_id
@@ -56,6 +58,7 @@ class _LmEvalRows:
             answers = flatten(row["resps"]) if "resps" in row else []
             texts = flatten(row["filtered_resps"]) if "filtered_resps" in row else answers
             form = _form_of(doc, texts, answers)
+            texts = [_answer_of(doc, text, self._asks) for text in texts] if self._asks else texts
         tail = {"doc_id": row["doc_id"]} if "doc_id" in row else {}
         return [{**head, form: text, **tail} for text in texts]
 
@@ -76,6 +79,20 @@ class _LmEvalRows:
                 f"{self._name!r} has each answer once for each of the filters {self._filter!r} and {name!r} of "
                 "lm-eval; keep the rows of one of them"
             )
+
+
+def _answer_of(doc: dict[str, Any], text: object, asks: str) -> object:
+    """Return the answer to a question of CRUXEval, of which lm-eval makes the function and an assertion.
+
+    ``extract_code_input`` and ``extract_code_output`` in its cruxeval/utils.py.
+    """
+    begin, end = f"{doc.get('code')}\nassert f(", f")=={doc.get('output')}"
+    if not isinstance(text, str) or not text.startswith(begin):
+        return text
+    if asks == "input":
+        return f"f({text[len(begin) : -len(end)]})" if text.endswith(end) else text
+    begin += f"{doc.get('input')})=="
+    return text[len(begin) :] if text.startswith(begin) else text
 
 
 def _form_of(doc: dict[str, Any], texts: Sequence[object], answers: Sequence[object]) -> str:
