@@ -47,6 +47,14 @@ def test_the_verdicts_are_those_of_a_run(judge: pc.Judge, starter, tmp_path):
     assert len(set(stored.values())) > 3
 
 
+def test_a_text_that_is_too_long(judge: pc.Judge, starter):
+    """What a file may not hold, a batch may not either: no code, and the next batch is judged."""
+    long = starter.right() | {"completion": starter.right()["completion"] + "#" * (17 << 20)}
+    (judgement,) = judge([long])
+    assert ("no_code", False) == (judgement.status, judgement.passed)
+    assert judge([starter.right()])[0].passed
+
+
 def test_a_batch_after_another(judge: pc.Judge, starter):
     """Batches share one sandbox; equal programs are judged once, whichever batch they come in."""
     before = judge.problems

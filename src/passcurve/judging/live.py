@@ -29,7 +29,7 @@ from passcurve.judging.request import Progress, Request
 from passcurve.judging.scripts import needs_commands, with_toolchains
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
-from passcurve.store.samples import MalformedLine, RawRow
+from passcurve.store.samples import MalformedLine, RawRow, size_error
 from passcurve.store.tally import Tally
 from passcurve.types import Completion, GenerationProgress, Problem, SampleKey, Verdict
 
@@ -252,6 +252,7 @@ class LiveJudge:
             future = self._collector.expect(row, owner)
             if problem.id not in self.problems and self._inline.hold(problem.id, future) and self._run is not None:
                 self._run.add_problem(problem)
+            missing = f"`{form}` must be a string, got null" if text is None else size_error(form, text)
             digest = blake2b((text or "").encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
             self._source.put(
                 Completion(
@@ -260,8 +261,8 @@ class LiveJudge:
                     line=row + 1,
                     digest=digest,
                     form="solution" if form == "solution" else "completion",
-                    text=text,
-                    missing=f"`{form}` must be a string, got null" if text is None else "",
+                    text=None if missing else text,
+                    missing=missing,
                 ),
                 owner,
             )

@@ -239,13 +239,13 @@ def read_common(text: bytes, task_ids: Container[str]) -> RowContent | None:
     if row.solution is not UNSET:
         if not row.solution:
             return None  # its code may stand in another field
-        missing = _size_error("solution", row.solution)
+        missing = size_error("solution", row.solution)
         has_both = bool(row.completion) and row.completion is not UNSET and row.completion != row.solution
         return RowContent(row.task_id, "solution", None if missing else row.solution, missing, hints, has_both, *more)
     if row.completion is not UNSET:
         if not row.completion:
             return None  # another field may have a text
-        missing = _size_error("completion", row.completion)
+        missing = size_error("completion", row.completion)
         return RowContent(row.task_id, "completion", None if missing else row.completion, missing, hints, False, *more)
     return None
 
@@ -262,7 +262,7 @@ def read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> R
     if form in fields:
         value = fields[form]
         missing = (
-            _size_error(form, value)
+            size_error(form, value)
             if isinstance(value, str)
             else f"`{form}` must be a string, got {describe_value(value)}"
         )
@@ -335,7 +335,8 @@ def _numbers(task: str) -> list[str]:
     return [number.lstrip("0") for number in _DIGITS.findall(task[:MAX_SHOWN])]
 
 
-def _size_error(form: str, text: str) -> str:
+def size_error(form: str, text: str) -> str:
+    """Return why a text is too long to be judged; empty where it is not."""
     if len(text) > MAX_TEXT_BYTES:
         return f"the {form} has {len(text):,} characters; at most {MAX_TEXT_BYTES:,} are judged"
     # A character takes four bytes at most, so most texts need no encoding to be measured.
