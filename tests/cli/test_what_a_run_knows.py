@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -39,6 +40,18 @@ def test_the_benchmark_of_a_file_that_was_judged(shell, starter):
     assert 1 == json.loads(judged.out)["pass@1"]["value"]
     done = shell("autopsy", "s.jsonl", "--json")
     assert done.code == 0, done.err
+    # From another folder, and where all was moved together.
+    folder = shell.folder
+    assert (folder / "elsewhere").mkdir() is None
+    shell.folder = folder / "elsewhere"
+    assert "passed" in shell("show", "../s.jsonl", "Own/0", "0").out
+    for path in list(folder.iterdir()):
+        if path.name.startswith(("s.jsonl", "own")):
+            shutil.move(path, shell.folder)
+    assert "passed" in shell("show", "s.jsonl", "Own/0", "0").out
+    for path in list(shell.folder.iterdir()):
+        shutil.move(path, folder)
+    shell.folder = folder
     (shell.folder / "own.jsonl").unlink()
     for words in (["show", "s.jsonl", "Own/0", "0"], ["autopsy", "s.jsonl.passcurve"]):
         gone = shell(*words)

@@ -109,18 +109,28 @@ def reload(header: Header, cache_dir: Path) -> Benchmark:
 
     Raises DataError when its problems have changed since, and what ``load`` raises.
     """
-    source = Path(header.benchmark_source)
-    if header.benchmark_source and not source.is_file() and find_entry(header.benchmark, load_catalog()) is None:
+    source = find_source(header)
+    if source is None and header.benchmark_source and find_entry(header.benchmark, load_catalog()) is None:
         raise DataError(
-            f"{str(source)!r}, which the run was judged with, is gone: put it back, or judge the samples again"
+            f"{header.benchmark_source!r}, which the run was judged with, is gone: put it back, or judge the samples "
+            "again"
         )
-    name = str(source) if header.benchmark_source and source.is_file() else header.benchmark
+    name = str(source) if source is not None else header.benchmark
     benchmark = load(name, cache_dir, ReadOptions(profile=header.profile, task=header.task, language=header.language))
     if benchmark.digest != header.benchmark_digest:
         raise DataError(
             f"the benchmark {name!r} is not the one that the run was judged with: its problems have changed"
         )
     return benchmark
+
+
+def find_source(header: Header) -> Path | None:
+    """Return the file that a run was judged with, also where it has moved with the folder that one stands in."""
+    if not header.benchmark_source:
+        return None
+    source = Path(header.benchmark_source)
+    places = (source, Path(source.name), Path(header.samples).with_name(source.name))
+    return next((place for place in places if place.is_file()), None)
 
 
 def describe_benchmarks(cache_dir: Path, *, catalog: Catalog | None = None) -> tuple[BenchmarkInfo, ...]:

@@ -114,12 +114,11 @@ def _name_beside(source: Path) -> str:
             header = stored.attempt.header
     except PasscurveError:
         return ""
-    return header.benchmark_source if Path(header.benchmark_source).is_file() else ""
+    return str(resolve.find_source(header) or "")
 
 
 def _name_of(header: Header) -> str:
-    source = Path(header.benchmark_source)
-    return str(source) if header.benchmark_source and source.is_file() else header.benchmark
+    return str(resolve.find_source(header) or header.benchmark)
 
 
 def leave_record(folder: Path, name: str, record: dict[str, Any]) -> None:

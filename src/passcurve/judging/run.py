@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
@@ -171,7 +172,7 @@ def _header(
         own_limits=len(times) > 1,
         version=__version__,
         benchmark=request.benchmark.name,
-        benchmark_source=request.benchmark.source,
+        benchmark_source=str(Path(source).absolute()) if (source := request.benchmark.source) else "",
         benchmark_digest=request.benchmark.digest,
         samples=str(request.samples.resolve()),
         limits=msgspec.structs.replace(request.limits, **common),
