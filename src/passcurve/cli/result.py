@@ -176,10 +176,14 @@ def result_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
     if paragraph and verbose:
         yield f"  for a paper: {paragraph}"
     if result.header.problems:
-        yield f"  run: {result.run} (name it to show and compare)"
+        yield terminal.printable(f"  run: {_one_line(result.run)} (name it to show and compare)")
     if result.results is not None:
-        yield f"  results: {result.results}"
+        yield terminal.printable(f"  results: {_one_line(result.results)}")
     yield signature_line(result.signature, verbose=verbose)
+
+
+def _one_line(path: str) -> str:
+    return path.replace("\n", "\\n")
 
 
 def count_line(statuses: Mapping[Any, int], counts: Sequence[Counts], diagnosis: Diagnosis | None) -> str:
