@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import subprocess
 import sys
@@ -268,6 +269,9 @@ def test_help_is_one_page():
         ("packages", [3]),
         ("memory", 3.5),
         ("dedup", "no"),
+        *(("timeout_s", value) for value in (0, -1, 1e-9, math.nan, math.inf, 1e300)),
+        ("test_timeout_s", 0),
+        ("level", math.nan),
     ],
 )
 def test_a_value_that_an_option_cannot_have(name: str, value: object):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict, cast, get_args, get_origin, get_type_hints
@@ -11,9 +12,7 @@ from passcurve.bench import resolve
 from passcurve.bench.profiles import NATIVE, find_rules, reading_options
 from passcurve.errors import UsageError, nearest
 from passcurve.judging.request import Progress, Request
-from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Limits
-
-_LEVELS = (0.5, 0.9999)
+from passcurve.types import DEFAULT_TIMEOUT_S, LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Benchmark, Limits
 
 
 class JudgingOptions(TypedDict, total=False):
@@ -64,6 +63,8 @@ _NUMBERS: dict[str, Any] = {
     "test_timeout_s": int | float,
     "workers": int,
 }
+_TIMES_S = LEAST_TIMEOUT_S, MOST_TIMEOUT_S
+_RANGES = {"level": (0.5, 0.9999), "timeout_s": _TIMES_S, "test_timeout_s": _TIMES_S}
 _CHECKED_ELSEWHERE = ("k", "packages", *_NUMBERS)
 
 
@@ -84,18 +85,18 @@ def check_options(function: str, options: JudgingOptions) -> None:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{nearest(name, _NAMES)}")
     _check_types(options)
     _check_numbers(options)
-    level = options.get("level", 0.95)
-    if not _LEVELS[0] <= level <= _LEVELS[1]:
-        raise UsageError(f"level={level!r} must be from {_LEVELS[0]} to {_LEVELS[1]}")
     reading_options(options.get("profile", NATIVE), options.get("task", ""), options.get("language", ""))
 
 
 def _check_numbers(options: JudgingOptions) -> None:
     for name, kinds in _NUMBERS.items():
-        value = options.get(name)
+        value: Any = options.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
             wanted = "an integer" if kinds is int else "a number"
             raise UsageError(f"{name}={value!r} must be {wanted}, got {type(value).__name__}")
+        least, most = _RANGES.get(name, (-math.inf, math.inf))
+        if value is not None and not least <= value <= most:
+            raise UsageError(f"{name}={value!r} must be from {least:g} to {most:g}")
 
 
 def _check_types(options: JudgingOptions) -> None:

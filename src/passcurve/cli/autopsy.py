@@ -15,7 +15,7 @@ from passcurve.cli.options import AcceptBenchmark, AsJson, BenchmarkName, Packag
 from passcurve.cli.output import terminal_width, warn, write_json, write_lines
 from passcurve.cli.stored_run import Defaults, defaults_of, find_benchmark, find_samples, leave_record, request_by
 from passcurve.store.locate import find_run_dir, name_choice
-from passcurve.types import Benchmark, Header, Limits
+from passcurve.types import LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Benchmark, Header, Limits
 
 if TYPE_CHECKING:
     from passcurve.analysis.autopsy import Autopsy
@@ -30,7 +30,10 @@ class AutopsyOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options that replace settings of the run."""
 
     timeout: Annotated[
-        Optional[float], typer.Option(min=0.01, help="Seconds for each sample; default: the run's, or 3.")
+        Optional[float],
+        typer.Option(
+            min=LEAST_TIMEOUT_S, max=MOST_TIMEOUT_S, help="Seconds for each sample; default: the run's, or 3."
+        ),
     ] = None
     workers: Workers = None
     memory: Annotated[

@@ -19,7 +19,7 @@ from passcurve.cli.command import Commands
 from passcurve.cli.options import AsJson, Language, Packages, Profile, Task
 from passcurve.cli.output import write, write_json
 from passcurve.errors import UsageError
-from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Limits
+from passcurve.types import DEFAULT_TIMEOUT_S, LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Benchmark, Limits
 
 if TYPE_CHECKING:
     from passcurve.analysis.bench_check import CheckedProblem
@@ -95,7 +95,8 @@ def fetch(
 def check(
     name: Annotated[str, typer.Argument(help="A known name or a file of problems.")],
     timeout: Annotated[
-        float, typer.Option(min=0.01, help="Seconds of own time for each reference solution.")
+        float,
+        typer.Option(min=LEAST_TIMEOUT_S, max=MOST_TIMEOUT_S, help="Seconds of own time for each reference solution."),
     ] = DEFAULT_TIMEOUT_S,
     workers: Annotated[Optional[int], typer.Option(min=1, help="Reference solutions judged at once.")] = None,
     python: Annotated[Optional[str], typer.Option(help="Interpreter of the samples.")] = None,

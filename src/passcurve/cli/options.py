@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from passcurve.bench.choose import join_dates
-from passcurve.types import DEFAULT_TIMEOUT_S
+from passcurve.types import DEFAULT_TIMEOUT_S, LEAST_TIMEOUT_S, MOST_TIMEOUT_S
 
 
 class VerdictMode(StrEnum):
@@ -147,7 +147,9 @@ class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
 class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options that say how samples are run."""
 
-    timeout: Annotated[float, typer.Option(min=0.01, help="Seconds of time for each sample.")] = DEFAULT_TIMEOUT_S
+    timeout: Annotated[
+        float, typer.Option(min=LEAST_TIMEOUT_S, max=MOST_TIMEOUT_S, help="Seconds of time for each sample.")
+    ] = DEFAULT_TIMEOUT_S
     clock: Annotated[Clock, typer.Option(help="own: the sample's own time; wall: as classic harnesses count.")] = (
         Clock.own
     )
@@ -178,7 +180,8 @@ class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
         bool, typer.Option("--all-tests", help="Go on after the first failure; store the outcome of each test.")
     ] = False
     test_timeout: Annotated[
-        Optional[float], typer.Option(min=0.01, help="Seconds for each test, where tests are counted.")
+        Optional[float],
+        typer.Option(min=LEAST_TIMEOUT_S, max=MOST_TIMEOUT_S, help="Seconds for each test, where tests are counted."),
     ] = None
     profile: Profile = "native"
     task: Task = ""

@@ -12,7 +12,7 @@ import typer
 from passcurve import config
 from passcurve.cli.output import warn, write
 from passcurve.errors import DataError, IsolationError
-from passcurve.types import Limits
+from passcurve.types import LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Limits
 
 if TYPE_CHECKING:
     from passcurve.judging.program_runner import ProgramRunner
@@ -40,7 +40,9 @@ def serve(
     workers: Annotated[
         Optional[int], typer.Option("--workers", "-j", help="Processes that judge; default: the cores.")
     ] = None,
-    timeout: Annotated[Optional[float], typer.Option(min=0.001, help="Seconds for each sample.")] = None,
+    timeout: Annotated[
+        Optional[float], typer.Option(min=LEAST_TIMEOUT_S, max=MOST_TIMEOUT_S, help="Seconds for each sample.")
+    ] = None,
     memory: Annotated[Optional[str], typer.Option(help="Memory of each sample, as in 1GiB.")] = None,
     extract: Annotated[Optional[str], typer.Option(help="How texts become programs, as for judge.")] = None,
     all_tests: Annotated[

@@ -46,6 +46,8 @@ from passcurve.types.scores import (
 )
 from passcurve.types.verdicts import (
     DEFAULT_TIMEOUT_S,
+    LEAST_TIMEOUT_S,
+    MOST_TIMEOUT_S,
     SCORED,
     STATUSES,
     Call,
@@ -63,6 +65,8 @@ from passcurve.types.verdicts import (
 
 __all__ = [
     "DEFAULT_TIMEOUT_S",
+    "LEAST_TIMEOUT_S",
+    "MOST_TIMEOUT_S",
     "SCORED",
     "STATUSES",
     "WITH_TYPING",

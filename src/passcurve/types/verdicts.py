@@ -23,6 +23,8 @@ SCORED: tuple[Status, ...] = STATUSES[:-1]
 
 
 DEFAULT_TIMEOUT_S = 3.0
+LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 0.01, 86_400.0
+"""The shortest limit that the clock can keep, and a day."""
 """Default time limit of a sample, in seconds."""
 
 
