@@ -11,18 +11,24 @@ COLLECTED_OBJECTS = 200_000
 def run() -> None:
     """Entry point of the installed command."""
     try:
-        from passcurve.interruption import forward_lost_interrupts
+        from passcurve.interruption import forward_lost_interrupts, interrupt_on_sigterm
 
-        with forward_lost_interrupts():
+        with interrupt_on_sigterm(), forward_lost_interrupts():
             _run()
     except KeyboardInterrupt:
-        sys.stderr.write("passcurve: interrupted\n")
+        _report_interruption()
         sys.exit(130)
     except SystemExit as end:
         # Typer ends in silence when it is interrupted itself, before a command begins.
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
-            sys.stderr.write("passcurve: interrupted\n")
+            _report_interruption()
         raise
+
+
+def _report_interruption() -> None:
+    if "--json" in sys.argv:
+        sys.stdout.write('{"error": "interrupted", "exit_code": 130}\n')
+    sys.stderr.write("passcurve: interrupted\n")
 
 
 def _run() -> None:

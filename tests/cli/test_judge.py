@@ -745,21 +745,28 @@ def test_an_interruption_that_is_lost_or_wrapped(shell, interrupted):
 
 
 @pytest.mark.ci
-def test_an_early_interruption(shell):
-    """Ctrl-C at any time in the first half second ends the command with 130 and at most one line."""
+@pytest.mark.parametrize(
+    ("number", "module"), [(signal.SIGINT, "passcurve.interruption"), (signal.SIGTERM, "passcurve.cli")]
+)
+def test_an_early_interruption(shell, number: int, module: str):
+    """Ctrl-C at any time in the first half second ends the command with 130 and at most one line, and one of JSON.
+
+    SIGTERM does so from the first module of the command on; before that it ends the interpreter itself.
+    """
     code = (
         "import sys, passcurve.__main__ as m\n"
         "class Begun:\n"
-        "    def find_spec(self, *_):\n"
-        "        sys.meta_path.remove(self)\n"
-        "        print(flush=True)\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            sys.meta_path.remove(self)\n"
+        "            print(flush=True)\n"
         "sys.meta_path.insert(0, Begun())\n"
         "m.run()\n"
     )
     wrong = []
     for delay_ms in range(0, 500, 50):
         with subprocess.Popen(
-            [sys.executable, "-c", code, "judge", "starter:examples"],
+            [sys.executable, "-c", code, "judge", "starter:examples", "--json"],
             cwd=shell.folder,
             env=shell.env,
             stdout=subprocess.PIPE,
@@ -767,8 +774,9 @@ def test_an_early_interruption(shell):
         ) as process:
             process.stdout.readline()
             time.sleep(delay_ms / 1000)
-            process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=60)
-        if process.returncode != 130 or len(errors.splitlines()) > 1:
-            wrong.append((delay_ms, process.returncode, errors))
+            process.send_signal(number)
+            output, errors = process.communicate(timeout=60)
+        records = [json.loads(line) for line in output.splitlines()]
+        if process.returncode != 130 or len(errors.splitlines()) > 1 or [130] != [r["exit_code"] for r in records]:
+            wrong.append((delay_ms, process.returncode, output, errors))
     assert [] == wrong

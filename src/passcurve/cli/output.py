@@ -77,6 +77,8 @@ def handle_errors(as_json: bool) -> Iterator[None]:
             warn(str(error))
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt:
+            if as_json:
+                write_json({"error": "interrupted", "exit_code": 130})
             warn("interrupted")
             raise typer.Exit(130) from None
 
