@@ -211,3 +211,74 @@ def test_plan_of_greedy_runs_that_agree(shell):
     done = shell("plan", "a_results.jsonl", "a_results.jsonl")
     assert (2, "") == (done.code, done.out)
     assert "agree" in done.err
+
+
+class TestCopies:
+    """Equal samples of each problem, as at temperature 0: n is 1 in effect, as ``show`` says."""
+
+    @pytest.fixture
+    def copied(self, shell):
+        """Write two runs, each with 3 copies of one sample of each problem and with that sample alone."""
+        for name, verdicts in (("a", "110010"), ("b", "100111")):
+            for number, file in ((3, f"{name}_copies.jsonl"), (1, f"{name}_single.jsonl")):
+                rows = zip(PROBLEMS, verdicts, strict=True)
+                shell.write(
+                    file,
+                    [
+                        {"task_id": task, "completion": f"{name} {task}", "passed": digit == "1"}
+                        for task, digit in rows
+                        for _ in range(number)
+                    ],
+                )
+        return ("a_copies.jsonl", "b_copies.jsonl"), ("a_single.jsonl", "b_single.jsonl")
+
+    def test_they_are_compared_as_single_samples(self, shell, copied):
+        """Copies have the difference, intervals and p of one sample of each problem, and no interval for resampling."""
+        copies, single = (shell("compare", *files, "-k", "all", "--json").record["pairs"][0] for files in copied)
+        assert single["differences"] == copies["differences"]
+        assert [1] == [difference["k"] for difference in copies["differences"]]
+        assert copies["differences"][0]["these_problems"] is None
+        # The problems that decide have their verdicts as they are stored.
+        assert {3} == {decider[side]["n"] for decider in copies["deciders"] for side in "ab"}
+
+    def test_they_are_planned_as_single_samples(self, shell, copied):
+        """A plan from copies is the one of McNemar's test for one sample of each problem."""
+        copies, single = (shell("plan", *files, "--difference", "0.5", "--json").record for files in copied)
+        assert single | {"findings": copies["findings"]} == copies
+
+    @pytest.mark.parametrize(
+        "words", [("compare", "a", "b"), ("plan", "a", "b"), ("lab budget", "a"), ("lab mixture", "a")]
+    )
+    def test_they_have_no_score_for_larger_k(self, shell, copied, words):
+        """More than one draw from copies is refused in one line, as in ``show``."""
+        command, *names = words
+        done = shell(*command.split(), *(f"{name}_copies.jsonl" for name in names), "-k", "2")
+        assert (2, "") == (done.code, done.out)
+        assert re.fullmatch(
+            r"passcurve: 'a_copies\.jsonl' has no pass@2: all samples of a problem are copies, .*\n", done.err
+        )
+        assert "copies" in shell("show", "a_copies.jsonl", "-k", "2").out
+
+    def test_their_copies_with_other_verdicts_keep_their_score(self, shell):
+        """A problem whose copies have different verdicts keeps its share of passes, so pass@1 is that of ``show``."""
+        for name, last in (("a", "110"), ("b", "000")):
+            verdicts = [*zip(PROBLEMS[:5], ("111", "000", "111", "000", "111"), strict=True), (PROBLEMS[5], last)]
+            shell.write(
+                f"{name}.jsonl",
+                [
+                    {"task_id": task, "completion": task, "passed": digit == "1"}
+                    for task, digits in verdicts
+                    for digit in digits
+                ],
+            )
+        (difference,) = shell("compare", "a.jsonl", "b.jsonl", "--json").record["pairs"][0]["differences"]
+        assert difference["a"] == shell("show", "a.jsonl", "--json").record["pass@1"]["value"]
+        assert difference["difference"] == pytest.approx(float(Fraction(2, 3) / 6), rel=1e-15)
+
+    def test_they_have_no_curve(self, shell, copied):
+        """A report of copies shows pass@1, and neither a curve nor a comparison at larger k."""
+        out = shell("report", *copied[0]).out
+        assert "pass@1" in out
+        assert "A - B" in out
+        assert not re.search("^  curve ", out, re.MULTILINE)
+        assert not re.search(r"pass@[2-9]\d* +A ", out)

@@ -6,10 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from passcurve.errors import DataError
 from passcurve.report.diagnosis import coverage
 from passcurve.store.run_counts import RunCounts
 from passcurve.store.verdicts import require_finished
+from passcurve.types import Counts
 
 _SHOWN = 3
 
@@ -38,6 +41,39 @@ def require_accepted(run: RunCounts, name: str) -> None:
     """Raise DataError when the score of a run is withheld."""
     if run.withheld:
         raise DataError(f"the score of {name!r} is withheld: {run.withheld}")
+
+
+def has_copies(run: RunCounts) -> bool:
+    """Tell whether the samples of each problem are copies of one program (temperature 0), as scores take them."""
+    # Loaded here: numpy takes long to load, and other functions of this module do not need it.
+    from passcurve.stats.metrics import are_copies
+
+    greedy = run.header is not None and run.header.is_greedy
+    return are_copies(run.equal_programs.uniform_problems, greedy=greedy)
+
+
+def effective_counts(run: RunCounts, k: int = 1) -> tuple[Counts, ...]:
+    """Return n and c of each problem as a score counts them: n is 1 where the samples are copies.
+
+    A problem whose copies have different verdicts keeps its n and c.  Raises DataError for k > 1 of copies.
+    """
+    if not has_copies(run):
+        return run.counts
+    if k > 1:
+        from passcurve.stats.estimate import COPIES
+
+        raise DataError(f"{run.source!r} has no pass@{k}: {COPIES}")
+    return tuple(
+        msgspec.structs.replace(count, n=1, c=count.c // count.n) if count.n and count.c in (0, count.n) else count
+        for count in run.counts
+    )
+
+
+def require_samples(run: RunCounts, name: str, k: int) -> None:
+    """Raise DataError when a problem has fewer than k samples."""
+    least = min(run.counts, key=lambda count: count.n, default=None)
+    if least is not None and least.n < k:
+        raise DataError(f"{name!r} has {least.n} samples of {least.problem_id!r}: pass@{k} needs {k}")
 
 
 def natural_key(name: str) -> tuple[tuple[int, str], ...]:

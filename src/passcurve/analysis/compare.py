@@ -13,8 +13,10 @@ import msgspec
 
 from passcurve.analysis.common_problems import (
     describe_coverage,
+    effective_counts,
     find_common,
     natural_key,
+    require_samples,
     require_score,
     unique_names,
 )
@@ -130,7 +132,8 @@ def compare(
     """Compare every pair of runs for each k.
 
     Raises UsageError for fewer than two runs, DataError when their problems or tests differ unless ``common``, when
-    samples have no verdict, when a score is withheld, or when a k is larger than some problem's n.
+    samples have no verdict, when a score is withheld, or when a k is larger than some problem's n, which is 1 for
+    copies.
     """
     if len(runs) < 2:
         raise UsageError("a comparison needs at least two runs")
@@ -139,10 +142,9 @@ def compare(
         require_score(run, name)
     ids, differing = find_common(runs, names, common=common)
     for run, name in zip(runs, names, strict=True):
-        least = min(run.counts, key=lambda count: count.n)
-        if least.n < max(ks):
-            raise DataError(f"{name!r} has {least.n} samples of {least.problem_id!r}: pass@{max(ks)} needs {max(ks)}")
-    tables = [select_counts(run.counts, ids) for run in runs]
+        require_samples(run, name, max(ks))
+    tables = [select_counts(effective_counts(run, max(ks)), ids) for run in runs]
+    judged = [select_counts(run.counts, ids) for run in runs]
     pairs = [(i, j) for i, j in combinations(range(len(runs)), 2)]
     rows = [[_difference(tables[i], tables[j], k, level, seed) for k in ks] for i, j in pairs]
     adjusted = iter(_adjusted([by_problem for row in rows for _, by_problem in row], seed))
@@ -156,7 +158,7 @@ def compare(
                 a=names[i],
                 b=names[j],
                 differences=tuple(_with_adjusted(difference, next(adjusted)) for difference, _ in row),
-                deciders=_deciders(tables[i], tables[j]),
+                deciders=_deciders(judged[i], judged[j]),
                 differs=_compare_signatures(runs[i].header, runs[j].header),
             )
             for (i, j), row in zip(pairs, rows, strict=True)
@@ -180,22 +182,24 @@ def run_findings(runs: Sequence[RunCounts]) -> tuple[RunFinding, ...]:
 
 
 def default_ks(runs: Sequence[RunCounts]) -> tuple[int, ...]:
-    """Return 1, 2, 5, 10, 20, ... up to the least number of samples of any problem in any run."""
-    least = max(1, min((count.n for run in runs for count in run.counts), default=1))
+    """Return 1, 2, 5, 10, 20, ... up to the least number of samples of any problem in any run, 1 for copies."""
+    least = max(1, min((count.n for run in runs for count in effective_counts(run)), default=1))
     steps = (digit * 10**power for power in range(len(str(least))) for digit in (1, 2, 5))
     return (*(k for k in steps if k < least), least)
 
 
-def read_finished_counts(path: Path) -> tuple[list[int], list[int]]:
-    """Return n and c of each problem of a finished run.
+def read_finished_counts(path: Path, k: int = 1) -> tuple[list[int], list[int]]:
+    """Return n and c of each problem of a finished run, as ``effective_counts`` does.
 
-    Raises what ``read_counts`` raises, and DataError when samples have no verdict, or when there are no samples.
+    Raises what ``read_counts`` and ``effective_counts`` raise, and DataError when samples have no verdict, or when
+    there are no samples.
     """
     run = read_counts(path)
     require_score(run, str(path))
     if not run.counts:
         raise DataError(f"{str(path)!r} has no verdicts")
-    return [count.n for count in run.counts], [count.c for count in run.counts]
+    counts = effective_counts(run, k)
+    return [count.n for count in counts], [count.c for count in counts]
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,12 +210,12 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     c: tuple[tuple[int, ...], ...]
 
 
-def read_sweep(paths: Sequence[Path], temperatures: Sequence[float] = ()) -> Sweep:
-    """Return the counts of runs at several temperatures, in ascending order.
+def read_sweep(paths: Sequence[Path], temperatures: Sequence[float] = (), k: int = 1) -> Sweep:
+    """Return the counts of runs at several temperatures, in ascending order, as ``effective_counts`` does.
 
     ``temperatures``, one per run, replace those that the runs were sampled at.
-    Raises DataError when the temperature of a run is unknown, when two are the same, when samples have no verdict, or
-    when the problems differ; UsageError when the numbers of temperatures and runs differ.
+    Raises DataError when the temperature of a run is unknown, when two are the same, when samples have no verdict, when
+    the problems differ, or when a run has no pass@k; UsageError when the numbers of temperatures and runs differ.
     """
     runs = [read_counts(path) for path in paths]
     names = unique_names(runs)
@@ -227,7 +231,7 @@ def read_sweep(paths: Sequence[Path], temperatures: Sequence[float] = ()) -> Swe
             raise DataError(f"the temperature of {name!r} is not stored; name those of all runs with --temperatures")
         if temperature in rows:
             raise DataError(f"{name!r} has temperature {temperature:g} like another run; each may appear once")
-        rows[temperature] = select_counts(run.counts, ids)
+        rows[temperature] = select_counts(effective_counts(run, k), ids)
     order = sorted(rows)
     return Sweep(
         temperatures=tuple(order),
@@ -254,11 +258,9 @@ def plan_from_runs(
     names = unique_names(runs)
     for run, name in zip(runs, names, strict=True):
         require_score(run, name)
-        least = min(run.counts, key=lambda count: count.n, default=None)
-        if least is not None and least.n < k:
-            raise DataError(f"{name!r} has {least.n} samples of {least.problem_id!r}: pass@{k} needs {k}")
+        require_samples(run, name, k)
     ids, _ = find_common(runs, names)
-    sides = [select_counts(run.counts, ids) for run in (runs[0], runs[-1])]
+    sides = [select_counts(effective_counts(run, k), ids) for run in (runs[0], runs[-1])]
     (n_a, c_a), (n_b, c_b) = ([[count.n for count in side], [count.c for count in side]] for side in sides)
     is_single = len(runs) == 1
     try:
@@ -281,16 +283,14 @@ def _difference(
     a: Sequence[Counts], b: Sequence[Counts], k: int, level: float, seed: int
 ) -> tuple[Difference, Sequence[float]]:
     from passcurve.stats import paired_difference
-    from passcurve.stats.estimate import estimate
 
     (n_a, c_a), (n_b, c_b) = ([[count.n for count in side], [count.c for count in side]] for side in (a, b))
     paired = paired_difference(n_a, c_a, n_b, c_b, k, level, seed=seed)
-    scores = [estimate(side, [k], level)[0].value for side in (a, b)]
     return (
         Difference(
             k=k,
-            a=scores[0] or 0.0,
-            b=scores[1] or 0.0,
+            a=_score(a, k),
+            b=_score(b, k),
             difference=paired.difference,
             new_problems=_interval(paired.new_problems, level, "paired plus-two t"),
             these_problems=_interval(paired.these_problems, level, f"sampling variance, {paired.sampling}"),
@@ -309,6 +309,15 @@ def _difference(
         ),
         paired.differences.tolist(),
     )
+
+
+def _score(counts: Sequence[Counts], k: int) -> float:
+    from passcurve.stats.estimate import estimate
+
+    (scored,) = estimate(counts, [k])
+    if scored.value is None:
+        raise DataError(f"no comparison: {scored.reason}")
+    return scored.value
 
 
 def _number(value: float) -> float | None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passcurve.analysis import compare
-from passcurve.analysis.common_problems import require_score
+from passcurve.analysis.common_problems import has_copies, require_score
 from passcurve.analysis.match_rows import MatchRow, MatchRows, find_source, is_run, read_file_rows, read_run_rows
 from passcurve.errors import DataError, place_error
 from passcurve.extract import extract
@@ -115,10 +115,12 @@ def match(
         if not stale and is_run(source):
             check_samples(source)
     tables: list[MatchRows] = []
+    copies: list[bool] = []
     faults: list[compare.RunFinding] = []
     for run, source in zip(runs, sources, strict=True):
         counts = read_counts(source, stale=True)
         require_score(counts, str(run))
+        copies.append(has_copies(counts))
         faults += compare.run_findings([msgspec.structs.replace(counts, source=str(run))])
         tables.append(
             read_run_rows(run, source, cache_dir, counts.diagnosis)
@@ -126,7 +128,8 @@ def match(
             else read_file_rows(source, benchmark, cache_dir)
         )
     results = [
-        _match_rows(str(run), rows, chosen, ks, level, resamples, seed) for run, rows in zip(runs, tables, strict=True)
+        _match_rows(str(run), rows, chosen, ks, level, resamples, seed, copies=is_copied)
+        for run, rows, is_copied in zip(runs, tables, copies, strict=True)
     ]
     matched = tuple(run for run, _ in results)
     inverted, notes = _find_inversions(sources, matched)
@@ -142,6 +145,8 @@ def _match_rows(
     level: float,
     resamples: int,
     seed: int,
+    *,
+    copies: bool,
 ) -> tuple[MatchedRun, MatchValues]:
     rows = samples.rows
     values, counted = _values(rows, samples.problems, samples.policy, chosen.metrics)
@@ -157,7 +162,7 @@ def _match_rows(
             problems=len(counts),
             whole=counted.whole,
             no_code=counted.no_code,
-            estimates=estimate(counts, ks),
+            estimates=estimate(counts, ks, deterministic=copies),
             scores={name: _mean(column, values.problem) for name, column in values.metrics.items()},
             ranked={
                 name: rank_samples(column, values.passed, values.problem, level=level, resamples=resamples, seed=seed)

@@ -127,12 +127,14 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool
         withheld=run.withheld,
         diagnosis=run.diagnosis,
         notes=tuple(notes),
-        suites=_score_suites(run, request, counts) if run.finished else {},
+        suites=_score_suites(run, request, counts, copies=scored.copies) if run.finished else {},
         all_rows=run.all_rows,
     )
 
 
-def _score_suites(run: RunCounts, request: ScoreRequest, counts: Sequence[Counts]) -> dict[str, SuiteEstimates]:
+def _score_suites(
+    run: RunCounts, request: ScoreRequest, counts: Sequence[Counts], *, copies: bool
+) -> dict[str, SuiteEstimates]:
     """Return the score by each suite over the same problems as the score."""
     from passcurve.stats.estimate import estimate
 
@@ -142,7 +144,7 @@ def _score_suites(run: RunCounts, request: ScoreRequest, counts: Sequence[Counts
     for name, judged in run.suites.items():
         by_id = {count.problem_id: count for count in judged}
         chosen = [by_id.get(count.problem_id, count) for count in counts]
-        estimates = tuple(estimate(chosen, ks, request.level)) if ks else ()
+        estimates = estimate(chosen, ks, request.level, deterministic=copies) if ks else ()
         suites[name] = SuiteEstimates(
             passed=sum(count.c for count in chosen),
             estimates=withhold(estimates, withheld) if withheld else estimates,

@@ -89,7 +89,7 @@ def budget(
     from passcurve.lab.budget import budget as lesson
     from passcurve.report import figures, lessons, sentences
 
-    samples, passed = compare.read_finished_counts(run)
+    samples, passed = compare.read_finished_counts(run, k)
     numbers = lesson(samples, passed, k, ns=ns, ms=ms, draws=draws, seed=seed)
     _show(numbers, sentences.budget_sentences, lessons.budget_lines, as_json)
     draw(figures.budget_picture, numbers, plot, theme)
@@ -127,7 +127,7 @@ def temperature(
     if runs:
         from passcurve.analysis import compare
 
-        swept = compare.read_sweep(runs, degrees)
+        swept = compare.read_sweep(runs, degrees, max(ks, default=1))
         numbers = lesson.measure_sweep(swept.temperatures, swept.n, swept.c, ks, splits=splits, seed=seed)
     else:
         numbers = lesson.simulate_sweep(degrees or lesson.TEMPERATURES, ks, m=m, n=n, splits=splits, seed=seed)
@@ -165,7 +165,7 @@ def mixture(
     if run is not None:
         from passcurve.analysis import compare
 
-        numbers = lesson.measure_run(str(run), *compare.read_finished_counts(run), ks)
+        numbers = lesson.measure_run(str(run), *compare.read_finished_counts(run, min(ks)), ks)
     else:
         numbers = lesson.mixture(models or lesson.MODELS, ks, n=n, seed=seed)
     _show(numbers, sentences.mixture_sentences, lessons.mixture_lines, as_json)

@@ -20,8 +20,11 @@ def scored_lines(scored: ScoredRun, paragraph: str, *, verbose: bool = False) ->
     diagnosis = scored.diagnosis
     scope = diagnosis.scope if diagnosis is not None else None
     header = scored.header
-    has_value = any(estimate.metric == "pass@k" and estimate.value is not None for estimate in scored.estimates)
-    curve = curve_line(scored.counts, getattr(sys.stdout, "encoding", None) or "ascii") if has_value else ""
+    # Without a value there is no interval, and copies have none for fresh samples: neither has a curve.
+    has_curve = any(
+        estimate.metric == "pass@k" and estimate.these_problems is not None for estimate in scored.estimates
+    )
+    curve = curve_line(scored.counts, getattr(sys.stdout, "encoding", None) or "ascii") if has_curve else ""
     lines = [
         *fault_lines(diagnosis, scored.findings),
         headline(header.benchmark if header is not None else scored.source, scored.counts, scope),

@@ -78,7 +78,7 @@ def conclude(run: FinishedRun, header: Header, probe: Probe, begun: FileState | 
         suspects=run.collector.suspects,
         statuses=tally.statuses,
         modes=tally.modes,
-        suites=_score_suites(run, counted, diagnosis),
+        suites=_score_suites(run, counted, diagnosis, copies=scored.copies),
         header=header,
         jail=probe.jail,
         own_clock=probe.own_clock,
@@ -166,7 +166,9 @@ def _estimate(run: FinishedRun, counts: tuple[Counts, ...], diagnosis: Diagnosis
     return scores
 
 
-def _score_suites(run: FinishedRun, counted: Container[str], diagnosis: Diagnosis) -> tuple[SuiteScore, ...]:
+def _score_suites(
+    run: FinishedRun, counted: Container[str], diagnosis: Diagnosis, *, copies: bool
+) -> tuple[SuiteScore, ...]:
     from passcurve.stats.estimate import estimate
 
     scores = []
@@ -174,22 +176,24 @@ def _score_suites(run: FinishedRun, counted: Container[str], diagnosis: Diagnosi
         counts = [count for count in all_counts if count.problem_id in counted]
         least = min((count.n for count in counts), default=0)
         ks = [k for k in run.request.ks if k <= least] if len(counts) == len(run.problems) or run.request.subset else []
-        estimates = tuple(estimate(counts, ks)) if ks and not run.collector.tally.owed else ()
+        estimates = estimate(counts, ks, deterministic=copies) if ks and not run.collector.tally.owed else ()
         if diagnosis.withheld:
             estimates = withhold(estimates, diagnosis.withheld)
         passed = sum(count.c for count in counts)
         scores.append(SuiteScore(name=suite, passed=passed, estimates=estimates))
-    return (*scores, *_score_parts(run, counted, diagnosis))
+    return (*scores, *_score_parts(run, counted, diagnosis, copies=copies))
 
 
-def _score_parts(run: FinishedRun, counted: Container[str], diagnosis: Diagnosis) -> Iterator[SuiteScore]:
+def _score_parts(
+    run: FinishedRun, counted: Container[str], diagnosis: Diagnosis, *, copies: bool
+) -> Iterator[SuiteScore]:
     """Yield the scores by suites that count alone."""
     from passcurve.stats.estimate import estimate
 
     tally = run.collector.tally
     for name, counts in tally.part_counts(counted).items():
         ks = [k for k in run.request.ks if k <= min(count.n for count in counts)]
-        estimates = tuple(estimate(counts, ks)) if ks and not tally.owed else ()
+        estimates = estimate(counts, ks, deterministic=copies) if ks and not tally.owed else ()
         if diagnosis.withheld:
             estimates = withhold(estimates, diagnosis.withheld)
         yield SuiteScore(name=name, passed=sum(count.c for count in counts), estimates=estimates, alone=True)

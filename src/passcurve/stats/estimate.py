@@ -19,6 +19,9 @@ from passcurve.types import Counts, Estimate, Interval
 LEVEL = 0.95
 """Default level of every interval."""
 
+COPIES = "all samples of a problem are copies, so n is 1 in effect"
+"""Reason why k > 1 has no value for copies."""
+
 _EXACT_N = 1000
 _EXACT_PAIRS = 4096
 """Up to these sizes the mean is computed as an exact fraction; beyond, that takes too long."""
@@ -107,7 +110,7 @@ def _number_or_none(value: float) -> float | None:
 
 def copies_reason(k: int) -> str:
     """Return the reason why k > 1 has no value for copies."""
-    return f"k={k}: all samples of a problem are copies, so n is 1 in effect"
+    return f"k={k}: {COPIES}"
 
 
 def unavailable_reason(problems: Sequence[Counts], k: int, owed: int) -> str:

@@ -64,11 +64,10 @@ def score_counts(
     """Return each metric at each k, from stored verdicts alone.
 
     ``groups``, in the order of ``counts``, is the input of ``distinct@k``.  ``uniform_problems`` is the number of
-    problems with several samples if all samples of each such problem are one program, else 0.  From 5 on, and from 1
-    on where the samples are known to be ``greedy``, they are copies, and k > 1 has no value.  Raises ValueError as
-    ``estimate`` does, and for an unknown metric.
+    problems with several samples if all samples of each such problem are one program, else 0.  Where they are copies
+    (``are_copies``), k > 1 has no value.  Raises ValueError as ``estimate`` does, and for an unknown metric.
     """
-    copies = uniform_problems >= (1 if greedy else _UNIFORM_PROBLEMS)
+    copies = are_copies(uniform_problems, greedy=greedy)
     ks = request.ks
     if request.every_k:
         least = 1 if owed or copies or not counts else max(1, min(problem.n for problem in counts))
@@ -88,6 +87,11 @@ def score_counts(
     by_name = {item.name: item for item in estimates}
     curve = _curve(counts, list(by_name.values()), request.level) if request.every_k else None
     return Scores(tuple(by_name.values()), curve, copies)
+
+
+def are_copies(uniform_problems: int, *, greedy: bool) -> bool:
+    """Tell whether samples are copies: from 5 uniform problems on, and from 1 on if they are known to be greedy."""
+    return uniform_problems >= (1 if greedy else _UNIFORM_PROBLEMS)
 
 
 def _with_warning(estimate: Estimate, warning: str) -> Estimate:
