@@ -8,10 +8,11 @@ sign-flip test and its power.  Every formula is worked on many data sets at once
 cell the result is compared with what the library itself returns, and a difference ends the run.
 
 Target A: the truth is the mean of pass@k over the law.  Target B: the truth is the mean over the problems of this very
-data set.  A bootstrap or a sign-flip test draws 999 times, anew for every 2,000 data sets.
-The pages and their chart are written by coverage_page.py beside this file; those with every cell lie beside --out.
-The exit code is 1 when a default interval for new problems covers less than .93 in some cell, or a test rejects a true
-null more than 5.5 % of the time.
+data set; coverage_fresh.py beside this file has it, with laws of two groups of problems as well, and as fewer data sets
+are enough there it simulates a tenth.  A bootstrap or a sign-flip test draws 999 times, anew for every 2,000 data sets.
+The pages and their chart are written by coverage_page.py; those with every cell lie beside --out.
+The exit code is 1 when a default interval covers less than .93 in some cell, or a test rejects a true null more than
+5.5 % of the time.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ import math
 import multiprocessing
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+from coverage_fresh import ALL_LAWS, fresh_of, fresh_pairs_of
+from coverage_laws import LAWS, LEVEL, PLANS, PROBLEMS, Cell, Law, Tally, blocks
 from coverage_page import FLOOR, MOST_REJECTED, Study, chart, pages, worst
 from scipy import special, stats
 
 from passcurve.stats import (
-    clopper_pearson,
     clustered_se,
     dataset_interval,
     expected_attempts,
@@ -47,114 +48,14 @@ from passcurve.stats import (
     pass_hat_k,
     plus_two_t,
     stratified_permutation_p,
-    var_pass_at_k,
     wilson,
 )
 from passcurve.stats.dataset import bootstrap_counts
-from passcurve.stats.fit import fit_tails
-from passcurve.stats.fresh_samples import effective_limits
 from passcurve.stats.metrics import ScoreRequest, score_counts
-from passcurve.stats.sampling import largest_variance, overlap_probabilities
 from passcurve.types import Counts, Metric
 
-LEVEL = 0.95
 TAIL = 0.025
-BLOCK = 2_000
 DRAWS = 999
-PROBLEMS = (20, 50, 100, 164)
-PLANS = {1: (1,), 2: (1, 2), 5: (1, 3, 5), 20: (1, 10, 20), 200: (1, 10)}
-"""Samples of each problem, and the k looked at."""
-
-
-class Law(NamedTuple):
-    """A law of the chances p of problems; ``moment(i, j)`` is E[p^i (1-p)^j]."""
-
-    name: str
-    draw: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
-    moment: Callable[[int, int], float]
-
-    def truth(self, k: int) -> float:
-        """Return the mean of pass@k over the law."""
-        return 1.0 - self.moment(0, k)
-
-    def relatives(self, k: int) -> dict[str, float]:
-        """Return the means of relatives of pass@k, under the names that the command line gives them."""
-        half = range(max(1, math.ceil(k / 2)), k + 1)
-        return {
-            "pass^k": self.moment(k, 0),
-            "g-pass@k:0.5": sum(math.comb(k, j) * self.moment(j, k - j) for j in half),
-            "attempts@k": sum(self.moment(0, j) for j in range(k)),
-        }
-
-
-def _alike(name: str, p: float) -> Law:
-    return Law(name, lambda _, shape: np.full(shape, p), lambda i, j: p**i * (1 - p) ** j)
-
-
-def _beta(a: float, b: float, i: int, j: int) -> float:
-    return math.exp(special.betaln(a + i, b + j) - special.betaln(a, b))
-
-
-LAWS = (
-    _alike("alike, p = .3", 0.3),
-    Law("uniform", lambda rng, shape: rng.random(shape), lambda i, j: _beta(1, 1, i, j)),
-    Law(
-        "U-shaped, Beta(.2, .8)",
-        lambda rng, shape: rng.beta(0.2, 0.8, shape),
-        lambda i, j: _beta(0.2, 0.8, i, j),
-    ),
-    Law(
-        "4 of 5 impossible",
-        lambda rng, shape: rng.random(shape) * (rng.random(shape) < 0.2),
-        lambda i, j: 0.2 * _beta(1, 1, i, j) + 0.8 * (i == 0),
-    ),
-    _alike("alike and rare, p = .02", 0.02),
-)
-
-
-@dataclass
-class Tally:
-    """What was counted of one interval in one cell."""
-
-    seen: int = 0
-    held: int = 0
-    width: float = 0.0
-
-    def add(self, low: np.ndarray, high: np.ndarray, truth: np.ndarray | float) -> None:
-        """Count intervals; those without an end or without a width hold nothing."""
-        real = np.isfinite(low) & (high > low)
-        self.seen += low.size
-        self.held += int((real & (low <= truth + 1e-12) & (truth <= high + 1e-12)).sum())
-        self.width += float(np.where(real, high - low, 0.0).sum())
-
-    @property
-    def coverage(self) -> float:
-        """Share of the intervals that held the truth."""
-        return self.held / self.seen
-
-    def __str__(self) -> str:
-        return f"{self.coverage:.4f} ({self.width / self.seen:.3f})"
-
-
-@dataclass
-class Cell:
-    """One law, number of problems, n and k."""
-
-    law: str
-    m: int
-    n: int
-    k: int
-    tallies: dict[str, Tally] = field(default_factory=dict)
-
-    def of(self, name: str) -> Tally:
-        """Return the tally of an interval."""
-        return self.tallies.setdefault(name, Tally())
-
-
-def blocks(replicates: int) -> Iterator[int]:
-    """Yield sizes that add up to the replicates."""
-    for start in range(0, replicates, BLOCK):
-        yield min(BLOCK, replicates - start)
 
 
 def t_interval(mean: np.ndarray, square: np.ndarray, m: int, *, lowest: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -163,45 +64,6 @@ def t_interval(mean: np.ndarray, square: np.ndarray, m: int, *, lowest: float = 
     variance[variance < 1e-13] = 0.0
     reach = -special.stdtrit(m - 1, TAIL) * np.sqrt(variance / m)
     return np.maximum(lowest, mean - reach), np.minimum(1.0, mean + reach)
-
-
-def expected(a: np.ndarray, b: np.ndarray, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each fit and each c, the posterior means of sampling variance and pass@k, shape (fits, n+1)."""
-    c = np.arange(n + 1)
-    size, failed = (a + b)[:, None] + n, b[:, None] + n - c
-    moments = [np.ones_like(failed)]
-    for t in range(2 * k):
-        moments.append(moments[-1] * (failed + t) / (size + t))
-    weights = overlap_probabilities(n, k)
-    spread = sum(weights[j] * (moments[2 * k - j] - moments[2 * k]) for j in range(1, k + 1) if weights[j] > 0)
-    return spread, 1.0 - moments[k]
-
-
-def these_problems(c: np.ndarray, table: np.ndarray, n: int, ks: tuple[int, ...]) -> dict[int, tuple]:
-    """Return the default limits for these problems, for each k."""
-    m = c.shape[1]
-    results = {k: (np.empty(len(c)), np.empty(len(c))) for k in ks}
-    none, every = table[:, 0] == m, table[:, n] == m
-    for rows, value in ((none, 0), (every, n)):
-        if rows.any():
-            for k in ks:
-                one = dataset_interval(n, [value] * m, k, "these_problems", LEVEL)
-                results[k][0][rows], results[k][1][rows] = one.low, one.high
-    rest = ~(none | every)
-    if n == 1:
-        results[1][0][rest], results[1][1][rest] = clopper_pearson(c[rest].sum(axis=1), m, LEVEL)
-        return results
-    counted = table[rest]
-    more = np.cumsum(counted[:, ::-1], axis=1)[:, ::-1]  # problems with at least c passes
-    passed, failed = more[:, 1:], np.cumsum(counted, axis=1)[:, :n][:, ::-1]
-    fit = fit_tails(passed.astype(float), failed.astype(float), np.full(passed.shape, float(m)))
-    for k in ks:
-        mean = counted @ pass_at_k(n, np.arange(n + 1), k) / m
-        spread, score = expected(fit.a, fit.b, n, k)
-        noise = ((counted * spread).sum(axis=1) + largest_variance(n, k)) / m**2
-        smooth = (counted * score).sum(axis=1) / m
-        results[k][0][rest], results[k][1][rest] = effective_limits(mean, smooth, noise, m, LEVEL)
-    return results
 
 
 def intervals_of(task: tuple[int, int, int, int, int]) -> list[Cell]:
@@ -216,8 +78,6 @@ def intervals_of(task: tuple[int, int, int, int, int]) -> list[Cell]:
         table = np.bincount((np.arange(rows)[:, None] * (n + 1) + c).ravel(), minlength=rows * (n + 1))
         table = table.reshape(rows, n + 1)
         weights = bootstrap_counts(m, DRAWS, int(rng.integers(1 << 31))).astype(np.float32)
-        fresh = these_problems(c, table, n, PLANS[n])
-        mirrored = these_problems(n - c, table[:, ::-1], n, PLANS[n]) if n > 1 else {}
         for cell in cells:
             k, truth = cell.k, law.truth(cell.k)
             score = pass_at_k(n, np.arange(n + 1), k)
@@ -240,17 +100,8 @@ def intervals_of(task: tuple[int, int, int, int, int]) -> list[Cell]:
                     cell.of(name).add(low, high, expected)
                     if number == 0:
                         check_relative(c[:2], cell, name, low, high)
-            own = (1.0 - (1.0 - p) ** k).mean(axis=1)
-            cell.of("B: default").add(*fresh[k], own)
-            if k > 1:
-                cell.of("B: pass^k").add(1.0 - mirrored[k][1], 1.0 - mirrored[k][0], (p**k).mean(axis=1))
-            unbiased = None
-            if 2 * k <= n:
-                reach = -special.ndtri(TAIL) * np.sqrt(table @ var_pass_at_k(n, np.arange(n + 1), k)) / m
-                unbiased = np.maximum(0.0, mean - reach), np.minimum(1.0, mean + reach)
-                cell.of("B: unbiased").add(*unbiased, own)
             if number == 0:
-                check(c[:3], cell, ends, fresh[k], unbiased)
+                check(c[:3], cell, ends)
     return cells
 
 
@@ -284,18 +135,13 @@ def check_relative(c: np.ndarray, cell: Cell, name: str, low: np.ndarray, high: 
         np.testing.assert_allclose((low[i], high[i]), ends, rtol=1e-5, atol=1e-6)
 
 
-def check(c: np.ndarray, cell: Cell, ends: dict, fresh: tuple, unbiased: tuple | None) -> None:
+def check(c: np.ndarray, cell: Cell, ends: dict) -> None:
     """Compare with what the library returns for the same counts."""
     for i, row in enumerate(c):
         pairs = [(plus_two_t(pass_at_k(cell.n, row, cell.k)), ends["plus-two t"])]
         plain = dataset_interval(cell.n, row, cell.k, method="t")
         if not math.isnan(plain.low):
             pairs.append(((plain.low, plain.high), ends["t"]))
-        default = dataset_interval(cell.n, row, cell.k, "these_problems")
-        pairs.append(((default.low, default.high), fresh))
-        if unbiased is not None:
-            result = dataset_interval(cell.n, row, cell.k, "these_problems", method="unbiased")
-            pairs.append(((result.low, result.high), unbiased))
         for expected, (low, high) in pairs:
             np.testing.assert_allclose((low[i], high[i]), tuple(expected), rtol=1e-5, atol=1e-6)
 
@@ -455,24 +301,39 @@ def main() -> int:
         for law in range(len(LAWS))
         for m in sorted(PROBLEMS, reverse=True)
     ]
+    part = max(1, arguments.replicates // 10)
+    fresh = [
+        (law, m, n, part, arguments.seed)
+        for n in sorted(PLANS, reverse=True)
+        for law in range(len(ALL_LAWS))
+        for m in sorted(PROBLEMS, reverse=True)
+    ]
+    fresh_double = [(law, m, part, arguments.seed) for m in (164, 50, 20) for law in range(len(ALL_LAWS))]
     double = [(law, m, pair_replicates, arguments.seed) for m in (164, 50, 20) for law in range(len(LAWS))]
     with multiprocessing.Pool(arguments.processes) as pool:
         pairs = pool.map_async(pairs_of, double, chunksize=1)
         result = pool.map_async(intervals_of, single, chunksize=1)
+        own = pool.map_async(fresh_of, fresh, chunksize=1)
+        own_pairs = pool.map_async(fresh_pairs_of, fresh_double, chunksize=1)
         groups = pool.map_async(
             clusters_of, [(g, arguments.replicates, arguments.seed) for g in (5, 10, 20, 40)], chunksize=1
         )
         cells = [cell for item in result.get() for cell in item]
         compared = [cell for item in pairs.get() for cell in item]
         grouped = groups.get()
-    names = [law.name for law in LAWS]
+        own_cells = [cell for item in own.get() for cell in item]
+        own_compared = [cell for item in own_pairs.get() for cell in item]
+    names = [law.name for law in ALL_LAWS]
     cells.sort(key=lambda cell: (names.index(cell.law), cell.m, cell.n, cell.k))
     compared.sort(key=lambda cell: (names.index(cell.law), cell.m, cell.n_a, -cell.n_b, cell.k, cell.shift))
+    own_cells.sort(key=lambda cell: (names.index(cell.law), cell.m, cell.n, cell.k))
+    own_compared.sort(key=lambda cell: (names.index(cell.law), cell.m, cell.n_a, -cell.n_b, cell.k))
     took = time.perf_counter() - began
     settings = (
         f"{arguments.replicates:,} data sets in each of {len(cells)} cells, {pair_replicates:,} in each of "
         f"{sum(cell.shift == 0.0 for cell in compared)} comparisons without a difference "
         f"and {pair_replicates // 5:,} in each of {sum(cell.shift > 0.0 for cell in compared)} with one, "
+        f"{part:,} in each of {len(own_cells)} cells and {len(own_compared)} comparisons for these problems, "
         f"seed {arguments.seed}, Python {platform.python_version()}, numpy {np.__version__}"
     )
     sizes = {
@@ -481,13 +342,13 @@ def main() -> int:
     }
     alone = [(n, k, *one_problem(n, k)) for n, k in ((1, 1), (5, 1), (10, 10), (20, 5), (20, 100), (200, 10))]
     picture = arguments.out.with_suffix(".svg")
-    study = Study(cells, compared, sizes, grouped, alone, settings)
-    picture.write_text(chart(cells), "utf-8")
+    study = Study(cells, compared, own_cells, own_compared, sizes, grouped, alone, settings)
+    picture.write_text(chart([*cells, *own_cells]), "utf-8")
     for name, text in pages(study, arguments.out.stem).items():
         arguments.out.with_name(f"{name}.md").write_text(text, "utf-8")
-    least, most = worst(cells, compared)
+    least, most = worst([*cells, *own_cells], compared)
     print(f"{took / 60:.1f} minutes; {arguments.out}, the pages beside it and {picture}")
-    print(f"new problems, default: at least {least:.4f} in every cell (wanted {FLOOR})")
+    print(f"the defaults: at least {least:.4f} in every cell (wanted {FLOOR})")
     print(f"true nulls rejected: at most {most:.4f} in every cell (wanted {MOST_REJECTED})")
     return 0 if least >= FLOOR and most <= MOST_REJECTED else 1
 

@@ -41,6 +41,13 @@ THESE_PROBLEMS = (
 )
 """What the columns of the table for these problems are."""
 
+PAIRED = (
+    "## Differences of two runs",
+    "",
+    "The interval of `paired_difference` for these problems, two equally good runs, where k > 1.",
+)
+"""What stands above the table of comparisons."""
+
 _LEFT, _WIDE, _ROW, _TOP = 210, 560, 26, 34
 _LOWEST = 0.80
 
@@ -50,6 +57,9 @@ class Study(NamedTuple):
 
     cells: Sequence[Any]
     pairs: Sequence[Any]
+    fresh: Sequence[Any]
+    """Cells for these problems, of the laws of ``cells`` and of two groups of problems."""
+    fresh_pairs: Sequence[Any]
     sizes: Mapping[int, float]
     """True differences of the pairs."""
     groups: Sequence[tuple[int, Any, Any]]
@@ -60,11 +70,22 @@ class Study(NamedTuple):
 def pages(study: Study, name: str) -> dict[str, str]:
     """Return the pages by name; the first has ``name``."""
     new, these = (*A_NAMES, *RELATIVES), B_NAMES
+    common, groups = split_laws(study.cells, study.fresh)
+    pairs = split_laws(study.cells, study.fresh_pairs)[1]
     return {
         name: _overview(study, name),
         f"{name}-new-problems": _every_cell(study.cells, name, "new problems", new, NEW_PROBLEMS),
-        f"{name}-these-problems": _every_cell(study.cells, name, "these problems", these, THESE_PROBLEMS),
+        f"{name}-these-problems": _every_cell(common, name, "these problems", these, THESE_PROBLEMS),
+        f"{name}-two-groups": _every_cell(groups, name, "two groups of problems", these, THESE_PROBLEMS)
+        + "\n".join(["", *PAIRED, "", *_pair_table([cell for cell in pairs if cell.k > 1])])
+        + "\n",
     }
+
+
+def split_laws(cells: Sequence[Any], fresh: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return those of the laws of ``cells``, and those of two groups of problems."""
+    laws = {cell.law for cell in cells}
+    return [cell for cell in fresh if cell.law in laws], [cell for cell in fresh if cell.law not in laws]
 
 
 def _every_cell(cells: Sequence[Any], name: str, target: str, names: Sequence[str], intervals: Sequence[str]) -> str:
@@ -84,7 +105,8 @@ def _every_cell(cells: Sequence[Any], name: str, target: str, names: Sequence[st
 
 def _overview(study: Study, name: str) -> str:
     """Return the page with the summary, and the tables that have few cells."""
-    cells, pairs, sizes, groups, single, settings = study
+    cells, pairs, fresh, fresh_pairs, sizes, groups, single, settings = study
+    common, two_groups = split_laws(cells, fresh)
     null = [cell for cell in pairs if cell.shift == 0.0]
     equal = [cell for cell in null if cell.n_a == cell.n_b]
     unequal = [cell for cell in null if cell.n_a != cell.n_b]
@@ -93,19 +115,26 @@ def _overview(study: Study, name: str) -> str:
         "",
         "After this page you know how often each interval held the truth, and what the tests found and rejected.",
         f"Every cell is in [{name}-new-problems.md]({name}-new-problems.md) for new problems,",
-        f"and in [{name}-these-problems.md]({name}-these-problems.md) for these problems.",
+        f"in [{name}-these-problems.md]({name}-these-problems.md) for these problems,",
+        f"and in [{name}-two-groups.md]({name}-two-groups.md) for these problems where they are two groups.",
         "",
         f"Written by `benchmarks/coverage.py`: {settings}.",
         "Level .95; in a cell stands the share of intervals that held the truth, and in brackets their mean width.",
         "An interval without width holds nothing.",
         "Four laws of difficulty are common ones; the fifth, rare passes, is there because it is hard.",
+        "For these problems there are five more: problems that nearly never pass beside others that nearly always do.",
         "",
         "## Summary",
         "",
-        *_summary(cells, (*A_NAMES, *B_NAMES)),
+        *_summary(cells, A_NAMES),
+        *_summary(common, B_NAMES)[2:],
         "",
         "The defaults are plus-two t for new problems and `B: default` for these problems,",
         "which is the beta-binomial interval, or the bound where n = 1 or all samples are alike.",
+        "The same for these problems where they are two groups:",
+        "",
+        *_summary(two_groups, B_NAMES),
+        "",
         f"The others are offered by name; those with cells below {_short(FLOOR)} are no defaults for that reason.",
         "",
         f"![Coverage of each interval, a dot for each cell]({name}.svg)",
@@ -117,6 +146,11 @@ def _overview(study: Study, name: str) -> str:
         "Differences of two runs, new problems:",
         "",
         *_summary(pairs, ("plus-two t", "paired t")),
+        "",
+        "Differences of two runs, these problems, the common laws and two groups:",
+        "",
+        *_summary(split_laws(cells, fresh_pairs)[0], ("B: paired",)),
+        *_summary(split_laws(cells, fresh_pairs)[1], ("B: paired",))[2:],
         "",
         "Tests at .05 under a true null:",
         "",
@@ -153,8 +187,8 @@ def _overview(study: Study, name: str) -> str:
 
 
 def worst(cells: Sequence[Any], pairs: Sequence[Any]) -> tuple[float, float]:
-    """Return the least coverage of the default for new problems, and the largest share of true nulls rejected."""
-    least = min(cell.tallies["plus-two t"].coverage for cell in cells)
+    """Return the least coverage of the defaults, and the largest share of true nulls rejected."""
+    least = min(coverage for name in ("plus-two t", "B: default") for coverage in _coverages(cells, name))
     return least, max(cell.rejected / cell.seen for cell in pairs if cell.shift == 0.0)
 
 
@@ -229,6 +263,13 @@ def _power(pairs: Sequence[Any], sizes: Mapping[int, float]) -> list[str]:
         )
         lines.append(f"| {law} | {m} | {n_a}, {n_b} | {k} | {results} |")
     return lines
+
+
+def _pair_table(pairs: Sequence[Any]) -> list[str]:
+    lines = ["| law | m | n of A, B | k | B: paired |", "|---" * 5 + "|"]
+    return lines + [
+        f"| {cell.law} | {cell.m} | {cell.n_a}, {cell.n_b} | {cell.k} | {cell.tallies['B: paired']} |" for cell in pairs
+    ]
 
 
 def _table(cells: Sequence[Any], names: Sequence[str]) -> list[str]:

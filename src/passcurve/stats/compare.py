@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import broadcast
 from passcurve.stats.double_double import FloatArray
-from passcurve.stats.fresh_samples import is_saturated
+from passcurve.stats.fresh_samples import total_noise
 from passcurve.stats.intervals import Bounds
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.permutation import Tested, sign_flip_p, stratified_permutation_p
@@ -27,7 +27,7 @@ from passcurve.stats.rows import (
     integer_array,
     probability_row,
 )
-from passcurve.stats.sampling import Sampling, largest_variance, sampling_variance
+from passcurve.stats.sampling import sampling_variance
 
 POWER = 0.8
 """Chance of detection for which the minimum detectable difference of a run is given."""
@@ -89,8 +89,8 @@ def paired_difference(
       [-1, 1].  For n = k = 1 it is the interval of Bonett and Price (2012, "Adjusted Wald confidence interval for a
       difference of binomial proportions based on paired data", JEBS 37:479) with t in place of z.  It keeps a width
       where all differences are equal.  With many small differences it is conservative and may contain 0 at a small p.
-    - ``these_problems``: the difference plus and minus z sqrt(sum of V_A + V_B) / m.  V is ``sampling_variance`` from
-      the beta-binomial fit of each run; one more problem with the largest possible V is added.
+    - ``these_problems``: the difference plus and minus z sqrt(V_A + V_B) / m, with V the variance of the sum of the
+      scores of each run from ``total_noise``.
     - ``p``: ``sign_flip_p`` of the d_i with ``draws`` and ``seed``.  With n_A different from n_B the d_i are not
       symmetric under the null, and sign flips reject too often where passes are rare (.46 instead of .05 at n = 20
       and 1, p = .02, m = 20).  ``p`` is then the larger of this and ``stratified_permutation_p``.
@@ -106,7 +106,7 @@ def paired_difference(
     m = differences.size
     mean = math.fsum(differences) / m
     sd = _sd(differences) if m > 1 else math.nan
-    noise = _noise(a, b, k)
+    noise = _noise(a, b, k, level)
     test = _test(a, b, k, differences, draws, seed)
     return Paired(
         k=k,
@@ -118,7 +118,7 @@ def paired_difference(
         paired_t=_clipped_bounds(mean, t_quantile(m - 1, tail) * sd / math.sqrt(m))
         if m > 1
         else Bounds(math.nan, math.nan),
-        these_problems=_clipped_bounds(mean, normal_quantile(tail) * math.sqrt(noise.mean / m)),
+        these_problems=_fresh_bounds(mean, noise, m, tail),
         sampling=noise.method,
         p=test.p,
         p_test=test.name,
@@ -163,30 +163,29 @@ def _test(a: Row, b: Row, k: int, differences: FloatArray, draws: int, seed: int
 
 
 class _Noise(NamedTuple):
-    mean: float
-    """Mean variance of a problem's difference, including one more problem with the largest variance."""
+    below: float
+    """Variance of the sum of the differences for the limit below it; what B may hide lowers the truth."""
+    above: float
+    """The same for the limit above; what A may hide raises the truth."""
     raw: float
-    """Mean variance without that problem, unbiased where that exists."""
+    """Mean variance of a problem's difference, unbiased where that exists."""
     method: str
     reason: str
 
 
-def _noise(a: Row, b: Row, k: int) -> _Noise:
-    fitted: list[Sampling] = []
-    for row in (a, b):
-        variance = sampling_variance(row.n, row.c, k, method="beta-binomial")
-        if variance.method == "none" and is_saturated(row) and row.n.max() > 1:
-            # Saturated data show no variance; the one more problem alone stands for it.
-            variance = Sampling(np.zeros(row.n.size), "beta-binomial", "")
-        fitted.append(variance)
+def _fresh_bounds(middle: float, noise: _Noise, m: int, tail: float) -> Bounds[float]:
+    z = normal_quantile(tail)
+    below, above = (_clipped_bounds(middle, z * math.sqrt(variance) / m) for variance in (noise.below, noise.above))
+    return Bounds(below.low, above.high)
+
+
+def _noise(a: Row, b: Row, k: int, level: float) -> _Noise:
+    first, second = (total_noise(row, k, level) for row in (a, b))
     own = [sampling_variance(row.n, row.c, k) for row in (a, b)]
-    m = a.n.size
-    mean = math.fsum(math.fsum(item.variance) for item in fitted) / m
-    mean += (largest_variance(int(a.n.min()), k) + largest_variance(int(b.n.min()), k)) / m
-    raw = math.fsum(math.fsum(item.variance) for item in own) / m
+    raw = math.fsum(math.fsum(item.variance) for item in own) / a.n.size
     reason = next((item.reason for item in own if item.reason), "")
-    method = "none" if math.isnan(mean) else "beta-binomial"
-    return _Noise(mean, raw, method, reason)
+    method = "none" if first.reason or second.reason else "beta-binomial"
+    return _Noise(first.below + second.above, first.above + second.below, raw, method, reason)
 
 
 def _warnings(a: Row, b: Row, k: int, differences: FloatArray, noise: _Noise) -> list[str]:

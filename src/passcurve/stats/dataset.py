@@ -136,8 +136,8 @@ def dataset_interval(
 
     Methods for ``these_problems``:
     - "beta-binomial", the default: the exact limits of a proportion of N coins (``effective_limits``).  N is the
-      effective sample size.  The variance is the sum of the problems' sampling variances under the fitted model, plus
-      the largest possible variance of one more problem.
+      effective sample size.  The variance is that of ``total_noise``: under the beta-binomial fit or a mixture without
+      a model, whichever gives more, plus the largest possible variance of one more problem.
     - "unbiased": mean plus and minus z sqrt(sum V) / m with the unbiased variances V; needs 2k <= n.
     - "bound", the default where no variance can be estimated: Clopper-Pearson limits for one sample of each problem
       (Hoeffding 1956, Ann. Math. Statist. 27:713: too wide unless all chances are equal).  For only failures or only

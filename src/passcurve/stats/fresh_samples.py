@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.fit import beta_binomial_fit, beta_posterior_pass_at_k
 from passcurve.stats.intervals import Bounds, clopper_pearson, one_problem_interval, proportion_limits, t_interval
+from passcurve.stats.mixture import mixture_variance
 from passcurve.stats.passk import pass_at_k
+from passcurve.stats.quantiles import normal_quantile
 from passcurve.stats.rows import Row
 from passcurve.stats.sampling import largest_variance, sampling_variance
 
@@ -22,6 +24,48 @@ Method = Literal[
 def is_saturated(row: Row) -> bool:
     """Return whether all samples failed, or all passed."""
     return not row.c.any() or bool((row.c == row.n).all())
+
+
+class TotalNoise(NamedTuple):
+    """Variance of the sum of the problems' scores over fresh samples."""
+
+    below: float
+    """For the limit below the sum; NaN where there is no model."""
+    above: float
+    """For the limit above it, which passes that no sample shows would raise."""
+    reason: str
+    """Reason for NaN; else empty."""
+
+
+def total_noise(row: Row, k: int, level: float) -> TotalNoise:
+    """Return the variance of the sum of the problems' scores, from the model that says more, and what it may miss.
+
+    The models are the beta-binomial fit and the mixture: where few problems lie between always and never, the first
+    takes those at the ends for certain.  Added is ``_unseen_variance``: above, of problems that never passed, where a
+    pass raises the score by k/n; below, of those that always passed, where a failure lowers it for k = 1 only.
+    Saturated data show no variance: only what is added remains.
+    """
+    least = int(row.n.min())
+    largest = largest_variance(least, k)
+    above = _unseen_variance(int((row.c == 0).sum()), k / least, largest, level)
+    below = _unseen_variance(int((row.c == row.n).sum()) if k == 1 else 0, 1.0 / least, largest, level)
+    if is_saturated(row) and row.n.max() > 1:
+        return TotalNoise(below, above, "")
+    fitted = sampling_variance(row.n, row.c, k, method="beta-binomial")
+    if fitted.method == "none":
+        return TotalNoise(math.nan, math.nan, fitted.reason)
+    variance = max(math.fsum(fitted.variance), mixture_variance(row, k))
+    return TotalNoise(variance + below, variance + above, "")
+
+
+def _unseen_variance(problems: int, step: float, largest: float, level: float) -> float:
+    """Return the variance to add for what problems whose samples all agree may hide, and at least ``largest``.
+
+    With the chance 1 - level they show no event though -log(1 - level) are expected (the rule of three); that many
+    events of size ``step`` are then as far away as the limit.  No problem hides more than the largest variance.
+    """
+    events = math.log(1.0 - level) / normal_quantile((1.0 - level) / 2.0)
+    return max(largest, min((events * step) ** 2, problems * largest))
 
 
 def default_method(row: Row) -> Method:
@@ -52,14 +96,14 @@ def fresh_sample_limits(row: Row, k: int, method: Method, level: float) -> Bound
         return t_interval(mean, math.sqrt(math.fsum(noise.variance)) / m, math.inf, level)
     if method != "beta-binomial":
         raise ValueError(f"method {method!r} is not available for the target these_problems")
-    noise = sampling_variance(row.n, row.c, k, method="beta-binomial")
-    if noise.method == "none":
-        raise ValueError(noise.reason)
-    variance = (math.fsum(noise.variance) + largest_variance(int(row.n.min()), k)) / m**2
+    total = total_noise(row, k, level)
+    if total.reason:
+        raise ValueError(total.reason)
     fit = beta_binomial_fit(row.n, row.c)
     smooth = math.fsum(beta_posterior_pass_at_k(row.n, row.c, k, fit.a, fit.b).mean) / m
-    low, high = effective_limits(np.array([mean]), np.array([smooth]), np.array([variance]), m, level)
-    return Bounds(float(low[0]), float(high[0]))
+    variances = np.array([total.below, total.above]) / m**2
+    low, high = effective_limits(np.full(2, mean), np.full(2, smooth), variances, m, level)
+    return Bounds(float(low[0]), float(high[1]))
 
 
 def effective_limits(
