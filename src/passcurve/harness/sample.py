@@ -141,7 +141,8 @@ class SampleServer:
             self._send_load_error("compile", error)
             return
         if form:
-            self._objects.append(ScriptRunner(code, self._make_main, form, is_kept=self._job.get("kept", False)))
+            is_kept = self._job.get("kept", False)
+            self._objects.append(ScriptRunner(code, self._make_main, form, is_kept=is_kept, spare=self._descriptor))
             self._send({"loaded": True, "has_entry_point": True})
             return
         if self._job.get("typing"):

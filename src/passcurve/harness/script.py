@@ -1,7 +1,10 @@
 """Runs a program as a script: a text on standard input, and what it writes to standard output as the result.
 
-It runs in the process of the sample.  A new process has real files behind descriptors 0 and 1.  A process that is to
-be rewound may open none: it has streams in memory (``script_streams``).
+It runs in the process of the sample.  A new process has real files behind descriptors 0 and 1 (``script_files``).  A
+process that is to be rewound may open none: it has streams in memory (``script_streams``).
+
+Both make and free the same objects in the same order, so that those of the program have the same addresses, until it
+opens a descriptor itself.
 """
 
 from __future__ import annotations
@@ -17,9 +20,14 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
+from passcurve.harness.script_files import Pipe, ScriptFiles, make_open, make_os_open
 from passcurve.harness.script_harnesses import LIVECODEBENCH, FunctionCall, is_harness
 from passcurve.harness.script_state import InterpreterState, join_threads
-from passcurve.harness.script_streams import BUFFER_BYTES, STANDARD, MemoryStreams, Redirection, find_stream
+from passcurve.harness.script_streams import BUFFER_BYTES, MemoryStreams
+
+_FileIO = io.FileIO
+_NESTED = range(8)
+"""Numbers of calls in memory that wait for one another, with one to spare."""
 
 _BEYOND_LONG = 1 << 63
 """An exit status that no C long holds is 255; of any other the kernel keeps the last byte."""
@@ -33,30 +41,33 @@ class _ExitError(BaseException):
         self.code = code
 
 
-class _Pipe(io.FileIO):
-    """A file that has no place, as standard output has none in memory."""
-
-    def seekable(self) -> bool:
-        return False
-
-
 class ScriptRunner:
     """One program, compiled, which runs from its beginning for each test."""
 
-    def __init__(self, code: CodeType, make_module: Callable[[], ModuleType], form: str, *, is_kept: bool) -> None:
+    def __init__(
+        self, code: CodeType, make_module: Callable[[], ModuleType], form: str, *, is_kept: bool, spare: int
+    ) -> None:
+        """``spare``: a descriptor for streams that are not used."""
         self._code = code
         self._make_module = make_module
         self._form = form
         self._call: FunctionCall | None = None
         """The present call of the program, where a harness makes a function of it."""
         self._is_kept = is_kept
+        self._spare = spare
         self._thread_codes: list[int] = []
         """The code of an ``os._exit`` in a thread."""
         builtins.__dict__.update(exit=_exit, quit=None if form == LIVECODEBENCH else _exit)
         os._exit = self._leave  # type: ignore[assignment]
-        self._streams = MemoryStreams()
-        if is_kept:
-            self._streams.install()
+        self._streams, self._files = MemoryStreams(), ScriptFiles()
+        # What only one form needs is made in both: objects of a program have the same addresses then.
+        in_memory, open_file, os_open = self._streams.make_functions(), make_open(io.open), make_os_open(os.open)
+        with_files = ((builtins, "open", open_file), (io, "open", open_file), (os, "open", os_open))
+        self._functions = in_memory, with_files
+        for module, name, function in in_memory if is_kept else with_files:
+            module.__dict__[name] = function
+        self._raw_streams: list[io.RawIOBase] = []
+        """Those of the last run, used or not."""
         self._state = InterpreterState(code)
         atexit._clear()
         gc.freeze()
@@ -65,45 +76,32 @@ class ScriptRunner:
         """Return what the program writes for an input; raise what it raises, and SystemExit for a code but zero."""
         self._call = FunctionCall(self._form, text) if is_harness(self._form) else None
         data = b"" if self._call else text.encode("utf-8", "surrogatepass")
-        run = self._run_in_memory if self._is_kept else self._run_with_files
         try:
-            output = run(data)
+            output = self._run_with(data)
             # Bytes that are no text are equal to none that a test can expect.
             return self._call.output() if self._call else output.decode("utf-8", "surrogateescape")
         finally:
             self._state.restore()
 
-    def _run_with_files(self, data: bytes) -> bytes:
+    def _run_with(self, data: bytes) -> bytes:
+        descriptors, last = self._streams.begin(data), self._raw_streams
+        has_files = not self._is_kept and self._files.open(data)
         try:
-            files = [os.open(".", os.O_RDWR | os.O_TMPFILE, 0o600) for _ in range(2)]
-        except (OSError, AttributeError):
-            return self._run_in_memory(data)
-        saved = [os.dup(number) for number in STANDARD]
-        try:
-            with open(files[0], "wb", closefd=False) as file:
-                file.write(data)
-            os.lseek(files[0], 0, os.SEEK_SET)
-            os.dup2(files[0], 0)
-            os.dup2(files[1], 1)
-            builtins.open = io.open = _make_open(io.open)
-            os.open = _make_os_open(os.open)
-            streams = io.FileIO(0, "rb", closefd=False), _Pipe(1, "wb", closefd=False)
-            self._run(*streams, self._streams.begin(b"").streams()[2])
-            os.lseek(files[1], 0, os.SEEK_SET)
-            # `open` may be the program's or that of a harness now.
-            with io.FileIO(files[1], "rb", closefd=False) as file:
-                return file.readall()
+            self._raw_streams = [
+                *descriptors.streams(),
+                _FileIO(0 if has_files else self._spare, "rb", closefd=False),
+                Pipe(1 if has_files else self._spare, "wb", closefd=False),
+            ]
+            source, output, errors, source_file, output_file = self._raw_streams
+            self._run(source_file if has_files else source, output_file if has_files else output, errors)
+            return self._files.read() if has_files else descriptors.output()
         finally:
-            for number, copy in zip(STANDARD, saved):
-                os.dup2(copy, number)
-            for descriptor in (*files, *saved):
-                os.close(descriptor)
-
-    def _run_in_memory(self, data: bytes) -> bytes:
-        descriptors = self._streams.begin(data)
-        streams = descriptors.streams()
-        self._run(*streams)
-        return descriptors.output()
+            if has_files:
+                self._files.close()
+            # They outlive the streams above them, in both forms.
+            for stream in last:
+                stream.close()
+            last.clear()
 
     def _run(self, source: Any, output: Any, errors: Any) -> None:
         stdin = io.TextIOWrapper(io.BufferedReader(source, BUFFER_BYTES), "utf-8", "surrogateescape")
@@ -117,6 +115,7 @@ class ScriptRunner:
         # In a main module it is the module; `exec` would put its names there.
         module.__dict__["__builtins__"] = builtins
         self._thread_codes.clear()
+        _fill_free_lists()
         try:
             try:
                 if self._call:
@@ -170,23 +169,14 @@ def _exit(code: object = None) -> None:
     raise SystemExit(code)
 
 
-def _names_stream(file: Any) -> bool:
-    return find_stream(file) is not None
+def _fill_free_lists() -> None:
+    """Have CPython keep memory for the short-lived tuples and dictionaries that functions in memory make.
 
-
-def _make_open(function: Any) -> Any:
-    """Return ``open``, which finds the standard streams by name too: there may be no such file."""
-
-    def open_stream(file: Any, *args: Any, **names: Any) -> Any:
-        # What comes sixth is ``closefd``.
-        return function(find_stream(file), *args[:5], **{**names, "closefd": False})
-
-    return Redirection(function, "file", _names_stream, open_stream)
-
-
-def _make_os_open(function: Any) -> Any:
-    """Return ``os.open``, which finds the standard streams by name too."""
-    return Redirection(function, "path", _names_stream, lambda path, *_, **__: os.dup(find_stream(path) or 0))
+    Elsewhere they would take the memory of later objects, which a process with files gives to these at once.
+    """
+    held: list[object] = []
+    for number in _NESTED:
+        held += ((number,), (number, number), (number, number, number), {})
 
 
 def _set_streams(stdin: io.TextIOWrapper, stdout: io.TextIOWrapper, stderr: io.TextIOWrapper) -> None:

@@ -12,6 +12,7 @@ import io
 import os
 import stat
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, NoReturn
 
 STANDARD = (0, 1, 2)
@@ -24,11 +25,18 @@ _BLOCK_BYTES = 4096
 _MOST_BYTES = 1 << 26
 """A larger read may be more than the memory that a sample has."""
 
+_SPACE_BYTES = 1 << 20
+"""Space that a read takes at most: the input of a job in a kept process is shorter."""
+
+_OUTPUT_BYTES = 1 << 12
+"""Output for which there is room beforehand."""
+
 _NUMBERS = {
     **{"/dev/std" + name: number for number, name in enumerate(("in", "out", "err"))},
     **{folder + str(number): number for folder in ("/dev/fd/", "/proc/self/fd/") for number in STANDARD},
 }
 _OTHER_NAMES = tuple("/fd/%d" % number for number in STANDARD)
+_BUFFERS, _PLAIN = (bytearray, memoryview), (bytes, bytearray)
 _MODES = {0: ("r", "rt", "tr", "rb", "br"), 1: ("w", "wt", "tw", "wb", "bw"), 2: ("w", "wt", "tw", "wb", "bw")}
 _forbidden, _os_fstat = os.dup, os.fstat
 _FileIO = io.FileIO
@@ -96,15 +104,23 @@ class Descriptors:
     """Descriptors 0, 1 and 2 for one run of a program."""
 
     def __init__(self, data: bytes) -> None:
-        self.data = data
-        """The input."""
-        self._place = 0
-        self._pieces: list[bytes] = []
+        self._source, self._output = io.BytesIO(data), io.BytesIO()
+        self._reader = io.BufferedReader(self._source, 1)  # type: ignore[type-var,unused-ignore]
+        # With room: what grows would move later objects, which it does not in a file.
+        self._output.seek(_OUTPUT_BYTES)
+        self._output.write(b"\0")
+        self._output.seek(0)
+        self.size = len(data)
+        """Size of the input, in bytes."""
+        self._size_for_all = self.size + 1
+        """Space that a file takes to read all of it."""
         self._closed: set[int] = set()
 
     def output(self) -> bytes:
         """Return what was written to standard output."""
-        return b"".join(self._pieces)
+        size = self._output.tell()
+        self._output.seek(0)
+        return self._output.read(size)
 
     def streams(self) -> list[io.RawIOBase]:
         """Return the streams that a program begins with."""
@@ -114,39 +130,36 @@ class Descriptors:
         """Tell whether the program has closed a descriptor."""
         return number in self._closed
 
-    def read(self, number: int, size: int) -> bytes:
+    def read_into(self, number: int, buffer: Any) -> int:
         """Read from where the last read has ended."""
         if number != 0 or number in self._closed:
             _end_process()
-        piece = self.data[self._place : self._place + size]
-        self._place += len(piece)
-        return piece
+        return self._source.readinto(buffer)
+
+    def read(self, number: int, size: int = -1) -> bytes:
+        """Read into bytes that shrink to what there is, as those of a file do; all of it unless there is a size."""
+        if number != 0 or number in self._closed:
+            _end_process()
+        return self._reader.read1(self._size_for_all if size < 0 else min(size, _SPACE_BYTES))
 
     def write(self, number: int, data: Any) -> int:
         """Write; what goes to standard error is lost."""
-        is_plain = type(data) in (bytes, bytearray) or (type(data) is memoryview and data.c_contiguous)
+        is_plain = type(data) in _PLAIN or (type(data) is memoryview and data.c_contiguous)
         if number == 0 or number in self._closed or not is_plain:
             _end_process()
-        piece = bytes(data)
-        if number == 1:
-            self._pieces.append(piece)
-        return len(piece)
+        return self._output.write(data) if number == 1 else memoryview(data).nbytes
 
     def seek(self, number: int, offset: int, whence: int) -> int:
         """Go to a place in the input; tell the place in the output."""
         if type(offset) is not int or type(whence) is not int or number in self._closed:
             _end_process()
         if number != 0:
-            if (offset, whence) != (0, os.SEEK_CUR):
+            if offset or whence != os.SEEK_CUR:
                 _end_process()
-            return sum(map(len, self._pieces)) if number == 1 else 0
-        if whence not in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
+            return self._output.tell() if number == 1 else 0
+        if not (0 <= offset < _MOST_BYTES and 0 <= whence <= os.SEEK_END):
             _end_process()
-        place = (0, self._place, len(self.data))[whence] + offset
-        if not 0 <= place < _MOST_BYTES:
-            _end_process()
-        self._place = place
-        return place
+        return self._source.seek(offset, whence)
 
     def close(self, number: int) -> None:
         """Close a descriptor: nothing that names it is answered any more."""
@@ -161,13 +174,13 @@ class _Raw(io.RawIOBase):
     def __init__(self, descriptors: Descriptors, number: int, *, closes: bool = False, has_place: bool = True) -> None:
         super().__init__()
         self._descriptors, self._number = descriptors, number
-        self.closefd = closes
+        self.closefd, self._is_closed = closes, False
         self._has_place = has_place
         self.name: int = number
         self.mode = "wb" if number else "rb"
 
     def _open_number(self) -> int:
-        if self.closed:
+        if self._is_closed:
             _end_process()
         return self._number
 
@@ -191,15 +204,12 @@ class _Raw(io.RawIOBase):
         return self._descriptors.seek(self._open_number(), offset, whence)
 
     def readinto(self, buffer: Any) -> int:
-        if type(buffer) not in (bytearray, memoryview):
+        if type(buffer) not in _BUFFERS:
             _end_process()
-        view = memoryview(buffer).cast("B")
-        piece = self._descriptors.read(self._open_number(), len(view))
-        view[: len(piece)] = piece
-        return len(piece)
+        return self._descriptors.read_into(self._open_number(), buffer)
 
     def readall(self) -> bytes:
-        return self._descriptors.read(self._open_number(), len(self._descriptors.data))
+        return self._descriptors.read(self._open_number())
 
     def read(self, size: int | None = -1, /) -> bytes | None:
         if size is not None and type(size) is not int:
@@ -213,9 +223,13 @@ class _Raw(io.RawIOBase):
         _end_process()
 
     def close(self) -> None:
-        if not self.closed and self.closefd:
+        if not self._is_closed and self.closefd:
             self._descriptors.close(self._number)
-        super().close()
+        self._is_closed = True
+
+    @property
+    def closed(self) -> bool:
+        return self._is_closed
 
 
 class _GuardedFileIO(_FileIO):
@@ -239,18 +253,22 @@ class MemoryStreams:
         self._now = Descriptors(data)
         return self._now
 
-    def install(self) -> None:
-        """Take the place of the functions by which a program reaches a descriptor."""
-        builtins.open = io.open = _answer(io.open, "file", self._open)
-        # A class in the place of a class, which types do not allow: programs ask whether a file is one of it.
-        io.FileIO = _GuardedFileIO  # type: ignore[misc]
-        os.open = _answer(os.open, "path", _end_process)
-        os.read = _answer(os.read, "", self._os_read)
-        os.pread = _answer(os.pread, "", _end_process)
-        os.write = _answer(os.write, "", self._os_write)
-        os.lseek = _answer(os.lseek, "", self._os_lseek)
-        os.fstat = _answer(os.fstat, "fd", self._os_fstat)
-        os.stat = _answer(os.stat, "path", self._os_stat)
+    def make_functions(self) -> tuple[tuple[ModuleType, str, Any], ...]:
+        """Return what takes the place of the functions by which a program reaches a descriptor, with their names."""
+        open_stream = _answer(io.open, "file", self._open)
+        return (
+            (builtins, "open", open_stream),
+            (io, "open", open_stream),
+            # A class in the place of a class: programs ask whether a file is one of it.
+            (io, "FileIO", _GuardedFileIO),
+            (os, "open", _answer(os.open, "path", _end_process)),
+            (os, "read", _answer(os.read, "", self._os_read)),
+            (os, "pread", _answer(os.pread, "", _end_process)),
+            (os, "write", _answer(os.write, "", self._os_write)),
+            (os, "lseek", _answer(os.lseek, "", self._os_lseek)),
+            (os, "fstat", _answer(os.fstat, "fd", self._os_fstat)),
+            (os, "stat", _answer(os.stat, "path", self._os_stat)),
+        )
 
     def _open(
         self,
@@ -299,7 +317,7 @@ class MemoryStreams:
         if fd != 0 or self._now.is_closed(fd):
             _end_process()
         # The rest is that of the file which stands there in truth.
-        real, size = _os_fstat(0), len(self._now.data)
+        real, size = _os_fstat(0), self._now.size
         fields = list(real)
         fields[stat.ST_MODE], fields[stat.ST_NLINK], fields[stat.ST_SIZE] = stat.S_IFREG | 0o600, 0, size
         fields[stat.ST_UID], fields[stat.ST_GID] = os.getuid(), os.getgid()

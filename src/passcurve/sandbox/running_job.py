@@ -53,7 +53,8 @@ class RunningJob:
     def sample_setup(self) -> bytes:
         """Return the job as a frame for the sample's process."""
         setup = self.job.setup
-        form = {"kept": True} if self.is_kept and setup.get("form") else {}
+        # Of one size, whether it is kept or not: it moves later objects in memory.
+        form = {"kept": self.is_kept} if setup.get("form") else {}
         return _make_frame({**setup, **form, "replayed": b"" if self.is_interactive else setup["replayed"]})
 
     def referee_setup(self, compiled_tests: CompiledTests) -> bytes:
