@@ -18,6 +18,23 @@ from passcurve.types import Cases, Limits, Problem, SampleKey, Suite, Verdict, p
 INPUTS = ("3\n1 2 3\n", "2\n10 -4\n")
 OUTPUTS = ("6\n", "6\n")
 
+WAITS = {
+    "join": "thread.join()",
+    "the end": "while not thread.join():\n    pass",
+    "a lock": "lock.acquire()",
+    "an event": "threading.Event().wait()",
+    "a queue": "queue.Queue().get()",
+    "a sleep": "time.sleep(99)",
+    "short sleeps": "while True:\n    time.sleep(0.01)",
+    "a loop": "while True:\n    pass",
+    "a pool": "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(1) as pool:\n"
+    "    pool.submit(lock.acquire).result()",
+    "all exceptions": "while True:\n    try:\n        time.sleep(9)\n    except Exception:\n        pass",
+    "an interruption of its own": "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nlock.acquire()",
+    "another thread": "threading.Thread(target=lock.acquire).start()\nraise SystemExit(7)",
+}
+"""What the main thread does until another one leaves the process."""
+
 RIGHT = {
     "input": "n = int(input())\nprint(sum(map(int, input().split())))",
     "input until EOF": "total = -int(input())\nn = -total\nwhile True:\n    try:\n        line = input()\n"
@@ -44,6 +61,15 @@ RIGHT = {
     "    sys.exit(0)\n"
     "if __name__ == '__main__':\n    main()",
     "os._exit": "import os\ninput()\nprint(sum(map(int, input().split())), flush=True)\nprint(7)\nos._exit(0)",
+    **{
+        f"os._exit in a thread, {name}": "import os, queue, sys, threading, time\nlock = threading.Lock()\n"
+        "def main():\n    input()\n    print(sum(map(int, input().split())))\n    sys.stdout.flush()\n    print(7)\n"
+        "    os._exit(0)\nthread = threading.Thread(target=main)\nlock.acquire()\nthread.start()\n"
+        f"{wait}\nprint(7, flush=True)"
+        for name, wait in WAITS.items()
+    },
+    "os._exit beside a thread": "import os, queue, threading\nthreading.Thread(target=queue.Queue().get).start()\n"
+    "input()\nprint(sum(map(int, input().split())), flush=True)\nos._exit(0)",
     "threads": "import sys, threading\nsys.setrecursionlimit(10 ** 6)\nthreading.stack_size(1 << 26)\n"
     "def depth(n):\n    return 0 if n == 0 else 1 + depth(n - 1)\n"
     "def main():\n    input()\n    depth(20000)\n    print(sum(map(int, input().split())))\n"
@@ -201,6 +227,12 @@ WRONG = {
     "exit code": "import sys\ninput()\nprint(sum(map(int, input().split())))\nsys.exit(1)",
     "exit text": "input()\nprint(sum(map(int, input().split())))\nraise SystemExit('done')",
     "exit code of the system": "import os\ninput()\nprint(sum(map(int, input().split())), flush=True)\nos._exit(3)",
+    **{
+        f"exit code of the system in a thread, {name}": "import os, threading\ndef main():\n    input()\n"
+        "    print(sum(map(int, input().split())), flush=True)\n    os._exit(3)\n"
+        f"thread = threading.Thread(target=main)\nthread.start()\n{wait}"
+        for name, wait in (("join", "thread.join()"), ("the end", ""), ("a lock", "threading.Event().wait()"))
+    },
     "not flushed": "import os\ninput()\nprint(sum(map(int, input().split())))\nos._exit(0)",
     "an exception at the end": "input()\nprint(sum(map(int, input().split())))\n1 / 0",
     "nothing": "pass",

@@ -15,11 +15,11 @@ import gc
 import io
 import os
 import sys
-import threading
 from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
+from passcurve.harness.script_exit import ExitError, ExitWatch
 from passcurve.harness.script_files import Pipe, ScriptFiles, make_open, make_os_open
 from passcurve.harness.script_harnesses import LIVECODEBENCH, FunctionCall, is_harness
 from passcurve.harness.script_state import InterpreterState, join_threads
@@ -31,14 +31,6 @@ _NESTED = range(8)
 
 _BEYOND_LONG = 1 << 63
 """An exit status that no C long holds is 255; of any other the kernel keeps the last byte."""
-
-
-class _ExitError(BaseException):
-    """The program has called ``os._exit``: what it has not flushed is lost."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
 
 
 class ScriptRunner:
@@ -55,10 +47,8 @@ class ScriptRunner:
         """The present call of the program, where a harness makes a function of it."""
         self._is_kept = is_kept
         self._spare = spare
-        self._thread_codes: list[int] = []
-        """The code of an ``os._exit`` in a thread."""
         builtins.__dict__.update(exit=_exit, quit=None if form == LIVECODEBENCH else _exit)
-        os._exit = self._leave  # type: ignore[assignment]
+        self._exit_watch = ExitWatch(has_threads=not is_kept)
         self._streams, self._files = MemoryStreams(), ScriptFiles()
         # What only one form needs is made in both: objects of a program have the same addresses then.
         in_memory, open_file, os_open = self._streams.make_functions(), make_open(io.open), make_os_open(os.open)
@@ -114,9 +104,9 @@ class ScriptRunner:
         module = self._make_module()
         # In a main module it is the module; `exec` would put its names there.
         module.__dict__["__builtins__"] = builtins
-        self._thread_codes.clear()
         _fill_free_lists()
         try:
+            self._exit_watch.begin()
             try:
                 if self._call:
                     self._call.run(self._code, module)
@@ -125,21 +115,18 @@ class ScriptRunner:
             except SystemExit as error:
                 self._take_exit(error)
             finally:
-                join_threads()
-                if atexit._ncallbacks():
-                    atexit._run_exitfuncs()
-        except _ExitError as error:
+                if not self._exit_watch.codes:
+                    join_threads()
+                    if atexit._ncallbacks():
+                        atexit._run_exitfuncs()
+                self._exit_watch.end()
+        except ExitError as error:
             # What was not flushed is lost, as it is when a process ends so.
             # A harness gets no result of a process that ends.
+            self._exit_watch.codes.clear()
+            self._exit_watch.end()
             if error.code & 0xFF or self._call:
                 raise SystemExit(error.code) from None
-            return
-        except KeyboardInterrupt:
-            code = self._thread_codes.pop() if self._thread_codes else -1
-            if code < 0:
-                raise
-            if code & 0xFF or self._call:
-                raise SystemExit(code) from None
             return
         _flush(getattr(sys, "stdout", None))
         # As an interpreter that ends does: its own streams outlive those of the program, and what holds unwritten text.
@@ -153,15 +140,6 @@ class ScriptRunner:
         is_zero = code is None or (isinstance(code, int) and -_BEYOND_LONG <= code < _BEYOND_LONG and not code & 0xFF)
         if not is_zero and not self._call:
             raise error
-
-    def _leave(self, code: int) -> None:
-        if threading.current_thread() is threading.main_thread():
-            raise _ExitError(code)
-        import _thread
-
-        self._thread_codes.append(code)
-        _thread.interrupt_main()
-        raise SystemExit
 
 
 def _exit(code: object = None) -> None:
