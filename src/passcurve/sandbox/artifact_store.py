@@ -30,7 +30,7 @@ MAX_BYTES = 512 << 20
 MAX_ENTRY_BYTES = 32 << 20
 """Size of the largest entry."""
 
-_FORMAT = "1"
+_FORMAT = "2"
 """Version of the form of an entry, and of how its content is made."""
 
 _DIGEST_BYTES = 32
