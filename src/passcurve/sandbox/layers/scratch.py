@@ -1,15 +1,28 @@
 """The scratch: the only place where a sample may write, clean for each sample.
 
 With mounts of our own it is a bounded tmpfs, which is replaced as soon as it was touched.  Without them it is a folder
-that is emptied, however deep and unreadable it was left.
+that is measured while the sample runs, and emptied afterwards, however deep and unreadable it was left.
+
+The rules that keep a sample in that folder do not hold for us, and any name in it may become a link at any moment.
+So we go from folder to folder by descriptors, and follow neither paths nor links.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from passcurve.sandbox.layers import mounts
+
+MOST_INCOMPLETE = 50
+"""Looks at a folder, one after the other, in which something was moved or removed before it could be counted.
+
+Files that are always in motion cannot be measured: they count as too many after that.
+"""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class Mounted:
@@ -55,11 +68,14 @@ class Folder:
     def __init__(self, parent: str, size: int, files: int) -> None:
         self._parent, self._size, self._files = parent, size, files
         self._number = 0
+        self._incomplete = 0
+        """Looks since the last complete one."""
         self.path = ""
         self._renew()
 
     def clean(self) -> bool:
         """Empty it; return whether it is a new folder."""
+        self._incomplete = 0
         os.chdir(self._parent)
         if empty(self.path):
             os.chdir(self.path)
@@ -72,24 +88,17 @@ class Folder:
 
     def is_over(self) -> bool:
         """Tell whether it holds more than it may: the host sets no quota."""
-        waiting, used, number = [self.path], 0, 0
-        while waiting:
-            folder = waiting.pop()
-            try:
-                with os.scandir(folder) as entries:
-                    for entry in entries:
-                        number += 1
-                        status = entry.stat(follow_symlinks=False)
-                        used += status.st_blocks * 512
-                        if used > self._size or number > self._files:
-                            return True
-                        if stat.S_ISDIR(status.st_mode):
-                            waiting.append(entry.path)
-            except PermissionError:
-                os.chmod(folder, 0o700)
-                waiting.append(folder)
-            except OSError:
-                pass  # it was removed, or lies deeper than a path can name
+        used = number = 0
+        try:
+            for status in _walk(self.path):
+                number += 1
+                used += status.st_blocks * 512
+                if used > self._size or number > self._files:
+                    return True
+        except OSError:
+            self._incomplete += 1
+            return self._incomplete > MOST_INCOMPLETE
+        self._incomplete = 0
         return False
 
     def _renew(self) -> None:
@@ -99,31 +108,99 @@ class Folder:
         os.chdir(self.path)
 
 
-def empty(folder: str) -> bool:
-    """Remove everything in a folder, without recursion and without following links; return whether that worked."""
-    number = 0
+def _walk(path: str) -> Iterator[os.stat_result]:
+    """Yield the status of everything below a folder, with three open descriptors at most, however deep it is.
+
+    Raises OSError where something was moved or removed before it was reached.
+    """
+    trail: list[tuple[os.stat_result, list[str]]] = []
+    """The folders from the top to the present one, each with the names in it that are still to be entered."""
+    folder = _open_folder(path)
     try:
-        os.chmod(folder, 0o700)
         while True:
+            names = []
             with os.scandir(folder) as entries:
-                content = list(entries)
-            if not content:
-                return True
-            for entry in content:
-                if not entry.is_dir(follow_symlinks=False):
-                    os.unlink(entry.path)
-                    continue
-                os.chmod(entry.path, 0o700)
-                with os.scandir(entry.path) as inner:
-                    children = list(inner)
-                for child in children:
-                    if child.is_dir(follow_symlinks=False):
-                        # Moved to the top, so that no path grows, however deep the folders are.
-                        os.chmod(child.path, 0o700)
-                        number += 1
-                        os.rename(child.path, "%s/.moved-%d-%d" % (folder, os.getpid(), number))
+                for entry in entries:
+                    status = entry.stat(follow_symlinks=False)
+                    yield status
+                    if stat.S_ISDIR(status.st_mode):
+                        names.append(entry.name)
+            trail.append((os.fstat(folder), names))
+            while not trail[-1][1]:
+                trail.pop()
+                if not trail:
+                    return
+                folder = _replace(folder, os.open("..", _FOLDER, dir_fd=folder))
+                # One that was moved has another folder above it, perhaps none of the walk.
+                if not os.path.samestat(os.fstat(folder), trail[-1][0]):
+                    raise FileNotFoundError
+            folder = _replace(folder, _open_folder(trail[-1][1].pop(), folder))
+    finally:
+        os.close(folder)
+
+
+def _replace(descriptor: int, by: int) -> int:
+    os.close(descriptor)
+    return by
+
+
+def _open_folder(name: str, parent: int | None = None) -> int:
+    """Open a folder for reading, with all rights on it.  Raises OSError for anything else, a link too."""
+    _take_rights(name, parent)
+    return os.open(name, _FOLDER, dir_fd=parent)
+
+
+def _take_rights(name: str, parent: int | None) -> None:
+    if not ~os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode & stat.S_IRWXU:
+        return
+    if not hasattr(os, "O_PATH"):
+        os.chmod(name, stat.S_IRWXU, dir_fd=parent, follow_symlinks=False)
+        return
+    # What has this name may be a link by now, so the mode is set through a descriptor, which needs no right on it.
+    held = os.open(name, os.O_PATH | _FOLDER, dir_fd=parent)
+    try:
+        os.chmod("/proc/self/fd/%d" % held, stat.S_IRWXU)
+    finally:
+        os.close(held)
+
+
+def empty(path: str) -> bool:
+    """Remove everything in a folder, without recursion and without following links; return whether that worked."""
+    try:
+        with _opened(path) as folder:
+            while content := _read(folder):
+                for entry in content:
+                    if entry.is_dir(follow_symlinks=False):
+                        _remove_folder(entry.name, folder)
                     else:
-                        os.unlink(child.path)
-                os.rmdir(entry.path)
+                        os.unlink(entry.name, dir_fd=folder)
     except OSError:
         return False
+    return True
+
+
+def _remove_folder(name: str, top: int) -> None:
+    """Remove a folder of ``top``, which gets the folders in it: so no path grows, however deep they are."""
+    with _opened(name, top) as folder:
+        for entry in _read(folder):
+            if entry.is_dir(follow_symlinks=False):
+                _take_rights(entry.name, folder)
+                # A name that cannot be there yet.
+                os.rename(entry.name, ".moved-" + os.urandom(16).hex(), src_dir_fd=folder, dst_dir_fd=top)
+            else:
+                os.unlink(entry.name, dir_fd=folder)
+    os.rmdir(name, dir_fd=top)
+
+
+@contextmanager
+def _opened(name: str, parent: int | None = None) -> Iterator[int]:
+    folder = _open_folder(name, parent)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _read(folder: int) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        return list(entries)
