@@ -23,6 +23,10 @@ from passcurve.judging.scripts import missing_tools
         (b"// text ??/\n#include <a>\n", ()),
         (b"// text ???/\n#include <a>\n", ()),
         (b"// what? ?? /\n#include <a>\n", (b"a",)),
+        (b"// text \r#define X\n#include <a>\n", ()),
+        (b"// text \r\n#include <a>\n", ()),
+        (b"/* text */\n#include <a>\n", ()),
+        (b"#include <a>\r#define X\n#include <b>\n", ()),
         (b'#include <a>\n#include "b.h"\n#include <c>\n', (b"a",)),
         (b"#define X\n#include <a>\n", ()),
         (b"#include </etc/passwd>\n", ()),
@@ -60,3 +64,35 @@ def test_the_errors_of_a_compiler_are_recognised(name: str, tmp_path) -> None:
         done = subprocess.run(build.compile, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert 0 != done.returncode
         assert expected == bool(re.search(preparation.fault, done.stdout + done.stderr, re.MULTILINE)), done
+
+
+HEADINGS = (
+    b"// text \\\n#include <cstdio>\n",
+    b"// text \\ \t\n#include <cstdio>\n",
+    b"// text ??/\n#include <cstdio>\n",
+    b"// text ??/ \n#include <cstdio>\n",
+    b"// text \r#define puts(text) 0\n#include <cstdio>\n",
+    b"// text \f\v\x00\n#include <cstdio>\n",
+    b"/* text\n#include <cstdio>\n*/\n",
+    b"/* text */ // \\\n#include <cstdio>\n",
+    b"#if 0\n#include <cstdio>\n#endif\n",
+    b"\\\n// text\n#include <cstdio>\n",
+    b"// text\n\n \t# include <cstdio> \n",
+)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("standard", ["c++11", "c++17"])
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_headers_in_front_change_nothing(heading: bytes, standard: str, tmp_path) -> None:
+    """The real compiler accepts a source, or not, with the headers found in its heading in front as it does without."""
+    if missing := missing_tools(find_language("cpp")):
+        pytest.skip(f"{' and '.join(missing)} not installed here")
+    command = ["g++", f"-std={standard}", "-fsyntax-only"]
+    (tmp_path / "first.h").write_bytes(b"".join(b"#include <%s>\n" % name for name in first_headers(heading)))
+    (tmp_path / "test.cpp").write_bytes(heading + b'int main() { std::puts("text"); }\n')
+    alone, forced = (
+        subprocess.run([*command, *options, "test.cpp"], cwd=tmp_path, capture_output=True, check=False).returncode
+        for options in ([], ["-include", "first.h"])
+    )
+    assert alone == forced

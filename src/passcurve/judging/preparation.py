@@ -13,12 +13,13 @@ from passcurve.sandbox.job import Preparation
 from passcurve.sandbox.prepared import PLACE
 from passcurve.types import Build, Language
 
-_COMMENT = rb"//(?:[^\n\\?]|\?(?!\?/))*"
-"""A comment that ends with its line: a backslash there, or the trigraph for it, would make one of the next line."""
+_COMMENT = rb"//(?:[^\n\r\\?]|\?(?!\?/))*"
+"""A comment that ends with its line.
 
-_FIRST_HEADERS = re.compile(
-    rb"(?:[ \t]*(?:%s)?\n|[ \t]*#[ \t]*include[ \t]*<[\w./+-]+>[ \t]*\n)*" % _COMMENT
-)
+A backslash there, or the trigraph for it, would make one of the next line; a carriage return ends it before.
+"""
+
+_FIRST_HEADERS = re.compile(rb"(?:[ \t]*(?:%s)?\n|[ \t]*#[ \t]*include[ \t]*<[\w./+-]+>[ \t]*\n)*" % _COMMENT)
 _HEADER = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>", re.MULTILINE)
 _MAX_HEADERS = 64
 _PREPARE_S = 120.0
