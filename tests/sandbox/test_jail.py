@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import os
 import platform
 import socket
@@ -56,6 +57,35 @@ def test_an_attempt_is_refused(jail: Jailed, what: str, canary: Path, listeners:
     assert [canary] == list(canary.parent.iterdir())
     assert ("a secret of the host", 0o666) == (canary.read_text(), canary.stat().st_mode & 0o777)
     assert jail.check(ONE, IS_ONE).passed
+
+
+PIPES = """
+import fcntl, os
+def grown(pipe):
+    try:
+        return fcntl.fcntl(pipe, 1031, 1 << 20)
+    except PermissionError:
+        return 0
+def f():
+    pipes = []
+    try:
+        while True:
+            pipes += os.pipe()
+    except OSError:
+        pass
+    return sum(map(grown, pipes)), sum(fcntl.fcntl(pipe, 1032) for pipe in pipes[::2])
+"""
+
+
+def test_pipes_keep_their_size(jail: Jailed):
+    """A program has as many pipes as descriptors allow, none larger than new ones are."""
+    read, write = os.pipe()
+    new = fcntl.fcntl(read, 1032)
+    os.close(read)
+    os.close(write)
+    grown, total = jail.value(PIPES)
+    assert 0 == grown
+    assert 0 < total <= 32 * new
 
 
 LOCKS = """

@@ -176,6 +176,12 @@ def test_signals_of_descriptors(filters: Filters, command: int):
     assert {ALLOWED} == {filters.sample("fcntl", 3, honest, 0) for honest in (0, 1, 2, 3, 4, 5, 36, 1030)}
 
 
+def test_sizes_of_pipes(filters: Filters):
+    """A sample may ask how much a pipe holds, and have none hold more, or less."""
+    assert ALLOWED == filters.sample("fcntl", 3, 1032)
+    assert {"EPERM"} == {filters.sample("fcntl", 3, 1031, size) for size in (0, 4096, 1 << 20, 1 << 32)}
+
+
 def test_locks(filters: Filters):
     """A sample is told that it has its lock, and the kernel is not asked for one."""
     assert PRETENDED == filters.sample("flock", 3, 2)

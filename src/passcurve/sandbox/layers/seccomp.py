@@ -104,8 +104,11 @@ _IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 _ZYGOTE_IOCTLS = (0xC018AA3F, 0xC020AA00, 0x8010AA01, 0xC0606610)
 """UFFDIO_API, UFFDIO_REGISTER, UFFDIO_UNREGISTER, PAGEMAP_SCAN: how the zygote has writes noted."""
 
-_FCNTLS = (8, 10, 15, 1024, 1026)
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY: ways to have the kernel signal somebody else."""
+_FCNTLS = (8, 10, 15, 1024, 1026, 1031)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY: ways to have the kernel signal somebody else.
+
+F_SETPIPE_SZ: all pipes of a user of the host share one budget, beyond which new ones hold two pages.
+"""
 
 _LOCKS = (6, 7, 37, 38)
 """F_SETLK, F_SETLKW and the same for open files: a lock on a file of the host would hold up others there.
@@ -130,7 +133,7 @@ _PRETEND = fail(0)
 
 
 def _lock_pretended() -> Program:
-    """Return a program for ``fcntl`` that refuses what would signal others, and pretends to lock."""
+    """Return a program for ``fcntl`` that refuses what would reach others, and pretends to lock."""
     body = Program()
     body.load(low(1))
     for commands, action in ((_FCNTLS, _REFUSE), (_LOCKS, _PRETEND)):
