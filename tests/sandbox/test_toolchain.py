@@ -82,6 +82,27 @@ def test_another_implementation(tmp_path: Path):
         tools.find_toolchain(fake(tmp_path, implementation="pypy"), ())
 
 
+def test_a_folder_of_libraries_that_cannot_be_entered(public_folder: Path):
+    """An interpreter whose folder for libraries is closed to this user is taken without a library from there."""
+    closed = public_folder / "closed-libraries"
+    closed.mkdir()
+    closed.chmod(0)
+    python = fake(public_folder, libdir=str(closed / "lib"))
+    tools.find_toolchain(python, ())  # it loads what may be out of reach below
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)
+    try:
+        with pytest.raises(PermissionError):
+            (closed / "lib").stat()
+        toolchain = tools.find_toolchain(python, ())
+    finally:
+        if is_root:
+            os.seteuid(0)
+        closed.chmod(0o700)
+    assert () == toolchain.folders
+
+
 @pytest.mark.ci
 def test_a_package_that_is_not_there():
     """A package that is not installed is named, with the nearest one that is."""

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,7 +67,9 @@ def find_toolchain(python: str | None, packages: tuple[str, ...], optional: tupl
         paths.update(_top_level(distribution))
     folders = [str(folder) for folder in facts["stdlib"]]
     if facts["libdir"]:
-        folders += [str(path) for path in Path(str(facts["libdir"])).glob("libpython*.so*")]
+        # One that cannot be entered holds no library that the interpreter could have loaded.
+        with suppress(PermissionError):
+            folders += [str(path) for path in Path(str(facts["libdir"])).glob("libpython*.so*")]
     return Toolchain(
         executable=str(facts["executable"]),
         version=str(facts["version"]),
