@@ -137,24 +137,26 @@ def install(header: Header) -> None:
 
 
 class ChildFilter:
-    """A filter made before the fork, into which the child writes a number of its own."""
+    """A filter made before the fork, into which the child writes one or two numbers of its own."""
 
-    def __init__(self, program: Program, offsets: list[int]) -> None:
-        """``offsets``: where in the code the number belongs."""
-        self._offsets = offsets
+    def __init__(self, program: Program, offsets: list[int], second_offsets: tuple[int, ...] = ()) -> None:
+        """``offsets``, ``second_offsets``: where in the code the numbers belong."""
+        self._offsets, self._second_offsets = offsets, second_offsets
         self._code = ctypes.create_string_buffer(program.code, len(program.code))
         self._header = header_of(self._code)
 
-    def install(self, number: int) -> None:
+    def install(self, number: int, second: int) -> None:
         """Load the filter over this process."""
-        self._fill_in(number)
+        self._fill_in(number, second)
         install(self._header)
 
-    def code_for(self, number: int) -> bytes:
+    def code_for(self, number: int, second: int = 0) -> bytes:
         """Return the filter that ``install`` loads."""
-        self._fill_in(number)
+        self._fill_in(number, second)
         return self._code.raw
 
-    def _fill_in(self, number: int) -> None:
+    def _fill_in(self, number: int, second: int) -> None:
         for offset in self._offsets:
             _U32.pack_into(self._code, offset, number)
+        for offset in self._second_offsets:
+            _U32.pack_into(self._code, offset, second)
