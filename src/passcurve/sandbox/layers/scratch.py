@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from passcurve.sandbox.layers import mounts
 
 MOST_INCOMPLETE = 50
-"""Looks at a folder, one after the other, in which something was moved or removed before it could be counted.
+"""Looks in a row in which something was moved or removed before it was counted.
 
-Files that are always in motion cannot be measured: they count as too many after that.
+Files that are always in motion cannot be measured, so they count as too many after that.  Programs that only remove
+what they have made are seen at rest every few looks.
 """
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -151,7 +152,8 @@ def _open_folder(name: str, parent: int | None = None) -> int:
 
 
 def _take_rights(name: str, parent: int | None) -> None:
-    if not ~os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode & stat.S_IRWXU:
+    mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+    if mode & stat.S_IRWXU == stat.S_IRWXU:
         return
     if not hasattr(os, "O_PATH"):
         os.chmod(name, stat.S_IRWXU, dir_fd=parent, follow_symlinks=False)
@@ -180,12 +182,12 @@ def empty(path: str) -> bool:
 
 
 def _remove_folder(name: str, top: int) -> None:
-    """Remove a folder of ``top``, which gets the folders in it: so no path grows, however deep they are."""
+    """Remove a folder of ``top``; the folders in it are moved to ``top``, so that depth costs no descriptors."""
     with _opened(name, top) as folder:
         for entry in _read(folder):
             if entry.is_dir(follow_symlinks=False):
                 _take_rights(entry.name, folder)
-                # A name that cannot be there yet.
+                # Under a name that no sample can have foreseen and taken.
                 os.rename(entry.name, ".moved-" + os.urandom(16).hex(), src_dir_fd=folder, dst_dir_fd=top)
             else:
                 os.unlink(entry.name, dir_fd=folder)
