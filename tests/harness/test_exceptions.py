@@ -235,7 +235,8 @@ arguments = st.one_of(
 
 
 @settings(max_examples=1500, deadline=None, database=None)
-@given(st.sampled_from(sorted(REBUILDABLE)), arguments)
+# Of a class that this version lacks, each rebuilding makes one of its own.
+@given(st.sampled_from(sorted(name for name in REBUILDABLE if hasattr(builtins, name))), arguments)
 def rebuild_any(name: str, given_arguments: tuple[Any, ...]) -> None:
     """Rebuild a class with any plain arguments, and show all its attributes."""
     error = rebuild_with(name, *given_arguments)
