@@ -16,8 +16,6 @@ ALLOWED, KILLED, HANDED_OVER, PRETENDED = "allowed", "killed", "handed over", "p
 PID = 4321
 LOWEST = 5
 """The first descriptor that a process which is kept may close."""
-USABLE = 2
-"""The first one that it may use."""
 
 
 def run(code: bytes, number: int, machine: str, arguments: tuple[int, ...], architecture: int | None = None) -> int:
@@ -52,8 +50,8 @@ def narrow(machine: str, **options: bool) -> bytes:
 
 
 def strict(machine: str) -> bytes:
-    """Return the filter of a process that is kept, which may close descriptors from LOWEST on, and use those from 2."""
-    return StrictFilter(machine).code_for(LOWEST, USABLE)
+    """Return the filter of a process that is kept, which may close descriptors from LOWEST on."""
+    return StrictFilter(machine).code_for(LOWEST)
 
 
 class Filters:

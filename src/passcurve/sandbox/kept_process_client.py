@@ -14,9 +14,6 @@ KEPT_S = 0.02
 LINES: dict[Side, int] = {"jail": 1, "referee": 2}
 """Descriptors of its line that a process of each side gets: as many as where the tests have a line to the sample."""
 
-SCRIPT_DESCRIPTORS = 2
-"""Descriptors that a script has in memory; what stands at 2 is the same in a new process."""
-
 PIECE_BYTES = 16 << 20
 """Jobs that are sent at once take no more, or are one."""
 
@@ -35,13 +32,9 @@ class KeptProcessClient:
         self._heard_at = 0.0
         """When the zygote has last sent anything, or was sent the first job."""
 
-    def make(self, *, runs_scripts: bool = False) -> None:
-        """Have the process made, in the place of the one before.
-
-        ``runs_scripts``: its programs have descriptors 0 and 1 in memory, and the process ends where one uses others.
-        """
-        usable = SCRIPT_DESCRIPTORS if runs_scripts else 0
-        self._zygote.send({"do": "keep", "role": self._role, "lines": LINES[self._side], "usable": usable})
+    def make(self) -> None:
+        """Have the process made."""
+        self._zygote.send({"do": "keep", "role": self._role, "lines": LINES[self._side]})
 
     def add(self, running: KeptJob, data: bytes) -> None:
         """Add a job, of which the process is sent these bytes, to those that ``flush`` sends."""

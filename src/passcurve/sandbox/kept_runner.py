@@ -24,7 +24,7 @@ from passcurve.sandbox.job import Job
 from passcurve.sandbox.kept_process_client import KeptProcessClient
 from passcurve.sandbox.pool_cache import PoolCache
 from passcurve.sandbox.referee_reports import REPORT_BYTES, read_report
-from passcurve.sandbox.running_job import KeptJob, is_interactive, is_script
+from passcurve.sandbox.running_job import KeptJob, is_interactive
 from passcurve.sandbox.work_queue import WorkQueue
 from passcurve.sandbox.zygote import kept_jobs
 from passcurve.sandbox.zygote.kept_jobs import JobData, JobResult
@@ -67,10 +67,8 @@ class KeptRunner:
         """What its tests send."""
         self.failure = ""
         """Why there are no such processes; empty while there may be some."""
-        self._runs_scripts = bool(queue.waiting) and is_script(queue.waiting[0])
-        """Whether the process for samples is one for scripts; it is replaced where jobs of both kinds come."""
-        self._jail.make(runs_scripts=self._runs_scripts)
-        self._referee.make()
+        for process in self._processes.values():
+            process.make()
 
     @property
     def is_idle(self) -> bool:
@@ -102,22 +100,13 @@ class KeptRunner:
 
     def can_start(self, job: Job) -> bool:
         """Tell whether a job can be started at once, where there is room."""
-        if is_interactive(job) or not self._suits(job):
-            return self.is_idle
-        return self._interactive is None
-
-    def _suits(self, job: Job) -> bool:
-        """Tell whether the process for samples is one for such jobs."""
-        return job.without_sample or is_script(job) == self._runs_scripts
+        return self.is_idle if is_interactive(job) else self._interactive is None
 
     def start(self, running: KeptJob) -> None:
         """Start a job, with the next ``flush``; ``can_start`` must be true of it."""
         if running.job.without_sample:
             self._referee.add(running, running.referee_setup(self._cache.compiled_tests))
             return
-        if not self._suits(running.job):
-            self._runs_scripts = not self._runs_scripts
-            self._jail.make(runs_scripts=self._runs_scripts)
         self._jail.add(running, running.sample_setup())
         if running.is_interactive:
             self._interactive, self._frames = running, FrameBuffer(REPORT_BYTES)

@@ -169,7 +169,7 @@ def _build(fork_server: ForkServerClient, settings: ZygoteSettings, spare: Spare
 
 def try_to_rewind(zygote: ZygoteClient) -> str:
     """Have a process corrupt its own interpreter and rewind it; return why that does not work, or an empty string."""
-    answer = zygote.ask({"do": "keep", "role": TRIAL_ROLE, "lines": 1, "usable": 0}, TRIAL_S)
+    answer = zygote.ask({"do": "keep", "role": TRIAL_ROLE, "lines": 1}, TRIAL_S)
     if not isinstance(answer, dict) or answer.get("kept", True):
         fields = answer if isinstance(answer, dict) else {}
         return str(fields.get("kept") or f"{_LOST}, its zygote: {fields.get('failed', 'no answer')}")

@@ -31,11 +31,6 @@ def is_interactive(job: Job) -> bool:
     return not (job.replayed or job.without_sample)
 
 
-def is_script(job: Job) -> bool:
-    """Tell whether a program runs as a script, with its streams in memory where its process is kept."""
-    return bool(job.setup.get("form"))
-
-
 class RunningJob:
     """The common part of both ways to run a job: the setup of its processes, and its report."""
 

@@ -137,26 +137,24 @@ def install(header: Header) -> None:
 
 
 class ChildFilter:
-    """A filter made before the fork, into which the child writes one or two numbers of its own."""
+    """A filter made before the fork, into which the child writes a number of its own."""
 
-    def __init__(self, program: Program, offsets: list[int], second_offsets: tuple[int, ...] = ()) -> None:
-        """``offsets``, ``second_offsets``: where in the code the numbers belong."""
-        self._offsets, self._second_offsets = offsets, second_offsets
+    def __init__(self, program: Program, offsets: list[int]) -> None:
+        """``offsets``: where in the code the number belongs."""
+        self._offsets = offsets
         self._code = ctypes.create_string_buffer(program.code, len(program.code))
         self._header = header_of(self._code)
 
-    def install(self, number: int, second: int) -> None:
+    def install(self, number: int) -> None:
         """Load the filter over this process."""
-        self._fill_in(number, second)
+        self._fill_in(number)
         install(self._header)
 
-    def code_for(self, number: int, second: int = 0) -> bytes:
+    def code_for(self, number: int) -> bytes:
         """Return the filter that ``install`` loads."""
-        self._fill_in(number, second)
+        self._fill_in(number)
         return self._code.raw
 
-    def _fill_in(self, number: int, second: int) -> None:
+    def _fill_in(self, number: int) -> None:
         for offset in self._offsets:
             _U32.pack_into(self._code, offset, number)
-        for offset in self._second_offsets:
-            _U32.pack_into(self._code, offset, second)

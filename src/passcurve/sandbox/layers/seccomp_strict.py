@@ -5,18 +5,7 @@ It takes the place of the narrow filter (``seccomp.py``) in that process.
 
 from __future__ import annotations
 
-from passcurve.sandbox.layers.bpf import (
-    ALLOW,
-    AND,
-    JUMP_ABOVE_EQUAL,
-    KILL,
-    NUMBER,
-    ChildFilter,
-    Program,
-    allow_values,
-    always,
-    low,
-)
+from passcurve.sandbox.layers.bpf import ALLOW, AND, KILL, NUMBER, ChildFilter, Program, allow_values, low
 from passcurve.sandbox.layers.syscalls import numbers
 from passcurve.sandbox.zygote import kernel
 
@@ -51,44 +40,32 @@ _TCGETS = 0x5401
 _F_GETFD, _F_GETFL = 1, 3
 
 
-_FILE_CALLS = ("read", "write", "pread64", "lseek", "fstat", "newfstatat", "fcntl")
-"""Calls whose answer tells what stands behind a descriptor."""
-
-
 class StrictFilter(ChildFilter):
-    """The filter of a process that is to be rewound.
-
-    Its numbers are the first descriptor that it may close, and the first that it may use: below it, others than those
-    of a new process stand there, and the process is to end before a program finds out.
-    """
+    """The filter of a process that is to be rewound; its number is the first descriptor that it may close."""
 
     def __init__(self, machine: str = kernel.MACHINE) -> None:
         table = numbers(machine)
-        close_offsets: list[int] = []
-        file_offsets: list[int] = []
+        offsets: list[int] = []
         program = Program()
         program.load(NUMBER)
         bounded = {
             "openat": _open_read_only(),
-            "close": _from_number(always(ALLOW)),
-            **{name: _from_number(always(ALLOW)) for name in _FILE_CALLS},
+            "close": _close_from_number(),
             "ioctl": allow_values(1, (_TCGETS,), KILL),
-            "fcntl": _from_number(allow_values(1, (_F_GETFD, _F_GETFL), KILL)),
+            "fcntl": allow_values(1, (_F_GETFD, _F_GETFL), KILL),
             "futex": allow_values(1, _FUTEX_CALLS, KILL),
             "clock_gettime": allow_values(0, _CLOCKS, KILL),
             "clock_nanosleep": allow_values(0, _CLOCKS, KILL),
         }
         for name in STATELESS_CALLS:
             if name == "close":
-                close_offsets.append(program.value_offset(2))
-            elif name in _FILE_CALLS and name in table:
-                file_offsets.append(program.value_offset(2))
-            if name in bounded and name in table:
+                offsets = [program.value_offset(2)]
+            if name in bounded:
                 program.run_if(table[name], bounded[name])
             elif name in table:
                 program.ret_if(table[name], ALLOW)
         program.ret(KILL)
-        super().__init__(program, close_offsets, tuple(file_offsets))
+        super().__init__(program, offsets)
 
 
 def _open_read_only() -> Program:
@@ -100,11 +77,10 @@ def _open_read_only() -> Program:
     return body
 
 
-def _from_number(rest: Program) -> Program:
-    """Return a program for descriptors from a number on, which the child fills in, and for no descriptor."""
+def _close_from_number() -> Program:
+    """Return a program that allows to close descriptors from a number on, which the child fills in."""
     body = Program()
     body.load(low(0))
-    body.emit(JUMP_ABOVE_EQUAL, 0, 1, 0)
+    body.ret_from(0, ALLOW)
     body.ret(KILL)
-    body.extend(rest)
     return body

@@ -123,7 +123,7 @@ class Confinement:
         pid = os.getpid()
         layer, number = (self._strict, spec["lowest"]) if spec["kept"] else (self._narrow, pid)
         if layer is not None:
-            layer.install(number, spec["usable"])
+            layer.install(number)
 
     def clean_scratch(self) -> bool:
         """Empty the scratch; return whether it is a new folder, which children from before cannot use."""

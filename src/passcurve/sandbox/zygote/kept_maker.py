@@ -35,15 +35,15 @@ class KeptMaker:
 
     def __init__(self, launcher: Launcher, poll: select.poll, *, rewinds: bool) -> None:
         self._launcher, self._poll, self._rewinds = launcher, poll, rewinds
-        self._role, self._lines, self._usable = "", 1, 0
+        self._role, self._lines = "", 1
         self._hot: frozenset[int] = frozenset()
         """Pages that most jobs wrote in the process before."""
         self._registers: tuple[int, ...] | None = None
         """Where in its code the first process waited for its first job."""
 
-    def choose(self, role: str, lines: int, usable: int) -> None:
-        """Make processes of this role, with so many descriptors of their line, which may use those from a number on."""
-        self._role, self._lines, self._usable = role, lines, usable
+    def choose(self, role: str, lines: int) -> None:
+        """Make processes of this role, with so many descriptors of their line."""
+        self._role, self._lines = role, lines
         self._hot, self._registers = frozenset(), None
 
     def make(self) -> Kept:
@@ -54,7 +54,7 @@ class KeptMaker:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
-        spec = {"role": self._role, "kept": True, "lowest": FIRST + self._lines, "usable": self._usable}
+        spec = {"role": self._role, "kept": True, "lowest": FIRST + self._lines}
         pid, tracker = self._launcher.fork(spec, [theirs.fileno()] * self._lines)
         try:
             process = self._track(pid, tracker, theirs) if self._rewinds else SingleUseProcess(pid)

@@ -53,13 +53,10 @@ class KeptSlot:
         """The process; 0 where there is none."""
         return self._kept.process.pid if self._kept is not None else 0
 
-    def keep(self, role: str, lines: int, usable: int) -> None:
-        """Replace the process by one with so many descriptors of its line; report success or why it failed.
-
-        ``usable``: the first descriptor that it may use.
-        """
+    def keep(self, role: str, lines: int) -> None:
+        """Replace the process by one with so many descriptors of its line; report success or why it failed."""
         self._drop()
-        self._maker.choose(role, lines, usable)
+        self._maker.choose(role, lines)
         if self._fill():
             self._send(wire.encode({"kept": ""}))
 

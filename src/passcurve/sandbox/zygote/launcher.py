@@ -109,7 +109,7 @@ class Launcher:
             try:
                 self._page.set_child(os.getpid())
                 self._close_private()
-                self._confinement.enter({"kept": False, "lowest": 0, "usable": 0}, self._confinement.rules)
+                self._confinement.enter({"kept": False, "lowest": 0}, self._confinement.rules)
                 broken = wall_checks.broken(config)
             finally:
                 os.write(write, json.dumps(broken).encode())

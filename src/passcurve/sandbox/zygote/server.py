@@ -171,7 +171,7 @@ class Zygote:
         elif action == "finish":
             self._kept.end(request["tag"])
         elif action == "keep":
-            self._kept.keep(request["role"], request["lines"], request["usable"])
+            self._kept.keep(request["role"], request["lines"])
         else:
             self._tell_clock()
         for descriptor in descriptors:
@@ -219,9 +219,7 @@ class Zygote:
         self._end()
         self._page.start_run()
         pipe, alive = (-1, -1) if HAS_PIDFD else os.pipe()
-        pid, tracker = self._launcher.fork(
-            {"role": request["role"], "kept": False, "lowest": 0, "usable": 0}, descriptors
-        )
+        pid, tracker = self._launcher.fork({"role": request["role"], "kept": False, "lowest": 0}, descriptors)
         for descriptor in (tracker, alive):
             if descriptor >= 0:
                 os.close(descriptor)

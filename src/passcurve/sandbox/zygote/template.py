@@ -50,8 +50,7 @@ _HIGH = 32
 Role = Callable[[list[int]], None]
 Spec = dict[str, Any]
 """The spec of a child: role, scratch, kept, offers (a userfaultfd, as one that is kept must), lowest (first descriptor
-that it may close), usable (first one that it may read, write and ask about, where it is kept), ruled (has Landlock
-rules)."""
+that it may close), ruled (has Landlock rules)."""
 
 Enter = Callable[[Spec, int], None]
 """Puts up the walls of a child: its spec, and the descriptor of its Landlock rules or -1."""
