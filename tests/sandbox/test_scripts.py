@@ -61,6 +61,7 @@ RIGHT = {
     "    sys.exit(0)\n"
     "if __name__ == '__main__':\n    main()",
     "os._exit": "import os\ninput()\nprint(sum(map(int, input().split())), flush=True)\nprint(7)\nos._exit(0)",
+    "os._exit by name": "import os\ninput()\nprint(sum(map(int, input().split())), flush=True)\nos._exit(status=0)",
     **{
         f"os._exit in a thread, {name}": "import os, queue, sys, threading, time\nlock = threading.Lock()\n"
         "def main():\n    input()\n    print(sum(map(int, input().split())))\n    sys.stdout.flush()\n    print(7)\n"

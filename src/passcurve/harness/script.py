@@ -3,8 +3,8 @@
 It runs in the process of the sample.  A new process has real files behind descriptors 0 and 1 (``script_files``).  A
 process that is to be rewound may open none: it has streams in memory (``script_streams``).
 
-Both make and free the same objects in the same order, so that those of the program have the same addresses, until it
-opens a descriptor itself.
+Both make and free the same objects in the same order, so that those of the program have the same addresses, as long as
+it uses no function of descriptors itself.
 """
 
 from __future__ import annotations

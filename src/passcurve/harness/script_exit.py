@@ -37,7 +37,7 @@ class ExitWatch:
         self._handler = self._interrupt
         if has_threads:
             _signal.signal(_SIGNAL, self._handler)
-        os._exit = self._leave  # type: ignore[assignment]
+        os._exit = self._leave
 
     def begin(self) -> None:
         """Begin a run, in the main thread."""
@@ -50,10 +50,10 @@ class ExitWatch:
         if self.codes:
             raise ExitError(self.codes[0])
 
-    def _leave(self, code: int) -> NoReturn:
-        self.codes.append(code)
+    def _leave(self, status: int) -> NoReturn:
+        self.codes.append(status)
         if _thread.get_ident() == self._main:
-            raise ExitError(code)
+            raise ExitError(status)
         while self._is_running:
             _kill(self._main, _SIGNAL)
             _sleep(_AGAIN_S)
