@@ -100,7 +100,7 @@ TWO_GROUPS = (
 
 @dataclass
 class Tally:
-    """What was counted of one interval in one cell."""
+    """The counts of one interval in one cell."""
 
     seen: int = 0
     held: int = 0

@@ -48,7 +48,7 @@ def test_the_verdicts_are_those_of_a_run(judge: pc.Judge, starter, tmp_path):
 
 
 def test_a_text_that_is_too_long(judge: pc.Judge, starter):
-    """What a file may not hold, a batch may not either: no code, and the next batch is judged."""
+    """A text that is too long for a file is no code in a batch either, and the next batch is judged."""
     long = starter.right() | {"completion": starter.right()["completion"] + "#" * (17 << 20)}
     (judgement,) = judge([long])
     assert ("no_code", False) == (judgement.status, judgement.passed)

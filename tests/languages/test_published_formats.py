@@ -111,7 +111,7 @@ def test_exit_status_0_is_not_enough_everywhere(tmp_path: Path, profile: str) ->
     ],
 )
 def test_what_exit_status_0_must_come_with(accepts: Any, right: list[Any], wrong: list[Any]) -> None:
-    """Of programs that end with exit status 0, the texts on both streams decide; of others none passes."""
+    """With exit status 0 what stands on both streams decides; with any other a program fails."""
     check = Script(language="pl", tests="", accepts=accepts)
     job = make_script_job(check, "", Limits(timeout_s=5.0, memory_bytes=1 << 30), 1)
 

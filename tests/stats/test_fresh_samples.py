@@ -60,7 +60,7 @@ def test_problems_may_have_different_numbers_of_samples() -> None:
 def test_what_no_sample_shows_is_the_rule_of_three() -> None:
     """At level .95 the limit above leaves room for -log(.05) = 2.9957 unseen passes, each worth k/n of a score.
 
-    1.959964 standard errors (any normal table) of what is added are as many passes.
+    What is added has so large a standard error that 1.959964 of it (any normal table) are that many passes.
     """
     row = check_row(20, [0] * 200 + [20] * 200 + [1])
     total = total_noise(row, 10, 0.95)

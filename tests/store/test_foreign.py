@@ -168,7 +168,7 @@ class TestLmEval:
 
     @pytest.mark.parametrize("asks", ["input", "output"])
     def test_answers_to_questions(self, write, asks):
-        """Of CRUXEval the answer is taken out of the assertion that lm-eval's filter has made of it."""
+        """The answer is taken out of the assertion that lm-eval makes of it in CRUXEval."""
         doc = {"id": "sample_7", "code": "def f(x):\n    return x", "input": "1, '=='", "output": "(2, ')==')"}
         check = Expression(code=doc["code"], asks=asks, input=doc["input"], output=doc["output"])
         (problem,) = (Problem(id="sample_7", prompt="", entry_point="", check=check),)

@@ -83,7 +83,7 @@ def find_profile(name: str) -> Profile:
 
 
 def find_rules(name: str, benchmark: Benchmark) -> Profile:
-    """Return the profile of a name as it is for a benchmark; raise UnknownNameError where there is none."""
+    """Return a profile with its rules for the task of a benchmark; raise UnknownNameError for an unknown name."""
     profile = find_profile(name)
     tasks = {_task_of(problem) for problem in benchmark.problems} if profile.tasks else set()
     rules = profile.tasks.get(tasks.pop()) if len(tasks) == 1 else None

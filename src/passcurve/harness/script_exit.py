@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # without enumerations, which would leave objects behind
+import _signal  # type: ignore[import-not-found]  # types lack it; `signal` makes enumerations, which would leave objects behind
 import _thread
 import os
 import time

@@ -28,7 +28,7 @@ class ScriptFiles:
 
     def __init__(self) -> None:
         self._files, self._saved = [-1] * 2, [-1] * 3
-        """Descriptors of both files, and of what stands at 0, 1 and 2 without them."""
+        """Descriptors of both files, and copies of those that 0, 1 and 2 had before."""
 
     def open(self, data: bytes) -> bool:
         """Put files behind descriptors 0, with the input, and 1; return whether the system has nameless ones."""

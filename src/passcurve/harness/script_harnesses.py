@@ -49,7 +49,7 @@ def _make_tree(text: str) -> ast.Module:
     last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.If) and ast.dump(last.test) == ast.dump(guard):
         tree.body[-1:] = last.body
-    # A class of that name it looks for in the module, where there is none: ``compile_code``.
+    # LiveCodeBench looks for that class in the module, where there is none: ``compile_code``.
     source = f"def {_FUNCTIONS[LIVECODEBENCH]}(): pass" + "\nSolution()" * ("class Solution" in text)
     function, *rest = ast.parse(source).body
     assert isinstance(function, ast.FunctionDef)
@@ -75,6 +75,7 @@ class FunctionCall:
         self._form = form
         self._text = text
         self._output = io.StringIO()
+        # As there: it wants an argument, so that to close the stream raises TypeError.
         self._output.close = lambda _: 1  # type: ignore[method-assign,assignment,misc]
 
     def run(self, code: CodeType, module: ModuleType) -> None:

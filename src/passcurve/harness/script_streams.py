@@ -105,6 +105,7 @@ class Descriptors:
 
     def __init__(self, data: bytes) -> None:
         self._source, self._output = io.BytesIO(data), io.BytesIO()
+        # Types ask for a raw stream; one of bytes has all that is used of it.
         self._reader = io.BufferedReader(self._source, 1)  # type: ignore[type-var,unused-ignore]
         # With room: what grows would move later objects, which it does not in a file.
         self._output.seek(_OUTPUT_BYTES)
