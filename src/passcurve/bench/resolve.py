@@ -129,7 +129,8 @@ def find_source(header: Header) -> Path | None:
     if not header.benchmark_source:
         return None
     source = Path(header.benchmark_source)
-    places = (source, Path(source.name), Path(header.samples).with_name(source.name))
+    # Beside its samples it is rather the same file than in the folder where somebody happens to be.
+    places = (source, Path(header.samples).with_name(source.name), Path(source.name))
     return next((place for place in places if place.is_file()), None)
 
 
