@@ -16,6 +16,8 @@ ALLOWED, KILLED, HANDED_OVER, PRETENDED = "allowed", "killed", "handed over", "p
 PID = 4321
 LOWEST = 5
 """The first descriptor that a process which is kept may close."""
+USABLE = 2
+"""The first one that it may use."""
 
 
 def run(code: bytes, number: int, machine: str, arguments: tuple[int, ...], architecture: int | None = None) -> int:

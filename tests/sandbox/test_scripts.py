@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
-from jailed import Jailed, jail_at
+from jailed import IS_ONE, Jailed, jail_at
 
 from passcurve.bench.formats.contest_cases import call_cases
 from passcurve.judging.case_trials import plan_cases
 from passcurve.judging.plan import make_job
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox import kept_process_client
+from passcurve.sandbox.oneshot_runner import OneShotRunner
 from passcurve.types import Cases, Limits, Problem, SampleKey, Suite, Verdict, pack_values
 
 INPUTS = ("3\n1 2 3\n", "2\n10 -4\n")
@@ -184,6 +185,18 @@ RIGHT = {
     "a mode that it has not": "input()\ntry:\n    open(1, 'w', closefd=False).read()\nexcept OSError:\n"
     "    total = sum(map(int, input().split()))\n    open(2, 'w').write('x')\n"
     "    open('/dev/stdout', 'w').write(str(total))",
+    "os.write of a module by another name": "import importlib, os\n"
+    "importlib.import_module(os.name).write(1, b'%d\\n' % sum(map(int, [input(), input()][1].split())))",
+    "os.read of a module by another name": "import importlib, os\n"
+    "print(sum(map(int, importlib.import_module(os.name).read(0, 1 << 16).split()[1:])))",
+    "the size of the input by another name": "import importlib, os\n"
+    "size = importlib.import_module(os.name).fstat(0).st_size\nprint(sum(map(int, os.read(0, size).split()[1:])))",
+    "a file by another name": "import _io, sys\nraw = getattr(_io, 'File' + 'IO')(1, 'w', closefd=False)\ninput()\n"
+    "raw.write(str(sum(map(int, input().split()))).encode())",
+    "a C library by another name": "import sys\nlibrary = __import__('c' + 'types').CDLL(None)\ninput()\n"
+    "text = str(sum(map(int, input().split()))).encode()\nassert library.write(1, text, len(text)) == len(text)",
+    "an error file that was hidden": "import sys\ninput()\nprint(sum(map(int, input().split())))\n"
+    "print(7, file=sys.__stderr__, flush=True)",
     "no streams": "import sys\ninput()\nprint(sum(map(int, input().split())))\ndel sys.stdin, sys.stdout",
     "main in sys.modules": "import sys\ninput()\nvalue = sum(map(int, input().split()))\n"
     "print(sys.modules['__main__'].value)",
@@ -208,6 +221,7 @@ IN_MEMORY = (
     "os.fstat by name",
     "two readers of one place",
     "two writers",
+    "an error file that was hidden",
     "a writer in a circle",
     "what writes when it ends",
     "a function in a class",
@@ -344,6 +358,19 @@ def test_in_memory(jail: Jailed, name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(kept_process_client, "KEPT_S", LIMITS.timeout_s)
     verdict = judge(jail, f"{RIGHT[name]}\nimport sys\nassert type(sys.__stdin__.buffer.raw).__name__ == '_Raw'")
     assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize("jail", ["rewind", pytest.param("fork", marks=pytest.mark.ci)], indirect=True)
+def test_scripts_and_functions_in_turn(jail: Jailed, monkeypatch: pytest.MonkeyPatch):
+    """Both are judged in one kept process: a function that prints writes to no descriptor of scripts."""
+    monkeypatch.setattr(kept_process_client, "KEPT_S", LIMITS.timeout_s)
+    new_jobs: list[object] = []
+    start = OneShotRunner.start
+    monkeypatch.setattr(OneShotRunner, "start", lambda self, job: (new_jobs.append(job), start(self, job))[1])
+    for _ in range(3):
+        assert judge(jail, RIGHT["input"]).passed
+        assert jail.check("def f():\n    print('y' * 99999, flush=True)\n    return 1", IS_ONE).passed
+    assert [] == new_jobs
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from filters import ALLOWED, BOUNDED, KILLED, LOWEST, PID, Filters
+from filters import ALLOWED, BOUNDED, KILLED, LOWEST, PID, USABLE, Filters
 
 from passcurve.sandbox.layers.seccomp import SAMPLE_CALLS
 from passcurve.sandbox.layers.seccomp_strict import STATELESS_CALLS
@@ -15,6 +15,8 @@ def kept_arguments(name: str) -> tuple[int, ...]:
         "close": (LOWEST,),
         "ioctl": (1, 0x5401),
         "fcntl": (3, 3),
+        **dict.fromkeys(("read", "write", "pread64", "lseek", "fstat"), (USABLE, 0x7F0000001000, 1)),
+        "newfstatat": (-100, 0x7F0000001000),
         "futex": (0x7F0000001000, 128),
     }.get(name, ())
 
@@ -70,3 +72,11 @@ def test_clocks_in_a_kept_process(filters: Filters):
     own = (~1234 << 3 | 2) & 0xFFFFFFFF
     for name in ("clock_gettime", "clock_nanosleep"):
         assert shared == {clock for clock in (*range(64), own) if filters.kept(name, clock) == ALLOWED}
+
+
+def test_descriptors_that_a_script_has_in_memory(filters: Filters):
+    """A kept process may not use them: what stands there is not what stands there in a new process."""
+    for name in ("read", "write", "pread64", "lseek", "fstat", "newfstatat", "fcntl"):
+        assert {KILLED} == {filters.kept(name, descriptor, 1) for descriptor in range(USABLE)}
+        assert {ALLOWED} == {filters.kept(name, descriptor, 1) for descriptor in (USABLE, LOWEST, 63)}
+    assert {ALLOWED} == {filters.kept("ioctl", descriptor, 0x5401) for descriptor in range(USABLE)}

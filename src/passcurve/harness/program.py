@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import gc
-import io
 import json
 import marshal
 import os
@@ -30,6 +29,7 @@ from passcurve.harness.command import fetch_files, set_streams, write_file
 from passcurve.harness.framing import send_frame
 from passcurve.harness.job_start import limit_recursion, read_job
 from passcurve.harness.protocol import BEGUN, MARSHAL_VERSION
+from passcurve.harness.streams import open_streams
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -108,7 +108,7 @@ def rehearse() -> None:
     own, main_module = [os.dup(number) for number in range(3)], sys.modules["__main__"]
     read, write = os.pipe()
     set_streams(b"", write, write)
-    _open_streams()
+    open_streams((0, 1, 2))
     job = marshal.dumps({"files": {}, "stdin": b""}, MARSHAL_VERSION)
     for _ in range(_REHEARSALS):
         ours, theirs = socket.socketpair()
@@ -126,14 +126,6 @@ def rehearse() -> None:
         os.close(descriptor)
 
 
-def _open_streams() -> None:
-    """Open the standard streams on what is there now; they remember whether it can be sought in."""
-    # The stubs call these three final; an interpreter that starts sets them too.
-    sys.stdin = sys.__stdin__ = _open(0, "r", "surrogateescape")  # type: ignore[misc]
-    sys.stdout = sys.__stdout__ = _open(1, "w", "surrogateescape")  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = _open(2, "w", "backslashreplace", line_buffering=True)  # type: ignore[misc]
-
-
 def _prepare(path: str, arguments: list[str]) -> None:
     """Make this interpreter look like one that starts with these arguments."""
     sys.argv = [path, *arguments]
@@ -145,16 +137,6 @@ def _prepare(path: str, arguments: list[str]) -> None:
     if "random" in sys.modules:
         # It would have the state of the process that this one was forked from.
         sys.modules["random"].seed()
-
-
-def _open(number: int, mode: str, errors: str, *, line_buffering: bool = False) -> io.TextIOWrapper:
-    raw = io.FileIO(number, mode, closefd=False)
-    raw.name = f"<std{('in', 'out', 'err')[number]}>"
-    buffer: Any = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
-    stream = io.TextIOWrapper(buffer, "utf-8", errors, newline="\n", line_buffering=line_buffering)
-    # A new interpreter sets it too, which the stubs call read-only.
-    stream.mode = mode  # type: ignore[misc]
-    return stream
 
 
 def _hide_modules(files: AbstractSet[str], loaded: AbstractSet[str]) -> None:

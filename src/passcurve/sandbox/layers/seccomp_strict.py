@@ -5,7 +5,18 @@ It takes the place of the narrow filter (``seccomp.py``) in that process.
 
 from __future__ import annotations
 
-from passcurve.sandbox.layers.bpf import ALLOW, AND, KILL, NUMBER, ChildFilter, Program, allow_values, low
+from passcurve.sandbox.layers.bpf import (
+    ALLOW,
+    AND,
+    JUMP_ABOVE_EQUAL,
+    KILL,
+    NUMBER,
+    ChildFilter,
+    Program,
+    allow_values,
+    always,
+    low,
+)
 from passcurve.sandbox.layers.syscalls import numbers
 from passcurve.sandbox.zygote import kernel
 
@@ -40,6 +51,17 @@ _TCGETS = 0x5401
 _F_GETFD, _F_GETFL = 1, 3
 
 
+_FILE_CALLS = ("read", "write", "pread64", "lseek", "fstat", "newfstatat", "fcntl")
+"""Calls whose answer tells what stands behind a descriptor."""
+
+_USABLE = 2
+"""The first descriptor for such calls.
+
+A program on standard input has those below it in memory (``harness/script_streams.py``).  The process is to end before
+one finds out that something else stands there.
+"""
+
+
 class StrictFilter(ChildFilter):
     """The filter of a process that is to be rewound; its number is the first descriptor that it may close."""
 
@@ -51,8 +73,9 @@ class StrictFilter(ChildFilter):
         bounded = {
             "openat": _open_read_only(),
             "close": _close_from_number(),
+            **{name: _for_usable(always(ALLOW)) for name in _FILE_CALLS},
             "ioctl": allow_values(1, (_TCGETS,), KILL),
-            "fcntl": allow_values(1, (_F_GETFD, _F_GETFL), KILL),
+            "fcntl": _for_usable(allow_values(1, (_F_GETFD, _F_GETFL), KILL)),
             "futex": allow_values(1, _FUTEX_CALLS, KILL),
             "clock_gettime": allow_values(0, _CLOCKS, KILL),
             "clock_nanosleep": allow_values(0, _CLOCKS, KILL),
@@ -60,7 +83,7 @@ class StrictFilter(ChildFilter):
         for name in STATELESS_CALLS:
             if name == "close":
                 offsets = [program.value_offset(2)]
-            if name in bounded:
+            if name in bounded and name in table:
                 program.run_if(table[name], bounded[name])
             elif name in table:
                 program.ret_if(table[name], ALLOW)
@@ -83,4 +106,14 @@ def _close_from_number() -> Program:
     body.load(low(0))
     body.ret_from(0, ALLOW)
     body.ret(KILL)
+    return body
+
+
+def _for_usable(rest: Program) -> Program:
+    """Return a program for calls that name a descriptor which may be used, or none."""
+    body = Program()
+    body.load(low(0))
+    body.emit(JUMP_ABOVE_EQUAL, _USABLE, 1, 0)
+    body.ret(KILL)
+    body.extend(rest)
     return body
