@@ -157,7 +157,7 @@ class Server:
 
     def _completion(self, body: dict[str, Any], fault: str) -> dict[str, Any]:
         count = 1 if fault == "n ignored" else body.get("n", 1)
-        finish = "length" if fault == "cut off" else "stop"
+        finish = {"cut off": "length", "broken off": "error"}.get(fault, "stop")
         choices: list[dict[str, Any]] = []
         for number in range(count):
             text = self.text(body, number)
@@ -169,6 +169,10 @@ class Server:
                 choice["message"] = {"role": "assistant", "content": text, "reasoning_content": "let me think"}
             else:
                 choice["text"] = text
+            if number == 1 and fault == "one aborted":
+                choice["finish_reason"] = "abort"
+            if number == 0 and fault == "one without a text":
+                choice["text"] = None
             choices.append(choice)
         answer: dict[str, Any] = {"model": "tiny-coder-0", "system_fingerprint": "fp1", "choices": choices}
         if fault != "no usage":

@@ -111,7 +111,25 @@ def test_a_server_that_ignores_n(client, server, sample_request):
     assert [3, None, None, None, None] == [body.get("n") for body in server.requests]
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "drop", "bad json", "no choices"])
+def test_a_choice_that_the_server_has_not_finished(client, server, sample_request):
+    """What a server has aborted is no sample and is asked for again; the choices beside it count."""
+    server.fault = lambda number, body: "one aborted" if number == 0 else ""
+    replies = list(client().generate(sample_request(0, 1, 2)))
+    assert [(0, "stop"), (1, "stop"), (2, "stop")] == [(one.key.sample_index, one.finish_reason) for one in replies]
+    assert ["    return 0\n", "    return 2\n", "    return 0\n"] == [reply.text for reply in replies]
+    assert [3, None] == [body.get("n") for body in server.requests]
+
+
+def test_a_choice_without_a_text_costs_no_other(client, server, sample_request):
+    """The choices that have a text are taken before the error."""
+    server.fault = lambda number, body: "one without a text"
+    replies = client().generate(sample_request(0, 1, 2))
+    assert ["    return 1\n", "    return 2\n"] == [next(replies).text, next(replies).text]
+    with pytest.raises(ModelError, match="without a text"):
+        next(replies)
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "drop", "bad json", "no choices", "broken off"])
 def test_what_may_pass_is_tried_again(client, server, sample_request, fault):
     """After an error that may pass the request is sent again, and the reply says how often."""
     server.fault = lambda number, body: fault if number < 2 else ""

@@ -16,6 +16,8 @@ from passcurve.types import Reply, SampleKey
 
 MAX_STOPS = 4
 """Largest number of stop words that servers take; all are applied again on our side."""
+_UNFINISHED = frozenset({"abort", "error", "insufficient_system_resource", "network_error"})
+"""Values of ``finish_reason`` with which a server says that it broke off: the text is no answer of the model."""
 
 
 class OpenAI:
@@ -51,10 +53,18 @@ class OpenAI:
         while indices:
             count = len(indices) if self._takes_n else 1
             response = self._send(request, indices[:count])
-            replies = self._replies(response, request, indices[:count])
-            if len(replies) < count:
+            choices = response.body["choices"][:count]
+            if len(choices) < count:
                 self._takes_n = False
+            # Choices that the server has not finished are requested again.
+            parsed = [(choice, _Choice.parse(choice)) for choice in choices if not _is_unfinished(choice)]
+            replies = self._replies(response, request, indices, [one for _, one in parsed if one is not None])
             yield from replies
+            # Only now: the other choices are paid for.
+            for choice, one in parsed:
+                if one is None:
+                    line = one_line(json.dumps(choice).encode())
+                    raise ModelError(f"{self._server.root} sent a choice without a text: {line}")
             indices = indices[len(replies) :]
 
     def close(self) -> None:
@@ -92,9 +102,7 @@ class OpenAI:
                 # A token of code has about three characters.
                 estimated_tokens=prompt_chars // 3 + len(indices) * (decoding.max_tokens or 0),
                 used_tokens=_used_tokens,
-                missing_field=lambda body: (
-                    "" if isinstance(body.get("choices"), list) and body["choices"] else "choices"
-                ),
+                missing_field=_missing_field,
                 adapt=self._rename_limit,
             )
         )
@@ -106,26 +114,23 @@ class OpenAI:
         self._limit_name = "max_completion_tokens"
         return True
 
-    def _replies(self, response: ApiResponse, request: SampleRequest, indices: list[int]) -> list[Reply]:
+    def _replies(
+        self, response: ApiResponse, request: SampleRequest, indices: list[int], choices: list[_Choice]
+    ) -> list[Reply]:
         body = response.body
         usage: object = body.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         seed = sample_seed(request.decoding.seed, request.prompt.problem_id, indices[0])
         replies: list[Reply] = []
-        for index, choice in zip(indices, body["choices"], strict=False):
-            parsed = _Choice.parse(choice)
-            if parsed is None:
-                raise ModelError(
-                    f"{self._server.root} sent a choice without a text: {one_line(json.dumps(choice).encode())}"
-                )
+        for index, choice in zip(indices, choices, strict=False):
             # The server counts tokens per request, not per sample.
             tokens = usage if not replies else {}
             replies.append(
                 Reply(
                     key=SampleKey(problem_id=request.prompt.problem_id, sample_index=index),
-                    text=parsed.text,
-                    reasoning=parsed.reasoning,
-                    finish_reason=parsed.finish_reason,
+                    text=choice.text,
+                    reasoning=choice.reasoning,
+                    finish_reason=choice.finish_reason,
                     seed=seed,
                     prompt_tokens=token_count(tokens.get("prompt_tokens")),
                     completion_tokens=token_count(tokens.get("completion_tokens")),
@@ -165,6 +170,21 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
             return None
         text = choice.get("text")
         return cls(text=text, reasoning="", finish_reason=finish) if isinstance(text, str) else None
+
+
+def _missing_field(body: dict[str, Any]) -> str:
+    """Return what a response lacks to have an answer; empty where it has one."""
+    choices: object = body.get("choices")
+    if not isinstance(choices, list) or not choices:
+        return "choices"
+    return "choice that the server has finished" if all(map(_is_unfinished, choices)) else ""
+
+
+def _is_unfinished(choice: object) -> bool:
+    """Tell whether the server says that it failed before the model had ended, which is no fault of the model."""
+    if not isinstance(choice, dict):
+        return False
+    return short_text(choice.get("finish_reason")) in _UNFINISHED or bool(choice.get("error"))
 
 
 def _used_tokens(body: dict[str, Any]) -> int | None:
