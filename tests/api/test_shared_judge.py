@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -106,6 +109,29 @@ def test_what_nobody_waits_for_is_not_judged(judge: pc.AsyncJudge):
     begun = time.monotonic()
     assert "failed" == judge(rows("import time; time.sleep(0.2); return 1", 1))[0].status
     assert time.monotonic() - begun < 15
+
+
+INTERRUPTED = """
+import passcurve as pc
+with pc.Judge("starter", workers=1, timeout_s=2.0) as judge:
+    print("ready", flush=True)
+    judge([{"task_id": "starter/0", "completion": f"    while True: pass  # {number}"} for number in range(100)])
+"""
+
+
+def test_the_end_does_not_wait_for_what_was_interrupted():
+    """After Ctrl-C in a call the rows that have not run are not judged."""
+    command = [sys.executable, "-c", INTERRUPTED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert process.stdout is not None
+            assert b"ready\n" == process.stdout.readline()
+            time.sleep(1.0)
+            process.send_signal(signal.SIGINT)
+            process.wait(20)
+        finally:
+            process.kill()
+    assert -signal.SIGINT == process.returncode
 
 
 def test_the_end_does_not_wait_for_what_was_cancelled():

@@ -53,7 +53,13 @@ class LocalJudge:
 
     def judge(self, rows: Iterable[Row]) -> list[Judgement]:
         """Return what became of each row, in their order."""
-        return [order.judgement(order.future.result()) for order in self._submit_all(rows, "")]
+        orders = self._submit_all(rows, "")
+        try:
+            return [order.judgement(order.future.result()) for order in orders]
+        finally:
+            # After an interruption nobody waits for the rest.
+            for order in orders:
+                order.future.cancel()
 
     def stream(self, rows: Iterable[Row]) -> Iterator[Judgement]:
         """Yield what became of each row, as it becomes known."""
