@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from passcurve.compat.code_eval import compute
-from passcurve.errors import DataError
+from passcurve.errors import DataError, UsageError
 
 RIGHT = "def add(a, b):\n    return a + b\n"
 WRONG = "def add(a, b):\n    return a * b\n"
@@ -41,3 +41,26 @@ def test_what_is_no_input():
         compute([[]], ["assert add(2, 3) == 5"])
     with pytest.raises(DataError, match="reference 0"):
         compute([[RIGHT]], ["assert 2 + 3 == 5"])
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references"),
+    [
+        ([RIGHT], ["assert add(2, 3) == 5"]),
+        ([[RIGHT], RIGHT], ["assert add(2, 3) == 5"] * 2),
+        (RIGHT, ["assert add(2, 3) == 5"] * len(RIGHT)),
+        ([[RIGHT]], "assert add(2, 3) == 5"),
+        ([[RIGHT]], [None]),
+    ],
+)
+def test_a_text_in_place_of_a_list_has_no_score(predictions, references):
+    """The characters of a text are no programs, and no tests."""
+    with pytest.raises(DataError, match="must be a list"):
+        compute(predictions, references, [1])
+
+
+@pytest.mark.parametrize("k", [0, [-1], ["1"], [1.5], []])
+def test_a_k_that_cannot_be_is_refused_first(k):
+    """A wrong k is an error before programs are judged."""
+    with pytest.raises(UsageError, match="k must be"):
+        compute([[RIGHT]], [None], k)

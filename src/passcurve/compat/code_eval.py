@@ -9,6 +9,7 @@ from typing import Any
 
 from passcurve.api import Judge
 from passcurve.bench.formats.entry_points import find_entry_point
+from passcurve.config import checked_ks
 from passcurve.errors import DataError, SandboxError
 from passcurve.types import DEFAULT_TIMEOUT_S, Assertions, Benchmark, FunctionTests, Problem
 
@@ -26,9 +27,12 @@ def compute(
 ) -> tuple[dict[str, float], Results]:
     """Return pass@k of the programs of each task on the tests of its reference, and what became of each program.
 
-    A k is there only if every task has k programs.  Raises DataError where lists and references are not as many, or a
-    reference tests nothing, and SandboxError where a program was not judged: code_eval has no word for that.
+    A k is there only if every task has k programs.  Raises DataError where lists and references are not as many, a
+    text stands in place of a list, or a reference tests nothing, UsageError for a wrong k, and SandboxError where a
+    program was not judged: code_eval has no word for that.
     """
+    ks = checked_ks(k)
+    _check_lists(predictions, references)
     if len(predictions) != len(references) or not all(predictions) or not references:
         raise DataError(
             f"{len(predictions)} lists of programs for {len(references)} references: each needs one that is not empty"
@@ -50,7 +54,17 @@ def compute(
         at = len(results[task])
         outcome = {"task_id": task, "passed": judgement.passed, "result": result, "completion_id": at}
         results[task].append((at, outcome))
-    return _pass_at_k(results, k), results
+    return _pass_at_k(results, ks), results
+
+
+def _check_lists(predictions: Sequence[Sequence[str]], references: Sequence[str]) -> None:
+    """Raise DataError for a text in place of a list, whose characters would be judged as programs or tests."""
+    if isinstance(references, str) or not all(isinstance(test, str) for test in references):
+        raise DataError("references must be a list with a text of tests for each task")
+    wrong = [task for task, texts in enumerate(predictions) if isinstance(texts, str | bytes)]
+    if wrong or isinstance(predictions, str):
+        where = f"predictions[{wrong[0]}]" if wrong else "predictions"
+        raise DataError(f"{where} is a text, and must be a list of programs; for one program write [program]")
 
 
 def _make_problem(task: str, test: str) -> Problem:
