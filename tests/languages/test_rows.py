@@ -15,8 +15,11 @@ from passcurve.errors import DataError
 from passcurve.judging.scripts import missing_tools
 
 PROGRAMS = Path(__file__).parent / "programs"
-EXPECTED = {"exits": "failed", "broken": "failed"}
-"""The status of a program where its name is not that: one that exits before the tests, and one that is no source."""
+EXPECTED = {"prints": "passed", "exits": "failed", "broken": "failed"}
+"""The status of a program where its name is not that.
+
+They print without the end of a line, exit before the tests, and are no source.
+"""
 
 IN_CI = ("sh",)
 
