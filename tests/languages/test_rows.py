@@ -15,10 +15,10 @@ from passcurve.errors import DataError
 from passcurve.judging.scripts import missing_tools
 
 PROGRAMS = Path(__file__).parent / "programs"
-EXPECTED = {"prints": "passed", "exits": "failed", "broken": "failed"}
+EXPECTED = {"prints": "passed", "wrong": "failed", "exits": "failed", "broken": "failed"}
 """The status of a program where its name is not that.
 
-They print without the end of a line, exit before the tests, and are no source.
+They print without the end of a line, return something wrong, exit before the tests, and are no source.
 """
 
 IN_CI = ("sh",)

@@ -132,13 +132,19 @@ def _is_accepted(check: Script, job: Job, language: Language, report: EndReport)
             return report.exit == 0 and not report.err_bytes
         case "no-error-word":
             return report.exit == 0 and "ERROR" not in report.out + report.err
-    if report.exit != 0:
+    if report.exit != 0 or _has_failed_assertion(job, language, report):
         return False
     token = job.setup["token"]
     if check.line:
         return re.search(check.line.replace("{token}", token), report.out, re.MULTILINE) is not None
     words = report.out.split()
     return bool(words) and words[-1] == token
+
+
+def _has_failed_assertion(job: Job, language: Language, report: EndReport) -> bool:
+    """Tell whether an assertion beside the program has failed without an end; tests that are data have none there."""
+    is_beside = bool(language.fails) and DATA_TESTS not in job.setup
+    return is_beside and re.search(language.fails, report.err, re.MULTILINE) is not None
 
 
 def describe_output(report: EndReport, language: Language) -> str:

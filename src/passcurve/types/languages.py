@@ -95,6 +95,8 @@ class Language(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether one of the other files does that."""
     confirm_inside: int = 0
     """Number of closing braces at the end of the tests that the statement stands before."""
+    fails: str = ""
+    """A pattern of what standard error has where an assertion does not hold and the program goes on all the same."""
     recorder: Recorder | None = None
     """The recorder of results, where tests that are plain data can be judged apart from the program."""
     shortest: str = ""
