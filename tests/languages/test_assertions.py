@@ -15,6 +15,8 @@ CS_HEAD = "using System.Diagnostics;\nclass Problem { static int Add(int a, int 
 CASES = {
     "cs": (CS_HEAD, " b; }", "static void Main() { Debug.Assert(Add(1, 2) == 3); }\n}\n"),
     "js": ("function add(a, b) { return a ", " b; }", "let sum = add(1, 2);\nconsole.assert(sum === 3);\n"),
+    "kt": ("fun add(a: Int, b: Int) = a ", " b\n", "fun main() {\n    assert(add(1, 2) == 3)\n}\n"),
+    "php": ("function add($a, $b) { return $a ", " $b; }", "assert(add(1, 2) === 3);\n"),
     "ts": (
         "function add(a: number, b: number): number { return a ",
         " b; }",
