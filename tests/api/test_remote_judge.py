@@ -8,10 +8,12 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
+from types import MappingProxyType
 
 import pytest
 
 import passcurve as pc
+from passcurve.api import remote
 from passcurve.errors import DataError, SandboxError, UsageError
 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
@@ -78,6 +80,24 @@ def test_asyncio(url, starter):
     assert [number % 3 == 0 for number in range(1200)] == [one.passed for one in ordered]
     assert [("sum", True)] == [(one.task_id, one.passed) for one in inline]
     assert set(range(30)) == {one.index for one in streamed}
+
+
+@pytest.mark.ci
+def test_rows_of_any_kind(url, starter, monkeypatch):
+    """What no judge reads of a row stays here; requests are cut where they are long; NaN is no text of a model."""
+    monkeypatch.setattr(remote, "CHUNK_BYTES", 200)
+    right, wrong = rows_of(starter, 2)
+    others = {"logprob": float("nan"), "ids": object(), "text": "\ud800"}
+    rows = [MappingProxyType(right | others), right, wrong | others, right] * 3
+    with pc.Judge("starter", workers=1) as here, pc.Judge(url=url, token=TOKEN) as there:
+        expected = [(index, index % 4 != 2) for index in range(12)]
+        assert expected == [(one.index, one.passed) for one in here(rows)]
+        assert expected == [(one.index, one.passed) for one in there(rows)]
+        assert expected == sorted((one.index, one.passed) for one in there.stream(rows))
+        for value in (float("nan"), object()):
+            for judge in (here, there):
+                with pytest.raises(DataError):
+                    judge([right, {"task_id": "starter/0", "completion": value}])
 
 
 @pytest.mark.ci

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, NoReturn
 
@@ -16,7 +17,12 @@ from passcurve.errors import DataError, SandboxError, UsageError
 from passcurve.types import Verdict
 
 CHUNK = 500
-"""Rows of one request."""
+"""Rows of one request at most."""
+CHUNK_BYTES = 16 << 20
+"""Size of a request at most, unless it is one row: a server takes 64 MB."""
+_FIELDS = ("task_id", "completion", "solution", "problem", "language", "timeout_s")
+"""What a judge reads of a row; the rest stays here, whatever it is."""
+_JSON = {"Content-Type": "application/json"}
 _TRIES = 5
 _MOST_PAUSE_S = 30.0
 _AT_ONCE = 4
@@ -66,23 +72,21 @@ class RemoteJudge:
 
     def judge(self, rows: Iterable[Row]) -> list[Judgement]:
         """Return what became of each row, in their order."""
-        rows = list_rows(rows)
-        return [one for start in range(0, len(rows), CHUNK) for one in self._judge_chunk(rows, start)]
+        return [one for chunk in _chunks_of(rows) for one in self._judge_chunk(chunk)]
 
     def stream(self, rows: Iterable[Row]) -> Iterator[Judgement]:
         """Yield what became of each row, chunk by chunk, in a chunk as it becomes known."""
-        return self._stream(list_rows(rows))
+        return self._stream(_chunks_of(rows))
 
-    def _stream(self, rows: Sequence[Row]) -> Iterator[Judgement]:
-        for start in range(0, len(rows), CHUNK):
-            body = {"samples": rows[start : start + CHUNK], "stream": True}
+    def _stream(self, chunks: Sequence[_Chunk]) -> Iterator[Judgement]:
+        for chunk in chunks:
             try:
-                with self._client.stream("POST", "judge", json=body) as response:
+                with self._client.stream("POST", "judge", content=chunk.body(stream=True), headers=_JSON) as response:
                     if response.status_code != 200:
                         response.read()
                         _refuse(response)
                     for line in response.iter_lines():
-                        yield _read(msgspec.json.decode(line), start)
+                        yield _read(msgspec.json.decode(line), chunk.start)
             except httpx.HTTPError as error:
                 raise self._unreachable(error) from None
 
@@ -92,35 +96,35 @@ class RemoteJudge:
 
     async def judge_async(self, rows: Iterable[Row], _: str) -> list[Judgement]:
         """Return what became of each row, in their order; some requests are under way at once."""
-        chunks = [chunk async for chunk in self._chunks(list_rows(rows))]
-        return sorted((one for chunk in chunks for one in chunk), key=lambda one: one.index)
+        answers = [answer async for answer in self._answers(_chunks_of(rows))]
+        return sorted((one for answer in answers for one in answer), key=lambda one: one.index)
 
     def stream_async(self, rows: Iterable[Row], _: str) -> AsyncIterator[Judgement]:
         """Yield what became of each row, as the chunks come back."""
-        return self._stream_async(list_rows(rows))
+        return self._stream_async(_chunks_of(rows))
 
-    async def _stream_async(self, rows: Sequence[Row]) -> AsyncIterator[Judgement]:
-        async for chunk in self._chunks(rows):
-            for one in chunk:
+    async def _stream_async(self, chunks: Sequence[_Chunk]) -> AsyncIterator[Judgement]:
+        async for answer in self._answers(chunks):
+            for one in answer:
                 yield one
 
-    async def _chunks(self, rows: Sequence[Row]) -> AsyncIterator[list[Judgement]]:
+    async def _answers(self, chunks: Sequence[_Chunk]) -> AsyncIterator[list[Judgement]]:
         gate = asyncio.Semaphore(_AT_ONCE)
         async with self._open(httpx.AsyncClient) as client:
 
-            async def judge(start: int) -> list[Judgement]:
+            async def judge(chunk: _Chunk) -> list[Judgement]:
                 async with gate:
                     for number in range(_TRIES):
                         try:
-                            response = await client.post("judge", json={"samples": rows[start : start + CHUNK]})
+                            response = await client.post("judge", content=chunk.body(), headers=_JSON)
                         except httpx.HTTPError as error:
                             raise self._unreachable(error) from None
                         if response.status_code != 503 or number + 1 == _TRIES:
                             break
                         await asyncio.sleep(_pause_s(response))
-                    return _results(response, start)
+                    return _results(response, chunk.start)
 
-            tasks = [asyncio.ensure_future(judge(start)) for start in range(0, len(rows), CHUNK)]
+            tasks = [asyncio.ensure_future(judge(chunk)) for chunk in chunks]
             try:
                 for task in asyncio.as_completed(tasks):
                     yield await task
@@ -128,15 +132,15 @@ class RemoteJudge:
                 for task in tasks:
                     task.cancel()
 
-    def _judge_chunk(self, rows: Sequence[Row], start: int) -> list[Judgement]:
-        record = self._ask("POST", "judge", {"samples": rows[start : start + CHUNK]})
-        return [_read(one, start) for one in record["results"]]
+    def _judge_chunk(self, chunk: _Chunk) -> list[Judgement]:
+        record = self._ask("POST", "judge", chunk.body())
+        return [_read(one, chunk.start) for one in record["results"]]
 
-    def _ask(self, method: str, path: str, body: object = None) -> Any:
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> Any:
         """Return the answer to a request, which is repeated while the server's queue is full."""
         for number in range(_TRIES):
             try:
-                response = self._client.request(method, path, json=body)
+                response = self._client.request(method, path, content=body, headers=_JSON if body else None)
             except httpx.HTTPError as error:
                 raise self._unreachable(error) from None
             if response.status_code != 503 or number + 1 == _TRIES:
@@ -146,6 +150,48 @@ class RemoteJudge:
 
     def _unreachable(self, error: httpx.HTTPError) -> SandboxError:
         return SandboxError(f"the judge at {self.name} cannot be reached: {error or type(error).__name__}")
+
+
+class _Chunk:
+    """Rows of one request, each as JSON; ``start`` is the index of the first."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.rows: list[bytes] = []
+        self._bytes = 0
+
+    def add(self, row: bytes) -> bool:
+        """Add a row, unless there is no room for it; return whether it was added."""
+        has_room = not self.rows or (len(self.rows) < CHUNK and self._bytes + len(row) <= CHUNK_BYTES)
+        if has_room:
+            self.rows.append(row)
+            self._bytes += len(row)
+        return has_room
+
+    def body(self, *, stream: bool = False) -> bytes:
+        """Return the request; an answer that streams has a line for each row."""
+        return b'{"samples":[%s]%s}' % (b",".join(self.rows), b',"stream":true' if stream else b"")
+
+
+def _chunks_of(rows: Iterable[Row]) -> list[_Chunk]:
+    """Return rows in chunks, in their order.  Raises DataError for one that no request can hold."""
+    chunks: list[_Chunk] = []
+    for index, row in enumerate(list_rows(rows)):
+        text = _encode(index, row)
+        if not chunks or not chunks[-1].add(text):
+            chunks.append(_Chunk(index))
+            chunks[-1].add(text)
+    return chunks
+
+
+def _encode(index: int, row: Row) -> bytes:
+    # What is no row is for the server to refuse, as it does for every client.
+    fields = {name: row[name] for name in _FIELDS if name in row} if isinstance(row, Mapping) else row
+    try:
+        # Numbers that JSON lacks are refused here: other encoders make null of them, which is no text and fails.
+        return json.dumps(fields, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise DataError(f"sample {index} cannot be sent to a judge at an address: {error}") from None
 
 
 def _results(response: httpx.Response, start: int) -> list[Judgement]:
