@@ -294,3 +294,12 @@ def test_values_that_mean_the_same(name: str, value: object):
     """A path may be a Path, and names may come in any collection."""
     with pytest.raises(DataError, match="no row to judge"):
         pc.judge([], "starter", **{name: value})
+
+
+@pytest.mark.parametrize("row", [None, {"task_id": "starter/0", "completion": "x", "other": object()}])
+def test_what_is_wrong_with_the_only_row(row):
+    """The reason names the row, and no file that the caller has not made."""
+    with pytest.raises(DataError) as error:
+        pc.judge([row], "starter", subset=True)
+    assert "sample 0" in str(error.value)
+    assert "samples.jsonl" not in str(error.value)

@@ -81,7 +81,12 @@ def judge(
         follow_s=None if source.spool is None else math.inf,
         ended=None if source.spool is None else source.spool.ended,
     )
-    result = judging.judge(request, watch or watch_nothing)
+    try:
+        result = judging.judge(request, watch or watch_nothing)
+    except DataError:
+        # What is wrong with a row says more than what a file without it lacks.
+        source.check()
+        raise
     source.check()
     return notebook.of_result(result, notes, source.folder)
 
