@@ -188,6 +188,11 @@ def checked_ks(k: int | Sequence[int]) -> tuple[int, ...]:
     return ks
 
 
+def is_count(value: object, least: int = 1) -> bool:
+    """Tell whether a value is an integer of at least ``least``; a truth value and a float are none."""
+    return type(value) is int and value >= least
+
+
 def parse_counts(option: str, text: str, example: str = "1,10,100") -> tuple[int, ...]:
     """Return the positive integers of an option like ``--k 1,10,100``, each once, in order.
 

@@ -143,3 +143,16 @@ def test_what_cannot_be_asked_of_a_function(words):
     """Counts that cannot be are refused before anything is called."""
     with pytest.raises(UsageError, match="at least 1"):
         passcurve.evaluate(lambda prompt: "", "starter", **({"n": 1} | words))
+
+
+@pytest.mark.parametrize("settings", [{"n": 1.5}, {"n": "3"}, {"n": True}, {"batch": 1.0}, {"concurrency": 2.0}])
+def test_a_count_of_another_type(settings):
+    """A count that is no integer is refused before anything is asked."""
+    calls = []
+    with pytest.raises(UsageError, match="integers"):
+        passcurve.evaluate(calls.append, "starter", **settings)
+    with pytest.raises(UsageError, match="integers"):
+        passcurve.generate(
+            "starter", "mutant:", **{name.replace("batch", "per_request"): n for name, n in settings.items()}
+        )
+    assert not calls

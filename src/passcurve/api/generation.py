@@ -13,6 +13,7 @@ from passcurve.analysis.notebook import Run
 from passcurve.api.options import JudgingOptions, Prepared, benchmark_of, check_options, make_request, watch_nothing
 from passcurve.bench import prompts
 from passcurve.bench.choose import choose_problems
+from passcurve.config import is_count
 from passcurve.errors import ModelError, UsageError
 from passcurve.generation.engine import GenerationRequest
 from passcurve.generation.setup import DEFAULT_MAX_TOKENS, Model, ModelSettings
@@ -120,8 +121,10 @@ def evaluate(
     no text; else as ``judge``.
     """
     check_options("evaluate", options)
-    if n < 1 or batch < 0 or (concurrency is not None and concurrency < 1):
-        raise UsageError(f"n={n}, batch={batch}, concurrency={concurrency}: n and concurrency are at least 1, batch 0")
+    if not (is_count(n) and is_count(batch, 0) and (concurrency is None or is_count(concurrency))):
+        raise UsageError(
+            f"n={n!r}, batch={batch!r}, concurrency={concurrency!r}: these are integers, n and concurrency at least 1"
+        )
     chosen = benchmark_of(benchmark, options)
     style = prompts.find_style(prompt)
     backend = Function(generate, many=batch > 0)

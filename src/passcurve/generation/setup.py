@@ -67,7 +67,7 @@ class Model:
         Raises UnknownNameError for a back end that does not exist, UsageError for settings that it does not take,
         DataError for a template that cannot be read.
         """
-        if chosen.n < 1 or chosen.concurrency < 1 or chosen.per_request < 1:
+        if not all(map(config.is_count, (chosen.n, chosen.concurrency, chosen.per_request))):
             raise UsageError("n, concurrency and per_request must be positive integers")
         self._chosen, self._benchmark = chosen, benchmark
         self._kind, self._words = registry.backend(chosen.model)
