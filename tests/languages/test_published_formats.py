@@ -157,6 +157,9 @@ def test_mceval_has_a_row_for_each_language(tmp_path: Path) -> None:
     assert problem.answer_field == "raw_generation:solution"
     rust = {**MCEVAL, "task_id": "Rust/1", "test": RUST["test"]}
     assert read(rust, tmp_path)[1].builds == ("crates",)
+    php = read({**MCEVAL, "task_id": "PHP/1", "test": "assert(add(1, 2) === 3);\n?>\n"}, tmp_path)[1]
+    assert "?>" not in php.tests
+    assert php.tests.rstrip().endswith(find_language("php").confirm)
     path = tmp_path / "python.jsonl"
     prompt, tests = "def add(a, b):\n", "def test():\n    assert add(1, 2) == 3\n\ntest()"
     row = {"prompt": prompt, "canonical_solution": "    return a + b", "test": tests}
