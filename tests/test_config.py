@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 from passcurve import config
 from passcurve.errors import UsageError
+from passcurve.sandbox.layers import rlimits
+from passcurve.types import Limits
 
 GIB = 1 << 30
+
+
+def test_what_a_sample_is_promised():
+    """The limits that ours are compared with are those that samples get."""
+    assert config.SAMPLE_OPEN_FILES == rlimits.OPEN_FILES
+    assert Limits().scratch_bytes == config.SAMPLE_FILE_BYTES
 
 
 @pytest.mark.parametrize(

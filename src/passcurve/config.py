@@ -42,6 +42,8 @@ _THREADS, _ONE_THREAD = "OPENBLAS_NUM_THREADS", "1"
 """The variable that limits the threads of numpy, and our value of it."""
 OWN_ADDRESS_SPACE_BYTES = 512 << 20
 """Least address space for passcurve itself: with less, the library of numpy tries to allocate for ever."""
+SAMPLE_OPEN_FILES, SAMPLE_FILE_BYTES = 64, 64 << 20
+"""Open files of a sample, and the size of a file of its scratch."""
 _MAX_DIGITS = 15
 """Most digits of a count or a size."""
 
@@ -148,8 +150,8 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def address_space_limits() -> tuple[int | None, int | None]:
-    """Return the soft and the hard limit of this process' address space, in bytes; None stands for no limit.
+def inherited_limits(name: str) -> tuple[int | None, int | None]:
+    """Return the soft and the hard limit of this process that ``resource`` calls ``name``; None stands for no limit.
 
     No sample can exceed the hard one.
     """
@@ -157,7 +159,7 @@ def address_space_limits() -> tuple[int | None, int | None]:
         return None, None
     import resource
 
-    limits = resource.getrlimit(resource.RLIMIT_AS)
+    limits = resource.getrlimit(getattr(resource, name))
     soft, hard = (None if limit == resource.RLIM_INFINITY else limit for limit in limits)
     return soft, hard
 
@@ -291,7 +293,7 @@ def fit_to_machine(workers: int | None, memory_bytes: int | None) -> Resources:
         raise UsageError(
             f"--memory must fit into this machine: at most {_gib(available)} are available, got {_gib(memory_bytes)}"
         )
-    _check_address_space(memory_bytes)
+    _check_inherited_limits(memory_bytes)
     fitting = wanted if available is None else max(1, min(wanted, available // memory_bytes))
     note = ""
     if workers is not None and fitting < workers:
@@ -302,17 +304,33 @@ def fit_to_machine(workers: int | None, memory_bytes: int | None) -> Resources:
     return Resources(fitting, memory_bytes, note)
 
 
-def _check_address_space(memory_bytes: int) -> None:
-    soft, hard = address_space_limits()
+def _check_inherited_limits(memory_bytes: int) -> None:
+    """Raise UsageError when samples would have less than they are promised: verdicts would depend on the shell."""
+    soft, hard = inherited_limits("RLIMIT_AS")
     if soft is not None and soft < OWN_ADDRESS_SPACE_BYTES:
         raise UsageError(
             f"the address space of this process is limited to {_gib(soft)} (ulimit -v); "
             f"passcurve itself needs at least {_gib(OWN_ADDRESS_SPACE_BYTES)}"
         )
-    if hard is not None and hard < memory_bytes:
+    # That of data has no limit of ours, which would replace the soft one.
+    data, _ = inherited_limits("RLIMIT_DATA")
+    for limit, what in ((hard, "address space (ulimit -v)"), (data, "data (ulimit -d)")):
+        if limit is not None and limit < memory_bytes:
+            raise UsageError(
+                f"--memory is {_gib(memory_bytes)}, but samples inherit a limit of {_gib(limit)} of {what}; "
+                "raise that limit, or lower --memory"
+            )
+    _, files = inherited_limits("RLIMIT_NOFILE")
+    if files is not None and files < SAMPLE_OPEN_FILES:
         raise UsageError(
-            f"--memory is {_gib(memory_bytes)}, but samples inherit a limit of {_gib(hard)} of address space "
-            "(ulimit -v); raise that limit, or lower --memory"
+            f"a sample may have {SAMPLE_OPEN_FILES} open files, but inherits a limit of {files} (ulimit -n); "
+            "raise that limit"
+        )
+    _, file_bytes = inherited_limits("RLIMIT_FSIZE")
+    if file_bytes is not None and file_bytes < SAMPLE_FILE_BYTES:
+        raise UsageError(
+            f"a sample may write files of {SAMPLE_FILE_BYTES >> 20} MiB, but inherits a limit of "
+            f"{file_bytes >> 10:,} KiB (ulimit -f); raise that limit"
         )
 
 

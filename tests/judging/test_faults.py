@@ -207,6 +207,16 @@ def test_less_memory_than_promised(run_of, nothing_left):
         check_refused(done, "memory")
 
 
+@pytest.mark.parametrize(("limit", "word"), [(f"-d {1 << 20}", "ulimit -d"), ("-n 32", "ulimit -n"), ("-f 9000", "-f")])
+def test_less_than_samples_are_promised(run_of, nothing_left, limit, word):
+    """A lower limit of data, open files or the size of files than samples have is refused: verdicts would differ."""
+    run = start_by(run_of(LARGE, "--memory", "2GiB"), f'ulimit {limit}; exec "$@"')
+    done = run.end()
+    nothing_left()
+    check_refused(done, word)
+    check_whole(start_directly(run), run.end(), [("starter/0", "passed")] * 2)
+
+
 @pytest.mark.parametrize("flags", ["-v", "-S -v"])
 def test_too_little_memory_for_ourselves(run_of, nothing_left, flags):
     """Too little memory for passcurve itself is refused before anything is judged."""
