@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -12,15 +14,13 @@ from hypothesis import strategies as st
 from passcurve import config
 from passcurve.errors import UsageError
 from passcurve.sandbox.layers import rlimits
-from passcurve.types import Limits
 
 GIB = 1 << 30
 
 
 def test_what_a_sample_is_promised():
-    """The limits that ours are compared with are those that samples get."""
+    """The limit that ours is compared with is the one that samples get."""
     assert config.SAMPLE_OPEN_FILES == rlimits.OPEN_FILES
-    assert Limits().scratch_bytes == config.SAMPLE_FILE_BYTES
 
 
 @pytest.mark.parametrize(
@@ -196,6 +196,17 @@ def test_a_small_machine_lowers_the_default_memory(machine):
     assert 1 == workers
     assert GIB < memory < 2 * GIB
     assert "lowered" in note
+
+
+def test_a_small_machine_is_no_excuse_for_lower_limits():
+    """What samples are promised is compared with the limits of this process there too."""
+    code = (
+        "from passcurve import config, machine\nmachine.total_memory_bytes = lambda: 2 << 30\n"
+        "config.fit_to_machine(None, None)"
+    )
+    command = ["sh", "-c", 'ulimit -n 32; exec "$@"', "sh", sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert "ulimit -n" in done.stderr.splitlines()[-1]
 
 
 def test_memory_that_was_asked_for_is_never_lowered(machine):

@@ -16,7 +16,7 @@ import msgspec
 
 from passcurve import machine
 from passcurve.errors import DataError, UsageError, nearest
-from passcurve.types import Metric, Prices
+from passcurve.types import Limits, Metric, Prices
 
 DEFAULT_KS = (1, 10, 100)
 ALL_KS = "all"
@@ -42,8 +42,8 @@ _THREADS, _ONE_THREAD = "OPENBLAS_NUM_THREADS", "1"
 """The variable that limits the threads of numpy, and our value of it."""
 OWN_ADDRESS_SPACE_BYTES = 512 << 20
 """Least address space for passcurve itself: with less, the library of numpy tries to allocate for ever."""
-SAMPLE_OPEN_FILES, SAMPLE_FILE_BYTES = 64, 64 << 20
-"""Open files of a sample, and the size of a file of its scratch."""
+SAMPLE_OPEN_FILES = 64
+"""Open files of a sample.  The file that sets the limit cannot be imported here: it needs a POSIX system."""
 _MAX_DIGITS = 15
 """Most digits of a count or a size."""
 
@@ -185,7 +185,7 @@ def parse_ks(text: str) -> tuple[int, ...]:
 def checked_ks(k: int | Sequence[int]) -> tuple[int, ...]:
     """Return the values of k from a call in Python, each once.  Raises UsageError for anything else."""
     ks = (k,) if isinstance(k, int) else tuple(dict.fromkeys(k))
-    if not ks or any(type(value) is not int or value < 1 for value in ks):
+    if not ks or not all(map(is_count, ks)):
         raise UsageError(f"k must be a positive integer or a sequence of them, got {k!r}")
     return ks
 
@@ -287,8 +287,9 @@ def fit_to_machine(workers: int | None, memory_bytes: int | None) -> Resources:
     if memory_bytes is None:
         memory_bytes = DEFAULT_MEMORY_BYTES
         if available is not None and available < memory_bytes:
-            note = f"memory limit lowered to {available >> 20} MiB: this machine has no more"
-            return Resources(1, available >> 20 << 20, note)
+            lowered = available >> 20 << 20
+            _check_inherited_limits(lowered)
+            return Resources(1, lowered, f"memory limit lowered to {lowered >> 20} MiB: this machine has no more")
     elif available is not None and available < memory_bytes:
         raise UsageError(
             f"--memory must fit into this machine: at most {_gib(available)} are available, got {_gib(memory_bytes)}"
@@ -327,9 +328,10 @@ def _check_inherited_limits(memory_bytes: int) -> None:
             "raise that limit"
         )
     _, file_bytes = inherited_limits("RLIMIT_FSIZE")
-    if file_bytes is not None and file_bytes < SAMPLE_FILE_BYTES:
+    promised = Limits().scratch_bytes
+    if file_bytes is not None and file_bytes < promised:
         raise UsageError(
-            f"a sample may write files of {SAMPLE_FILE_BYTES >> 20} MiB, but inherits a limit of "
+            f"a sample may write files of {promised >> 20} MiB, but inherits a limit of "
             f"{file_bytes >> 10:,} KiB (ulimit -f); raise that limit"
         )
 
