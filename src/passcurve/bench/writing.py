@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import resources
 
@@ -40,6 +41,10 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Further arguments of the compiler for whole programs, behind its name."""
     stops: tuple[str, ...] = ()
     """Words that can only follow the function."""
+
+    def without_ending(self, text: str) -> str:
+        """Return a text without what may not stand before tests."""
+        return re.sub(self.ending, "", text) if self.ending else text
 
 
 @cache

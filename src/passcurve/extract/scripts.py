@@ -83,8 +83,7 @@ def _fit_whole(task: Task, text: str) -> str:
     """Return a whole program as the tests need it: with what only the prompt has, open where the tests close it."""
     writing = _writing(task)
     text = _drop_main(text, writing)
-    if writing.ending:
-        text = re.sub(writing.ending, "", text)
+    text = writing.without_ending(text)
     text, is_bare = _fit_container(task, text)
     if task.problem.test.lstrip().startswith("}"):
         text = _drop_closers(text, 1 if is_bare else writing.closers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
@@ -84,9 +83,8 @@ def _python_check(row: Row) -> Check:
 
 
 def _check(language: str, tests: str) -> Script:
-    if ending := find_writing(language).ending:
-        # Behind the end of PHP a statement is text.
-        tests = re.sub(ending, "", tests)
+    # Behind the end of PHP the statement that confirms them is text.
+    tests = find_writing(language).without_ending(tests)
     has_library = language == "rs" and "#[test]" in tests
     confirmed = with_confirmation(find_language(language), tests, braces=2 if has_library else None)
     return Script(
