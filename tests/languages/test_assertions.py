@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from toolchains import require
 
 import passcurve as pc
-from passcurve.bench.languages import languages
-from passcurve.judging.scripts import missing_tools
 
 CS_HEAD = "using System.Diagnostics;\nclass Problem { static int Add(int a, int b) { return a "
 CASES = {
@@ -29,8 +28,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_failed_assertion_fails_a_program(name: str, tmp_path: Path) -> None:
     """The right program passes, and the wrong one does not, although its process goes on and ends with status 0."""
-    if missing := missing_tools(languages()[name]):
-        pytest.skip(f"{' and '.join(missing)} not installed here")
+    require(name)
     start, end, tests = CASES[name]
     benchmark = tmp_path / "one.jsonl"
     benchmark.write_text(json.dumps({"id": "add/0", "kind": "script", "language": name, "tests": tests}) + "\n")

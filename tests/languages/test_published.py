@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toolchains import require
 
 import passcurve as pc
-from passcurve.bench.languages import find_language
-from passcurve.judging.scripts import missing_tools
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
@@ -42,12 +41,6 @@ def read(path: Path) -> list[dict[str, Any]]:
         pytest.skip(f"no {path}")
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
-
-
-def require(language: str) -> None:
-    """Skip where the toolchain is not there."""
-    if missing := missing_tools(find_language(language)):
-        pytest.skip(f"{' and '.join(missing)} not installed here")
 
 
 @pytest.mark.parametrize(("name", "problems"), RECORDED)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toolchains import require
 
 import passcurve as pc
 from passcurve.bench.languages import languages
@@ -39,8 +40,7 @@ def test_every_row_has_programs() -> None:
 @pytest.mark.parametrize("name", cases())
 def test_a_language(name: str, tmp_path: Path) -> None:
     """Each program ends as it should, with a message, and the verdict on one does not depend on the others."""
-    if missing := missing_tools(languages()[name]):
-        pytest.skip(f"{' and '.join(missing)} not installed here")
+    require(name)
     programs = tomllib.loads((PROGRAMS / f"{name}.toml").read_text())
     tests = programs.pop("tests")
     benchmark = tmp_path / "one.jsonl"
@@ -63,8 +63,7 @@ def test_a_language(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["cpp", "kt", "scala"])
 def test_a_small_limit_of_programs_does_not_stop_their_compiler(name: str, tmp_path: Path) -> None:
     """A compiler that takes more memory than the program may have compiles it, beside others that do the same."""
-    if missing := missing_tools(languages()[name]):
-        pytest.skip(f"{' and '.join(missing)} not installed here")
+    require(name)
     programs = tomllib.loads((PROGRAMS / f"{name}.toml").read_text())
     large = '#include <bits/stdc++.h>\n#include <regex>\nstd::regex word("a");\n' if name == "cpp" else ""
     benchmark = tmp_path / "one.jsonl"
