@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # types lack it; `signal` makes enumerations, which would leave objects behind
+# `signal` makes enumerations, which would leave objects behind; of the module below it there are no stubs.
+import _signal  # type: ignore[import-not-found]
 import _thread
 import os
 import time

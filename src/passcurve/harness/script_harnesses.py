@@ -49,7 +49,7 @@ def _make_tree(text: str) -> ast.Module:
     last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.If) and ast.dump(last.test) == ast.dump(guard):
         tree.body[-1:] = last.body
-    # LiveCodeBench looks for that class in the module, where there is none: ``compile_code``.
+    # ``compile_code`` of LiveCodeBench looks for the class in the module, which has none, and fails.
     source = f"def {_FUNCTIONS[LIVECODEBENCH]}(): pass" + "\nSolution()" * ("class Solution" in text)
     function, *rest = ast.parse(source).body
     assert isinstance(function, ast.FunctionDef)

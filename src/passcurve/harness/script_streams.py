@@ -317,7 +317,7 @@ class MemoryStreams:
     def _os_fstat(self, fd: Any) -> os.stat_result:
         if fd != 0 or self._now.is_closed(fd):
             _end_process()
-        # The rest is that of the file which stands there in truth, and at 2 as well, which alone may be asked about.
+        # The other fields are those of /dev/null, to which 2 leads as well; the strict filter forbids to ask about 0.
         real, size = _os_fstat(2), self._now.size
         fields = list(real)
         fields[stat.ST_MODE], fields[stat.ST_NLINK], fields[stat.ST_SIZE] = stat.S_IFREG | 0o600, 0, size

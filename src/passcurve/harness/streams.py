@@ -20,10 +20,10 @@ def open_streams(descriptors: tuple[int, int, int]) -> None:
 
 
 def open_null_streams() -> None:
-    """Open streams that nobody reads or writes.
+    """Open streams that lead to ``/dev/null``, for functions and tests.
 
-    They leave descriptors 0 and 1 alone, which belong to a program on standard input: the strict filter ends a process
-    that uses these, and tells no print of a function from it.
+    A program on standard input has descriptors 0 and 1 in memory, so the strict filter ends a process that uses those
+    of the kernel.  It cannot tell a function that prints from such a program: functions print elsewhere.
     """
     open_streams((_NULL, _NULL, _NULL))
 

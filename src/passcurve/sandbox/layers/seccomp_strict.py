@@ -51,14 +51,14 @@ _TCGETS = 0x5401
 _F_GETFD, _F_GETFL = 1, 3
 
 
-_FILE_CALLS = ("read", "write", "pread64", "lseek", "fstat", "newfstatat", "fcntl")
-"""Calls whose answer tells what stands behind a descriptor."""
+_FILE_CALLS = ("read", "write", "pread64", "lseek", "fstat", "newfstatat")
+"""Calls whose answer tells what a descriptor leads to."""
 
 _USABLE = 2
-"""The first descriptor for such calls.
+"""The first descriptor for such calls, and for ``fcntl``.
 
-A program on standard input has those below it in memory (``harness/script_streams.py``).  The process is to end before
-one finds out that something else stands there.
+A program on standard input has those below it in memory (``harness/script_streams.py``).  The process must end before
+one finds out that they lead to ``/dev/null``.
 """
 
 
@@ -83,9 +83,11 @@ class StrictFilter(ChildFilter):
         for name in STATELESS_CALLS:
             if name == "close":
                 offsets = [program.value_offset(2)]
-            if name in bounded and name in table:
+            if name not in table:
+                continue
+            if name in bounded:
                 program.run_if(table[name], bounded[name])
-            elif name in table:
+            else:
                 program.ret_if(table[name], ALLOW)
         program.ret(KILL)
         super().__init__(program, offsets)
