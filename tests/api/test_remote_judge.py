@@ -84,7 +84,7 @@ def test_asyncio(url, starter):
 
 @pytest.mark.ci
 def test_rows_of_any_kind(url, starter, monkeypatch):
-    """What no judge reads of a row stays here; requests are cut where they are long; NaN is no text of a model."""
+    """Fields that no judge reads are not sent, a long batch goes in several requests, and NaN is no completion."""
     monkeypatch.setattr(remote, "CHUNK_BYTES", 200)
     right, wrong = rows_of(starter, 2)
     others = {"logprob": float("nan"), "ids": object(), "text": "\ud800"}

@@ -126,6 +126,7 @@ def test_the_end_does_not_wait_for_what_was_interrupted():
         try:
             assert process.stdout is not None
             assert b"ready\n" == process.stdout.readline()
+            # So that the call waits for its rows, which take 200 s.
             time.sleep(1.0)
             process.send_signal(signal.SIGINT)
             process.wait(20)

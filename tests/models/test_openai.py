@@ -112,7 +112,7 @@ def test_a_server_that_ignores_n(client, server, sample_request):
 
 
 def test_a_choice_that_the_server_has_not_finished(client, server, sample_request):
-    """What a server has aborted is no sample and is asked for again; the choices beside it count."""
+    """A choice that the server has aborted is requested again; the other choices are kept."""
     server.fault = lambda number, body: "one aborted" if number == 0 else ""
     replies = list(client().generate(sample_request(0, 1, 2)))
     assert [(0, "stop"), (1, "stop"), (2, "stop")] == [(one.key.sample_index, one.finish_reason) for one in replies]

@@ -142,7 +142,7 @@ def _is_accepted(check: Script, job: Job, language: Language, report: EndReport)
 
 
 def _has_failed_assertion(job: Job, language: Language, report: EndReport) -> bool:
-    """Tell whether an assertion beside the program has failed without an end; tests that are data have none there."""
+    """Tell whether an assertion has failed without ending the program; tests that are data have none beside it."""
     is_beside = bool(language.fails) and DATA_TESTS not in job.setup
     return is_beside and re.search(language.fails, report.err, re.MULTILINE) is not None
 

@@ -96,7 +96,7 @@ class Language(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     confirm_inside: int = 0
     """Number of closing braces at the end of the tests that the statement stands before."""
     fails: str = ""
-    """A pattern of what standard error has where an assertion does not hold and the program goes on all the same."""
+    """Pattern of the message on standard error of an assertion that fails without ending the program."""
     recorder: Recorder | None = None
     """The recorder of results, where tests that are plain data can be judged apart from the program."""
     shortest: str = ""
