@@ -470,3 +470,10 @@ def test_no_home_and_no_name(run_of, rows, nothing_left):
     done = run.end()
     nothing_left()
     check_whole(run, done)
+
+
+def test_the_working_folder_is_gone(shell, rows):
+    """A run whose working folder was removed is refused in one line."""
+    samples = shell.write("s.jsonl", rows)
+    shell.before = ("sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', "sh")
+    check_refused(shell("judge", samples, "--json"), "working folder", "change to another one")

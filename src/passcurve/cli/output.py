@@ -7,9 +7,10 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from passcurve.errors import IsolationError, PasscurveError
+from passcurve.errors import IsolationError, PasscurveError, UsageError
 from passcurve.interruption import interrupt_on_sigterm
 
 # Slow imports stand in the functions that need them: ``--version`` needs none of them, and a short run no rich.
@@ -70,6 +71,7 @@ def handle_errors(as_json: bool) -> Iterator[None]:
         try:
             if sys.platform == "win32":
                 raise IsolationError("Windows cannot isolate programs; use a Linux machine, a container or WSL 2")
+            _check_working_folder()
             yield
         except PasscurveError as error:
             if as_json:
@@ -81,6 +83,14 @@ def handle_errors(as_json: bool) -> Iterator[None]:
                 write_json({"error": "interrupted", "exit_code": 130})
             warn("interrupted")
             raise typer.Exit(130) from None
+
+
+def _check_working_folder() -> None:
+    """Raise UsageError where relative paths lead nowhere."""
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise UsageError(f"the working folder cannot be used ({error.strerror}): change to another one") from None
 
 
 def run_and_flush(command: Callable[[], None]) -> None:
