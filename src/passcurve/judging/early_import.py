@@ -19,7 +19,9 @@ class EarlyImport:
         """Begin, if so many rows are enough."""
         if self._thread is None and judged >= MIN_JUDGED:
             self._thread = threading.Thread(target=_load, name="passcurve-load")
-            self._thread.start()
+            # Where no thread can be started they are imported when a score is worked out.
+            with contextlib.suppress(RuntimeError):
+                self._thread.start()
 
 
 def _load() -> None:
