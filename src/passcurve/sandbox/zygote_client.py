@@ -337,10 +337,7 @@ class ZygoteClient:
         # A zygote that ends by itself reaps its children, so that their CPU time counts as ours.
         self._fork_server.reap(self.pid)
         if self.folder is not None:
-            # Samples may leave folders too deep for a recursive removal.
-            for left in Path(self.folder, "scratch").iterdir():
-                empty(str(left))
-            shutil.rmtree(self.folder, ignore_errors=True)
+            _remove(Path(self.folder))
 
 
 def _decode(frame: bytes) -> Record:
@@ -355,7 +352,21 @@ def remove_orphans() -> None:
     """Remove the folders of supervisors that were killed before they could."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*-*"):
         owner = folder.name.removeprefix(FOLDER).partition("-")[0]
-        if owner.isdecimal() and not Path(f"/proc/{owner}").exists() and folder.stat().st_uid == os.getuid():
-            for left in folder.glob("scratch/*"):
-                empty(str(left))
-            shutil.rmtree(folder, ignore_errors=True)
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists() and _is_own(folder):
+            _remove(folder)
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        return folder.stat().st_uid == os.getuid()
+    except OSError:
+        return False  # another run has removed it
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder of a zygote, if it is still there."""
+    # Samples may leave folders too deep for a recursive removal.
+    with suppress(OSError):
+        for left in Path(folder, "scratch").iterdir():
+            empty(str(left))
+    shutil.rmtree(folder, ignore_errors=True)
