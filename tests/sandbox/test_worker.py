@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -35,6 +36,7 @@ from passcurve.judging.attempts import needs_retry
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, KilledError
 from passcurve.sandbox.oneshot_runner import DEATH_S
 from passcurve.sandbox.zygote import exit_status
+from passcurve.sandbox.zygote.template import FAILED_EXIT
 from passcurve.sandbox.zygote_client import ZygoteClient
 
 SLEEP = "import time\ndef f():\n    time.sleep(30)\n    return 1\n"
@@ -143,6 +145,33 @@ def test_the_tests_process_is_killed(jail: Jailed):
     assert "the tests' process died" == outcome.doubt
     assert needs_retry(outcome)
     assert jail.check(ONE, IS_ONE).passed
+
+
+@pytest.mark.parametrize("side", ["jail", "referee"])
+def test_a_process_fails_before_its_role_begins(jail: Jailed, side: str):
+    """A process that the system refuses what it needs to start is a fault of ours; the next job passes."""
+    if os.getuid() != 0:
+        pytest.skip("only root may set the limits of a process of another user")
+    assert jail.check(ONE, IS_ONE).passed
+    template = children(jail, side)[0].pid
+    few_files = 16
+    limits = resource.prlimit(
+        template, resource.RLIMIT_NOFILE, (few_files, resource.prlimit(template, resource.RLIMIT_NOFILE)[1])
+    )
+    outcome = jail.run(jail.job(ONE, IS_ONE, allow_kept=False))
+    assert ("fault", "its process failed before it began") == (outcome.ended, outcome.fault)
+    assert needs_retry(outcome)
+    resource.prlimit(template, resource.RLIMIT_NOFILE, limits)
+    assert jail.check(ONE, IS_ONE).passed
+    assert "passed" == jail.run(jail.job(ONE, IS_ONE, allow_kept=False)).report["status"]
+
+
+def test_a_program_that_ends_like_a_process_that_failed(jail: Jailed):
+    """The exit code of a process that failed is no fault of ours where a program has begun."""
+    program = f"import os\ndef f():\n    os._exit({FAILED_EXIT})\n"
+    outcome = jail.run(jail.job(program, IS_ONE, allow_kept=False))
+    assert ("", FAILED_EXIT) == (outcome.fault, outcome.exit_code)
+    assert "crash" == jail.check(program, IS_ONE).status
 
 
 @pytest.mark.ci
@@ -284,6 +313,20 @@ def test_nothing_stays_behind(jail: Jailed):
     jail.pool.close()
     until(lambda: not [process for process in mine if process.alive], "the end of everything")
     assert [] == [folder for folder in folders if folder.exists()]
+
+
+def test_the_folders_of_zygotes_are_removed(jail: Jailed):
+    """Somebody who tidies up among temporary files costs a job at most; closing goes on as ever."""
+    assert jail.check(ONE, IS_ONE).passed
+    for folder in zygote_folders(jail.pool):
+        shutil.rmtree(folder)
+    writes = "def f():\n    open('x', 'w').close()\n    return 1\n"
+    for _ in range(3):
+        outcome = jail.run(jail.job(writes, IS_ONE, allow_kept=False))
+        assert outcome.ended == "fault" or "passed" == outcome.report["status"]
+    for folder in zygote_folders(jail.pool):
+        shutil.rmtree(folder)
+    jail.pool.close()
 
 
 def test_closing_twice(jail: Jailed):

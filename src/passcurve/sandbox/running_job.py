@@ -191,6 +191,8 @@ class OneShotJob(RunningJob):
     def outcome(self) -> Outcome:
         """Return the facts as they stand."""
         self._read_line()
+        if not all(end["begun"] for end in self.exits.values()):
+            self.fault = self.fault or "its process failed before it began"
         status, sample_exit = self.exit["exit"] if self.exit else None, self.exit
         died_of = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         wall_s = self.clock.wall_s

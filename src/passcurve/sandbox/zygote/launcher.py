@@ -11,7 +11,7 @@ from passcurve.sandbox.layers import watch
 from passcurve.sandbox.zygote import memory, wall_checks
 from passcurve.sandbox.zygote.confinement import IS_LINUX, Confinement
 from passcurve.sandbox.zygote.copy_stub import Stub
-from passcurve.sandbox.zygote.template import Role, Spec, Template, run_role
+from passcurve.sandbox.zygote.template import FAILED_EXIT, Role, Spec, Template, enter_role
 
 
 class Launcher:
@@ -85,11 +85,15 @@ class Launcher:
         if pid == 0:
             try:
                 self._close_private()
-                run_role(spec, descriptors, self._roles, self._confinement.enter)
+                self._roles[spec["role"]](enter_role(spec, descriptors, self._confinement.enter))
             except BaseException:
-                os._exit(99)
+                os._exit(FAILED_EXIT)
             os._exit(0)
         return pid, -1
+
+    def has_failed(self, pid: int) -> bool:
+        """Tell whether a child that has ended with ``FAILED_EXIT`` said that it failed before its role began."""
+        return self._template is not None and self._template.has_failed(pid)
 
     def release(self) -> None:
         """Let the new child go on."""

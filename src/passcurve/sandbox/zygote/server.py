@@ -32,7 +32,7 @@ from passcurve.sandbox.zygote.job_process import HAS_PIDFD, JobProcess, end_othe
 from passcurve.sandbox.zygote.kept_jobs import JobOrder
 from passcurve.sandbox.zygote.kept_slot import KeptSlot
 from passcurve.sandbox.zygote.launcher import Launcher
-from passcurve.sandbox.zygote.template import Role
+from passcurve.sandbox.zygote.template import FAILED_EXIT, Role
 
 REQUEST_BYTES = 64 << 20
 """Largest request: jobs, which pass through this process unread; no child is forked from it."""
@@ -42,6 +42,8 @@ POLL_MS = 20
 
 KEPT_POLL_MS = 10
 """Time between two looks at the job of the process that is kept."""
+
+FAILED_STATUS = FAILED_EXIT << 8
 
 Config = dict[str, Any]
 
@@ -247,6 +249,8 @@ class Zygote:
         """Reap the child, clean the scratch, report."""
         self._poll.unregister(job.end_descriptor)
         end = job.reap()
+        if end.status == FAILED_STATUS and self._launcher.has_failed(job.pid):
+            end = end._replace(has_begun=False)
         if self._confinement.allows_processes:
             end_others(self._own_processes())
         self._job = None

@@ -14,8 +14,10 @@ import os
 import resource
 import select
 import socket
+import struct
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -47,6 +49,14 @@ GO = b"g"
 _HIGH = 32
 """Descriptors from here on are above all that a child inherits."""
 
+_FAILURES = _HIGH + framing.MAX_DESCRIPTORS
+"""Descriptor on which a child says that it failed before its role began; closed before it begins."""
+
+FAILED_EXIT = 99
+"""Exit code of such a child.  A sample can end with it as well, but can say nothing there."""
+
+_PID_BYTES = 4
+
 Role = Callable[[list[int]], None]
 Spec = dict[str, Any]
 """The spec of a child: role, scratch, kept, offers (a userfaultfd, as one that is kept must), lowest (first descriptor
@@ -63,6 +73,9 @@ class Template:
         """``close_private`` closes, in the template, what no child may have; ``track``: children may be traced."""
         self._commands, commands = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._line, line = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._failures, failures = os.pipe()
+        for end in (self._failures, failures):
+            os.set_blocking(end, False)
         self._track = track
         zygote = os.getpid()
         self.pid = os.fork()
@@ -70,7 +83,8 @@ class Template:
             try:
                 kernel.die_with_parent(zygote)
                 close_private()
-                _close_all_but(commands.fileno(), line.fileno())
+                os.dup2(failures, _FAILURES)
+                _close_all_but(commands.fileno(), line.fileno(), _FAILURES)
                 os.chdir("/")
                 memory.use_up_free_blocks()
                 _rehearse(line, roles, enter)
@@ -79,6 +93,7 @@ class Template:
             except BaseException:
                 os._exit(1)
         commands.close()
+        os.close(failures)
         self._child_line = line
         """The other end of the line, from which the children read one after another."""
         self._last_pid = 0
@@ -91,7 +106,7 @@ class Template:
         """Return the pid of a new child, which waits for its spec.  Raises OSError when there is none."""
         self._await_last()
         os.write(self._commands.fileno(), b"f")
-        pid = int.from_bytes(os.read(self._commands.fileno(), 4), "little", signed=True)
+        pid = int.from_bytes(os.read(self._commands.fileno(), _PID_BYTES), "little", signed=True)
         if pid <= 0:
             raise OSError("no process can be forked")
         self._last_pid = pid
@@ -129,6 +144,14 @@ class Template:
         except OSError:
             return -1
         return trackers[0] if trackers else -1
+
+    def has_failed(self, pid: int) -> bool:
+        """Tell whether a child that has ended with ``FAILED_EXIT`` said that it failed before its role began."""
+        failed = b""
+        with suppress(BlockingIOError):
+            while data := os.read(self._failures, SPEC_BYTES):
+                failed += data
+        return any(pid == int.from_bytes(number, "little") for (number,) in struct.iter_unpack("4s", failed))
 
     def release(self) -> None:
         """Let the new child go on, once it is traced."""
@@ -179,20 +202,26 @@ def _fork_children(commands: int, line: socket.socket, roles: dict[str, Role], e
                 os.close(commands)
                 _run_child(line, roles, enter)
             except BaseException:
-                os._exit(99)
+                os._exit(FAILED_EXIT)
             os._exit(0)
-        os.write(commands, pid.to_bytes(4, "little", signed=True))
+        os.write(commands, pid.to_bytes(_PID_BYTES, "little", signed=True))
 
 
 def _run_child(line: socket.socket, roles: dict[str, Role], enter: Enter) -> None:
-    data, descriptors = framing.receive_frame_and_descriptors(line, SPEC_BYTES)
-    spec = marshal.loads(data)
-    if spec["offers"]:
-        _offer_tracker(line, is_kept=spec["kept"])
-    line.recv(1)
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-    line.close()
-    run_role(spec, descriptors, roles, enter)
+    try:
+        data, descriptors = framing.receive_frame_and_descriptors(line, SPEC_BYTES)
+        spec = marshal.loads(data)
+        if spec["offers"]:
+            _offer_tracker(line, is_kept=spec["kept"])
+        line.recv(1)
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        line.close()
+        places = enter_role(spec, descriptors, enter)
+    except BaseException:
+        os.write(_FAILURES, os.getpid().to_bytes(_PID_BYTES, "little"))
+        raise
+    os.close(_FAILURES)
+    roles[spec["role"]](places)
 
 
 def _offer_tracker(line: socket.socket, *, is_kept: bool) -> None:
@@ -217,8 +246,8 @@ def _open_streams() -> None:
         os.close(null)
 
 
-def run_role(spec: Spec, descriptors: list[int], roles: dict[str, Role], enter: Enter) -> None:
-    """Run the role of a child behind its walls, with its descriptors at numbers that are the same for every child."""
+def enter_role(spec: Spec, descriptors: list[int], enter: Enter) -> list[int]:
+    """Put up the walls of a child; return its descriptors, at numbers that are the same for every child."""
     os.chdir(spec["scratch"])
     _open_streams()
     high = [os.dup2(fd, _HIGH + place) for place, fd in enumerate(descriptors)]
@@ -227,4 +256,4 @@ def run_role(spec: Spec, descriptors: list[int], roles: dict[str, Role], enter: 
     places = [os.dup2(fd, FIRST + place) for place, fd in enumerate(high)]
     os.closerange(_HIGH + spec["ruled"], _HIGH + len(descriptors))
     enter(spec, rules)
-    roles[spec["role"]](places)
+    return places
