@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import re
 import symtable
@@ -106,7 +107,16 @@ def never_calls(problem: Problem) -> bool:
     parameters = _check_parameters(tests)
     ways = {problem.entry_point, "candidate", *parameters, *_DYNAMIC}
     needs_program = tests.has_star or tests.referenced & ways or _undefined(tests, prompt, problem)
-    return bool(parameters) and not needs_program
+    return bool(parameters) and not needs_program and not _loaded(problem.test) & ways
+
+
+def _loaded(text: str) -> set[str]:
+    """Return all names that a source looks up, at the price of its tree.
+
+    From 3.12 on ``symtable`` does not tell that a comprehension looks up a name that its function has.
+    """
+    nodes = ast.walk(ast.parse(text))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def find_undefined_names(problem: Problem) -> tuple[str, ...]:
