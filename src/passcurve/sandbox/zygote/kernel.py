@@ -127,12 +127,16 @@ def personality(value: int) -> None:
 
 def clone_sibling() -> int:
     """Fork this process, which has one thread, into a child of its own parent; return 0 in the child, else its pid."""
+    # For each argument ctypes takes a block of memory, and it gives them back in that order, so that the next call gets
+    # them the other way round, and so does the child.  A call before the other keeps their order.
+    _syscall(*_ASK)
     return int(_syscall(*_CLONE))
 
 
 def rehearse_clone() -> None:
     """Let ``clone_sibling`` only ask for the pid, until ``prepare_clone`` is called."""
-    _CLONE[:] = [ctypes.c_long({"x86_64": 39, "aarch64": 172}[MACHINE])]
+    _ASK[:] = [ctypes.c_long({"x86_64": 39, "aarch64": 172}[MACHINE])]
+    _CLONE[:] = _ASK
 
 
 def prepare_clone() -> None:
@@ -148,8 +152,11 @@ def prepare_clone() -> None:
     # The order of the last two differs between the architectures.
     last = (tid, none) if MACHINE == "x86_64" else (none, tid)
     _CLONE[:] = [long(number), long(flags), none, none, *last]
+    # The pid, for which the kernel looks at no argument.
+    _ASK[1:] = _CLONE[1:]
 
 
+_ASK: list[Any] = []
 _CLONE: list[Any] = []
 
 
