@@ -322,8 +322,9 @@ class MemoryStreams:
         fields = list(real)
         fields[stat.ST_MODE], fields[stat.ST_NLINK], fields[stat.ST_SIZE] = stat.S_IFREG | 0o600, 0, size
         fields[stat.ST_UID], fields[stat.ST_GID] = os.getuid(), os.getgid()
-        more = {name: getattr(real, name) for name in dir(real) if name.startswith("st_")}
-        more |= {"st_blksize": _BLOCK_BYTES, "st_blocks": -(-size // _BLOCK_BYTES) * 8, "st_rdev": 0}
+        # Fields that are none of the tuple; from 3.13 on no others may be given by name.
+        reduced: Any = real.__reduce__()
+        more = reduced[1][1] | {"st_blksize": _BLOCK_BYTES, "st_blocks": -(-size // _BLOCK_BYTES) * 8, "st_rdev": 0}
         return os.stat_result(fields, more)
 
     def _os_stat(self, path: Any) -> os.stat_result:
