@@ -204,6 +204,10 @@ class _Raw(io.RawIOBase):
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         return self._descriptors.seek(self._open_number(), offset, whence)
 
+    def tell(self) -> int:
+        # That of the base makes a method, where a file makes no object.
+        return self.seek(0, os.SEEK_CUR)
+
     def readinto(self, buffer: Any) -> int:
         if type(buffer) not in _BUFFERS:
             _end_process()
