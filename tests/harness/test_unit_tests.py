@@ -113,9 +113,67 @@ def test_odd_tests(jail: Jailed):
     assert [1, 0, 0] == report["suites"][0]
     assert run(jail, RIGHT, FIXTURES)[0].passed
     assert "ZeroDivisionError" == run(jail, "def f(x):\n    return x and x or 1 / 0\n", FIXTURES)[0].exception
-    skipping = "import unittest\ndef f(x):\n    raise unittest.SkipTest\n"
-    assert "SkipTest" == run(jail, skipping)[0].exception
-    assert run(jail, skipping, any_skip=True)[0].passed
+
+
+SKIPPING = {
+    "raised": "def f(x):\n    raise unittest.SkipTest\n",
+    "raised by a text": "def f(x):\n    exec('raise unittest.SkipTest')\n",
+    "raised in a file of unittest": "def f(x):\n"
+    "    exec(compile('raise unittest.SkipTest', unittest.case.__file__, 'exec'))\n",
+    "a decorator": "@unittest.skip('never')\ndef f(x):\n    pass\n",
+    "a decorated class": "class f:\n    @unittest.skip('never')\n    def __init__(self, x):\n        pass\n",
+    "another test": "def f(x):\n    unittest.TestCase().skipTest('no')\n",
+    "the test itself": "import sys\ndef f(x):\n    sys._getframe(1).f_locals['self'].skipTest('no')\n",
+    "functions of C": "import asyncio, functools, operator\nclass Loop:\n    def get_debug(self):\n"
+    "        return False\nfuture = asyncio.Future(loop=Loop())\nfuture.set_exception(unittest.SkipTest())\n"
+    "f = functools.partial(next, map(operator.methodcaller('result'), [future] * 2))\n",
+    "a mark on the class": "import sys\ndef f(x):\n"
+    "    type(sys._getframe(1).f_locals['self']).__unittest_skip__ = True\n    return 1\n",
+    "another end": "def f(x):\n    raise unittest.case._ShouldStop\n",
+}
+
+
+@pytest.mark.parametrize("name", SKIPPING)
+def test_a_program_skips_the_tests(jail: Jailed, name: str):
+    """A test is skipped by its own code alone, or by its mark."""
+    program = "import unittest\n" + SKIPPING[name]
+    assert "failed" == run(jail, program)[0].status
+    assert run(jail, program, any_skip=True)[0].passed == ("end" not in name)
+
+
+def test_a_text_that_the_tests_execute_skips_them(jail: Jailed):
+    """A program in the form of DS-1000 is no module of its own."""
+    tests = HEAD + "class T(unittest.TestCase):\n    def test_it(self):\n        exec(code, {})\n"
+    assert run(jail, "x = 1", tests, quoted="code")[0].passed
+    assert "failed" == run(jail, "import unittest\nraise unittest.SkipTest", tests, quoted="code")[0].status
+
+
+ITSELF = (
+    "self.skipTest('no')",
+    "raise unittest.SkipTest",
+    "helper(self)",
+    "with self.subTest(1): self.skipTest('no')",
+    "self.assertRaises(ValueError, int, 'x'); raise unittest.SkipTest('no')",
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        *((place, line) for place in ("test_one(self)", "setUp(self)") for line in ITSELF),
+        ("setUpClass(cls)", "raise unittest.SkipTest"),
+    ],
+)
+def test_tests_skip_themselves(jail: Jailed, place: str, line: str):
+    """A skip of the tests is right wherever it stands."""
+    mark = "    @classmethod\n" if "Class" in place else ""
+    tests = (
+        HEAD
+        + "def helper(test):\n    test.skipTest('no')\n"
+        + f"class T(unittest.TestCase):\n{mark}    def {place}:\n        {line}\n"
+        + "    def test_two(self):\n        self.assertEqual(1, 1)\n"
+    )
+    assert run(jail, WRONG, tests)[0].passed
 
 
 def test_no_tests(jail: Jailed):
@@ -156,8 +214,6 @@ KNOWN = {
     "    result.addFailure = lambda test, _: result.addSuccess(test)\n    return 1\n",
     "a failure that is expected": "import sys\ndef f(x):\n"
     "    type(sys._getframe(1).f_locals['self']).__unittest_expecting_failure__ = True\n    return 1\n",
-    "a test of the class replaced": "import sys\ndef f(x):\n    me = sys._getframe(1).f_locals['self']\n"
-    "    type(me).test_two = type(me).setUp\n    return 1\n",
 }
 """The ways that docs/verdicts.md lists: each passes, so that the list stays true."""
 

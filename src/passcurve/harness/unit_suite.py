@@ -2,36 +2,81 @@
 
 from __future__ import annotations
 
+import functools
+import opcode
 import sys
+from types import CodeType
 from typing import Any
 
 from passcurve.harness.class_clock import ClassClock, ClassTimeoutError
 from passcurve.harness.counts import pack_bits
 from passcurve.harness.protocol import SharedReport
-from passcurve.harness.sample import SOURCE_NAME
 from passcurve.harness.shared import make_failure
+from passcurve.harness.unit_framework import Framework
 
 RIGHT, FAILED, ERROR, SKIPPED, TIMEOUT, NOT_RUN = "1", "0", "e", "s", "t", "-"
 """The letters of outcomes."""
 
 
+_RAISE = opcode.opmap["RAISE_VARARGS"]
+
+
+class OwnSkips:
+    """Tells the skips of tests from those of the program that they call.  Make it before the program runs."""
+
+    def __init__(self, tests: CodeType, framework: Framework) -> None:
+        self._codes = _nested_codes(tests)
+        self._skip_test: CodeType = framework.case.skipTest.__code__
+
+    def has(self, error: BaseException) -> bool:
+        """Tell whether tests have raised this themselves, or have called ``skipTest``."""
+        steps: list[tuple[CodeType, int]] = []
+        trace = error.__traceback__
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if steps or self._is_own(code):
+                steps.append((code, trace.tb_lasti))
+            trace = trace.tb_next
+        if not steps:
+            return False
+        code, place = steps[-1]
+        if code is self._skip_test:
+            steps.pop()
+        elif code.co_code[place] != _RAISE:
+            return False  # a function of C has raised it
+        return all(self._is_own(code) for code, _ in steps)
+
+    def _is_own(self, code: CodeType) -> bool:
+        return any(code is own for own in self._codes)
+
+
+def _nested_codes(code: CodeType) -> list[CodeType]:
+    inner = [const for const in code.co_consts if type(const) is CodeType]
+    return [code, *(nested for one in inner for nested in _nested_codes(one))]
+
+
 class SuiteRun:
     """The tests of some classes, before and after they have run."""
 
-    def __init__(self, classes: list[Any], shown: list[set[str]], loader: Any) -> None:
+    def __init__(self, classes: list[Any], shown: list[set[str]], framework: Framework) -> None:
         """``shown``: the tests that the source of each class shows, all of which must run."""
         self._tests: list[Any] = []
         self.outcomes: dict[str, str] = {}
         """A letter for each test, by name."""
+        self.skipped: set[str] = set()
+        """Names of the tests that are marked to be skipped."""
         self._missing = ""
         self._error: BaseException | None = None
         self._first = ""
         for cls, names in zip(classes, shown):
-            suite = loader.loadTestsFromTestCase(cls)
+            suite: Any = framework.loader.loadTestsFromTestCase(cls)
             present = set()
             for test in suite:
                 present.add(test._testMethodName)
                 self.outcomes[_name_of(test)] = NOT_RUN
+                if _is_marked(test, "__unittest_skip__"):
+                    self.skipped.add(_name_of(test))
+                _guard(test, framework.stop)
             self._tests.append(suite)
             self._missing = self._missing or next(iter(sorted(names - present)), "")
 
@@ -105,9 +150,11 @@ class _Notes:
 
     shouldStop: bool  # noqa: N815 - the name is that of unittest
 
-    def __init__(self, outcomes: dict[str, str], clock: ClassClock, *, go_on: bool, any_skip: bool) -> None:
+    def __init__(self, suite: SuiteRun, clock: ClassClock, own_skips: OwnSkips | None, *, go_on: bool) -> None:
+        """``own_skips``: None where any skip is right."""
         super().__init__()
-        self.outcomes, self.clock, self.go_on, self.any_skip = outcomes, clock, go_on, any_skip
+        self.outcomes, self.skipped = suite.outcomes, suite.skipped
+        self.clock, self.own_skips, self.go_on = clock, own_skips, go_on
         self.first = ""
         self.error: BaseException | None = None
 
@@ -143,8 +190,9 @@ class _Notes:
 
     def addSkip(self, test: Any, reason: str) -> None:  # noqa: ARG002, N802
         error = sys.exc_info()[1]
-        if error is not None and not self.any_skip and _is_from_program(error):
-            self._note(test, ERROR, error)
+        own = self.own_skips
+        if own is not None and not (own.has(error) if error is not None else _name_of(test) in self.skipped):
+            self._note(test, ERROR, error or RuntimeError("the program skipped the test"))
         elif self.outcomes.get(_name_of(test)) == NOT_RUN:
             self._note(test, SKIPPED)
         elif _name_of(test) not in self.outcomes:
@@ -169,10 +217,22 @@ def _name_of(test: Any) -> str:
     return "%s.%s" % (type(test).__name__, method) if method else ""
 
 
-def _is_from_program(error: BaseException) -> bool:
-    """Return whether an exception was raised in the code of the program."""
-    trace, name = error.__traceback__, ""
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        trace = trace.tb_next
-    return name == SOURCE_NAME
+def _is_marked(test: Any, mark: str) -> bool:
+    return any(getattr(owner, mark, False) for owner in (test, getattr(test, test._testMethodName)))
+
+
+def _guard(test: Any, stop: type[BaseException]) -> None:
+    """Have a test fail where its program raises what ``unittest`` takes for the end of a test that is right."""
+    method = getattr(test, test._testMethodName)
+    # Only a test that is expected to fail ends so by itself; an asynchronous one is no function that can be called.
+    if _is_marked(test, "__unittest_expecting_failure__") or hasattr(test, "_callMaybeAsync"):
+        return
+
+    @functools.wraps(method)
+    def guarded() -> Any:
+        try:
+            return method()
+        except stop as error:
+            raise RuntimeError("the program ended the test") from error
+
+    setattr(test, test._testMethodName, guarded)

@@ -20,7 +20,7 @@ from passcurve.harness.protocol import SharedReport, UnitTestJob
 from passcurve.harness.sample import SOURCE_NAME, make_module
 from passcurve.harness.shared import FINDINGS_BYTES, Monitor, begin_pass, make_failure, make_reporter
 from passcurve.harness.unit_framework import Framework
-from passcurve.harness.unit_suite import SuiteRun, make_result_type
+from passcurve.harness.unit_suite import OwnSkips, SuiteRun, make_result_type
 
 MODULE_NAME = "__test__"
 _SUITE_BYTES = 40
@@ -62,6 +62,7 @@ def _run(send_report: Callable[[SharedReport], None], job: UnitTestJob, size: in
     monitor = Monitor(text, names, test, tests, all_builtins=True)
     framework = Framework()
     result_type = make_result_type(framework.result)
+    own_skips = None if job["any_skip"] else OwnSkips(tests, framework)
     limit_recursion()
     suites: list[SuiteRun] = []
     is_held = True
@@ -73,15 +74,11 @@ def _run(send_report: Callable[[SharedReport], None], job: UnitTestJob, size: in
         monitor.keep_tests()
         for name, is_alone in job["suites"] or [("", False)]:
             classes = [name] if name else job["classes"] or framework.find_classes(names)
-            suite = SuiteRun(
-                [names[class_name] for class_name in classes], _test_names(tests, classes), framework.loader
-            )
+            suite = SuiteRun([names[class_name] for class_name in classes], _test_names(tests, classes), framework)
             suites.append(suite)
             if is_held or is_alone or job["all_tests"]:
                 clock = ClassClock(job["class_s"])
-                result = result_type(
-                    suite.outcomes, clock, go_on=job["all_tests"] or is_alone, any_skip=job["any_skip"]
-                )
+                result = result_type(suite, clock, own_skips, go_on=job["all_tests"] or is_alone)
                 suite.run(result, clock)
             is_held = is_held and (is_alone or suite.has_passed)
         changes = framework.find_changes()
