@@ -174,6 +174,8 @@ class Server:
             if number == 0 and fault == "one without a text":
                 choice["text"] = None
             choices.append(choice)
+        if fault == "an aborted one more":
+            choices.insert(0, choices[0] | {"finish_reason": "error"})
         answer: dict[str, Any] = {"model": "tiny-coder-0", "system_fingerprint": "fp1", "choices": choices}
         if fault != "no usage":
             answer["usage"] = {

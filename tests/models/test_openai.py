@@ -120,6 +120,14 @@ def test_a_choice_that_the_server_has_not_finished(client, server, sample_reques
     assert [3, None] == [body.get("n") for body in server.requests]
 
 
+def test_an_unfinished_choice_more_than_was_requested(client, server, sample_request):
+    """The choice that the server has finished is taken, wherever it stands."""
+    server.fault = lambda number, body: "an aborted one more"
+    (reply,) = client().generate(sample_request(3))
+    assert (3, "    return 0\n", "stop") == (reply.key.sample_index, reply.text, reply.finish_reason)
+    assert 1 == len(server.requests)
+
+
 def test_a_choice_without_a_text_costs_no_other(client, server, sample_request):
     """The choices that have a text are taken before the error."""
     server.fault = lambda number, body: "one without a text"

@@ -53,11 +53,12 @@ class OpenAI:
         while indices:
             count = len(indices) if self._takes_n else 1
             response = self._send(request, indices[:count])
-            choices = response.body["choices"][:count]
+            choices = response.body["choices"]
             if len(choices) < count:
                 self._takes_n = False
             # Choices that the server has not finished are requested again.
-            parsed = [(choice, _Choice.parse(choice)) for choice in choices if not _is_unfinished(choice)]
+            finished = [choice for choice in choices if not _is_unfinished(choice)][:count]
+            parsed = [(choice, _Choice.parse(choice)) for choice in finished]
             replies = self._replies(response, request, indices, [one for _, one in parsed if one is not None])
             yield from replies
             # Only now: the other choices are paid for.
