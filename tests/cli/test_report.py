@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
+import subprocess
 
 import pytest
 
@@ -90,6 +92,20 @@ def test_what_is_refused(runs, words, named):
     assert 2 == done.code
     assert named in done.err
     assert 1 == done.err.count("\n")
+
+
+def test_a_page_into_what_is_no_file(runs):
+    """A pipe gets the page, and stays a pipe; a link stays a link to the page."""
+    pipe = runs.folder / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    assert 0 == runs("report", "one.jsonl", "-o", "pipe").code
+    assert reader.communicate(timeout=60)[0].endswith(b"</html>")
+    assert pipe.is_fifo()
+    (runs.folder / "link.html").symlink_to("page.html")
+    assert 0 == runs("report", "one.jsonl", "-o", "link.html").code
+    assert (runs.folder / "link.html").is_symlink()
+    assert (runs.folder / "page.html").read_text("utf-8").endswith("</html>")
 
 
 @pytest.mark.ci
