@@ -91,6 +91,10 @@ def test_an_interval_and_a_p_that_disagree_are_joined(shell):
     assert "95% CI, new problems: -" in out
     assert "p .03" in out
     assert "disagree: it is undecided" in out
+    shell("report", "a.jsonl.passcurve", "s.jsonl.passcurve", "-o", "r.html")
+    page = (shell.folder / "r.html").read_text("utf-8")
+    assert "Undecided: the interval and the p-value" in page
+    assert "is better on problems like these" not in page
     assert "disagree" not in shell("compare", "a.jsonl", "a.jsonl").out
 
 

@@ -62,6 +62,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """True difference that these runs detect at the level with power .8; None where it is unknown."""
     warnings: tuple[str, ...]
 
+    @property
+    def is_undecided(self) -> bool:
+        """True where ``p`` and the interval for new problems, which are made in different ways, disagree about zero."""
+        interval = self.new_problems
+        return interval is not None and (interval.low <= 0 <= interval.high) != (self.p > 1 - interval.level)
+
 
 class Decider(msgspec.Struct, frozen=True, kw_only=True):
     """A problem on which two runs differ."""

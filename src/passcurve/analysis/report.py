@@ -132,7 +132,7 @@ def _comparison_record(
     }
     headers = dict(zip(made.runs, (run.header for run in counts), strict=True))
     record: dict[str, Any] = msgspec.to_builtins(made)
-    for pair in record["pairs"]:
+    for pair, facts in zip(record["pairs"], made.pairs, strict=True):
         pair["same_model"] = _same_model(headers[pair["a"]], headers[pair["b"]], pair["differs"])
         a, b = by_run[pair["a"]], by_run[pair["b"]]
         pair["problems"] = [
@@ -140,8 +140,8 @@ def _comparison_record(
             for name in a
             if name in b and a[name].n and b[name].n
         ]
-        for difference in pair["differences"]:
-            difference["reading"] = _reading(difference, level)
+        for difference, fact in zip(pair["differences"], facts.differences, strict=True):
+            difference["reading"] = _reading(fact, level)
             difference["lead"] = _lead(difference)
         pair["ahead"] = _shares(pair)
         pair["numbers"] = [made.runs.index(pair["a"]), made.runs.index(pair["b"])]
@@ -149,15 +149,19 @@ def _comparison_record(
     return record | {"reason": "", "methods": methods.describe_comparison(made), "runs": list(names)}
 
 
-def _reading(difference: Mapping[str, Any], level: float) -> str:
+def _reading(difference: comparisons.Difference, level: float) -> str:
     """Return what the p-value says of a difference, after adjusting for all others where there are several."""
-    p = difference["p"] if difference["adjusted"] is None else difference["adjusted"]
+    p = difference.p if difference.adjusted is None else difference.adjusted
     text = p_value(p)
-    name = "p" if difference["adjusted"] is None else "adjusted p"
+    name = "p" if difference.adjusted is None else "adjusted p"
     evidence = f"{name} {text if text.startswith('<') else f'= {text}'}"
-    if p <= 1.0 - level:
-        return f"Yes: {'A' if difference['difference'] > 0 else 'B'} is better on problems like these ({evidence})."
-    least = difference["minimum_detectable"]
+    is_found = p <= 1.0 - level
+    # Where it is no longer found once it is adjusted, that is the reading, whatever the interval of it alone says.
+    if difference.is_undecided and is_found == (difference.p <= 1.0 - level):
+        return f"Undecided: the interval and the p-value are made in different ways, and disagree ({evidence})."
+    if is_found:
+        return f"Yes: {'A' if difference.difference > 0 else 'B'} is better on problems like these ({evidence})."
+    least = difference.minimum_detectable
     if least is None:
         return f"No evidence of a difference ({evidence})."
     return (

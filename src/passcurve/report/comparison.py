@@ -88,8 +88,7 @@ def _difference_lines(difference: Difference, *, verbose: bool) -> Iterator[str]
         between, within = number(difference.between), number(difference.within)
         yield f"    variance of the differences: {between} between problems, {within} within"
     yield f"    equally good on problems like these: p {p_value(difference.p)} ({difference.p_test})"
-    interval = difference.new_problems
-    if interval is not None and (interval.low <= 0 <= interval.high) != (difference.p > 1 - interval.level):
+    if difference.is_undecided:
         yield "    interval and p are made in different ways and disagree: it is undecided"
     if difference.adjusted is not None:
         yield f"    p {p_value(difference.adjusted)} after adjusting for all comparisons above and below"
