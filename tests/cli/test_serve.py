@@ -100,6 +100,8 @@ def test_a_stream_of_answers(server: Server, starter):
         (b'{"samples": [' + b",".join([b"{}"] * 10_001) + b"]}", 413, "10,001"),
         (b'{"samples": ' + b"[" * 100_000, 400, "JSON"),
         (b"\xff\xfe", 400, "JSON"),
+        (b'{"samples": [{"task_id": "\\ud800", "completion": NaN}]}', 400, "JSON"),
+        (b'{"samples": "\\ud800"}', 400, "samples"),
     ],
 )
 def test_bad_bodies(server: Server, body: bytes, status: int, named: str):
@@ -109,6 +111,18 @@ def test_bad_bodies(server: Server, body: bytes, status: int, named: str):
     assert named in answer.json()["error"]
     assert "Traceback" not in answer.text
     assert "/" not in answer.text.replace("starter/", "")
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_half_of_a_character(server: Server, starter, is_stream: bool):
+    """A row with a lone surrogate is judged as it is in a file, beside others, and its id comes back."""
+    odd = starter.right() | {"id": "\udfff"}
+    body = {"samples": [starter.right(), odd, odd | {"completion": odd["completion"] + "# \ud800"}]}
+    answer = server.client.post("/judge", content=json.dumps(body | {"stream": is_stream}))
+    rows = list(map(json.loads, answer.text.splitlines())) if is_stream else answer.json()["results"]
+    rows.sort(key=lambda row: row["index"])
+    assert ["passed", "passed", "compile"] == [row["status"] for row in rows]
+    assert ["\udfff"] * 2 == [row["id"] for row in rows[1:]]
 
 
 @pytest.mark.ci

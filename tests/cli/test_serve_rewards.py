@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -34,7 +35,7 @@ def verify(client: httpx.Client, text: str, task: str = "B/0", **more: Any) -> h
     response = {"id": "r", "output": [{"type": "reasoning"}, {"type": "message", "content": content}]}
     parameters = {"input": [{"role": "user", "content": "f"}]}
     body = {"responses_create_params": parameters, "response": response, "verifier_metadata": {"task_id": task}}
-    return client.post("/verify", json=body | more)
+    return client.post("/verify", content=json.dumps(body | more))
 
 
 @pytest.mark.ci
@@ -48,6 +49,8 @@ def test_nemo_gym(client: httpx.Client):
     assert (0.0, [False]) == (lambda wrong: (wrong["reward"], wrong["result"]))(verify(client, FORGED).json())
     got = verify(client, RIGHT, "B/1", instance_config={"a": 1})
     assert 200 == got.status_code
+    half = verify(client, RIGHT, agent_ref={"name": "\ud800"}).json()
+    assert (1.0, {"name": "\ud800"}) == (half["reward"], half["agent_ref"])
     unknown = got.json()
     assert ("judge_failed", 0.0, []) == (unknown["_ng_failure_class"], unknown["reward"], unknown["result"])
     assert {"a": 1, "mask_sample": True} == unknown["instance_config"]

@@ -8,6 +8,7 @@ import msgspec
 
 from passcurve.api import Judge, Judgement
 from passcurve.errors import DataError
+from passcurve.serve.bodies import BodyError, decode
 
 MAX_BODY_BYTES = 64 << 20
 MAX_ROWS = 10_000
@@ -37,8 +38,8 @@ class Batch(msgspec.Struct, frozen=True):
 def read_batch(body: bytes, judge: Judge) -> Batch:
     """Return the batch of a body; raise RequestError with 400, 413 or 422 for what is none."""
     try:
-        batch = msgspec.json.decode(body, type=_Batch)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        batch: _Batch = decode(body, _Batch)
+    except BodyError as error:
         raise RequestError(400, f"the body must be a JSON object with samples: {error}") from None
     if len(batch.samples) > MAX_ROWS:
         raise RequestError(413, f"{len(batch.samples):,} samples are too many for one request; at most {MAX_ROWS:,}")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from passcurve.api import Judgement
+from passcurve.serve.bodies import BodyError, decode
 from passcurve.serve.requests import MAX_ROWS, RequestError
 from passcurve.serve.submissions import answer_submission, contest_row, read_submission
 
@@ -60,8 +61,8 @@ Read = Callable[[bytes, tuple[str, ...]], Question]
 
 def _decode(body: bytes, kind: Any, what: str) -> Any:
     try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return decode(body, kind)
+    except BodyError as error:
         raise RequestError(422, f"no request of {what}: {error}") from None
 
 
@@ -106,7 +107,7 @@ def _read_verify(body: bytes) -> Rows:
 
 def _answer_verify(body: bytes, judgements: list[Judgement]) -> dict[str, Any]:
     (judgement,) = judgements
-    request: dict[str, Any] = msgspec.json.decode(body)
+    request: dict[str, Any] = decode(body, dict[str, Any])
     reward = judgement.reward
     answer = request | {
         "reward": reward or 0.0,

@@ -16,6 +16,7 @@ from passcurve.errors import DataError, PasscurveError, UsageError, place_error
 from passcurve.judging.program_runner import ProgramRunner
 from passcurve.serve.admission import Admission, find_misdirection, is_loopback, refuse
 from passcurve.serve.answer_cache import AnswerCache, digest
+from passcurve.serve.bodies import encode
 from passcurve.serve.connections import Connections, make_server, open_listener, run_server
 from passcurve.serve.requests import MAX_BODY_BYTES, Batch, RequestError, answer, read_batch
 from passcurve.serve.revival import Revival
@@ -142,7 +143,7 @@ class _Handlers:
             return self._refuse(503, "the judging failed")
         self._metrics.statuses.update(judgement.status for judgement in judgements)
         self._count(begun)
-        return web.response(_encode({"results": _answers(judgements, batch)}), media_type="application/json")
+        return web.response(encode({"results": _answers(judgements, batch)}), media_type="application/json")
 
     def reward_by(self, read: Read) -> Any:
         """Return what answers the requests of a caller."""
@@ -165,7 +166,7 @@ class _Handlers:
                 return self._refuse(503, "the judging failed")
             self._metrics.statuses.update(judgement.status for judgement in judgements)
             self._count(begun)
-            return web.response(_encode(answered), media_type="application/json")
+            return web.response(encode(answered), media_type="application/json")
 
         return reward
 
@@ -224,7 +225,7 @@ class _Handlers:
             return self._refuse(504, "the program could not be run; ask again")
         self._metrics.statuses[answered.status] += 1
         self._count(begun)
-        encoded = _encode(answered)
+        encoded = encode(answered)
         self._answers.add(key, encoded)
         return self._web.response(encoded, media_type="application/json")
 
@@ -269,12 +270,8 @@ async def _lines(judge: AsyncJudge, batch: Batch, client: str, metrics: Metrics)
     """Yield an answer for each row, as soon as it is known."""
     async for judgement in judge.judge_each(batch.samples, client=client):
         metrics.statuses[judgement.status] += 1
-        yield _encode(answer(judgement, batch.samples[judgement.index])) + b"\n"
+        yield encode(answer(judgement, batch.samples[judgement.index])) + b"\n"
     metrics.requests[200] += 1
-
-
-def _encode(value: Any) -> bytes:
-    return msgspec.json.encode(value)
 
 
 class _Guard:

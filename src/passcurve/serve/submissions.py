@@ -14,6 +14,7 @@ from passcurve.bench.formats.entry_points import find_entry_point
 from passcurve.bench.inline import read_inline
 from passcurve.errors import DataError
 from passcurve.extract import extract
+from passcurve.serve.bodies import BodyError, decode
 from passcurve.serve.requests import RequestError
 from passcurve.serve.run_code import KILLED, CommandResult, RunCodeAnswer
 from passcurve.types import Completion, SampleKey
@@ -80,8 +81,8 @@ def read_submission(body: bytes, problems: tuple[str, ...]) -> Submission:
     ``problems``: the ids of the served benchmark, of which a submission without data may name one.
     """
     try:
-        request = msgspec.json.decode(body, type=Submit)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        request: Submit = decode(body, Submit)
+    except BodyError as error:
         raise RequestError(422, f"no submission: {error}") from None
     config = request.config
     if config.custom_extract_logic:
