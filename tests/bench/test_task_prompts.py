@@ -72,6 +72,9 @@ def test_each_kind_has_its_message():
         (CALL, "assert f(3) == 4", "f(3)"),
         (CALL, "```python\nf(3)\n```", "f(3)"),
         (CALL, "<think>f(9)</think>\nf(3)", "f(3)"),
+        (CALL, "`f(3)`", "f(3)"),
+        (CALL, "Here:\n[ANSWER]`assert f(3) == 4`[/ANSWER]", "f(3)"),
+        (RESULT, "`4` or `5`", "`4` or `5`"),
     ],
 )
 def test_answers(problem: Problem, text: str, program: str):

@@ -64,7 +64,7 @@ def test_no_text_and_no_reason() -> None:
 @pytest.mark.parametrize("text", ["", " ", "\n\t \r\n", "\u00a0\u2003"])
 def test_white_space_is_no_program(form: Literal["completion", "solution"], text: str) -> None:
     """Text that is only white space has no program, in either form."""
-    expected = Program(key=KEY, text=None, steps=("the completion is empty",))
+    expected = Program(key=KEY, text=None, steps=(f"the {form} is empty",))
     assert expected == extract(PROBLEM, make_completion(text, form))
 
 

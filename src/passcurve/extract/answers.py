@@ -8,11 +8,15 @@ import re
 from passcurve.extract.step import Change, Task
 from passcurve.types import Expression
 
+_TICKS = re.compile(r"`([^`]+)`")
 _TAGS = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
 
 
 def take_answer(task: Task, text: str) -> Change | None:
-    """Take what stands between the last answer tags, else the last fenced block, else the first line with text."""
+    """Take what stands between the last answer tags, else the last fenced block, else the first line with text.
+
+    Where all of it is code within a line, in back ticks, it is taken without these.
+    """
     from passcurve.extract.fences import find_blocks, select_likely
 
     tagged = _TAGS.findall(text)
@@ -23,7 +27,10 @@ def take_answer(task: Task, text: str) -> Change | None:
     else:
         lines = [line for line in text.split("\n") if line.strip()]
         taken, note = lines[0] if lines else "", "took the first line"
-    return Change(text=taken.strip(), note=note) if taken.strip() != text else None
+    taken = taken.strip()
+    if inline := _TICKS.fullmatch(taken):
+        taken = inline[1].strip()
+    return Change(text=taken, note=note) if taken != text else None
 
 
 def take_side(task: Task, text: str) -> Change | None:

@@ -111,7 +111,7 @@ def extract(problem: Problem, completion: Completion, policy: str = DEFAULT) -> 
         if problem.has_gap and completion.form == "completion":
             joined = join_to_prompt(task, text)
             return Program(key=key, text=joined.text, steps=(joined.note,))
-        return Program(key=key, text=None, steps=("the completion is empty",))
+        return Program(key=key, text=None, steps=(f"the {completion.form} is empty",))
     for step in steps:
         change = step(task, text)
         if change is None:
