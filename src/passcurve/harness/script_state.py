@@ -66,8 +66,11 @@ class InterpreterState:
         sys.modules = self._table
         sys.modules.update(self._loaded)
         sys.path[:] = self._path
-        sys.settrace(None)
-        sys.setprofile(None)
+        # Only where there is one: from Python 3.12 on each such call has all functions make objects when they next run.
+        if sys.gettrace() is not None:
+            sys.settrace(None)
+        if sys.getprofile() is not None:
+            sys.setprofile(None)
         atexit._clear()
         if self._environment != self._variables:
             self._environment.clear()
