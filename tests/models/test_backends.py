@@ -57,6 +57,12 @@ def test_a_wait_until_a_date():
     assert (0.0, True) == (delay.seconds, delay.is_from_server)
 
 
+@pytest.mark.parametrize("text", ["Wed, 21 Oct 99999999999999999999 07:28:00 GMT", "soon"])
+def test_a_wait_that_is_none(text: str):
+    """A Retry-After that cannot be read is none."""
+    assert not retry_delay(1, text, random.Random(1)).is_from_server
+
+
 def test_the_chances_of_a_deck_add_up():
     """The chances of a deck's programs add up to 1, the reference is first, and no program is in it twice."""
     for problem in load("starter", cache_dir=None).problems:

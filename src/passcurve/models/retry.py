@@ -51,7 +51,7 @@ def _seconds(text: str) -> float | None:
     except ValueError:
         pass
     try:
-        date = email.utils.parsedate_to_datetime(text)
-    except ValueError:
+        date_s = email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, date.timestamp() - _now())
+    return max(0.0, date_s - _now())
