@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -172,6 +173,29 @@ def test_a_program_that_ends_like_a_process_that_failed(jail: Jailed):
     outcome = jail.run(jail.job(program, IS_ONE, allow_kept=False))
     assert ("", FAILED_EXIT) == (outcome.fault, outcome.exit_code)
     assert "crash" == jail.check(program, IS_ONE).status
+
+
+@pytest.mark.ci
+def test_a_program_over_its_time_ends_slowly(jail: Jailed, monkeypatch: pytest.MonkeyPatch):
+    """What the tests have seen before is kept, however long the process takes to end."""
+    send = ZygoteClient.send
+
+    def send_slowly(client: ZygoteClient, order: dict[str, object], *descriptors: Sequence[int]) -> None:
+        if (client.side, order["do"]) == ("jail", "end"):
+            pid = zygote(jail, "jail")[1].pid
+            os.kill(pid, signal.SIGSTOP)
+            threading.Timer(2.5, os.kill, (pid, signal.SIGCONT)).start()
+        send(client, order, *descriptors)
+
+    limits = msgspec.structs.replace(LIMITS, timeout_s=0.3)
+    test = "def check(candidate):\n    assert candidate(1) == 1\n    assert candidate(2) == 2\n"
+    job = jail.job("def f(n):\n    while n > 1: pass\n    return n\n", test, limits=limits, allow_kept=False)
+    jail.run(jail.job(ONE, IS_ONE, allow_kept=False))
+    monkeypatch.setattr(ZygoteClient, "send", send_slowly)
+    outcome = jail.run(job)
+    assert "timeout" == outcome.ended
+    assert outcome.report is not None
+    assert "gone" == outcome.report["status"]
 
 
 @pytest.mark.ci

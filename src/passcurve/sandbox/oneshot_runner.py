@@ -31,6 +31,10 @@ DEATH_S = 0.5
 SAMPLE_BYTES = 1 << 20
 """Longest report of a sample's own process, in shared mode."""
 
+LAST_WORD_S, STUCK_S = 5.0, 1.0
+"""Time in which the tests may say where they were, from the end of a program that went over its time; less where they
+went over theirs."""
+
 WALL_FACTOR = 20.0
 """Wall time, in time limits, after which a job is given up: the machine did not let it run."""
 
@@ -167,6 +171,8 @@ class OneShotRunner:
             if running.clock.query is None and not running.awaits_tests_exit:
                 running.pending_since = 0.0
             running.clock.stop()
+            if running.ended is not None:
+                running.clock.check_at = time.monotonic() + _last_word_s(running)
             if running.job.is_silent:
                 running.is_reported = True
                 if running.ended is None:
@@ -247,8 +253,7 @@ class OneShotRunner:
             return
         clock.stopped = time.monotonic()
         self._request_end(running)
-        # The tests get a moment to say where they were; a referee that cannot is replaced.
-        clock.check_at = clock.stopped + 1.0
+        clock.check_at = clock.stopped + _last_word_s(running)
 
     def tick(self, now: float) -> None:
         """Time the job at hand, or stop waiting for its tests."""
@@ -266,6 +271,11 @@ class OneShotRunner:
         if running.ended is None and running.exit is not None and now - clock.stopped > _tests_limit_s(running):
             running.ended = "tests"
         if running.ended is not None:
+            if running.exit is None:
+                # One with much memory ends slowly, and the tests hear of its end only then.
+                clock.check_at = now + _last_word_s(running)
+                return
+            # A referee that cannot say where it was is replaced.
             self._connection.close()
             running.is_reported = True
             self._clean_up(running)
@@ -289,6 +299,10 @@ class OneShotRunner:
         self._connection.close()
         if self.running is not None and self.running.line is not None:
             self.running.line.close()
+
+
+def _last_word_s(running: OneShotJob) -> float:
+    return STUCK_S if running.ended == "tests" else LAST_WORD_S
 
 
 def _tests_limit_s(running: OneShotJob) -> float:
