@@ -375,6 +375,28 @@ def test_scripts_and_functions_in_turn(jail: Jailed, monkeypatch: pytest.MonkeyP
     assert [] == new_jobs
 
 
+DEEP = {
+    "reading": "def go():\n    line = sys.stdin.readline()\n    return int(line) + go() if line else 0\nprint(go())",
+    "writing": "def go(n):\n    print(end='', flush=True)\n    return 1 + go(n - 1) if n > 1 else 1\nprint(go(994))",
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_in_the_stack(jail: Jailed, name: str):
+    """Near the limit of recursion a program reads and writes as in a new process, where nothing of ours is called."""
+    verdict = judge(jail, f"import sys\n{DEEP[name]}", ("1\n" * 994,), ("994\n",))
+    assert verdict.passed, verdict
+
+
+def test_the_message_of_endless_recursion(jail: Jailed):
+    """It is that of a new process: in memory the limit is reached elsewhere."""
+    program = "def go():\n    print(end='x', flush=True)\n    go()\ngo()"
+    # A descriptor that is copied takes a new process.
+    messages = {judge(jail, start + program).message for start in ("", "import os\nos.close(os.dup(1))\n")}
+    assert 1 == len(messages)
+    assert messages.pop().startswith("tests test 0: RecursionError: maximum recursion depth exceeded")
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong(jail: Jailed, name: str):
     """A wrong program fails."""

@@ -23,7 +23,7 @@ from passcurve.harness.script_exit import ExitError, ExitWatch
 from passcurve.harness.script_files import Pipe, ScriptFiles, make_open, make_os_open
 from passcurve.harness.script_harnesses import LIVECODEBENCH, FunctionCall, is_harness
 from passcurve.harness.script_state import InterpreterState, join_threads
-from passcurve.harness.script_streams import BUFFER_BYTES, MemoryStreams
+from passcurve.harness.script_streams import BUFFER_BYTES, MemoryStreams, end_process
 
 _FileIO = io.FileIO
 _NESTED = range(8)
@@ -70,6 +70,11 @@ class ScriptRunner:
             output = self._run_with(data)
             # Bytes that are no text are equal to none that a test can expect.
             return self._call.output() if self._call else output.decode("utf-8", "surrogateescape")
+        except RecursionError:
+            if self._is_kept:
+                # Streams in memory nest a few calls deeper than files.
+                end_process()
+            raise
         finally:
             self._state.restore()
 

@@ -62,8 +62,8 @@ def is_standard(file: Any) -> bool:
         return False
 
 
-def _end_process(*_: object, **__: object) -> NoReturn:
-    """Make a system call that its filter forbids."""
+def end_process(*_: object, **__: object) -> NoReturn:
+    """Make a system call that the filter of a process that is kept forbids: the program is run again in a new one."""
     _forbidden(0)
     raise OSError("this process is not confined")
 
@@ -134,38 +134,38 @@ class Descriptors:
     def read_into(self, number: int, buffer: Any) -> int:
         """Read from where the last read has ended."""
         if number != 0 or number in self._closed:
-            _end_process()
+            end_process()
         return self._source.readinto(buffer)
 
     def read(self, number: int, size: int = -1) -> bytes:
         """Read into bytes that shrink to what there is, as those of a file do; all of it unless there is a size."""
         if number != 0 or number in self._closed:
-            _end_process()
+            end_process()
         return self._reader.read1(self._size_for_all if size < 0 else min(size, _SPACE_BYTES))
 
     def write(self, number: int, data: Any) -> int:
         """Write; what goes to standard error is lost."""
         is_plain = type(data) in _PLAIN or (type(data) is memoryview and data.c_contiguous)
         if number == 0 or number in self._closed or not is_plain:
-            _end_process()
+            end_process()
         return self._output.write(data) if number == 1 else memoryview(data).nbytes
 
     def seek(self, number: int, offset: int, whence: int) -> int:
         """Go to a place in the input; tell the place in the output."""
         if type(offset) is not int or type(whence) is not int or number in self._closed:
-            _end_process()
+            end_process()
         if number != 0:
             if offset or whence != os.SEEK_CUR:
-                _end_process()
+                end_process()
             return self._output.tell() if number == 1 else 0
         if not (0 <= offset < _MOST_BYTES and 0 <= whence <= os.SEEK_END):
-            _end_process()
+            end_process()
         return self._source.seek(offset, whence)
 
     def close(self, number: int) -> None:
         """Close a descriptor: nothing that names it is answered any more."""
         if number in self._closed:
-            _end_process()
+            end_process()
         self._closed.add(number)
 
 
@@ -182,7 +182,7 @@ class _Raw(io.RawIOBase):
 
     def _open_number(self) -> int:
         if self._is_closed:
-            _end_process()
+            end_process()
         return self._number
 
     def readable(self) -> bool:
@@ -210,7 +210,7 @@ class _Raw(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         if type(buffer) not in _BUFFERS:
-            _end_process()
+            end_process()
         return self._descriptors.read_into(self._open_number(), buffer)
 
     def readall(self) -> bytes:
@@ -218,14 +218,14 @@ class _Raw(io.RawIOBase):
 
     def read(self, size: int | None = -1, /) -> bytes | None:
         if size is not None and type(size) is not int:
-            _end_process()
+            end_process()
         return self.readall() if size is None else super().read(size)
 
     def write(self, data: Any) -> int:
         return self._descriptors.write(self._open_number(), data)
 
     def truncate(self, _: Any = None) -> int:
-        _end_process()
+        end_process()
 
     def close(self) -> None:
         if not self._is_closed and self.closefd:
@@ -242,7 +242,7 @@ class _GuardedFileIO(_FileIO):
 
     def __init__(self, file: Any, *args: Any, **kwargs: Any) -> None:
         if is_standard(file):
-            _end_process()
+            end_process()
         super().__init__(file, *args, **kwargs)
 
 
@@ -266,9 +266,9 @@ class MemoryStreams:
             (io, "open", open_stream),
             # A class in the place of a class: programs ask whether a file is one of it.
             (io, "FileIO", _GuardedFileIO),
-            (os, "open", _answer(os.open, "path", _end_process)),
+            (os, "open", _answer(os.open, "path", end_process)),
             (os, "read", _answer(os.read, "", self._os_read)),
-            (os, "pread", _answer(os.pread, "", _end_process)),
+            (os, "pread", _answer(os.pread, "", end_process)),
             (os, "write", _answer(os.write, "", self._os_write)),
             (os, "lseek", _answer(os.lseek, "", self._os_lseek)),
             (os, "fstat", _answer(os.fstat, "fd", self._os_fstat)),
@@ -290,11 +290,11 @@ class MemoryStreams:
         is_number = type(file) is int
         number = file if is_number else find_stream(file)
         if number is None or mode not in _MODES[number] or opener is not None or self._now.is_closed(number):
-            _end_process()
+            end_process()
         is_binary = "b" in mode
         is_odd = is_binary and (buffering == 1 or (encoding, errors, newline) != (None, None, None))
         if is_odd or type(buffering) is not int or type(closefd) is not bool or not (buffering or is_binary):
-            _end_process()
+            end_process()
         raw = _Raw(self._now, number, closes=is_number and closefd)
         if buffering == 0:
             return raw
@@ -309,7 +309,7 @@ class MemoryStreams:
 
     def _os_read(self, number: int, size: int, /) -> bytes:
         if type(size) is not int or not 0 <= size <= _MOST_BYTES:
-            _end_process()
+            end_process()
         return self._now.read(number, size)
 
     def _os_write(self, number: int, data: Any, /) -> int:
@@ -320,7 +320,7 @@ class MemoryStreams:
 
     def _os_fstat(self, fd: Any) -> os.stat_result:
         if fd != 0 or self._now.is_closed(fd):
-            _end_process()
+            end_process()
         # The other fields are those of /dev/null, to which 2 leads as well; the strict filter forbids to ask about 0.
         real, size = _os_fstat(2), self._now.size
         fields = list(real)
@@ -340,11 +340,11 @@ def _answer(function: Any, parameter: str, replacement: Callable[..., Any]) -> R
 
     def answer(*args: Any, **kwargs: Any) -> Any:
         if args and type(args[0]) is not int and find_stream(args[0]) is None:
-            _end_process()
+            end_process()
         try:
             return replacement(*args, **kwargs)
         except Exception:
             # Whatever is wrong with the call, the function itself tells it in a new process.
-            _end_process()
+            end_process()
 
     return Redirection(function, parameter, is_standard, answer)
