@@ -35,6 +35,22 @@ LEGAL = {
         "caught",
     ),
     "much print": ("import sys\ndef f():\n    return [print('x' * 1_000_000) for _ in range(10)] and 1\n", 1),
+    "output caught in a pipe": (
+        "import os, sys\ndef f():\n    read, write = os.pipe()\n    saved = os.dup(1)\n    os.dup2(write, 1)\n"
+        "    print('here', flush=True)\n    os.dup2(saved, 1)\n    return os.read(read, 100)\n",
+        b"here\n",
+    ),
+    "output caught in a file": (
+        "import os, tempfile\ndef f():\n    with tempfile.TemporaryFile() as file:\n        saved = os.dup(1)\n"
+        "        os.dup2(file.fileno(), 1)\n        print('here', flush=True)\n        os.dup2(saved, 1)\n"
+        "        file.seek(0)\n        return file.read()\n",
+        b"here\n",
+    ),
+    "no standard error": ("import os\ndef f():\n    os.close(2)\n    print('here', flush=True)\n    return 1\n", 1),
+    "numbers of the streams": (
+        "import sys\ndef f():\n    return [stream.fileno() for stream in (sys.stdin, sys.stdout, sys.__stderr__)]\n",
+        [0, 1, 2],
+    ),
     "input": (
         "def f():\n    try:\n        return input()\n    except EOFError:\n        return 'nothing'\n",
         "nothing",

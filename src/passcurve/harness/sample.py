@@ -26,7 +26,7 @@ from passcurve.harness.large_results import is_large, make_record
 from passcurve.harness.protocol import Callback, ExceptionRecord, Order, SampleJob
 from passcurve.harness.script import ScriptRunner
 from passcurve.harness.script_harnesses import make_function
-from passcurve.harness.streams import open_null_streams
+from passcurve.harness.streams import use_descriptors
 from passcurve.harness.wire import Decoder, Encoder, Handle, WireError
 
 FRAME_BYTES = 256 << 20
@@ -79,7 +79,6 @@ def rehearse() -> None:
                 pass
     del sys.modules["sample"], linecache.cache[SOURCE_NAME]
     sys.setrecursionlimit(limit)
-    open_null_streams()
     if "random" in sys.modules:
         sys.modules["random"].seed(0)
 
@@ -147,6 +146,7 @@ class SampleServer:
             self._objects.append(ScriptRunner(code, self._make_main, form, is_kept=is_kept, spare=self._descriptor))
             self._send({"loaded": True, "has_entry_point": True})
             return
+        use_descriptors()
         if self._job.get("typing"):
             module.__dict__.update({name: getattr(typing, name) for name in typing.__all__})
         try:

@@ -25,6 +25,7 @@ from passcurve.harness.job_start import limit_recursion, read_job
 from passcurve.harness.messages import TEST_NAME, TEXT_CHARACTERS, encode_report, failing_line
 from passcurve.harness.protocol import SharedJob, SharedReport
 from passcurve.harness.sample import SOURCE_NAME, make_module
+from passcurve.harness.streams import use_descriptors
 
 MAX_FINDINGS, FINDING_CHARACTERS = 8, 80
 FINDINGS_BYTES = 4096
@@ -45,6 +46,7 @@ _MONITORED = (
 
 def main(descriptors: list[int]) -> None:
     """Run program and tests, then send one report."""
+    use_descriptors()
     connection, *file = descriptors
     job = read_job(connection, file)
     leave = os._exit

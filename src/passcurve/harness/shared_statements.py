@@ -18,6 +18,7 @@ from passcurve.harness.messages import TEST_NAME
 from passcurve.harness.protocol import SharedReport, StatementJob
 from passcurve.harness.sample import SOURCE_NAME, make_module
 from passcurve.harness.shared import FINDINGS_BYTES, Monitor, begin_pass, make_failure, make_reporter
+from passcurve.harness.streams import use_descriptors
 
 _SUITE_BYTES = 60
 """Most bytes that a suite takes in the report of a pass, without the outcomes of its tests."""
@@ -25,6 +26,7 @@ _SUITE_BYTES = 60
 
 def main(descriptors: list[int]) -> None:
     """Run program and tests, then send one report."""
+    use_descriptors()
     connection, *file = descriptors
     job = read_job(connection, file)
     leave = os._exit

@@ -9,30 +9,64 @@ from typing import Any
 _NULL = 2
 """A descriptor that leads to ``/dev/null`` in every process of a sample or of tests, for reading and writing."""
 
+_opened: list[tuple[Any, Any, Any]] = []
+"""Both kinds of streams, those at descriptors 0, 1 and 2 first; they stay, for when they end they use these."""
 
-def open_streams(descriptors: tuple[int, int, int]) -> None:
+
+_is_kept = False
+
+
+class _Stream(io.FileIO):
+    """A standard stream that gives its usual number, whatever descriptor it is at."""
+
+    number = 0
+
+    def fileno(self) -> int:
+        return self.number
+
+
+def open_streams(descriptors: tuple[int, int, int], kind: type[io.FileIO] = io.FileIO) -> None:
     """Open the standard streams on what is there now; they remember whether it can be sought in."""
-    source, output, errors = descriptors
+    source, output, errors = (kind(number, mode, closefd=False) for number, mode in zip(descriptors, "rww"))
     # The stubs call these three final; an interpreter that starts sets them too.
-    sys.stdin = sys.__stdin__ = _open("<stdin>", source, "r", "surrogateescape")  # type: ignore[misc]
-    sys.stdout = sys.__stdout__ = _open("<stdout>", output, "w", "surrogateescape")  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = _open("<stderr>", errors, "w", "backslashreplace", lines=True)  # type: ignore[misc]
+    sys.stdin = sys.__stdin__ = _wrap("<stdin>", source, "surrogateescape")  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = _wrap("<stdout>", output, "surrogateescape")  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = _wrap("<stderr>", errors, "backslashreplace", lines=True)  # type: ignore[misc]
 
 
 def open_null_streams() -> None:
-    """Open streams that lead to ``/dev/null``, for functions and tests.
+    """Open the standard streams for processes of samples and tests, whose descriptors lead to ``/dev/null``.
 
-    A program on standard input has descriptors 0 and 1 in memory, so the strict filter ends a process that uses those
-    of the kernel.  It cannot tell a function that prints from such a program: functions print elsewhere.
+    In a process that is kept a program on standard input has descriptors 0 and 1 in memory, so the strict filter ends
+    it where it uses those of the kernel.  The filter cannot tell a function that prints from such a program, so the
+    streams of functions lead elsewhere there.  Each process has both kinds, made before it was forked.
     """
-    open_streams((_NULL, _NULL, _NULL))
+    for descriptors in ((0, 1, 2), (_NULL, _NULL, _NULL)):
+        open_streams(descriptors, _Stream)
+        _opened.append((sys.stdin, sys.stdout, sys.stderr))
+        for number, stream in enumerate(_opened[-1]):
+            stream.buffer.raw.number = number
 
 
-def _open(name: str, number: int, mode: str, errors: str, *, lines: bool = False) -> io.TextIOWrapper:
-    raw = io.FileIO(number, mode, closefd=False)
+def set_kept(is_kept: bool) -> None:
+    """Tell whether this process is kept."""
+    global _is_kept
+    _is_kept = is_kept
+
+
+def use_descriptors() -> None:
+    """Let the streams lead to descriptors 0, 1 and 2, in a process that is not kept."""
+    # None are open in a rehearsal.
+    if _opened and not _is_kept:
+        sys.stdin, sys.stdout, sys.stderr = _opened[0]
+        sys.__stdin__, sys.__stdout__, sys.__stderr__ = _opened[0]  # type: ignore[misc]
+
+
+def _wrap(name: str, raw: io.FileIO, errors: str, *, lines: bool = False) -> io.TextIOWrapper:
     raw.name = name
-    buffer: Any = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
+    is_input = raw.readable()
+    buffer: Any = io.BufferedReader(raw) if is_input else io.BufferedWriter(raw)
     stream = io.TextIOWrapper(buffer, "utf-8", errors, newline="\n", line_buffering=lines)
     # A new interpreter sets it too, which the stubs call read-only.
-    stream.mode = mode  # type: ignore[misc]
+    stream.mode = "r" if is_input else "w"  # type: ignore[misc]
     return stream

@@ -19,6 +19,7 @@ from passcurve.harness.messages import TEST_NAME
 from passcurve.harness.protocol import SharedReport, UnitTestJob
 from passcurve.harness.sample import SOURCE_NAME, make_module
 from passcurve.harness.shared import FINDINGS_BYTES, Monitor, begin_pass, make_failure, make_reporter
+from passcurve.harness.streams import use_descriptors
 from passcurve.harness.unit_framework import Framework
 from passcurve.harness.unit_suite import OwnSkips, SuiteRun, make_result_type
 
@@ -32,6 +33,7 @@ _OUTCOMES_BYTES = 16384
 
 def main(descriptors: list[int]) -> None:
     """Run program and tests, then send one report."""
+    use_descriptors()
     connection, *file = descriptors
     job = read_job(connection, file)
     leave = os._exit

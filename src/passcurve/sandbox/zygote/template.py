@@ -21,7 +21,7 @@ from contextlib import suppress
 from types import FunctionType
 from typing import Any, NoReturn
 
-from passcurve.harness import framing
+from passcurve.harness import framing, streams
 from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox.zygote import kernel, memory
 
@@ -86,6 +86,8 @@ class Template:
                 os.dup2(failures, _FAILURES)
                 _close_all_but(commands.fileno(), line.fileno(), _FAILURES)
                 os.chdir("/")
+                _open_descriptors()
+                streams.open_null_streams()
                 memory.use_up_free_blocks()
                 _rehearse(line, roles, enter)
                 kernel.prepare_clone()
@@ -238,8 +240,8 @@ def _offer_tracker(line: socket.socket, *, is_kept: bool) -> None:
         os.close(tracker)
 
 
-def _open_streams() -> None:
-    """Open the standard streams anew: the flags of an open file, and the times of one of the host, outlive a child."""
+def _open_descriptors() -> None:
+    """Open the standard descriptors anew: flags of an open file, and the times of one of the host, outlive a child."""
     for number in range(FIRST):
         null = os.open("/dev/null", os.O_RDWR if number else os.O_RDONLY)
         os.dup2(null, number)
@@ -249,7 +251,8 @@ def _open_streams() -> None:
 def enter_role(spec: Spec, descriptors: list[int], enter: Enter) -> list[int]:
     """Put up the walls of a child; return its descriptors, at numbers that are the same for every child."""
     os.chdir(spec["scratch"])
-    _open_streams()
+    _open_descriptors()
+    streams.set_kept(spec["kept"])
     high = [os.dup2(fd, _HIGH + place) for place, fd in enumerate(descriptors)]
     os.closerange(FIRST, _HIGH)
     rules = high.pop(0) if spec["ruled"] else -1
