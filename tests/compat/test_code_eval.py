@@ -32,6 +32,16 @@ def test_compute():
     assert "timed out" == results[1][4][1]["result"]
 
 
+def test_references_that_use_objects_of_the_program():
+    """A reference that needs a live object is judged beside the program."""
+    scores, _ = compute(
+        [["class A:\n    def f(self):\n        return 1\n", RIGHT], ["x = 5\n", "x = 4\n"]],
+        ["assert A().f() == 1", "assert x == 5"],
+        k=[1],
+    )
+    assert {"pass@1": 0.5} == scores
+
+
 @pytest.mark.ci
 def test_what_is_no_input():
     """Programs without tests, tests without programs, and tests that call nothing are wrong input."""

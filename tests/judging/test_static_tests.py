@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from passcurve.judging.static_tests import NO_CHECK, NO_TESTS, find_fault, find_undefined_names, never_calls
-from passcurve.types import FunctionTests, Problem
+from passcurve.judging.static_tests import (
+    NO_CHECK,
+    NO_TESTS,
+    find_fault,
+    find_undefined_names,
+    never_calls,
+    uses_own_objects,
+)
+from passcurve.types import Assertions, FunctionTests, Problem
 
 PROMPT = "import math\nPOINTS = [1]\n\ndef helper(x):\n    return x\n\ndef f(x):\n"
 
@@ -96,3 +103,22 @@ def test_warnings_are_not_shown(recwarn: pytest.WarningsRecorder) -> None:
     find_undefined_names(problem(in_check("assert candidate('\\d')"), "def f(x):\n    '\\d'\n"))
     find_fault(problem(in_check("assert candidate('\\d') is 1"), "def f(x):\n    '\\d'\n"))
     assert [] == [str(warning.message) for warning in recwarn]
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_own"),
+    [
+        ("assert f(1) == 2", False),
+        ("assert f('a').upper() == 'A'", False),
+        ("got = f([1])\nassert got.count(1) == 1", False),
+        ("import math\nassert math.isclose(f(1), 2)", False),
+        ("assert f().area() == 1", True),
+        ("a = f(1)\na.push(2)\nassert a.size == 1", True),
+        ("assert f.limit == 3", True),
+        ("assert f(", False),
+    ],
+)
+def test_objects_of_the_program(statement: str, is_own: bool) -> None:
+    """Attributes that plain data has not show that the tests need live objects."""
+    check = Assertions(tests=(statement,))
+    assert is_own == uses_own_objects(Problem(id="T/0", prompt="", entry_point="f", check=check))

@@ -13,7 +13,7 @@ from passcurve.judging.code_trials import NO_REFERENCE, PLANS, CodeTrials, Reque
 from passcurve.judging.plan import CheckPlan, Fault, make_job, make_tests_job, only_shared, reference_program
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.script_trials import ScriptTrials, script_plans
-from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls
+from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls, uses_own_objects
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Cases, Expression, Limits, Problem, ProgramCases, SampleKey, Script, UnitTests
@@ -66,9 +66,12 @@ class Calibrations:
         if isinstance(problem.check, Cases):
             return self._begin_cases(problem, problem.check, program)
         fault = find_fault(problem) if program is None else NO_TESTS if not problem.test.strip() else ""
-        if program is None and not fault and self._mode != "shared" and never_calls(problem):
-            fault = f"the tests never call {problem.entry_point}"
         shared = only_shared(problem)
+        if program is None and not shared and uses_own_objects(problem):
+            # A reference solution would show it.
+            shared = "the tests use objects of the program"
+        if program is None and not fault and not shared and self._mode != "shared" and never_calls(problem):
+            fault = f"the tests never call {problem.entry_point}"
         if shared and self._mode == "referee":
             fault = f"{shared}: --verdict auto judges it in shared mode"
         names = () if fault or program is not None else find_undefined_names(problem)
@@ -120,6 +123,8 @@ class Calibrations:
         if program is not None:
             self._try_next(CaseTrials(problem, check, program))
             return None
+        if not sum(suite.count for suite in check.suites):
+            return self._begin_with(problem, "tests", NO_TESTS)
         if not check.expected:
             return self._begin_with(problem, "tests", "nothing is expected, and no reference solution computes it")
         plan = msgspec.structs.replace(plan_cases(check), note=NO_REFERENCE)

@@ -21,6 +21,11 @@ NO_CHECK = "the tests define no check(candidate), which is all that is called"
 _DYNAMIC = frozenset({"eval", "exec", "globals", "locals", "vars", "__import__"})
 """Code that uses these can reach any name without spelling it."""
 
+_PLAIN_ATTRIBUTES = frozenset(
+    name for kind in (int, float, complex, str, bytes, bytearray, list, tuple, dict, set, range) for name in dir(kind)
+)
+"""Attributes of the plain data that a program may return to tests in another process."""
+
 _FUNCTION = re.compile(r"^(?:async )?def \w", re.MULTILINE)
 _STAR = re.compile(r"^\s*from\s+[\w.]+\s+import\s*\*", re.MULTILINE)
 
@@ -108,6 +113,41 @@ def never_calls(problem: Problem) -> bool:
     ways = {problem.entry_point, "candidate", *parameters, *_DYNAMIC}
     needs_program = tests.has_star or tests.referenced & ways or _undefined(tests, prompt, problem)
     return bool(parameters) and not needs_program and not _loaded(problem.test) & ways
+
+
+def uses_own_objects(problem: Problem) -> bool:
+    """Return whether statements use what the program returns as an object of its own: a class, or attributes of one."""
+    name = problem.entry_point
+    if not isinstance(problem.check, Assertions) or not name:
+        return False
+    try:
+        nodes = list(ast.walk(ast.parse(problem.test)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    results = {
+        target.id
+        for node in nodes
+        if isinstance(node, ast.Assign) and _is_call_of(node.value, name)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return any(
+        _is_named(node.value, name)
+        or (
+            node.attr not in _PLAIN_ATTRIBUTES
+            and (_is_call_of(node.value, name) or any(_is_named(node.value, result) for result in results))
+        )
+        for node in nodes
+        if isinstance(node, ast.Attribute)
+    )
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_call_of(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Call) and _is_named(node.func, name)
 
 
 def _loaded(text: str) -> set[str]:
