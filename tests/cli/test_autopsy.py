@@ -240,13 +240,13 @@ def test_a_profile_is_a_third_dimension(shell):
     assert {"native": 0, "evalplus": 2, "bigcode": 1, "lcb": 0} == {
         name: ruling["passed"] for name, ruling in rulings.items()
     }
-    assert ("stop-words:bigcode", "livecodebench") == (rulings["bigcode"]["extract"], rulings["lcb"]["prelude"])
+    assert ("stop-words:bigcode-mbpp", "livecodebench") == (rulings["bigcode"]["extract"], rulings["lcb"]["prelude"])
     # Two as they stand, which evalplus judges again, the one that is cut, and two behind the lines of lcb.
     assert 7 == record["programs"]
     patterns = [(pattern["failure"], pattern["samples"], pattern["policies"]) for pattern in record["patterns"]]
     assert [
         ("wrong result", 2, {"raw@evalplus": 2}),
-        ("ModuleNotFoundError", 1, {"stop-words:bigcode@bigcode": 1}),
+        ("ModuleNotFoundError", 1, {"stop-words:bigcode-mbpp@bigcode": 1}),
     ] == patterns
     (flip,) = record["flips"]
     assert ("raw@native", "raw@evalplus") == (flip["wrong"]["policy"], flip["right"]["policy"])
