@@ -12,7 +12,7 @@ from passcurve.bench.formats import digest_problems, read_problems
 from passcurve.bench.formats.own import COMPARATORS, TEXT_COMPARATORS
 from passcurve.bench.resolve import find_examples, load
 from passcurve.errors import DataError
-from passcurve.harness.comparators import RULES
+from passcurve.harness.comparators import RULES, Comparator
 from passcurve.types import Cases, Suite, unpack_values
 
 CASES = {"id": "a/0", "kind": "cases", "entry_point": "f", "inputs": [[1], [2]], "expected": [[1], [2]]}
@@ -61,6 +61,8 @@ def test_stdin(tmp_path: Path) -> None:
         (CASES | {"inputs": [1, 2]}, "arguments"),
         (CASES | {"suites": {"base": 1}}, "2, as there are tests"),
         (CASES | {"timeout_s": 0}, "positive number"),
+        (CASES | {"timeout_s": 1e300}, "of at most 1,000,000"),
+        (CASES | {"values": "python", "inputs": ["({[1]: 2},)", "(2,)"]}, "as in Python"),
         (CASES | {"values": "python", "inputs": ["f(1)", "(2,)"]}, "as in Python"),
         (STDIN | {"outputs": []}, "one for each input"),
         (STDIN | {"comparator": "line"}, "'lines'"),
@@ -74,6 +76,36 @@ def test_refused(tmp_path: Path, row: dict[str, Any], words: str) -> None:
     with pytest.raises(DataError, match="line 1") as caught:
         read(tmp_path, row)
     assert words in str(caught.value)
+
+
+def test_toml_has_numbers_that_are_no_limit(tmp_path: Path) -> None:
+    """Infinity and NaN are refused, wherever a number stands."""
+    for field in ("timeout_s", "test_timeout_s", "tolerance"):
+        for value in ("inf", "nan"):
+            path = tmp_path / "new.toml"
+            path.write_text(
+                f'[[problem]]\nid = "a"\nkind = "cases"\nentry_point = "f"\ninputs = [[1]]\nexpected = [1]\n'
+                f"{field} = {value}\n"
+            )
+            with pytest.raises(DataError, match=f"{value} in '{field}'"):
+                read_problems(path)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected", "right", "wrong"),
+    [
+        ("same-truth", True, [True, 3, ""], [False, None]),
+        ("same-truth", False, [False, None], [True, 0]),
+        ("same-truth", None, [False, None], [True, []]),
+        ("same-set", [[1, 2], [3]], [[[3], [1, 2], [3]]], [[[1, 2]], [[1, 2], [3], [4]], [[2, 1], [3]], 7]),
+        ("same-set", [1, 2], [[2, 1, 1], (1, 2)], [[1], [[1], 2]]),
+    ],
+)
+def test_rules(rule: str, expected: Any, right: list[Any], wrong: list[Any]) -> None:
+    """A rule accepts what the page says, of what is expected in a file."""
+    comparator = Comparator(rule, 0.0, "equal")
+    accepted = [comparator.accepts((), value, comparator.keep(expected)) for value in (*right, *wrong)]
+    assert [True] * len(right) + [False] * len(wrong) == accepted
 
 
 def test_names_of_comparators() -> None:

@@ -59,7 +59,11 @@ def _equal(_: tuple[Any, ...], value: Any, expected: Any, tolerance: float) -> b
 
 def _same_set(_: tuple[Any, ...], value: Any, expected: Any, tolerance: float) -> bool:
     """Accept the same items, in any order and number."""
-    items = set(expected)
+    try:
+        items = set(expected)
+    except TypeError:
+        # Lists among them have no hash.
+        return all(item in value for item in expected) and all(item in expected for item in value)
     # A range can be longer than any memory.
     if (type(value) is not range or len(value) == len(items)) and set(value) == items:
         return True
@@ -74,7 +78,11 @@ def _hash_order(arguments: tuple[Any, ...], value: Any, expected: Any, tolerance
 
 def _same_truth(_: tuple[Any, ...], value: Any, expected: Any, __: float) -> bool:
     """Accept anything but None where something is expected, and None where nothing is; a boolean says it itself."""
-    return (value if type(value) is bool else value is not None) == (expected is not None)
+    return _truth(value) == _truth(expected)
+
+
+def _truth(value: Any) -> bool:
+    return value if type(value) is bool else value is not None
 
 
 def _anything(_: tuple[Any, ...], __: Any, ___: Any, ____: float) -> bool:
@@ -140,7 +148,7 @@ class Comparator:
 
     def keep(self, value: Any) -> Any:
         """Return what the rule needs of an expected result."""
-        return value if self._rule is not _same_truth else (None if value is None else True)
+        return value if self._rule is not _same_truth else _truth(value)
 
     def note_expected(self, *, is_float: bool, is_empty: bool) -> None:
         """Take note of an expected result.  Once floats are expected, EvalPlus lets all later results be as far off."""

@@ -40,10 +40,11 @@ def _problem(row: Row, options: ReadOptions) -> Problem:
         entry_point, check = _original_check(row, options.profile)
     else:
         entry_point, check = _mapcoder_check(row, starter, options.profile)
-    name = next(
-        (row.fields[field] for field in ("problem_id", "id", "name") if row.fields.get(field) is not None), None
-    )
-    if not isinstance(name, int | str) or isinstance(name, bool):
+    field = next((field for field in ("problem_id", "id", "name") if row.fields.get(field) is not None), "")
+    name = row.fields.get(field)
+    if isinstance(name, str):
+        name = row.text(field)
+    elif not isinstance(name, int) or isinstance(name, bool):
         name = row.line - 1
     return Problem(
         id=str(name),

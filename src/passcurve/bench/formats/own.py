@@ -35,6 +35,9 @@ COMPARATORS = "equal same-set same-truth anything equal-or-zero polynomial-root"
 TEXT_COMPARATORS = "lines tokens close-tokens float-tokens any-case-lines livecodebench apps".split()
 """Rules of ``harness/output_comparators.py`` for what a program writes, that an author can name."""
 
+_LARGEST = 1_000_000
+"""Largest limit of time in s, and largest tolerance."""
+
 _COMMON = "id kind prompt statement entry_point reference suffix date timeout_s".split()
 
 
@@ -230,8 +233,8 @@ def _number(row: Row, field: str) -> float | None:
     value = row.fields.get(field)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
-        raise row.fault(f"found {value!r:.40} in {field!r}", "a positive number")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _LARGEST:
+        raise row.fault(f"found {value!r:.40} in {field!r}", f"a positive number of at most {_LARGEST:,}")
     return float(value)
 
 
@@ -245,5 +248,5 @@ def _read_literal(row: Row, value: Any) -> Any:
         raise row.fault(f"found {kind(value)}", "values as Python text, for `values` is 'python'")
     try:
         return ast.literal_eval(value)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise row.fault(f"found {shown(value)}", "a value as in Python") from None

@@ -52,6 +52,7 @@ def _problem(row: Row, options: ReadOptions) -> Problem:
     number, content, test = row.fields.get("id"), row.text("content"), row.text("test")
     if not isinstance(number, int | str) or isinstance(number, bool):
         raise row.fault("found no number or name in 'id'", "the name of the problem")
+    number = row.text("id") if isinstance(number, str) else number
     solution = row.optional_text("canonical_solution")
     reference = solution if solution.strip() and not OWN_LIMITS.fullmatch(solution) else None
     if test.lstrip()[:1] == "[":
