@@ -38,6 +38,9 @@ WAITS = {
 """What the main thread does until another one leaves the process."""
 
 RIGHT = {
+    "open_code": "import io\nprint(sum(map(int, io.open_code('/proc/self/fd/0').read().split()[1:])))",
+    "a link": "import os\nassert 'null' not in os.path.realpath('/proc/self/fd/0')\ninput()\n"
+    "print(sum(map(int, input().split())))",
     "input": "n = int(input())\nprint(sum(map(int, input().split())))",
     "input until EOF": "total = -int(input())\nn = -total\nwhile True:\n    try:\n        line = input()\n"
     "    except EOFError:\n        break\n    total += sum(map(int, line.split()))\nprint(total + n)",
@@ -205,6 +208,18 @@ RIGHT = {
     "builtins.open = io.open = lambda *_, **__: io.StringIO('7')\n"
     "assert open(0).read() == '7'\ninput()\nprint(sum(map(int, input().split())))",
 }
+FINALIZED = {
+    "a name of the module": "import sys\nclass Out:\n    def __del__(self):\n"
+    "        sys.stdout.write(LINE)\nLINE = '6\\n'\nout = Out()\n",
+    "a function of the module": "def show():\n    print(6)\nclass Out:\n    def __del__(self):\n        show()\n"
+    "out = Out()",
+    "an open generator": "def go():\n    try:\n        yield\n    finally:\n        print(total)\n"
+    "total = 6\nit = go()\nnext(it)",
+    "a module that is held": "import sys, os\nos.held = sys.modules['__main__']\nclass Out:\n"
+    "    def __del__(self):\n        print(6)\nout = Out()",
+    "no function": "from weakref import finalize\nclass Out:\n    pass\nout = Out()\nfinalize(out, print, 6)",
+}
+"""Programs that write when their objects end."""
 IN_MEMORY = (
     "open(0)",
     "/dev/stdin",
@@ -373,6 +388,13 @@ def test_scripts_and_functions_in_turn(jail: Jailed, monkeypatch: pytest.MonkeyP
         assert judge(jail, RIGHT["input"]).passed
         assert jail.check("def f():\n    print('y' * 99999, flush=True)\n    return 1", IS_ONE).passed
     assert [] == new_jobs
+
+
+@pytest.mark.parametrize("name", FINALIZED)
+def test_what_is_written_at_the_end(jail: Jailed, name: str):
+    """An object that ends with the program finds the module as it was, as in an interpreter that ends."""
+    verdict = judge(jail, FINALIZED[name], ("", ""), ("6\n", "6\n"))
+    assert verdict.passed, verdict
 
 
 DEEP = {

@@ -15,6 +15,7 @@ import gc
 import io
 import os
 import sys
+import weakref
 from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
@@ -136,7 +137,15 @@ class ScriptRunner:
         _flush(getattr(sys, "stdout", None))
         # As an interpreter that ends does: its own streams outlive those of the program, and what holds unwritten text.
         _set_streams(stdin, stdout, stderr)
-        module.__dict__.clear()
+        rest = weakref.ref(module)
+        if _has_finalizers(module):
+            # They find the names of the module, which ends with its last reference.
+            sys.modules.pop("__main__", None)
+            del module
+            gc.collect()
+        if (module_left := rest()) is not None:
+            module_left.__dict__.clear()
+            del module_left
         gc.collect()
         _flush(stdout)
 
@@ -160,6 +169,15 @@ def _fill_free_lists() -> None:
     held: list[object] = []
     for number in _NESTED:
         held += ((number,), (number, number), (number, number, number), {})
+
+
+def _has_finalizers(module: ModuleType) -> bool:
+    """Tell whether something in a module runs code when it ends: an object, a generator, or those of a class."""
+    for value in list(module.__dict__.values()):
+        kind = value if isinstance(value, type) else type(value)
+        if not issubclass(kind, io.IOBase) and any("__del__" in vars(cls) for cls in type.mro(kind)):
+            return True
+    return False
 
 
 def _set_streams(stdin: io.TextIOWrapper, stdout: io.TextIOWrapper, stderr: io.TextIOWrapper) -> None:

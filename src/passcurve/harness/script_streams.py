@@ -266,7 +266,10 @@ class MemoryStreams:
             (io, "open", open_stream),
             # A class in the place of a class: programs ask whether a file is one of it.
             (io, "FileIO", _GuardedFileIO),
+            (io, "open_code", _answer(io.open_code, "path", end_process)),
             (os, "open", _answer(os.open, "path", end_process)),
+            (os, "readlink", _answer(os.readlink, "path", end_process)),
+            (os, "lstat", _answer(os.lstat, "path", end_process)),
             (os, "read", _answer(os.read, "", self._os_read)),
             (os, "pread", _answer(os.pread, "", end_process)),
             (os, "write", _answer(os.write, "", self._os_write)),
