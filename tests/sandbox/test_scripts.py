@@ -433,6 +433,12 @@ def test_harnesses(jail: Jailed, name: str):
     assert expected == [judge(jail, program, form=form).passed for form in forms]
 
 
+def test_memory(jail: Jailed):
+    """What needs more memory than there is has the status of a function that does."""
+    verdict = judge(jail, "x = bytearray(6 << 30)")
+    assert ("memory", "MemoryError") == (verdict.status, verdict.exception)
+
+
 def test_compile(jail: Jailed):
     """What does not compile is told apart."""
     assert judge(jail, "print(").status == "compile"

@@ -100,7 +100,10 @@ class CaseCheck:
             if self._connection.stop_reason is not None:
                 raise CheckStopped from None
             kind = getattr(error, "passcurve_type", type(error).__name__)
+            is_first = not self._failure
             self._note_failure(test, "%s: %s" % (kind, message_of(error)), self._unpack(packed), kind)
+            if is_first and isinstance(error, MemoryError) and error is self._proxy.last_exception:
+                self._failure["status"] = "memory"
             return False
         if value is EQUAL:
             comparator.note_expected(is_float=has_floats(packed), is_empty=has_nothing(packed))
