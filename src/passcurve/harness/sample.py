@@ -26,7 +26,7 @@ from passcurve.harness.large_results import is_large, make_record
 from passcurve.harness.protocol import Callback, ExceptionRecord, Order, SampleJob
 from passcurve.harness.script import ScriptRunner
 from passcurve.harness.script_harnesses import make_function
-from passcurve.harness.streams import use_descriptors
+from passcurve.harness.streams import open_null_streams, use_descriptors
 from passcurve.harness.wire import Decoder, Encoder, Handle, WireError
 
 FRAME_BYTES = 256 << 20
@@ -79,6 +79,7 @@ def rehearse() -> None:
                 pass
     del sys.modules["sample"], linecache.cache[SOURCE_NAME]
     sys.setrecursionlimit(limit)
+    open_null_streams()
     if "random" in sys.modules:
         sys.modules["random"].seed(0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from typing import Any
 
@@ -39,13 +40,21 @@ def open_null_streams() -> None:
 
     In a process that is kept a program on standard input has descriptors 0 and 1 in memory, so the strict filter ends
     it where it uses those of the kernel.  The filter cannot tell a function that prints from such a program, so the
-    streams of functions lead elsewhere there.  Each process has both kinds, made before it was forked.
+    streams of functions lead elsewhere there.  Each process has both kinds; they are made once, before any fork.
     """
+    null = os.open(os.devnull, os.O_RDWR)
+    own = [os.dup(number) for number in range(3)]
+    for number in range(3):
+        os.dup2(null, number)
     for descriptors in ((0, 1, 2), (_NULL, _NULL, _NULL)):
         open_streams(descriptors, _Stream)
         _opened.append((sys.stdin, sys.stdout, sys.stderr))
         for number, stream in enumerate(_opened[-1]):
             stream.buffer.raw.number = number
+    for number, descriptor in enumerate(own):
+        os.dup2(descriptor, number)
+    for descriptor in (*own, null):
+        os.close(descriptor)
 
 
 def set_kept(is_kept: bool) -> None:

@@ -86,8 +86,6 @@ class Template:
                 os.dup2(failures, _FAILURES)
                 _close_all_but(commands.fileno(), line.fileno(), _FAILURES)
                 os.chdir("/")
-                _open_descriptors()
-                streams.open_null_streams()
                 memory.use_up_free_blocks()
                 _rehearse(line, roles, enter)
                 kernel.prepare_clone()
