@@ -199,7 +199,7 @@ def test_a_small_machine_lowers_the_default_memory(machine):
 
 
 def test_a_small_machine_is_no_excuse_for_lower_limits():
-    """What samples are promised is compared with the limits of this process there too."""
+    """On a small machine, too, inherited limits are compared with those that samples are promised."""
     code = (
         "from passcurve import config, machine\nmachine.total_memory_bytes = lambda: 2 << 30\n"
         "config.fit_to_machine(None, None)"

@@ -102,7 +102,7 @@ def test_toml_has_numbers_that_are_no_limit(tmp_path: Path) -> None:
     ],
 )
 def test_rules(rule: str, expected: Any, right: list[Any], wrong: list[Any]) -> None:
-    """A rule accepts what the page says, of what is expected in a file."""
+    """Each rule accepts what docs/benchmarks.md says that it accepts."""
     comparator = Comparator(rule, 0.0, "equal")
     accepted = [comparator.accepts((), value, comparator.keep(expected)) for value in (*right, *wrong)]
     assert [True] * len(right) + [False] * len(wrong) == accepted

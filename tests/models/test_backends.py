@@ -59,7 +59,7 @@ def test_a_wait_until_a_date():
 
 @pytest.mark.parametrize("text", ["Wed, 21 Oct 99999999999999999999 07:28:00 GMT", "soon"])
 def test_a_wait_that_is_none(text: str):
-    """A Retry-After that cannot be read is none."""
+    """A Retry-After that cannot be read is ignored."""
     assert not retry_delay(1, text, random.Random(1)).is_from_server
 
 

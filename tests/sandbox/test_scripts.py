@@ -434,7 +434,7 @@ def test_harnesses(jail: Jailed, name: str):
 
 
 def test_memory(jail: Jailed):
-    """What needs more memory than there is has the status of a function that does."""
+    """A script that runs out of memory has the status memory, as a function has."""
     verdict = judge(jail, "x = bytearray(6 << 30)")
     assert ("memory", "MemoryError") == (verdict.status, verdict.exception)
 

@@ -177,7 +177,7 @@ def test_a_program_that_ends_like_a_process_that_failed(jail: Jailed):
 
 @pytest.mark.ci
 def test_a_program_over_its_time_ends_slowly(jail: Jailed, monkeypatch: pytest.MonkeyPatch):
-    """What the tests have seen before is kept, however long the process takes to end."""
+    """The report on the tests before is kept, however long a process that is over its time takes to end."""
     send = ZygoteClient.send
 
     def send_slowly(client: ZygoteClient, order: dict[str, object], *descriptors: Sequence[int]) -> None:

@@ -68,6 +68,7 @@ def use_descriptors() -> None:
     # None are open in a rehearsal.
     if _opened and not _is_kept:
         sys.stdin, sys.stdout, sys.stderr = _opened[0]
+        # As in `open_streams`: the stubs call these three final.
         sys.__stdin__, sys.__stdout__, sys.__stderr__ = _opened[0]  # type: ignore[misc]
 
 

@@ -31,6 +31,7 @@ class Framework:
         for name, module in self._modules.items():
             self._keep_module(name, module)
         self.case, self.loader, self.result = unittest.TestCase, unittest.TestLoader(), unittest.TestResult
+        # Private, so the stubs leave it out; there is no other way to know it.
         self.stop: type[BaseException] = unittest.case._ShouldStop  # type: ignore[attr-defined]
 
     def _keep_module(self, name: str, module: ModuleType) -> None:
