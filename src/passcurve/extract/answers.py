@@ -19,7 +19,8 @@ def take_answer(task: Task, text: str) -> Change | None:
     """
     from passcurve.extract.fences import find_blocks, select_likely
 
-    tagged = _TAGS.findall(text)
+    # A prompt may end with the opening tag.
+    tagged = _TAGS.findall(text if "[ANSWER]" in text or "[/ANSWER]" not in text else f"[ANSWER]{text}")
     if tagged:
         taken, note = tagged[-1], "took the text between the answer tags"
     elif blocks := find_blocks(task, text):

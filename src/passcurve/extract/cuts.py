@@ -1,15 +1,23 @@
-"""Steps that need no Python parser: line ends, thinking, stop words, the first block."""
+"""Steps that need no Python parser: line ends, end marks, thinking, stop words, the first block."""
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
 
 from passcurve.extract.step import Change, Task
+from passcurve.types.marks import SPECIAL_TOKEN, THINKING_TAGS
 
-THINKING = ("think", "thinking", "thought", "reasoning")
-"""Names of the tags between which models think."""
+_CHANNELS = (("<|channel|>analysis", "<|channel|>final<|message|>"), ("analysis", "assistantfinal"))
+"""What thinking and answer begin with in the format "harmony", and what is left of it without special tokens."""
+
+_LAST_TOKEN = re.compile(rf"(?:{SPECIAL_TOKEN})\Z")
+_TOKEN_CHARACTERS = 48
+_MARKS = (("[BEGIN]", "[DONE]"), ("[PYTHON]", "[/PYTHON]"))
+"""Lines around a program, as the prompts of MBPP and CodeLlama have them."""
+_FENCE = "```"
 
 _NO_WIDTH = "\ufeff\u200b\u2060"
 _ROUNDS = 16
@@ -57,6 +65,28 @@ def normalize_line_ends(_: Task, text: str) -> Change | None:
     return Change(text=plain, note=", ".join(notes))
 
 
+def drop_end_marks(_: Task, text: str) -> Change | None:
+    """Drop special tokens at the end and marks around a program, and put a closing fence on a line of its own."""
+    notes = []
+    rest = text.rstrip()
+    while match := _LAST_TOKEN.search(rest, max(0, len(rest) - _TOKEN_CHARACTERS)):
+        rest = rest[: match.start()].rstrip()
+        notes = ["dropped special tokens at the end"]
+    lines = (rest + text[len(text.rstrip()) :]).split("\n") if notes else text.split("\n")
+    for begin, end in _MARKS:
+        at = next((at for at, line in enumerate(lines) if line.rstrip() == end), len(lines))
+        first = next((at + 1 for at, line in enumerate(lines[:at]) if line.strip() == begin), 0)
+        if first or at < len(lines):
+            lines = [*lines[first:at], ""]
+            notes.append(f"took what stands between {begin} and {end}")
+    last = next((at for at in reversed(range(len(lines))) if lines[at].strip()), 0)
+    code = lines[last].rstrip().removesuffix(_FENCE)
+    if code.strip(" \t>") and code != lines[last].rstrip() and _FENCE not in code and code[-1] != "`":
+        lines[last : last + 1] = [code, _FENCE]
+        notes.append("put the closing fence on a line of its own")
+    return Change(text="\n".join(lines), note=", ".join(notes)) if notes else None
+
+
 def drop_thinking(task: Task, text: str) -> Change | None:
     """Drop the thinking of a model before its answer.
 
@@ -79,9 +109,13 @@ def drop_thinking(task: Task, text: str) -> Change | None:
 def _after_thinking(task: Task, text: str) -> str | None:
     """Return the text after the first thinking block, empty when that has no end; None without thinking."""
     start = text.lstrip()
-    for name in THINKING:
-        closing = f"</{name}>"
-        if start.startswith(f"<{name}>"):
+    for thinking, answer in _CHANNELS:
+        if answer in text and (start.startswith(thinking) or "|" in answer):
+            return text.rpartition(answer)[2]
+        if "|" in thinking and start.startswith(thinking):
+            return ""
+    for opening, closing in THINKING_TAGS:
+        if start.startswith(opening):
             return start.partition(closing)[2]
         if closing in text and (at := _find_closing_tag(task, text, closing)) is not None:
             return text[at:]

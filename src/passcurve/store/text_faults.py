@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from passcurve.types import Expression, Problem
+from passcurve.types.marks import SPECIAL_TOKEN, THINKING_TAGS
 
 _FENCE = re.compile(r"^[ \t]*(?:\w[\w ]{0,20}: ?)?(?:```|~~~)", re.MULTILINE)
 """A fence at the beginning of a line, or behind the name of a speaker."""
@@ -19,8 +20,7 @@ _CHAT = re.compile(
 )
 """A line of prose by a chat model, with the end of the line before, for which a search is quick."""
 _OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
-_TOKEN = re.compile(r"<\|[\w ]{2,40}\|>|</?s>|<(?:eos|bos|pad|unk|end_of_turn)>|\[/?INST\]")
-"""A special token of a model, left in its text."""
+_TOKEN = re.compile(SPECIAL_TOKEN)
 _COMMENTS = re.compile(r"(?:#.*\n|\n)+")
 _TOP_LEVEL = re.compile(r"def |class |async |import |from |@|#|\"\"\"|'''")
 _QUOTES = ('"""', "'''")
@@ -29,7 +29,8 @@ _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27);")
 """A sign of code as HTML has it."""
 _NEXT = re.compile(r"\n(?:def |class |if __name__|print\(|#|assert |```)")
 """What begins after the function, at the beginning of a line."""
-_THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
+_CLOSING = dict(THINKING_TAGS)
+_THINKING = re.compile(rf"\s*({'|'.join(map(re.escape, _CLOSING))})")
 _BLOCK = re.compile(r"^(?:def |if |for |while |else:|elif |class |try:|with ).*:\n\w", re.MULTILINE)
 """A line that opens a block, and one after it that is not indented."""
 _MIN_NEWLINES = 2
@@ -79,7 +80,7 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
         bits |= _kind(text)
     if "&" in text and _ENTITY.search(text):
         bits |= ESCAPED
-    if "<" in text and (tag := _THINKING.match(text)) and f"</{tag[1]}>" not in text:
+    if (tag := _THINKING.match(text)) and _CLOSING[tag[1]] not in text:
         bits |= THINKING
     if ":\n" in text and "\n " not in text and "\n\t" not in text and _BLOCK.search(text):
         bits |= FLAT

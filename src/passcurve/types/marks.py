@@ -1,0 +1,15 @@
+"""Marks that models and their prompts leave in a text."""
+
+from __future__ import annotations
+
+THINKING_TAGS = (
+    *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "thought", "reasoning", "seed:think")),
+    ("[THINK]", "[/THINK]"),
+    ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+)
+"""The tags between which models think."""
+
+SPECIAL_TOKEN = (
+    r"<\|[\w ]{2,40}\|>|</?s>|<(?:eos|bos|pad|unk|end_of_turn|EOT|fim_\w{3,9}|file_sep|endoftext)>|\[/?INST\]"
+)
+"""A special token of a model, left in its text."""
