@@ -16,6 +16,7 @@ from passcurve.extract.source import (
     first_line,
     global_lookups,
     has_entry_point,
+    is_answer,
     is_definition,
     lines_of,
     used_names,
@@ -52,12 +53,17 @@ def _take_from_blocks(task: Task, blocks: Sequence[Block]) -> Change | None:
     likely = select_likely(blocks)
     entry_point = task.problem.entry_point
     parts = {id(block): task.parser.prefix(block.text) for block in likely}
+    choices: list[tuple[int, Block, list[Block]]] = []
     for block in reversed(likely):
         tree = task.parser.read(parts[id(block)]).tree
         if tree is None or not has_entry_point(tree, entry_point):
             continue
         lacking = used_names(tree) - _bound_in(tree)
         others = [other for other in likely if other is not block and lacking & _bound_by(task, parts[id(other)])]
+        rank = 2 if not is_answer(tree, entry_point) else int(bool(others) and not entry_point)
+        choices.append((rank, block, others))
+    if choices:
+        _, block, others = min(choices, key=itemgetter(0))
         # The blocks with the missing names come first, whatever their order in the reply.
         taken = [*others, block]
         if not others and parts[id(block)] == block.text:
@@ -191,10 +197,11 @@ def prune(task: Task, text: str) -> Change | None:
 
 def _find_needed(statements: Sequence[_Statement], entry_point: str) -> set[int]:
     last = {name: at for at, one in enumerate(statements) if is_definition(one.node) for name in one.bound}
+    effects = _Effects({name: statements[at] for name, at in last.items()}, entry_point)
     providers: dict[str, list[int]] = {}
     for at, statement in enumerate(statements):
         superseded = is_definition(statement.node) and all(last[name] > at for name in statement.bound)
-        for name in statement.changed | (set() if superseded else statement.bound):
+        for name in statement.changed | effects.of(statement) | (set() if superseded else statement.bound):
             providers.setdefault(name, []).append(at)
     kept = {at for at, statement in enumerate(statements) if statement.is_always_kept}
     names, seen = [*entry_point.split("."), *(name for at in kept for name in statements[at].used)], set[str]()
@@ -210,6 +217,57 @@ def _find_needed(statements: Sequence[_Statement], entry_point: str) -> set[int]
     return kept
 
 
+class _Effects:
+    """Tells what a statement changes by the functions of the program that it calls."""
+
+    def __init__(self, functions: dict[str, _Statement], entry_point: str) -> None:
+        self._functions = functions
+        self._tested = set(entry_point.split("."))
+
+    def of(self, statement: _Statement) -> set[str]:
+        """Return names; none of a statement that calls the entry point, which is a demonstration."""
+        decorators = getattr(statement.node, "decorator_list", None)
+        if is_definition(statement.node):
+            calls = {name for one in decorators or () if (name := _root_name(one))}
+        else:
+            calls = {
+                _root_name(inner) for inner in walk_outside_functions(statement.node) if isinstance(inner, ast.Call)
+            }
+        used, changed, names = set(statement.used) - statement.bound, set[str](), calls & self._functions.keys()
+        seen: set[str] = set()
+        while names:
+            name = names.pop()
+            seen.add(name)
+            function = self._functions[name]
+            used |= function.used
+            changed |= _changed_inside(function)
+            names |= (function.used & self._functions.keys()) - seen
+        if decorators is None:
+            if used & self._tested:
+                return set()
+            changed |= _passed_names(statement.node)
+        return changed
+
+
+def _changed_inside(function: _Statement) -> set[str]:
+    """Return the names of the module whose objects a function changes when it is called, or that it binds."""
+    names = {name for inner in ast.walk(function.node) if isinstance(inner, ast.Global) for name in inner.names}
+    for inner in ast.walk(function.node):
+        if isinstance(inner, ast.stmt) and not is_definition(inner):
+            names |= (_changed_names(inner) | _passed_names(inner)) & function.used
+    return names
+
+
+def _passed_names(node: ast.stmt) -> set[str]:
+    """Return the names whose objects are passed to calls that are made for their effect, but for those that print."""
+    names: set[str] = set()
+    for inner in walk_outside_functions(node):
+        call = inner.value if isinstance(inner, ast.Expr) else None
+        if isinstance(call, ast.Call) and _root_name(call.func) != "print":
+            names |= {_root_name(argument) for argument in call.args}
+    return names - {""}
+
+
 def _describe_statement(node: ast.stmt, looked_up: Sequence[tuple[int, set[str]]]) -> _Statement:
     first, last = first_line(node), node.end_lineno or node.lineno
     names = {inner.id for inner in walk_outside_functions(node) if isinstance(inner, ast.Name)}
@@ -223,14 +281,18 @@ def _describe_statement(node: ast.stmt, looked_up: Sequence[tuple[int, set[str]]
         bound=bound_names(node),
         used=names,
         changed=_changed_names(node),
-        is_always_kept=is_star or module == "__future__" or _raises_limit(node),
+        is_always_kept=is_star or module == "__future__" or _sets_limit(node),
         is_never_kept=isinstance(node, ast.If) and "__name__" in used_names(node.test),
     )
 
 
-def _raises_limit(node: ast.stmt) -> bool:
+def _sets_limit(node: ast.stmt) -> bool:
+    """Tell whether a statement sets a limit of the interpreter, or the precision of decimal numbers."""
     call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _SETTERS
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        return call.func.attr in _SETTERS
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return any("getcontext" in ast.unparse(target) for target in targets if isinstance(target, ast.Attribute))
 
 
 def _changed_names(node: ast.stmt) -> set[str]:
@@ -238,7 +300,7 @@ def _changed_names(node: ast.stmt) -> set[str]:
     names: set[str] = set()
     for inner in walk_outside_functions(node):
         if isinstance(inner, ast.Attribute | ast.Subscript) and not isinstance(inner.ctx, ast.Load):
-            names.add(_root_name(inner))
+            names.add(_name_in_globals(inner) or _root_name(inner))
         elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
             if isinstance(inner.value.func, ast.Attribute):
                 names.add(_root_name(inner.value.func))
@@ -246,6 +308,13 @@ def _changed_names(node: ast.stmt) -> set[str]:
             decorators = inner.decorator_list
             names |= {_root_name(one) for one in decorators if isinstance(_callee(one), ast.Attribute)}
     return names - {""}
+
+
+def _name_in_globals(node: ast.Attribute | ast.Subscript) -> str:
+    """Return the name of the module that ``globals()["name"]`` stands for; empty for anything else."""
+    if isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Call) or _root_name(node) != "globals":
+        return ""
+    return str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""
 
 
 def _callee(node: ast.expr) -> ast.expr:

@@ -89,6 +89,7 @@ def _line_of_forbidden(text: str) -> int:
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
 
 
 def is_definition(statement: ast.stmt) -> bool:
@@ -126,7 +127,7 @@ def bound_names(statement: ast.stmt) -> set[str]:
             names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
+        elif isinstance(node, _IMPORTS):
             names |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
     return names - {"*"}
 
@@ -150,6 +151,45 @@ def has_entry_point(tree: ast.Module | None, entry_point: str) -> bool:
     return last is not None and not _is_stub(last, entry_point) and not _has_stray_return(tree)
 
 
+def is_answer(tree: ast.Module, entry_point: str) -> bool:
+    """Tell whether a block gives the entry point a meaning of its own, and is no test, example or outline of it.
+
+    A script is one if it does something beyond definitions, and writes.
+    """
+    if not entry_point:
+        does = any(not isinstance(node, (*_DEFINITIONS, *_IMPORTS, ast.Assign, ast.Assert)) for node in tree.body)
+        return does and any(
+            (isinstance(node, ast.Name) and node.id == "print")
+            or (isinstance(node, ast.Attribute) and "write" in node.attr)
+            for node in ast.walk(tree)
+        )
+    names = set(entry_point.split("."))
+    return any(
+        names & bound_names(node)
+        and not isinstance(node, _IMPORTS)
+        and (isinstance(node, _DEFINITIONS) or not names & used_names(node))
+        and not _is_outline(node, entry_point)
+        for node in tree.body
+    )
+
+
+def _is_outline(statement: ast.stmt, entry_point: str) -> bool:
+    """Tell whether a function, or each method of a class, has no body but ``pass`` or ``raise NotImplementedError``."""
+    if isinstance(statement, ast.ClassDef):
+        methods = [inner for inner in statement.body if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)]
+        return bool(methods) and all(_is_outline(method, entry_point) for method in methods)
+    if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return all(
+        isinstance(inner, ast.Pass) or _is_unwritten(inner) or _is_no_body(inner, entry_point)
+        for inner in statement.body
+    )
+
+
+def _is_unwritten(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Raise) and "NotImplementedError" in used_names(statement)
+
+
 def defines_all(text: str, entry_point: str) -> bool:
     """Tell whether a text by itself is a program that defines the entry point with a body."""
     return bool(entry_point) and f"def {entry_point}" in text and has_entry_point(_read(text).tree, entry_point)
@@ -159,12 +199,13 @@ def _is_stub(statement: ast.stmt, entry_point: str) -> bool:
     """Tell whether a function has only a docstring, helpers and calls of itself."""
     if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
-    for inner in statement.body:
-        is_example = isinstance(inner, ast.Expr | ast.Assert) and entry_point in used_names(inner)
-        is_constant = isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Constant)
-        if not (is_example or is_constant or isinstance(inner, (*_DEFINITIONS, ast.Import, ast.ImportFrom))):
-            return False
-    return True
+    return all(_is_no_body(inner, entry_point) for inner in statement.body)
+
+
+def _is_no_body(statement: ast.stmt, entry_point: str) -> bool:
+    is_example = isinstance(statement, ast.Expr | ast.Assert) and entry_point in used_names(statement)
+    is_constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return is_example or is_constant or isinstance(statement, (*_DEFINITIONS, *_IMPORTS))
 
 
 def _has_stray_return(tree: ast.Module) -> bool:
