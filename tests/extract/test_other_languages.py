@@ -150,3 +150,16 @@ def test_whole_program_without_a_prompt_is_not_cut() -> None:
     text = "#include <vector>\nlong twice(long x) {\n    return 2 * x;\n}\n"
     for form in ("completion", "solution"):
         assert "long twice" in program(problem, text, form=form)
+
+
+def test_an_import_of_go_goes_with_the_main_that_used_it() -> None:
+    """An import that nothing uses would keep the program from compiling; one that it never used is the model's."""
+    text = 'package main\n\nimport (\n    "fmt"\n    "math"\n    m2 "math/rand/v2"\n)\n\n' + (
+        "func twice(x int) int {\n    return int(math.Abs(float64(2 * x)))\n}\n\n"
+    )
+    main = "func main() {\n    fmt.Println(twice(2), m2.Int())\n}\n"
+    whole = program(GO, f"```go\n{text}{main}```\n")
+    assert 'import "math"\n' in whole
+    assert "fmt" not in whole
+    assert "m2" not in whole
+    assert 'import "fmt"\n' in program(GO, f"```go\n{text}```\n")

@@ -82,7 +82,8 @@ def _continue(task: Task, text: str) -> Change:
 def _fit_whole(task: Task, text: str) -> str:
     """Return a whole program as the tests need it: with what only the prompt has, open where the tests close it."""
     writing = _writing(task)
-    text = _drop_main(text, writing)
+    whole, text = text, _drop_main(text, writing)
+    has_main = text != whole
     text = writing.without_ending(text)
     text, is_bare = _fit_container(task, text)
     if task.problem.test.lstrip().startswith("}"):
@@ -90,7 +91,7 @@ def _fit_whole(task: Task, text: str) -> str:
     if is_bare:
         return _head(task) + text
     if language_of(task.problem.check) == "go":
-        return _fit_go(task, text)
+        return _fit_go(task, text, has_main=has_main)
     if language_of(task.problem.check) == "rs":
         text = _fit_rust(task.problem.prompt, text)
     if not writing.container and _lacks_helpers(task, text):
@@ -118,8 +119,11 @@ def _fit_container(task: Task, text: str) -> tuple[str, bool]:
     return re.sub(rf"\bpublic[ \t]+((?:final[ \t]+)?class[ \t]+{re.escape(wanted)}\b)", r"\1", text), False
 
 
-def _fit_go(task: Task, text: str) -> str:
-    """Return a program with what only the prompt has in front, and with its own imports that nobody else adds."""
+def _fit_go(task: Task, text: str, *, has_main: bool) -> str:
+    """Return a program with what only the prompt has in front, and with its own imports that nobody else adds.
+
+    Those that only its ``main`` used, which was dropped, would keep it from compiling.
+    """
     prompt, check = task.problem.prompt, task.problem.check
     imports = list(_IMPORT.finditer(prompt))
     package = _PACKAGE.search(prompt)
@@ -127,9 +131,21 @@ def _fit_go(task: Task, text: str) -> str:
     present = {path for match in imports for path in _import_paths(match)}
     added = set(check.if_used.values()) if isinstance(check, Script) else set()
     paths = dict.fromkeys(path for match in _IMPORT.finditer(text) for path in _import_paths(match))
-    lines = [f"import {path}\n" for path in paths if path not in present and f"import {path}" not in added]
     helpers = _head(task)[end:] if _lacks_helpers(task, text) else ""
-    return prompt[:end] + "".join(lines) + helpers + _IMPORT.sub("", _PACKAGE.sub("", text, count=1))
+    body = helpers + _IMPORT.sub("", _PACKAGE.sub("", text, count=1))
+    lines = [
+        f"import {path}\n"
+        for path in paths
+        if path not in present and f"import {path}" not in added and not (has_main and not _uses(body, path))
+    ]
+    return prompt[:end] + "".join(lines) + body
+
+
+def _uses(text: str, path: str) -> bool:
+    """Tell whether a program of Go names a package that it imports, by its alias or the end of its path."""
+    alias, _, name = path.strip().partition('"')
+    name = alias.strip() or re.sub(r"(?:/v\d+)?\"\Z", "", name).rpartition("/")[2]
+    return name in ("_", ".") or re.search(rf"\b{re.escape(name)}\.", text) is not None
 
 
 def _fit_rust(prompt: str, text: str) -> str:
