@@ -12,10 +12,11 @@ import passcurve as pc
 from passcurve.bench.formats import ReadOptions, read_problems
 from passcurve.bench.languages import find_language
 from passcurve.errors import DataError
+from passcurve.extract import extract
 from passcurve.judging.script_verdict import reach_script_status
 from passcurve.judging.scripts import TOKEN, make_script_job, make_source
 from passcurve.sandbox.job import Outcome
-from passcurve.types import Limits, Problem, Script
+from passcurve.types import Completion, Limits, Problem, SampleKey, Script
 
 CPP = {
     "name": "P_0_add",
@@ -170,6 +171,33 @@ def test_mceval_has_a_row_for_each_language(tmp_path: Path) -> None:
     answers.append({"task_id": "Python/1", "raw_generation": [f"```python\n{prompt}    return a + b\n```"]})
     run = pc.judge(answers, path, extract="auto")
     assert list(run.samples.columns["passed"]) == [False, False, True]
+
+
+def test_mceval_runs_the_tests_of_a_main_module(tmp_path: Path) -> None:
+    """Behind a main guard, too, and texts of several lines stay what they are."""
+    tests = 'def test():\n    assert join(["a", "b"]) == """a\nb"""\n\nif __name__ == "__main__":\n    test()\n'
+    row = {"prompt": "def join(items):\n", "entry_point": "join", "test": tests}
+    reference = '    return "\\n".join(items)\n'
+    path = tmp_path / "python.jsonl"
+    path.write_text(json.dumps({**MCEVAL, "task_id": "Python/39", "canonical_solution": reference, **row}) + "\n")
+    answers = [{"task_id": "Python/39", "completion": body} for body in (reference, "    return ''\n")]
+    run = pc.judge(answers, path)
+    assert list(run.samples.columns["passed"]) == [True, False]
+
+
+def test_no_default_stop_word_ends_a_right_program(tmp_path: Path) -> None:
+    """Tests of McEval and of own benchmarks close no brace, and functions have blank lines."""
+    for task, prompt, body in (
+        ("Shell/5", "add() {\n", "    local a=$1\n\n    echo $((a + 1))\n}\n"),
+        ("Perl/6", "sub add {\n", "    my ($a) = @_;\n\n    return $a + 1;\n}\n"),
+        ("Swift/1", "func add(_ a: Int) -> Int {\n", "    let b = a\n\n    return b + 1\n}\n"),
+    ):
+        row = {**MCEVAL, "task_id": task, "prompt": prompt, "canonical_solution": body, "test": "add 1\n"}
+        problem = read(row, tmp_path)[0]
+        completion = Completion(
+            key=SampleKey(problem_id=task, sample_index=0), row=0, line=1, digest="d", form="completion", text=body
+        )
+        assert problem.prompt + body == extract(problem, completion, "auto").text
 
 
 def test_unknown_languages_are_refused(tmp_path: Path) -> None:

@@ -23,7 +23,13 @@ def _matches(fields: Mapping[str, object]) -> bool:
 
 
 def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
-    return Parsed(tuple(_problem(msgspec.structs.replace(row, expected=REQUIRED)) for row in rows))
+    problems = tuple(_problem(msgspec.structs.replace(row, expected=REQUIRED)) for row in rows)
+    with_files = [problem.id for row, problem in zip(rows, problems, strict=True) if _has_files(row)]
+    if not with_files:
+        return Parsed(problems)
+    some = "a problem reads or writes" if len(with_files) == 1 else f"{len(with_files):,} problems read or write"
+    note = f"{some} a file by name, which is not judged: its tests are left out (first {with_files[0]!r})"
+    return Parsed(problems, (note,))
 
 
 FORMAT = Format("code-contests", _matches, _parse)
@@ -34,10 +40,12 @@ def _problem(row: Row) -> Problem:
     if not name.strip():
         raise row.fault(f"found name {shown(name)}", "a name for the problem")
     pairs = [pair for field in REQUIRED[2:] for pair in _tests(row, field)]
-    if not pairs:
+    if _has_files(row):
+        pairs = []
+    elif not pairs:
         raise row.fault("found no test", "at least one in 'public_tests', 'private_tests' or 'generated_tests'")
     limit_s = max(LEAST_S, _seconds(row.fields.get("time_limit")) * _FACTOR)
-    inputs, outputs = zip(*pairs, strict=True)
+    inputs, outputs = [text for text, _ in pairs], [text for _, text in pairs]
     return Problem(
         id=name,
         prompt="",
@@ -47,6 +55,11 @@ def _problem(row: Row) -> Problem:
         statement=row.text("description"),
         timeout_s=(limit_s + 1) * len(pairs) + 5,
     )
+
+
+def _has_files(row: Row) -> bool:
+    """Tell whether a problem names the files that its programs read and write in place of the standard streams."""
+    return any(row.fields.get(field) for field in ("input_file", "output_file"))
 
 
 def _tests(row: Row, field: str) -> list[tuple[str, str]]:

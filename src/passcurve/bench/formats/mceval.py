@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
+import io
+import re
+import tokenize
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -42,6 +44,7 @@ _LANGUAGES = {
 _BUILDS = {"go": "testify", "java": "solution"}
 """The way to build, where it is not the usual one."""
 
+_MAIN_GUARD = re.compile(r"""^if[ \t]+__name__[ \t]*==[ \t]*["']__main__["'][ \t]*:""", re.MULTILINE)
 _TIMEOUT_S = 15.0
 _ANSWER_FIELD = "raw_generation:solution"
 """The field in which samples have their answers, as lists of which the first counts there."""
@@ -78,8 +81,24 @@ def _problem(row: Row) -> Problem:
 
 
 def _python_check(row: Row) -> Check:
-    body = textwrap.indent(row.text("test"), "    ")
-    return FunctionTests(source=f"def check({read_entry_point(row)}):\n{body}\n")
+    # McEval runs program and tests as a main module.
+    tests = _MAIN_GUARD.sub("if True:", row.text("test"))
+    return FunctionTests(source=f"def check({read_entry_point(row)}):\n{_indent(tests)}\n")
+
+
+def _indent(source: str) -> str:
+    """Indent the lines of a program, but for those that begin within a text."""
+    inside: set[int] = set()
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.STRING or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
+                inside.update(range(token.start[0] + 1, token.end[0] + 1))
+    except (tokenize.TokenError, SyntaxError):
+        pass  # the tests do not compile, which is said of them later
+    lines = source.split("\n")
+    return "\n".join(
+        line if number in inside or not line.strip() else f"    {line}" for number, line in enumerate(lines, start=1)
+    )
 
 
 def _check(language: str, tests: str) -> Script:
