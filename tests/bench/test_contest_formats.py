@@ -256,3 +256,24 @@ def test_dates_that_are_none():
     assert ["2024-02-01", ""] == [problem.date for problem in benchmark.problems]
     assert "1 of 2 problems has no date and is left out, as q1" == describe_undated(benchmark, "2024-01-01..")
     assert not describe_undated(benchmark, "q1")
+
+
+def test_problems_without_tests_are_read():
+    """APPS publishes some so, and those of CodeContests that name files have none that can be judged."""
+    (apps,) = read({"problem_id": 1, "question": "q", "input_output": "", "solutions": "", "starter_code": ""})
+    assert cases_of(apps)[2:] == ([], [])
+    tests = {"input": ["1 2"], "output": ["3"]}
+    row = {"name": "a", "description": "d", "public_tests": tests, "private_tests": {}, "generated_tests": {}}
+    rows = [json.dumps({**row, "name": "a", "input_file": "a.txt"}), json.dumps({**row, "name": "b", "input_file": ""})]
+    notes: list[str] = []
+    with_file, without = parse_problems("\n".join(rows).encode(), "b.jsonl", notes)
+    assert cases_of(with_file)[2:] == ([], [])
+    assert len(cases_of(without)[2]) == 1
+    assert "first 'a'" in notes[0]
+
+
+@pytest.mark.parametrize("head", [b"PAR1", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"\xff\xfe{\0", b"<!DOCTYPE html>"])
+def test_a_file_of_another_kind_is_named(head: bytes):
+    """What it is, and what makes rows of it."""
+    with pytest.raises(DataError, match=r"Parquet|zip|zstd|iconv|HTML"):
+        parse_problems(head, "b.jsonl")

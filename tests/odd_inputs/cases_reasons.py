@@ -50,6 +50,8 @@ NO_PROGRAMS = [
     ),
     texts("quoted texts", repr("    y = 1\n    return x + N\n"), "quoted_text", "ast.literal_eval"),
     texts("JSON for code", json.dumps({"code": "def f(x):\n    return x + N\n"}), "json_text", "fromjson"),
+    texts("JSON in a fence", '```json\n{"code": "def f(x): return x + N"}\n```', "json_text", "gsub("),
+    texts("a list as text", json.dumps(["def f(x):\n    return x + N\n"]), "json_text", "fromjson | .[0]"),
     texts("a comment above lost indentation", "# N\nreturn x + N\n", "lost_indentation", "--extract auto"),
     Case(
         "error messages for answers",

@@ -55,6 +55,7 @@ class Reply(NamedTuple):
 
 def text_in_json(form: str, text: str) -> str:
     """Return what takes the code out of a text of a row that is JSON, as ``jq`` writes it."""
+    is_fenced = text.strip().startswith("```")
     text = text.strip().removeprefix("```json").removesuffix("```")
     try:
         value = msgspec.json.decode(text)
@@ -64,7 +65,10 @@ def text_in_json(form: str, text: str) -> str:
     place = reply.place if reply is not None and not reply.answers else ""
     if not place and isinstance(value, Mapping):
         place = next((f".{name}" for name in ("code", "solution", "completion", "answer", *value) if name in value), "")
-    return f".{form} |= (fromjson | {place or '.code'})"
+    if isinstance(value, list):
+        place = ".[0]"
+    bare = 'gsub("^\\\\s*```json|```\\\\s*$"; "") | ' if is_fenced else ""
+    return f".{form} |= ({bare}fromjson | {place or '.code'})"
 
 
 def find_reply(fields: Mapping[str, object]) -> Reply | None:

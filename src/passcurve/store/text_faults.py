@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from passcurve.types import Expression, Problem
+from passcurve.types import Expression, Problem, language_of
 from passcurve.types.marks import SPECIAL_TOKEN, THINKING_TAGS
 
 _FENCE = re.compile(r"^[ \t]*(?:\w[\w ]{0,20}: ?)?(?:```|~~~)", re.MULTILINE)
@@ -52,6 +52,7 @@ _REFUSAL = re.compile(
     r"i(?: can['\u2019]t| can ?not|['\u2019]m (?:not able|unable)| am (?:not able|unable)) )",
     re.IGNORECASE,
 )
+_CODE = re.compile(r"\b(?:return|def|import|print)\b")
 _NO_BREAK = re.compile(r"^[ \t]*\u00a0", re.MULTILINE)
 _TYPOGRAPHIC = re.compile(r"(?:[=(\[,+:{]|\b(?:return|in|not|and|or|print)) ?[\u201c\u201d\u2018\u2019]")
 """A quote where code has one, and prose has none."""
@@ -77,7 +78,8 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     bits = OPEN if _ends_open(text) else 0
     # The body of a function begins with spaces, and is nothing else.
     if not text.startswith("    ") or "{" in text:
-        bits |= _kind(text)
+        kind = _kind(text)
+        bits |= 0 if kind == LANGUAGE and language_of(problem.check) else kind
     if "&" in text and _ENTITY.search(text):
         bits |= ESCAPED
     if (tag := _THINKING.match(text)) and _CLOSING[tag[1]] not in text:
@@ -118,6 +120,8 @@ def _kind(text: str) -> int:
     if sign in "{[`":
         inner = head.removeprefix("```json").lstrip() if sign == "`" else head
         if inner.startswith(('{"', "{\n", '[{"')) and '":' in inner:
+            return JSON
+        if inner.startswith(('["', "['")) and "\\n" in inner and _CODE.search(inner):
             return JSON
     if sign in "'\"":
         end = text.strip()

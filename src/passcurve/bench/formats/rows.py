@@ -15,6 +15,7 @@ import msgspec
 
 from passcurve.errors import DataError, nearest
 from passcurve.types import Problem
+from passcurve.types.files import PARQUET, describe_file
 
 MAX_BYTES = 1 << 30
 """Largest file of problems, against device files and gzip bombs."""
@@ -22,6 +23,8 @@ MAX_BYTES = 1 << 30
 _MIN_COLUMNS = 2
 _GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
+_HEAD_BYTES = 4096
+_FROM_PARQUET = "pandas.read_parquet(IN).to_json(OUT, orient='records', lines=True)"
 _JSON_KINDS = {
     dict: "an object",
     list: "an array",
@@ -154,6 +157,10 @@ def unpack(data: bytes, source: str) -> bytes:
 
 def parse_rows(text: bytes, source: str) -> Iterator[Row]:
     """Yield the rows of an unpacked file; raise DataError, with the place, for what is none."""
+    if text.startswith(PARQUET):
+        raise DataError(f"{source!r} is Parquet; make rows of it: {_FROM_PARQUET}")
+    if what := describe_file(text[:_HEAD_BYTES]):
+        raise DataError(f"{source!r} is {what}")
     text = text.removeprefix(_BOM)
     if rows := _document(text):
         for number, fields in enumerate(rows, start=1):

@@ -131,7 +131,11 @@ class _RowMapping:
             yield self._with_task(rest)
             return
         self._with_field += 1
-        for text in flatten(row[name]):
+        texts = list(flatten(row[name]))
+        if not texts:
+            # For the reader to report: it would be gone without a word.
+            yield self._with_task(rest)
+        for text in texts:
             if isinstance(text, dict):
                 reply = find_reply(row)
                 remedy = reply_remedy(row, reply) if reply else "name a field of text"

@@ -15,23 +15,10 @@ from passcurve.errors import DataError
 from passcurve.store.documents import BOM, EXPECTED, is_lm_eval, read_document, text_lines
 from passcurve.store.foreign.by_task import is_by_task
 from passcurve.store.lines import open_unpacked
+from passcurve.types.files import PARQUET, describe_file
 
 HEAD_BYTES = 1 << 16
 FIRST_ROW_BYTES = 1 << 22
-_ARCHIVES = {
-    b"PK\x03\x04": "a zip archive; unpack it and name the file",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it (zstd -d) and name the file",
-    b"\xfd7zXZ\x00": "compressed with xz; unpack it (xz -d) and name the file",
-    b"BZh": "compressed with bzip2; unpack it (bzip2 -d) and name the file",
-    b"SQLite format 3": "an SQLite database; write its rows as JSON lines",
-    b"\x80\x04": "a Python pickle; write its rows as JSON lines",
-    b"\x80\x05": "a Python pickle; write its rows as JSON lines",
-}
-_TEXTS = {
-    b"version https://git-lfs": "a pointer of Git LFS, not the file itself: git lfs pull",
-    b"<!doctype": "a page in HTML, not samples: download the file itself",
-    b"<html": "a page in HTML, not samples: download the file itself",
-}
 _YAML = re.compile(rb"(?:- )?task_id: ")
 _FROM_YAML = (
     "python3 -c \"import json, yaml; [print(json.dumps(row)) for row in yaml.safe_load(open('{name}'))]\" > {out}"
@@ -84,13 +71,10 @@ def detect(path: Path) -> Kind:
     head = _read_head(path)
     if head.startswith(b"PK") and _is_log(path):
         return Kind.RECORD
-    for magic, what in _ARCHIVES.items():
-        if head.startswith(magic):
-            raise DataError(f"{str(path)!r} is {what}")
-    if head.startswith(b"PAR1"):
+    if head.startswith(PARQUET):
         return Kind.PARQUET
-    if _is_utf_16(head):
-        raise DataError(f"{str(path)!r} is UTF-16; convert it: iconv -f UTF-16 -t UTF-8 IN > OUT")
+    if what := describe_file(head):
+        raise DataError(f"{str(path)!r} is {what}")
     start = head.removeprefix(BOM).lstrip()
     if start.startswith(b"["):
         return Kind.ROWS if _has_lists_in_lines(path) else Kind.DOCUMENT
@@ -124,11 +108,6 @@ def _is_blank(path: Path) -> bool:
         return next(text_lines(path), None) is None
     except DataError:
         return False
-
-
-def _is_utf_16(head: bytes) -> bool:
-    zeros = (head[:8:2].strip(b"\0"), head[1:8:2].strip(b"\0"))
-    return head[:2] in (b"\xff\xfe", b"\xfe\xff") or (len(head) >= 8 and b"" in zeros and zeros != (b"", b""))
 
 
 def _parse(text: bytes) -> Any:
@@ -236,9 +215,6 @@ def _refuse_stream(path: Path) -> None:
 
 def _refuse_table(path: Path, start: bytes) -> None:
     first = start.split(b"\n", 1)[0]
-    for beginning, what in _TEXTS.items():
-        if start[: len(beginning)].lower() == beginning:
-            raise DataError(f"{str(path)!r} is {what}")
     is_header = b"task_id" in first and (b"," in first or b"\t" in first) and b"{" not in first
     if is_header or path.suffix in (".csv", ".tsv"):
         is_tsv = b"\t" in first

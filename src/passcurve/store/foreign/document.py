@@ -56,6 +56,13 @@ def _programs(path: Path, lists: list[list[object]], problems: Sequence[Problem]
             f"{str(path)!r} has lists of programs for {len(lists)} problems, but the benchmark has {len(problems)}: "
             "name the right one with --benchmark"
         )
+    ids = {problem.id for problem in problems}
+    if pairs := [programs for programs in lists if any(program in ids for program in map(str, programs))]:
+        named = next(program for program in map(str, pairs[0]) if program in ids)
+        raise DataError(
+            f"{str(path)!r} has the task id {named!r} among the programs of a list; write rows with `task_id` and "
+            "`completion` or `solution`"
+        )
     _check_order(path, lists, problems)
     for problem, programs in zip(problems, lists, strict=False):
         for program in programs:
