@@ -154,6 +154,18 @@ def test_can_it_edit(tmp_path: Path) -> None:
     assert "Make it two." in problem.statement
     with pytest.raises(DataError, match="'test'"):
         read(tmp_path, row | {"test": "no JSON"})
+    published = {
+        "id": 3,
+        "name": "two",
+        "full_name": "3_two",
+        "before": "x = 1",
+        "after": "x = 2",
+        "tests": "assert x == 2",
+        "instruction_descriptive": "Make it two.",
+        "instruction_lazy": "two",
+        "taxonomy": {},
+    }
+    assert (problem,) == read(tmp_path, published)
 
 
 CRUX_ROW = {"code": "def f(x):\n    return [x]\n", "input": "1", "output": "[1]", "id": "sample_0"}

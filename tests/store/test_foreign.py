@@ -133,6 +133,19 @@ class TestPrograms:
         ]
 
 
+def test_completions_of_multipl_e(write, tmp_path):
+    """A folder with a file for each problem, as it is before it is evaluated."""
+    for number in (10, 9):
+        document = {"name": f"P_{number}_f", "language": "cpp", "prompt": "", "tests": "", "completions": ["a", "b"]}
+        write(f"d/P_{number}_f.json", json.dumps(document).encode())
+    assert [("P_9_f", "a"), ("P_9_f", "b"), ("P_10_f", "a"), ("P_10_f", "b")] == [
+        (row["task_id"], row["completion"]) for row in converted(tmp_path / "d")
+    ]
+    write("d/P_11_f.json", b"{}")
+    with pytest.raises(DataError, match=r"P_11_f.json' has no 'name'"):
+        converted(tmp_path / "d")
+
+
 @pytest.mark.parametrize(
     "names", ["a a.raw", "a a-sanitized", "a-sanitized a-sanitized-calibrated", "a.raw a-calibrated"]
 )

@@ -1,4 +1,4 @@
-"""A folder: programs as EvalPlus keeps them (``HumanEval_0/0.py``), or the parts of one set of samples."""
+"""A folder: programs as EvalPlus keeps them (``HumanEval_0/0.py``), MultiPL-E's completions, or parts of samples."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from passcurve.errors import DataError
+from passcurve.store.documents import read_document
 from passcurve.store.parts import LOCK
 from passcurve.store.records.multipl_e import SUFFIXES as RESULT_SUFFIXES
 from passcurve.types import Problem
 
 _EXPECTED = (
-    "expected parts of samples (.jsonl, .jsonl.gz, .parquet) or programs as EvalPlus keeps them (HumanEval_0/0.py)"
+    "expected parts of samples (.jsonl, .jsonl.gz, .parquet), programs as EvalPlus keeps them (HumanEval_0/0.py) or "
+    "completions as MultiPL-E does"
 )
 _PARTS = (".jsonl", ".jsonl.gz", ".parquet")
+_DOCUMENTS = (".json", ".json.gz")
 _OURS = re.compile(r".*(_results|\.passcurve\.samples)\.jsonl(\.gz)?")
 _LM_EVAL_LOG = re.compile(r"samples_.+_[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 _EDITED = re.compile(r"(?:\.raw|-sanitized|-calibrated)+\Z")
@@ -36,6 +41,8 @@ def find_parts(folder: Path) -> list[Path]:
         raise DataError(f"{str(folder)!r} is a run directory: `passcurve show` shows it; to judge, name the samples")
     parts = [path for path in entries if path.is_file() and _is_part(path.name)]
     if not parts and any(path.name.endswith(RESULT_SUFFIXES) for path in entries):
+        return []
+    if not parts and completion_files(folder):
         return []
     if any(_program_files(path) for path in entries):
         if parts:
@@ -60,6 +67,14 @@ def find_parts(folder: Path) -> list[Path]:
 
 def read_programs(folder: Path, problems: Sequence[Problem] | None) -> Iterator[dict[str, Any]]:
     """Yield a row for each program of a folder, in the order of their numbers."""
+    for path in completion_files(folder):
+        document = _completions(path)
+        if document is None:
+            raise DataError(f"{str(path)!r} has no 'name' with its 'completions', as the files beside it")
+        yield from (
+            {"task_id": document["name"], "completion": completion, "file": path.name}
+            for completion in document["completions"]
+        )
     ids = {problem.id.replace("/", "_"): problem.id for problem in problems or ()}
     for place in sorted(folder.iterdir(), key=lambda path: _in_order(path.name)):
         for path in _program_files(place):
@@ -72,6 +87,25 @@ def read_programs(folder: Path, problems: Sequence[Problem] | None) -> Iterator[
                 pass
             task = ids.get(place.name) or "/".join(place.name.rsplit("_", 1))
             yield {"task_id": task, "solution": text, "file": f"{place.name}/{path.name}"}
+
+
+def completion_files(folder: Path) -> list[Path]:
+    """Return the files of a folder in which MultiPL-E keeps the completions of one problem each; none of another."""
+    files = [
+        path
+        for path in sorted(folder.iterdir(), key=lambda path: _in_order(path.name))
+        if path.name.endswith(_DOCUMENTS) and not path.name.endswith(RESULT_SUFFIXES) and path.is_file()
+    ]
+    return files if files and _completions(files[0]) is not None else []
+
+
+def _completions(path: Path) -> dict[str, Any] | None:
+    try:
+        document = msgspec.json.decode(read_document(path))
+    except (OSError, EOFError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    is_one = isinstance(document, dict) and document.keys() >= {"name", "language", "prompt", "completions"}
+    return document if is_one and isinstance(document["completions"], list) else None
 
 
 def _program_files(place: Path) -> list[Path]:
