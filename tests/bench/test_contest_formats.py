@@ -277,3 +277,9 @@ def test_a_file_of_another_kind_is_named(head: bytes):
     """What it is, and what makes rows of it."""
     with pytest.raises(DataError, match=r"Parquet|zip|zstd|iconv|HTML"):
         parse_problems(head, "b.jsonl")
+
+
+def test_livecodebench_from_a_table():
+    """Numbers for ids, and dates in milliseconds, as pandas writes them."""
+    (problem,) = read({**LCB, "question_id": 2727, "contest_date": 1696118400000})
+    assert ("2727", "2023-10-01") == (problem.id, problem.date)

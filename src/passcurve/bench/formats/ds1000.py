@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from passcurve.bench.formats.contest_cases import read_json
 from passcurve.bench.formats.imports import find_imports
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind
 from passcurve.types import Problem, UnitTests
@@ -72,6 +73,8 @@ def _task_id(row: Row) -> str:
     if isinstance(row.fields.get("task_id"), str):
         return row.text("task_id")
     metadata = row.fields.get("metadata")
+    if isinstance(metadata, str):
+        metadata = read_json(row, "metadata", metadata)
     if not isinstance(metadata, dict):
         raise row.fault(f"found {kind(metadata)} in 'metadata'", "an object with 'problem_id'")
     number = metadata.get("problem_id")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 
@@ -9,8 +10,9 @@ import msgspec
 
 from passcurve.bench.choose import is_date
 from passcurve.bench.formats.contest_cases import as_text, call_cases, read_arguments, read_json, script_cases
+from passcurve.bench.formats.mbpp import read_task_id
 from passcurve.bench.formats.packed_tests import unpack_tests
-from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind, shown
+from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind
 from passcurve.types import Cases, Problem
 
 REQUIRED = ("question_content", "question_id", "public_test_cases", "private_test_cases", "metadata")
@@ -35,16 +37,13 @@ FORMAT = Format("livecodebench", _matches, _parse)
 
 
 def _problem(row: Row, options: ReadOptions) -> Problem:
-    question = row.text("question_id")
-    if not question.strip():
-        raise row.fault(f"found question_id {shown(question)}", "a name for the problem")
+    question = read_task_id(row, "question_id")
     tests = [test for field in ("public_test_cases", "private_test_cases") for test in _read_tests(row, field)]
     metadata = row.fields.get("metadata") or {}
     if isinstance(metadata, str):
         metadata = read_json(row, "metadata", metadata)
     name = metadata.get("func_name") if isinstance(metadata, dict) else None
     starter = row.optional_text("starter_code")
-    date = _DATE.fullmatch(row.optional_text("contest_date").strip())
     is_call = any(test.get("testtype") == "functional" for test in tests)
     if is_call and not isinstance(name, str):
         name = _find_method(row, starter)
@@ -62,9 +61,21 @@ def _problem(row: Row, options: ReadOptions) -> Problem:
         entry_point=f"{_OWNER}.{name}" if is_call else "",
         check=check,
         statement=with_starter(row.text("question_content"), starter),
-        date=date[1] if date and is_date(date[1]) else "",
+        date=_date(row),
         timeout_s=time_for_all(len(tests)),
     )
+
+
+def _date(row: Row) -> str:
+    """Return the day of the contest; empty where it is not known.  A table may have it in milliseconds since 1970."""
+    value = row.fields.get("contest_date")
+    if isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return dt.datetime.fromtimestamp(value / 1000, dt.UTC).date().isoformat()
+        except (OverflowError, ValueError, OSError):
+            return ""
+    date = _DATE.fullmatch(row.optional_text("contest_date").strip())
+    return date[1] if date and is_date(date[1]) else ""
 
 
 def _find_method(row: Row, starter: str) -> str:

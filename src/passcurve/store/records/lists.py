@@ -67,7 +67,8 @@ def _lcb(index: int, row: dict[str, Any]) -> list[ScoredSample]:
         samples.append(
             ScoredSample(
                 task_id=task,
-                text=expect(text, str, f"`code_list` of {task!r}"),
+                # Where nothing could be taken out of an answer.
+                text="" if text is None else expect(text, str, f"`code_list` of {task!r}"),
                 status=status,
                 details=metadata[position],
                 fields=fields,
