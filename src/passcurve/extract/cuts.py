@@ -21,7 +21,7 @@ _FENCE = "```"
 
 _NO_WIDTH = "\ufeff\u200b\u2060"
 _ROUNDS = 16
-"""Largest number of thinking blocks to drop; each takes a pass over the text."""
+"""Largest number of special tokens or thinking blocks to drop; each takes a pass over the text."""
 _TAGS = 1000
 """Largest number of closing tags to look at, from the last."""
 
@@ -69,7 +69,10 @@ def drop_end_marks(_: Task, text: str) -> Change | None:
     """Drop special tokens at the end and marks around a program, and put a closing fence on a line of its own."""
     notes = []
     rest = text.rstrip()
-    while match := _LAST_TOKEN.search(rest, max(0, len(rest) - _TOKEN_CHARACTERS)):
+    for _round in range(_ROUNDS):
+        match = _LAST_TOKEN.search(rest, max(0, len(rest) - _TOKEN_CHARACTERS))
+        if match is None:
+            break
         rest = rest[: match.start()].rstrip()
         notes = ["dropped special tokens at the end"]
     lines = (rest + text[len(text.rstrip()) :]).split("\n") if notes else text.split("\n")

@@ -27,6 +27,8 @@ from passcurve.extract.step import Change, Task
 _STARTERS = frozenset({"def", "class", "import", "from", "async"})
 _SETTERS = frozenset({"setrecursionlimit", "set_int_max_str_digits"})
 """Methods of ``sys`` that raise the limits on recursion and on digits."""
+_MAX_REACHED = 200
+"""Largest number of functions to look into for what one call changes."""
 _MAX_STARTS = 64
 """Largest number of lines in prose to parse from because they look like the start of a statement."""
 
@@ -223,39 +225,44 @@ class _Effects:
     def __init__(self, functions: dict[str, _Statement], entry_point: str) -> None:
         self._functions = functions
         self._tested = set(entry_point.split("."))
+        self._known: dict[str, tuple[set[str], set[str]]] = {}
+        """Of a function with those that it names: the names that they look up, and those that they change."""
+        self._changed: dict[str, set[str]] = {}
 
     def of(self, statement: _Statement) -> set[str]:
         """Return names; none of a statement that calls the entry point, which is a demonstration."""
-        decorators = getattr(statement.node, "decorator_list", None)
         if is_definition(statement.node):
-            calls = {name for one in decorators or () if (name := _root_name(one))}
-        else:
-            calls = {
-                _root_name(inner) for inner in walk_outside_functions(statement.node) if isinstance(inner, ast.Call)
-            }
-        used, changed, names = set(statement.used) - statement.bound, set[str](), calls & self._functions.keys()
-        seen: set[str] = set()
-        while names:
-            name = names.pop()
-            seen.add(name)
+            decorators: list[ast.expr] = getattr(statement.node, "decorator_list", [])
+            return set().union(*(self._reached(_root_name(one))[1] for one in decorators))
+        calls = {_root_name(inner) for inner in walk_outside_functions(statement.node) if isinstance(inner, ast.Call)}
+        reached = [self._reached(name) for name in calls]
+        if any(self._tested & used for used in (statement.used - statement.bound, *(used for used, _ in reached))):
+            return set()
+        return _passed_names(statement.node).union(*(changed for _, changed in reached))
+
+    def _reached(self, name: str) -> tuple[set[str], set[str]]:
+        if name not in self._known:
+            used, changed, names, seen = set[str](), set[str](), {name} & self._functions.keys(), set[str]()
+            while names and len(seen) < _MAX_REACHED:
+                seen.add(one := names.pop())
+                used |= self._functions[one].used
+                changed |= self._changed_inside(one)
+                names |= (self._functions[one].used & self._functions.keys()) - seen
+            self._known[name] = used, changed
+        return self._known[name]
+
+    def _changed_inside(self, name: str) -> set[str]:
+        """Return the names of the module whose objects a function changes when it is called, or that it binds."""
+        if name not in self._changed:
             function = self._functions[name]
-            used |= function.used
-            changed |= _changed_inside(function)
-            names |= (function.used & self._functions.keys()) - seen
-        if decorators is None:
-            if used & self._tested:
-                return set()
-            changed |= _passed_names(statement.node)
-        return changed
-
-
-def _changed_inside(function: _Statement) -> set[str]:
-    """Return the names of the module whose objects a function changes when it is called, or that it binds."""
-    names = {name for inner in ast.walk(function.node) if isinstance(inner, ast.Global) for name in inner.names}
-    for inner in ast.walk(function.node):
-        if isinstance(inner, ast.stmt) and not is_definition(inner):
-            names |= (_changed_names(inner) | _passed_names(inner)) & function.used
-    return names
+            names: set[str] = set()
+            for inner in ast.walk(function.node):
+                if isinstance(inner, ast.Global):
+                    names.update(inner.names)
+                elif isinstance(inner, ast.stmt) and not is_definition(inner):
+                    names |= (_changed_names(inner) | _passed_names(inner)) & function.used
+            self._changed[name] = names
+        return self._changed[name]
 
 
 def _passed_names(node: ast.stmt) -> set[str]:
