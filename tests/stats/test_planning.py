@@ -92,6 +92,8 @@ class TestPlan:
         [
             ({"n_a": 5, "c_a": [1]}, "2 problems"),
             ({"n_a": 1, "c_a": [1, 0], "n_b": 4, "c_b": [1, 2]}, "sampling noise"),
+            ({"n_a": 5, "c_a": [0, 0], "difference": 0.05}, "no variance"),
+            ({"n_a": 5, "c_a": [5, 0], "n_b": 5, "c_b": [5, 0]}, "no variance"),
             ({"n_a": 5, "c_a": [1, 2], "n_b": 5}, "n_b and c_b"),
             ({"n_a": 5, "c_a": [1, 2], "difference": 0.0}, "difference=0.0"),
             ({"n_a": 5, "c_a": [1, 2], "correlation": 2.0}, "correlation=2.0"),

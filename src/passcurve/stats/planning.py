@@ -126,12 +126,17 @@ def plan(
     ``rows`` gives, for each of ``samples`` (those of at least k), the problems needed and what the pilot's m can find.
 
     n and c have shape (m,), m >= 2, or broadcast to it.  ValueError for counts that cannot be, k > n, a pilot without
-    any variance estimate (as k samples of each problem, k > 1), and settings outside their range.
+    any variance estimate (as k samples of each problem, k > 1) or any variance, and settings outside their range.
     """
     if k == 1 and np.all(np.asarray(n_a) == 1) and (n_b is None or np.all(np.asarray(n_b) == 1)):
         return _plan_of_single_samples(n_a, c_a, n_b, c_b, difference, level, power, correlation)
     correlation = 0.0 if correlation is None else correlation
     pilot = _pilot(n_a, c_a, n_b, c_b, k, correlation)
+    if pilot.own_variance <= 0.0:
+        raise ValueError(
+            "this pilot has no variance: the samples of each problem fared alike, and so did the problems; draw more "
+            "samples or other problems"
+        )
     if difference is not None:
         _check_difference(difference)
     z = _sum_of_z(level, power)
