@@ -46,8 +46,8 @@ def forward_lost_interrupts() -> Iterator[None]:
     sys.unraisablehook = ignore_interruption
     try:
         yield
-    except RuntimeError as error:
-        # Python 3.11 wraps what is raised in ``__set_name__``.
+    except (RuntimeError, ImportError) as error:
+        # Python 3.11 wraps what is raised in ``__set_name__``, and modules what is raised while they load.
         if isinstance(error.__cause__, _Interruption):
             raise error.__cause__ from None
         raise

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -221,3 +223,29 @@ def test_many_malformed_lines(shell, starter):
     done = shell("judge", "s.jsonl", "--subset", "--json")
     assert (2, 3000, 100) == (done.code, done.record["malformed"], len(done.record["malformed_lines"]))
     assert " 2990 more lines " in done.err
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("words", [("show",), ("judge",), ("report", "-o", "x.html"), ("compare", "b"), ("match",)])
+def test_a_path_that_cannot_be_looked_up(shell, words):
+    """One line says so, with the path."""
+    done = shell(words[0], "a" * 300, *words[1:])
+    assert 2 == done.code
+    assert "Traceback" not in done.err
+    assert "a" * 300 in done.err
+
+
+@pytest.mark.ci
+def test_a_closed_standard_input(shell):
+    """There is nothing to read as `-`."""
+    command = '"$0" -m passcurve judge - --benchmark starter --run r <&-'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable],
+        cwd=shell.folder,
+        env=shell.env,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (2, b"Traceback" in done.stderr) == (done.returncode, False)
+    assert b"standard input is closed" in done.stderr

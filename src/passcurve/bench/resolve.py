@@ -131,7 +131,7 @@ def find_source(header: Header) -> Path | None:
     source = Path(header.benchmark_source)
     # Beside its samples it is rather the same file than in the folder where somebody happens to be.
     places = (source, Path(header.samples).with_name(source.name), Path(source.name))
-    return next((place for place in places if place.is_file()), None)
+    return next((place for place in places if _is_file(place)), None)
 
 
 def describe_benchmarks(cache_dir: Path, *, catalog: Catalog | None = None) -> tuple[BenchmarkInfo, ...]:
@@ -292,12 +292,20 @@ def _is_file_name(name: str, entries: Catalog) -> bool:
         return False
 
 
+def _is_file(path: Path) -> bool:
+    """Tell whether there is a file that can be looked up: the folder of copies may be another user's."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def _find_copy(name: str, entry: Published, cache_dir: Path) -> _Copy | None:
     cached = entry.cached(name, cache_dir)
-    if cached.is_file():
+    if _is_file(cached):
         return _Copy(path=cached, repair=f"remove that file and run `passcurve bench fetch {name}`")
     for path in _package_paths(entry.carrier) if entry.carrier is not None else ():
-        if path.is_file() and entry.carrier is not None:
+        if _is_file(path) and entry.carrier is not None:
             repair = (
                 f"install {entry.carrier.distribution} again, or take the file as it is with --benchmark {str(path)!r}"
             )

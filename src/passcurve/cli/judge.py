@@ -26,6 +26,7 @@ from passcurve.cli.options import (
 from passcurve.cli.output import warn, write_json, write_lines
 from passcurve.cli.request import check_options
 from passcurve.cli.result import exit_code, result_lines, result_record, write_warnings
+from passcurve.errors import UsageError
 from passcurve.sandbox.forkserver_client import early_fork_server
 
 if TYPE_CHECKING:
@@ -124,6 +125,8 @@ def _open_source(
     options = parse_options(*reading)
     run, results, pattern = places
     if samples == ["-"]:
+        if sys.stdin is None:
+            raise UsageError("standard input is closed: there is nothing to read as `-`")
         source = inputs.from_stream(
             sys.stdin.buffer, run, results, options=options, benchmark=benchmark, follow=idle is not None
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import textwrap
@@ -12,6 +13,9 @@ from typing import Any
 
 from passcurve.errors import IsolationError, PasscurveError, UsageError
 from passcurve.interruption import interrupt_on_sigterm
+
+_PATH_ERRORS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR)
+"""Reasons why a path cannot be looked up, which whoever asks for it seldom expects."""
 
 # Slow imports stand in the functions that need them: ``--version`` needs none of them, and a short run no rich.
 
@@ -78,6 +82,14 @@ def handle_errors(as_json: bool) -> Iterator[None]:
                 write_json({"error": str(error), "exit_code": error.exit_code})
             warn(str(error))
             raise typer.Exit(error.exit_code) from None
+        except OSError as error:
+            if error.errno not in _PATH_ERRORS or not isinstance(error.filename, str | os.PathLike):
+                raise
+            text = f"cannot use {os.fspath(error.filename)!r}: {error.strerror}"
+            if as_json:
+                write_json({"error": text, "exit_code": UsageError.exit_code})
+            warn(text)
+            raise typer.Exit(UsageError.exit_code) from None
         except KeyboardInterrupt:
             if as_json:
                 write_json({"error": "interrupted", "exit_code": 130})
