@@ -12,6 +12,7 @@ import threading
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import passcurve as pc
@@ -93,6 +94,8 @@ def test_an_iterator_that_fails_has_its_error(rows):
         ([], DataError),
         (["text"], DataError),
         ([{"task_id": "starter/0", "completion": object()}], DataError),
+        ([{"task_id": "starter/0", "completion": b"    return 1"}], DataError),
+        ([{"task_id": "starter/0", "completion": bytearray(b"    return 1")}], DataError),
         ([{"task_id": "nowhere/0", "completion": ""}], DataError),
     ],
 )
@@ -100,6 +103,12 @@ def test_rows_that_are_none_are_refused(rows, error):
     """No rows, rows that are no dictionaries or no JSON, and tasks that nothing knows are errors of ours."""
     with pytest.raises(error):
         pc.judge(rows, k=1)
+
+
+def test_a_text_of_a_subclass_is_a_text():
+    """As arrays of numpy hold them."""
+    rows = [{"task_id": np.str_("starter/0"), "completion": np.str_("    return -(-eggs // size)\n")}]
+    assert pc.judge(rows, "starter", k=1, subset=True)["pass@1"].value == 1.0
 
 
 def test_a_row_that_does_not_count_is_noted(rows):

@@ -337,4 +337,13 @@ def _checked(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
             raise DataError(
                 f"sample {number} must be a dict with task_id and completion or solution, got {type(row).__name__}"
             )
-        yield dict(row)
+        made = dict(row)
+        for name in ("task_id", "completion", "solution"):
+            value = made.get(name)
+            if isinstance(value, bytes | bytearray | memoryview):
+                # It would be written as base64.
+                raise DataError(f"sample {number}: {name} must be a str, got {type(value).__name__}; decode it first")
+            if isinstance(value, str):
+                # Of a subclass, as numpy has one, no JSON can be made.
+                made[name] = str.__getitem__(value, slice(None))
+        yield made
