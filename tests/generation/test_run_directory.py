@@ -47,3 +47,20 @@ def test_all_temperatures_are_checked_before_the_first_is_run(shell):
     (shell.folder / "starter-mutant-t0.4.passcurve").touch()
     assert 2 == shell(*WORDS, "--temperature", "0.2,0.4").code
     assert not (shell.folder / "starter-mutant-t0.2.passcurve").exists()
+
+
+@pytest.mark.ci
+def test_a_completion_that_was_lost_is_asked_for_again(shell):
+    """Verdicts on other rows are owed then, whatever is lost: a line amid others, or the last ones with the footer."""
+    words = ("run", "starter", "--model", "mutant:", "-n", "2", "--problems", "0-3", "--k", "1", "--json", "--run", "r")
+    first = shell(*words)
+    for damage in ("a line", "the end"):
+        path = shell.folder / "r" / "completions-001.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join([lines[0], b"#" + lines[1][1:], *lines[2:]] if damage == "a line" else lines[:-3]))
+        if damage == "the end":
+            next((shell.folder / "r").glob("finished-*")).unlink()
+        again = shell(*words)
+        assert 0 == again.code, again.err
+        assert first.record["samples"] == again.record["samples"]
+        assert 0 == shell("show", "r", "--k", "1").code

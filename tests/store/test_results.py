@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import resource
+from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
@@ -177,6 +178,16 @@ def test_verdict_of_another_row(desk):
     """A verdict for another sample is refused."""
     with pytest.raises(DataError, match=r"row 0 of .*sample 3 of 'T/0'"):
         desk.write({"task_id": "T/0"}, verdicts=[verdict(3)])
+
+
+def test_a_text_that_has_changed(desk):
+    """The verdict of another text is not written beside it."""
+    desk.write({"task_id": "T/0", "completion": "a"})
+    judged = blake2b(desk.samples.read_bytes().strip(), digest_size=8).hexdigest()
+    arguments = (desk.samples, KNOWN, desk.results, [verdict()].__getitem__, "full")
+    assert 1 == write_results(*arguments, digest_of=lambda _: judged)
+    with pytest.raises(DataError, match="has changed since it was judged"):
+        write_results(*arguments, digest_of=lambda _: "0" * 16)
 
 
 def test_rows_that_are_gone(desk):

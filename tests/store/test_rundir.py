@@ -245,6 +245,79 @@ class TestResuming:
                 run.check_row_count(4)
 
 
+class TestDamage:
+    """Lines that are not as they were written."""
+
+    def finished(self, rundir, header, line) -> Path:
+        """Return the only part of a finished run of four rows."""
+        with rundir.open_session(header) as run:
+            run.append([line(row, "failed", message="no") for row in range(4)])
+            run.finish(planned=4)
+        return next(rundir.path.glob("verdicts-*.jsonl"))
+
+    def test_any_flipped_bit_is_seen(self, rundir, header, line):
+        """A line with one is owed, wherever it is but in the line's own check, which may be taken for none."""
+        with rundir.open_session(header) as run:
+            run.append([line(0, "failed", message="no")])
+        part = next(rundir.path.glob("verdicts-*.jsonl"))
+        first, second = part.read_bytes().splitlines(keepends=True)
+        for place in range(len(second) - 21):
+            for bit in (0, 5):
+                damaged = bytearray(second)
+                damaged[place] ^= 1 << bit
+                part.write_bytes(first + bytes(damaged))
+                with StoredVerdicts(rundir.attempts()[-1]) as stored:
+                    assert 0 not in stored, damaged
+
+    def test_lines_of_earlier_versions_have_no_check(self, rundir, header, line):
+        """They are read as before."""
+        part = self.finished(rundir, header, line)
+        part.write_bytes(re.sub(rb',"check":"[0-9a-f]{8}"', b"", part.read_bytes()))
+        with rundir.read() as stored:
+            assert 4 == len(stored)
+
+    def test_a_finished_run_that_lost_verdicts_has_no_score(self, rundir, header, line):
+        """It is refused by readers, and the next judging goes on with what is left."""
+        part = self.finished(rundir, header, line)
+        lines = part.read_bytes().splitlines(keepends=True)
+        part.write_bytes(b"".join(lines[:3] + lines[4:]))
+        with pytest.raises(StoreError, match="finished with 4 verdicts, of which 3 can be read"):
+            rundir.read()
+        with rundir.open_session(header) as run:
+            assert [0, 1, 3] == list(run.rows())
+            run.append([line(2, "failed", message="no")])
+            run.finish(planned=4)
+        with rundir.read() as stored:
+            assert 4 == len(stored)
+
+    def test_the_lock_ends_with_its_run(self, rundir, header, line):
+        """A process that was forked meanwhile has the descriptor, and does not keep the lock."""
+        run = rundir.open_session(header)
+        child = os.fork()
+        if child == 0:
+            time.sleep(30)
+            os._exit(0)
+        try:
+            run.close()
+            rundir.open_session(header).close()
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+    def test_too_many_parts_for_the_descriptors(self, rundir, header, line):
+        """The reason is told."""
+        with rundir.open_session(header) as run:
+            run.append([line(0)])
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())), hard))
+        try:
+            with pytest.raises(StoreError, match="Too many open files"):
+                rundir.open_session(header)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        rundir.open_session(header).close()
+
+
 class TestAttempts:
     """Rules for resuming a run or starting it again."""
 

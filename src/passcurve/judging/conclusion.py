@@ -213,6 +213,7 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileStat
             rows=source.raw_rows(store.task_of),
             planned=run.collector.tally.planned,
             line_of=store.bytes_at,
+            digest_of=store.digest_at,
             diagnosis=_with_missing(run, diagnosis),
         )
     store.finish(

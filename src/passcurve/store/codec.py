@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import zlib
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -81,6 +83,9 @@ class IndexedLine(msgspec.Struct, frozen=True, gc=False):
     program: str = ""
 
 
+_CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}\n?\Z')
+"""The end of a stored verdict: CRC-32 of what stands before it."""
+_CHECK_BYTES = 21
 _LINES = msgspec.json.Decoder(VerdictLine)
 _INDEXED = msgspec.json.Decoder(IndexedLine)
 _PARTS = msgspec.json.Decoder(PartHeader)
@@ -95,7 +100,18 @@ def encode(record: VerdictLine | PartHeader | Footer) -> bytes:
     except UnicodeEncodeError:
         # JSON can hold a lone surrogate but UTF-8 cannot.
         text = msgspec.json.encode(_escape_surrogates(msgspec.to_builtins(record)))
+    if isinstance(record, VerdictLine):
+        text = text[:-1] + b',"check":"%08x"}' % zlib.crc32(text[:-1])
     return text + b"\n"
+
+
+def without_check(line: bytes) -> bytes | None:
+    """Return the line of a verdict without its check, or None when it does not fit; earlier versions wrote none."""
+    match = _CHECK.search(line, max(0, len(line) - _CHECK_BYTES))
+    if match is None:
+        return line
+    text = line[: match.start()]
+    return text + b"}\n" if int(match[1], 16) == zlib.crc32(text) else None
 
 
 def decode_verdict(line: bytes) -> VerdictLine | None:

@@ -49,6 +49,7 @@ class RunLock:
     """An exclusive lock on a run directory; the kernel releases it when the process ends."""
 
     def __init__(self, folder: Path) -> None:
+        self._pid = os.getpid()
         self._fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -68,6 +69,9 @@ class RunLock:
     def release(self) -> None:
         """Release the directory; a second call does nothing."""
         if self._fd >= 0:
+            if os.getpid() == self._pid:
+                # Processes that were forked meanwhile have the descriptor too, and would keep the lock.
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._fd)
             self._fd = -1
 

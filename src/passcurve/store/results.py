@@ -10,6 +10,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
 from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -19,7 +20,7 @@ import msgspec
 from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store.parts import fsync_folder
-from passcurve.store.samples import ALREADY_JUDGED, MalformedLine, RawRow, scan_rows
+from passcurve.store.samples import ALREADY_JUDGED, DIGEST_BYTES, MalformedLine, RawRow, scan_rows
 from passcurve.types import Isolation, Verdict
 
 _REQUIRED_FIELDS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
@@ -70,11 +71,13 @@ def write_results(
     line_of: Callable[[int], bytes | None] | None = None,
     diagnosis: Diagnosis | None = None,
     planned: int | None = None,
+    digest_of: Callable[[int], str | None] | None = None,
 ) -> int:
     """Write the rows of ``samples`` with their verdicts, in their order, and return the number of rows.
 
     ``rows`` are the rows, where ``samples`` is no file in the usual form.  ``line_of`` returns the stored line of a row
-    that is ``ALREADY_JUDGED``, so that equal verdicts are encoded once.  ``only`` names the tasks to write.
+    that is ``ALREADY_JUDGED``, so that equal verdicts are encoded once; ``digest_of`` the digest of the bytes that were
+    judged as a row, for the others.  ``only`` names the tasks to write.
     Rows that no score counts say so, by ``diagnosis``, and the first row has its findings.
     A row keeps its fields as they were written, except that fields of our names are replaced.  Malformed lines are
     left out.  A name that ends with .gz is written compressed.
@@ -96,6 +99,8 @@ def write_results(
                 line = line_of(row.row) if line_of is not None and row.content is ALREADY_JUDGED else None
                 text = members.find(line, row.row) if line is not None else None
                 if text is None:
+                    if digest_of is not None and row.content is not ALREADY_JUDGED:
+                        _require_judged(row, samples, digest_of(row.row))
                     text = members.add(_get_verdict(row, samples, verdict_of), line)
                 file.write(_add_members(row.raw, text + uncounted.get(row.key.problem_id, "") + of_all + of_first))
                 of_first = ""
@@ -165,6 +170,14 @@ def _whole_file(destination: Path) -> Iterator[BinaryIO]:
         fsync_folder(target.parent)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _require_judged(row: RawRow, samples: Path, digest: str | None) -> None:
+    """Raise DataError where a row is not the one that was judged in its place."""
+    if digest is not None and digest != blake2b(row.raw, digest_size=DIGEST_BYTES).hexdigest():
+        raise DataError(
+            f"row {row.row} of {str(samples)!r} (line {row.line}) has changed since it was judged; judge the file again"
+        )
 
 
 def _get_verdict(row: RawRow, samples: Path, verdict_of: Callable[[int], Verdict | None]) -> Verdict:

@@ -62,19 +62,29 @@ class RunDir:
     def read(self) -> StoredVerdicts:
         """Return the verdicts of the newest finished attempt, or of the newest when none is finished.
 
-        Raises StoreError when there is none or when it cannot be read.  Close the result.
+        Raises StoreError when there is none, when it cannot be read, or when a finished one has lost verdicts.
+        Close the result.
         """
         attempts = self.attempts()
         if not attempts:
             raise StoreError(f"{str(self.path)!r} holds no verdicts yet")
         finished = [attempt for attempt in attempts if attempt.finished]
-        return StoredVerdicts((finished or attempts)[-1])
+        stored = StoredVerdicts((finished or attempts)[-1])
+        footer = self.footer(stored.attempt) if finished else None
+        if footer is not None and not _is_whole(stored, footer):
+            count = len(stored)
+            stored.close()
+            raise StoreError(
+                f"{str(self.path)!r} is damaged: it was finished with {footer.planned:,} verdicts, of which {count:,} "
+                "can be read; judge the samples again"
+            )
+        return stored
 
     def open_session(self, header: Header, *, reopen: bool = False) -> JudgingSession:
         """Lock the folder and open the attempt that this header resumes, or a new one.
 
         The newest attempt with the same settings is resumed unless it is finished.  With ``reopen`` a finished one is
-        resumed too, and becomes unfinished: more rows may come.
+        resumed too, and becomes unfinished: more rows may come.  So is one that has lost verdicts.
         Raises UsageError when the folder has files of others, or verdicts on other samples or on more problems,
         StoreError when it is in use or cannot be written.
         Close the result.
@@ -86,7 +96,7 @@ class RunDir:
             if attempts and _has_lines(attempts[-1]):
                 self._check_purpose(attempts[-1], header)
             same = [attempt for attempt in attempts if attempt.digest == digest]
-            if same and same[-1].finished and reopen:
+            if same and same[-1].finished and (reopen or self._is_damaged(same[-1])):
                 footer_path(self.path, same[-1].number).unlink(missing_ok=True)
                 return JudgingSession(self, lock, header, msgspec.structs.replace(same[-1], finished=False))
             if same and not same[-1].finished:
@@ -99,6 +109,11 @@ class RunDir:
         except BaseException:
             lock.release()
             raise
+
+    def _is_damaged(self, attempt: Attempt) -> bool:
+        footer = self.footer(attempt)
+        with StoredVerdicts(attempt) as stored:
+            return footer is not None and not _is_whole(stored, footer)
 
     def _check_purpose(self, stored: Attempt, header: Header) -> None:
         """Raise UsageError when these verdicts would replace those on another file, or on other problems."""
@@ -218,7 +233,10 @@ class JudgingSession(StoredVerdicts):
     def __init__(
         self, rundir: RunDir, lock: RunLock, header: Header, attempt: Attempt, abandoned: tuple[SettingChange, ...] = ()
     ) -> None:
-        # Before super().__init__(), which fills it.
+        # Before super().__init__(), which fills it, and may fail.
+        self._writer: PartWriter | None = None
+        self._lock = lock
+        self._is_generated = header.generation is not None
         self._programs = ProgramTable() if header.dedup else None
         self._cached_lines: dict[int, VerdictLine] = {}
         super().__init__(attempt)
@@ -227,9 +245,7 @@ class JudgingSession(StoredVerdicts):
         self.abandoned = abandoned
         """The settings that differ from an unfinished attempt, which is therefore not resumed."""
         self._rundir = rundir
-        self._lock = lock
         self._samples = header.samples
-        self._writer: PartWriter | None = None
         path = rundir.next_part(attempt.number)
         first = PartHeader(
             attempt=attempt.number,
@@ -246,9 +262,16 @@ class JudgingSession(StoredVerdicts):
             raise
 
     def check_row(self, completion: Completion) -> None:
-        """Raise DataError when the stored verdict of this row was reached on another text."""
+        """Raise DataError when the stored verdict of this row was reached on another text.
+
+        Where samples are generated the row is owed again: a crash may have lost completions whose verdicts were stored.
+        """
         digest = self.digest_at(completion.row)
-        if digest is not None and digest != completion.digest:
+        if digest is None or digest == completion.digest:
+            return
+        if self._is_generated:
+            self._index.remove(completion.row)
+        else:
             raise DataError(
                 f"row {completion.row} of {self._samples!r} (line {completion.line}) has changed since "
                 f"the run began; {self._start_over()}"
@@ -256,6 +279,8 @@ class JudgingSession(StoredVerdicts):
 
     def check_row_count(self, rows: int) -> None:
         """Raise DataError when verdicts are stored for rows beyond the last one of the file."""
+        for row in range(rows, self.bound) if self._is_generated else ():
+            self._index.remove(row)
         if rows < self.bound:
             raise DataError(
                 f"{self._samples!r} has {rows} rows, but there are verdicts up to row {self.bound - 1}: it has "
@@ -356,6 +381,14 @@ class JudgingSession(StoredVerdicts):
 
     def _start_over(self) -> str:
         return f"use another --run, or remove {str(self._rundir.path)!r} to judge the file as it is now"
+
+
+def _is_whole(stored: StoredVerdicts, footer: Footer) -> bool:
+    """Tell whether all verdicts can be read with which a run was finished."""
+    if len(stored) != footer.planned:
+        # Completions that a crash has lost leave verdicts behind the last row.
+        return len(stored) > footer.planned
+    return not footer.statuses or stored.statuses() == footer.statuses
 
 
 def _are_moved(was: Collection[str], now: Collection[str]) -> bool:

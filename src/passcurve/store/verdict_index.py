@@ -124,6 +124,13 @@ class VerdictIndex:
         self._parts[row] = part
         self._offsets[row] = offset
 
+    def remove(self, row: int) -> None:
+        """Remove the verdict of a row, which is owed then."""
+        if self._summary_at(row):
+            self._summaries[row] = 0
+            self.scored -= 1
+            self._has_repeats = True
+
     def _number_of(self, problem_id: str) -> int:
         number = self._problem_numbers.get(problem_id)
         if number is None:

@@ -11,7 +11,7 @@ from typing import Protocol, Self
 import msgspec
 
 from passcurve.errors import DataError, StoreError
-from passcurve.store.codec import IndexedLine, VerdictLine, decode_indexed, decode_verdict
+from passcurve.store.codec import IndexedLine, VerdictLine, decode_indexed, decode_verdict, without_check
 from passcurve.store.part_reader import PartReader
 from passcurve.store.verdict_index import VerdictIndex
 from passcurve.types import Header, SampleKey, Status, Verdict
@@ -105,19 +105,22 @@ class StoredVerdicts:
         return self._index.task_of(row, raw)
 
     def bytes_at(self, row: int) -> bytes | None:
-        """Return the stored line of a row, or None when it is owed.  Raises StoreError as ``line_at`` does."""
+        """Return the stored line of a row without its check, or None when it is owed or damaged.
+
+        Raises StoreError when it cannot be read.
+        """
         location = self._index.location_of(row)
-        return self._reader.read(*location) if location is not None else None
+        return without_check(self._reader.read(*location)) if location is not None else None
 
     def line_at(self, row: int) -> VerdictLine | None:
         """Return everything that is stored of a row, or None when it is owed.
 
         Raises StoreError when it cannot be read back.
         """
-        text = self.bytes_at(row)
-        if text is None:
+        if row not in self:
             return None
-        line = decode_verdict(text)
+        text = self.bytes_at(row)
+        line = decode_verdict(text) if text is not None else None
         if line is None or line.row != row:
             raise StoreError(
                 f"the verdict of row {row} is damaged in {self._describe_location(row)}; "
@@ -165,7 +168,8 @@ class StoredVerdicts:
         with path.open("rb", buffering=_BUFFER_BYTES) as file:
             offset = len(file.readline())
             for raw in file:
-                line = decode_indexed(raw) if raw.endswith(b"\n") else None
+                text = without_check(raw) if raw.endswith(b"\n") else None
+                line = decode_indexed(text) if text is not None else None
                 if line is not None and self._index.accepts(line.row):
                     self._add(line, part, offset)
                 elif raw != b"\n":
