@@ -23,6 +23,7 @@ _OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and
 _TOKEN = re.compile(SPECIAL_TOKEN)
 _COMMENTS = re.compile(r"(?:#.*\n|\n)+")
 _TOP_LEVEL = re.compile(r"def |class |async |import |from |@|#|\"\"\"|'''")
+_IMPORT = re.compile(r"\bimport\b")
 _QUOTES = ('"""', "'''")
 _TAIL_CHARACTERS = 300
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27);")
@@ -109,7 +110,8 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     if _NEXT.search(text):
         bits |= NEXT
     # A comment is indented as anyone likes.
-    head = _COMMENTS.sub("", text) if text[0] == "#" else text
+    comments = _COMMENTS.match(text) if text[0] == "#" else None
+    head = text[comments.end() :] if comments else text
     return bits if not head or head[0].isspace() or _TOP_LEVEL.match(head) else bits | FLUSH
 
 
@@ -175,15 +177,22 @@ def _lacks_function(problem: Problem, text: str) -> bool:
 
 def _defines(name: str, text: str) -> bool:
     """Tell whether a text may define a name, in whatever way; a call or a docstring is none."""
-    return (
-        f"def {name}(" in text
-        or re.search(
-            rf"^[^#\n]*\b{name}\b[^\n(]*=|\bimport\b.*\b{name}\b|\b(?:for|as|def|class)\s+{name}\b", text, re.M
-        )
-        is not None
-        or "exec(" in text
-        or "globals()" in text
+    if f"def {name}(" in text or "exec(" in text or "globals()" in text:
+        return True
+    word, statement = re.compile(rf"\b{name}\b"), re.compile(rf"\b(?:for|as|def|class)\s+{name}\b")
+    return statement.search(text) is not None or any(
+        _binds(word, line) for line in text.split("\n") if "=" in line or "import" in line
     )
+
+
+def _binds(word: re.Pattern[str], line: str) -> bool:
+    """Tell whether a line may assign to a word or import it.  Piece by piece: a line may be long, and be hostile."""
+    for piece in line.partition("#")[0].split("("):
+        before, equals, _ = piece.rpartition("=")
+        if equals and word.search(before):
+            return True
+    found = _IMPORT.search(line)
+    return found is not None and word.search(line, found.end()) is not None
 
 
 def _has_fence(text: str) -> bool:
