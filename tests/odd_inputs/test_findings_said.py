@@ -7,7 +7,8 @@ from case import JUDGE, benchmark, right, write_rows
 
 SAID = "without the indentation"
 STRIPPED = [right(n, completion=f"y = {r}\nreturn x + {n}\n") for n in range(4) for r in range(2)]
-SOUND = [right(n, completion=f"    y = {r}\n    return x + {n}\n") for n in range(4) for r in range(2)]
+SOUND = [right(n, completion=f"    y = {r}\n    return x + {n + n * r // 3}\n") for n in range(4) for r in range(2)]
+"""Of which one is wrong: without any variance nothing can be planned."""
 
 
 @pytest.fixture(scope="module")

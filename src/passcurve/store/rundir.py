@@ -26,7 +26,7 @@ from passcurve.store.parts import LOCK, PartWriter, RunLock, footer_path, parse_
 from passcurve.store.programs import ProgramTable
 from passcurve.store.samples_file import SamplesFile, has_changed
 from passcurve.store.settings_digest import SettingChange, changed_settings, settings_digest
-from passcurve.store.verdicts import Attempt, StoredVerdicts
+from passcurve.store.verdicts import Attempt, StoredVerdicts, has_lines
 from passcurve.types import Completion, Header, Verdict
 
 _CACHED_LINES = 1000
@@ -71,7 +71,7 @@ class RunDir:
         finished = [attempt for attempt in attempts if attempt.finished]
         stored = StoredVerdicts((finished or attempts)[-1])
         footer = self.footer(stored.attempt) if finished else None
-        if footer is not None and not _is_whole(stored, footer):
+        if footer is not None and not stored.has_all(footer):
             count = len(stored)
             stored.close()
             raise StoreError(
@@ -93,7 +93,7 @@ class RunDir:
         try:
             digest = settings_digest(header)
             attempts = self.attempts()
-            if attempts and _has_lines(attempts[-1]):
+            if attempts and has_lines(attempts[-1]):
                 self._check_purpose(attempts[-1], header)
             same = [attempt for attempt in attempts if attempt.digest == digest]
             if same and same[-1].finished and (reopen or self._is_damaged(same[-1])):
@@ -103,7 +103,7 @@ class RunDir:
                 return JudgingSession(self, lock, header, same[-1])
             number = max(self._numbers(), default=0) + 1
             fresh = Attempt(number=number, digest=digest, header=header, started_at=_now(), parts=(), finished=False)
-            was_cut = bool(attempts) and not attempts[-1].finished and _has_lines(attempts[-1])
+            was_cut = bool(attempts) and not attempts[-1].finished and has_lines(attempts[-1])
             abandoned = changed_settings(attempts[-1].header, header) if was_cut else ()
             return JudgingSession(self, lock, header, fresh, abandoned)
         except BaseException:
@@ -113,7 +113,7 @@ class RunDir:
     def _is_damaged(self, attempt: Attempt) -> bool:
         footer = self.footer(attempt)
         with StoredVerdicts(attempt) as stored:
-            return footer is not None and not _is_whole(stored, footer)
+            return footer is not None and not stored.has_all(footer)
 
     def _check_purpose(self, stored: Attempt, header: Header) -> None:
         """Raise UsageError when these verdicts would replace those on another file, or on other problems."""
@@ -383,14 +383,6 @@ class JudgingSession(StoredVerdicts):
         return f"use another --run, or remove {str(self._rundir.path)!r} to judge the file as it is now"
 
 
-def _is_whole(stored: StoredVerdicts, footer: Footer) -> bool:
-    """Tell whether all verdicts can be read with which a run was finished."""
-    if len(stored) != footer.planned:
-        # Completions that a crash has lost leave verdicts behind the last row.
-        return len(stored) > footer.planned
-    return not footer.statuses or stored.statuses() == footer.statuses
-
-
 def _are_moved(was: Collection[str], now: Collection[str]) -> bool:
     """Tell whether two lists of files are the same, some of them in another place."""
     pairs = [(Path(old), Path(new)) for old, new in zip(was, now, strict=False)]
@@ -399,13 +391,3 @@ def _are_moved(was: Collection[str], now: Collection[str]) -> bool:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _has_lines(attempt: Attempt) -> bool:
-    """Tell whether an attempt has any verdict: what judged nothing binds nobody."""
-    for path in attempt.parts:
-        with contextlib.suppress(OSError), path.open("rb") as file:
-            file.readline()
-            if file.readline():
-                return True
-    return False

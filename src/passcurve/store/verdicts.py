@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Protocol, Self
 import msgspec
 
 from passcurve.errors import DataError, StoreError
-from passcurve.store.codec import IndexedLine, VerdictLine, decode_indexed, decode_verdict, without_check
+from passcurve.store.codec import Footer, IndexedLine, VerdictLine, decode_indexed, decode_verdict, without_check
 from passcurve.store.part_reader import PartReader
 from passcurve.store.verdict_index import VerdictIndex
 from passcurve.types import Header, SampleKey, Status, Verdict
@@ -31,6 +32,16 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Path, ...]
     """The parts whose first line could be read, oldest first."""
     finished: bool
+
+
+def has_lines(attempt: Attempt) -> bool:
+    """Tell whether an attempt has any verdict: what judged nothing binds nobody."""
+    for path in attempt.parts:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            file.readline()
+            if file.readline():
+                return True
+    return False
 
 
 class HasFinished(Protocol):
@@ -159,6 +170,13 @@ class StoredVerdicts:
     def statuses(self) -> dict[Status, int]:
         """Return the number of rows of each scored status."""
         return self._index.statuses()
+
+    def has_all(self, footer: Footer) -> bool:
+        """Tell whether all verdicts are here with which the attempt was finished."""
+        if len(self) != footer.planned:
+            # Completions that a crash has lost leave verdicts behind the last row.
+            return len(self) > footer.planned
+        return not footer.statuses or self.statuses() == footer.statuses
 
     def close(self) -> None:
         """Close the files; a second call does nothing."""
