@@ -60,7 +60,7 @@ def test_a_completion_that_was_lost_is_asked_for_again(shell):
         path.write_bytes(b"".join([lines[0], b"#" + lines[1][1:], *lines[2:]] if damage == "a line" else lines[:-3]))
         if damage == "the end":
             next((shell.folder / "r").glob("finished-*")).unlink()
-        again = shell(*words)
-        assert 0 == again.code, again.err
-        assert first.record["samples"] == again.record["samples"]
+        second = shell(*words)
+        assert 0 == second.code, second.err
+        assert first.record["samples"] == second.record["samples"]
         assert 0 == shell("show", "r", "--k", "1").code

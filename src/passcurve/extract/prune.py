@@ -225,7 +225,7 @@ class _Effects:
     def __init__(self, functions: dict[str, _Statement], entry_point: str) -> None:
         self._functions = functions
         self._tested = set(entry_point.split("."))
-        self._known: dict[str, tuple[set[str], set[str]]] = {}
+        self._reach: dict[str, tuple[set[str], set[str]]] = {}
         """Of a function with those that it names: the names that they look up, and those that they change."""
         self._changed: dict[str, set[str]] = {}
 
@@ -241,15 +241,15 @@ class _Effects:
         return _passed_names(statement.node).union(*(changed for _, changed in reached))
 
     def _reached(self, name: str) -> tuple[set[str], set[str]]:
-        if name not in self._known:
+        if name not in self._reach:
             used, changed, names, seen = set[str](), set[str](), {name} & self._functions.keys(), set[str]()
             while names and len(seen) < _MAX_REACHED:
                 seen.add(one := names.pop())
                 used |= self._functions[one].used
                 changed |= self._changed_inside(one)
                 names |= (self._functions[one].used & self._functions.keys()) - seen
-            self._known[name] = used, changed
-        return self._known[name]
+            self._reach[name] = used, changed
+        return self._reach[name]
 
     def _changed_inside(self, name: str) -> set[str]:
         """Return the names of the module whose objects a function changes when it is called, or that it binds."""

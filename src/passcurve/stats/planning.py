@@ -132,11 +132,6 @@ def plan(
         return _plan_of_single_samples(n_a, c_a, n_b, c_b, difference, level, power, correlation)
     correlation = 0.0 if correlation is None else correlation
     pilot = _pilot(n_a, c_a, n_b, c_b, k, correlation)
-    if pilot.own_variance <= 0.0:
-        raise ValueError(
-            "this pilot has no variance: the samples of each problem fared alike, and so did the problems; draw more "
-            "samples or other problems"
-        )
     if difference is not None:
         _check_difference(difference)
     z = _sum_of_z(level, power)
@@ -284,7 +279,13 @@ def _pilot(
         between = 2.0 * (1.0 - correlation) * (float(np.var(scores, ddof=1)) - within_a)
     else:
         between = float(np.var(scores - pass_at_k(b.n, b.c, [k]), ddof=1)) - within_a - within_b
-    return _Pilot(a, b, k, n_b is None, between, within_a, within_b)
+    pilot = _Pilot(a, b, k, n_b is None, between, within_a, within_b)
+    if pilot.own_variance <= 0.0:
+        raise ValueError(
+            "this pilot has no variance: the samples of each problem fared alike, and so did the problems; draw more "
+            "samples or other problems"
+        )
+    return pilot
 
 
 def _rows(n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike | None, c_b: ArrayLike | None, k: int) -> tuple[Row, Row]:

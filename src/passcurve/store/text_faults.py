@@ -191,8 +191,8 @@ def _binds(word: re.Pattern[str], line: str) -> bool:
         before, equals, _ = piece.rpartition("=")
         if equals and word.search(before):
             return True
-    found = _IMPORT.search(line)
-    return found is not None and word.search(line, found.end()) is not None
+    statement = _IMPORT.search(line)
+    return statement is not None and word.search(line, statement.end()) is not None
 
 
 def _has_fence(text: str) -> bool:
