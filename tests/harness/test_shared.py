@@ -339,6 +339,11 @@ FORGERIES = {
         "def check(candidate):\n    assert same(candidate(), 1)\n",
         (),
     ),
+    "a name of a builtin taken by the program": (
+        "def all(_):\n    return True\n" + TWO,
+        WITH_BUILTIN,
+        ("hides the builtin: all",),
+    ),
     "lines of the tests skipped by a trace function": (
         "import sys\ndef trace(frame, event, _):\n    if event == 'line':\n        frame.f_lineno += 1\n"
         "    return trace\n"

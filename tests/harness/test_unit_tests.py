@@ -129,6 +129,12 @@ SKIPPING = {
     "f = functools.partial(next, map(operator.methodcaller('result'), [future] * 2))\n",
     "a mark on the class": "import sys\ndef f(x):\n"
     "    type(sys._getframe(1).f_locals['self']).__unittest_skip__ = True\n    return 1\n",
+    "the code of a skip": "import types\n"
+    "skip = types.FunctionType(unittest.TestCase.skipTest.__code__, {'SkipTest': unittest.SkipTest}, 'f', (0, 0))\n"
+    "class F:\n    __call__ = property(skip)\nf = F()\n",
+    "a skip of another test": "f = unittest.TestCase().skipTest\n",
+    "a skip of the test that runs": "import functools, sys\nclass F:\n    @property\n    def __call__(self):\n"
+    "        return sys._getframe(1).f_locals['self'].skipTest\nf = F()\n",
     "another end": "def f(x):\n    raise unittest.case._ShouldStop\n",
 }
 
@@ -139,6 +145,37 @@ def test_a_program_skips_the_tests(jail: Jailed, name: str):
     program = "import unittest\n" + SKIPPING[name]
     assert "failed" == run(jail, program)[0].status
     assert run(jail, program, any_skip=True)[0].passed == ("end" not in name)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["with self.subTest(1): self.assertEqual(f(2), 2)", "self.assertEqual(f(2), 2)"],
+)
+@pytest.mark.parametrize("base", ["TestCase", "IsolatedAsyncioTestCase"])
+def test_a_program_ends_the_tests(jail: Jailed, base: str, line: str):
+    """What `unittest` raises when no more of a test shall run ends none that is right, within any part of one."""
+    start = "async def" if "Async" in base else "def"
+    tests = HEAD + f"class T(unittest.{base}):\n    {start} test_it(self):\n        {line}\n"
+    for end in ("unittest.case._ShouldStop", "type('Stop', (unittest.case._ShouldStop,), {})"):
+        assert "failed" == run(jail, f"import unittest\ndef f(x):\n    raise {end}\n", tests)[0].status
+    assert run(jail, RIGHT, tests)[0].passed
+
+
+BUILD = """
+import builtins
+real = builtins.__build_class__
+def build(code, name, *bases, **names):
+    cls = real(code, name, *bases, **names)
+    cls.assertEqual = lambda *_: None
+    return cls
+__builtins__ = {**vars(builtins), "__build_class__": build}
+"""
+
+
+def test_the_builtins_of_the_module_are_put_back(jail: Jailed):
+    """Tests find theirs by the same name."""
+    verdict, report = run(jail, BUILD + WRONG)
+    assert ("failed", True) == (verdict.status, "builtins replaced" in report["seen"])
 
 
 def test_a_text_that_the_tests_execute_skips_them(jail: Jailed):
@@ -212,6 +249,8 @@ KNOWN = {
     "the result of the tests": "import sys\ndef f(x):\n    frame = sys._getframe()\n"
     "    while 'result' not in frame.f_locals:\n        frame = frame.f_back\n    result = frame.f_locals['result']\n"
     "    result.addFailure = lambda test, _: result.addSuccess(test)\n    return 1\n",
+    "what the harness keeps": "import sys, unittest\ndef f(x):\n    raise unittest.SkipTest\n"
+    "sys._getframe(1).f_locals['own_skips']._codes.append(f.__code__)\n",
     "a failure that is expected": "import sys\ndef f(x):\n"
     "    type(sys._getframe(1).f_locals['self']).__unittest_expecting_failure__ = True\n    return 1\n",
 }

@@ -127,10 +127,11 @@ class Monitor:
         for module, name, finding in _MONITORED:
             setattr(module, name, self._wrap(getattr(module, name), finding))
         used = _used_names(tests)
+        self._used_builtins = used & _BUILTINS.keys()
         kept_builtins = (
             _BUILTINS
             if all_builtins or "builtins" in source
-            else {name: _BUILTINS[name] for name in used & _BUILTINS.keys()}
+            else {name: _BUILTINS[name] for name in self._used_builtins}
         )
         self._kept: list[tuple[Any, str, dict[str, Any]]] = [
             (builtins, "builtins", kept_builtins),
@@ -150,6 +151,9 @@ class Monitor:
     def restore(self) -> None:
         """Restore what the program changed while it was loaded."""
         self._compare(restore=True)
+        for name in sorted(name for name in self._used_builtins & self._names.keys() if name[0] != "_"):
+            # Not put back: a program may well have a function of that name.
+            self.add_finding("hides the builtin: %s" % name)
         self._namespace = dict(self._names)
 
     def keep_tests(self) -> None:
@@ -184,6 +188,11 @@ class Monitor:
         return wrapper
 
     def _compare(self, restore: bool) -> None:
+        # The module of the program finds its builtins by this name, and the tests are in it.
+        if self._names.get("__builtins__") not in (None, vars(builtins), builtins):
+            self.add_finding("builtins replaced")
+            if restore:
+                self._names["__builtins__"] = builtins
         for owner, name, kept in self._kept:
             present = vars(owner)
             for key, value in kept.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -19,6 +21,7 @@ class Framework:
         # Imported here: only programs with such tests need it.  The others of its modules come with it.
         import unittest
 
+        guard_parts(unittest.case)
         self._table = sys.modules
         self._modules = {
             name: module
@@ -31,8 +34,6 @@ class Framework:
         for name, module in self._modules.items():
             self._keep_module(name, module)
         self.case, self.loader, self.result = unittest.TestCase, unittest.TestLoader(), unittest.TestResult
-        # Private, so the stubs leave it out; there is no other way to know it.
-        self.stop: type[BaseException] = unittest.case._ShouldStop  # type: ignore[attr-defined]
 
     def _keep_module(self, name: str, module: ModuleType) -> None:
         # Plain values are left out: `mock` makes some of its own on first use.
@@ -107,6 +108,30 @@ class Framework:
             for name, value in names.items()
             if isinstance(value, type) and issubclass(value, self.case) and value.__module__ == names["__name__"]
         ]
+
+
+def guard_parts(case: Any) -> None:
+    """Have a test fail where its program raises what ``unittest`` takes for the end of a test that is right.
+
+    Only its own ``subTest`` raises that.  ``case`` is the module of test cases.
+    """
+    execute, stop = case._Outcome.testPartExecutor, case._ShouldStop
+    own = case.TestCase.subTest.__wrapped__.__code__
+
+    @contextlib.contextmanager
+    def execute_part(*args: Any, **kwargs: Any) -> Iterator[None]:
+        with execute(*args, **kwargs):
+            try:
+                yield
+            except stop as error:
+                trace = error.__traceback__
+                while trace.tb_next is not None:
+                    trace = trace.tb_next
+                if trace.tb_frame.f_code is own and trace.tb_frame.f_globals is vars(case):
+                    raise
+                raise RuntimeError("the program ended the test") from error
+
+    case._Outcome.testPartExecutor = execute_part
 
 
 def _added(owner: Any, present: dict[str, Any], kept: dict[str, Any]) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import opcode
+import re
 import sys
 from types import CodeType
 from typing import Any
@@ -18,14 +18,16 @@ RIGHT, FAILED, ERROR, SKIPPED, TIMEOUT, NOT_RUN = "1", "0", "e", "s", "t", "-"
 """The letters of outcomes."""
 
 
+_SKIP = re.compile(rb"[\w.]+\.skipTest\s*\(")
 _RAISE = opcode.opmap["RAISE_VARARGS"]
 
 
 class OwnSkips:
     """Tells the skips of tests from those of the program that they call.  Make it before the program runs."""
 
-    def __init__(self, tests: CodeType, framework: Framework) -> None:
+    def __init__(self, tests: CodeType, source: str, framework: Framework) -> None:
         self._codes = _nested_codes(tests)
+        self._lines = source.encode("utf-8", "surrogatepass").split(b"\n")
         self._skip_test: CodeType = framework.case.skipTest.__code__
 
     def has(self, error: BaseException) -> bool:
@@ -42,9 +44,20 @@ class OwnSkips:
         code, place = steps[-1]
         if code is self._skip_test:
             steps.pop()
+            if not steps or not self._calls_skip(*steps[-1]):
+                return False  # a function of C has called it, from whatever object
         elif code.co_code[place] != _RAISE:
             return False  # a function of C has raised it
         return all(self._is_own(code) for code, _ in steps)
+
+    def _calls_skip(self, code: CodeType, place: int) -> bool:
+        """Tell whether a call in the tests is written as one of ``skipTest``."""
+        line, last, start, end = list(code.co_positions())[place // 2]
+        if line is None or last is None or start is None or end is None:
+            return False
+        lines = self._lines[line - 1 : last]
+        lines[-1] = lines[-1][:end]
+        return _SKIP.match(b"\n".join(lines), start) is not None
 
     def _is_own(self, code: CodeType) -> bool:
         return any(code is own for own in self._codes)
@@ -76,7 +89,7 @@ class SuiteRun:
                 self.outcomes[_name_of(test)] = NOT_RUN
                 if _is_marked(test, "__unittest_skip__"):
                     self.skipped.add(_name_of(test))
-                _guard(test, framework.stop)
+                _bind(test)
             self._tests.append(suite)
             self._missing = self._missing or next(iter(sorted(names - present)), "")
 
@@ -221,18 +234,6 @@ def _is_marked(test: Any, mark: str) -> bool:
     return any(getattr(owner, mark, False) for owner in (test, getattr(test, test._testMethodName)))
 
 
-def _guard(test: Any, stop: type[BaseException]) -> None:
-    """Have a test fail where its program raises what ``unittest`` takes for the end of a test that is right."""
-    method = getattr(test, test._testMethodName)
-    # Only a test that is expected to fail ends so by itself; an asynchronous one is no function that can be called.
-    if _is_marked(test, "__unittest_expecting_failure__") or hasattr(test, "_callMaybeAsync"):
-        return
-
-    @functools.wraps(method)
-    def guarded() -> Any:
-        try:
-            return method()
-        except stop as error:
-            raise RuntimeError("the program ended the test") from error
-
-    setattr(test, test._testMethodName, guarded)
+def _bind(test: Any) -> None:
+    """Bind the function of a test now: a program may replace those that are still to come."""
+    setattr(test, test._testMethodName, getattr(test, test._testMethodName))

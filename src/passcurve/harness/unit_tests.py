@@ -64,7 +64,7 @@ def _run(send_report: Callable[[SharedReport], None], job: UnitTestJob, size: in
     monitor = Monitor(text, names, test, tests, all_builtins=True)
     framework = Framework()
     result_type = make_result_type(framework.result)
-    own_skips = None if job["any_skip"] else OwnSkips(tests, framework)
+    own_skips = None if job["any_skip"] else OwnSkips(tests, test, framework)
     limit_recursion()
     suites: list[SuiteRun] = []
     is_held = True
