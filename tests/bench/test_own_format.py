@@ -59,6 +59,8 @@ def test_stdin(tmp_path: Path) -> None:
         (CASES | {"expected": [1]}, "one for each input"),
         (CASES | {"comparator": "equals"}, "'equal'"),
         (CASES | {"inputs": [1, 2]}, "arguments"),
+        (CASES | {"inputs": [[1], 0]}, "arguments"),
+        (CASES | {"inputs": [[1], ""]}, "arguments"),
         (CASES | {"suites": {"base": 1}}, "2, as there are tests"),
         (CASES | {"timeout_s": 0}, "positive number"),
         (CASES | {"timeout_s": 1e300}, "of at most 1,000,000"),

@@ -128,8 +128,8 @@ def _assertions(row: Row) -> Check:
 def _cases(row: Row) -> Check:
     read = _read_literal if row.fields.get("values") == "python" else _read_json
     inputs = [read(row, value) for value in row.array("inputs")]
-    if wrong := next((value for value in inputs if not isinstance(value, (list, tuple))), None):
-        raise row.fault(f"found {wrong!r:.40} in 'inputs'", "an array of arguments for each test")
+    if wrong := [value for value in inputs if not isinstance(value, (list, tuple))]:
+        raise row.fault(f"found {wrong[0]!r:.40} in 'inputs'", "an array of arguments for each test")
     results = [read(row, value) for value in row.array("expected")] if "expected" in row.fields else []
     if results and len(results) != len(inputs):
         raise row.fault(f"found {len(inputs)} inputs and {len(results)} expected results", "one for each input")
