@@ -243,3 +243,10 @@ def test_a_scratch_without_a_mount_is_measured(what: str):
         verdict = jail.check(program, IS_ONE)
         assert ("failed", "more files or bytes than its scratch may hold") == (verdict.status, verdict.message)
         assert [] == jail.value("import os\ndef f():\n    return os.listdir('.')\n")
+
+
+def test_the_limit_of_cpu_time_stands_before_the_program():
+    """A program can see it, and what it sees does not depend on how soon it runs."""
+    program = "import resource\nSEEN = resource.getrlimit(resource.RLIMIT_CPU)\ndef f():\n    return SEEN\n"
+    with jail_at("full", reuse="fork") as jail:
+        assert 1 == len({jail.value(program) for _ in range(40)})

@@ -117,6 +117,17 @@ def test_nothing_outlives_its_sample(processes: ProcessJail):
         assert before == count_of_zygotes(processes), name
 
 
+def test_processes_over_the_limit_of_memory(processes: ProcessJail):
+    """Each within its own limit, and all of them over it together, are out of memory."""
+    share = LIMITS.memory_bytes // 4
+    body = (
+        f"for _ in range(8):\n    if os.fork() == 0:\n        held = b'x' * {share}\n        time.sleep(60)\n"
+        "time.sleep(60)\nreturn 1"
+    )
+    verdict = run(processes, body)
+    assert ("memory", True) == (verdict.status, "together" in verdict.message), verdict
+
+
 def count_of_zygotes(jail: Jailed) -> int:
     """Return how many processes are below the zygotes, to which the kernel gives those that have lost their parent."""
     return sum(len(descendants(zygote.pid)) for zygote in zygotes(jail.pool).values())

@@ -169,6 +169,8 @@ def _status(job: Job, outcome: Outcome, report: _Report) -> tuple[Status, str]:
         return "timeout", "the tests did not end on what it returned"
     if outcome.signal == signal.SIGKILL and outcome.memory_bytes >= _MEMORY_SHARE * limit.memory_bytes:
         return "memory", "killed at the limit of memory"
+    if outcome.holds_too_much:
+        return "memory", f"all its processes together hold over {limit.memory_bytes >> 20} MiB"
     if outcome.overfull:
         return "failed", "more files or bytes than its scratch may hold"
     if outcome.doubt or status == "protocol":

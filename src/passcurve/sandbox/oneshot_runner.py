@@ -126,7 +126,9 @@ class OneShotRunner:
 
     def _take_report(self, running: OneShotJob, frame: bytes) -> None:
         if running.job.referee is None:
-            running.report = running.report or msgspec.json.decode(frame, type=dict)
+            report = msgspec.json.decode(frame, type=dict)
+            # The first counts, an empty one too.
+            running.report = report if running.report is None else running.report
         else:
             running.report = read_report(running, frame, self._cache.compiled_tests)
 

@@ -210,6 +210,7 @@ class OneShotJob(RunningJob):
             cpu_s=cpu_s,
             memory_bytes=int(sample_exit["memory"]) if sample_exit else 0,
             overfull=is_overfull,
+            holds_too_much=bool(sample_exit and sample_exit["holds"]),
             refused=syscalls.names(sample_exit["refused"]) if sample_exit and sample_exit["refused"] else (),
             fault=self.fault,
             garbage=bool(self.garbage),

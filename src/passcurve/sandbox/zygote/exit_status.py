@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-_FORM = struct.Struct("<cqqqqqqqdq??")
+_FORM = struct.Struct("<cqqqqqqqdq???")
 _MARK = b"x"
 """No value on the wire begins with it."""
 
@@ -26,6 +26,8 @@ class ProcessExit(NamedTuple):
     memory_bytes: int = 0
     overfull: bool = False
     """True if its scratch, or all its processes together, held more than they may."""
+    holds_too_much: bool = False
+    """True if it was the processes."""
     has_begun: bool = True
     """False if it failed before its role began."""
     refused: Sequence[int] = ()
@@ -48,6 +50,7 @@ def pack(end: ProcessExit) -> bytes:
         end.cpu_s,
         end.memory_bytes,
         end.overfull,
+        end.holds_too_much,
         end.has_begun,
     )
     return data + struct.pack("<%dI" % len(refused), *refused) if refused else data
@@ -60,9 +63,8 @@ def is_packed(data: bytes) -> bool:
 
 def unpack(data: bytes) -> dict[str, Any]:
     """Return the facts by name.  Raises struct.error for bytes that ``pack`` did not make."""
-    _, status, tag, since, at, cpu_ns, longest_ns, count, cpu_s, memory_bytes, overfull, has_begun = _FORM.unpack_from(
-        data
-    )
+    _, status, tag, since, at, cpu_ns, longest_ns, count, cpu_s, memory_bytes, *flags = _FORM.unpack_from(data)
+    overfull, holds_too_much, has_begun = flags
     return {
         "exit": status,
         "tag": tag,
@@ -72,6 +74,7 @@ def unpack(data: bytes) -> dict[str, Any]:
         "cpu": cpu_s,
         "memory": memory_bytes,
         "overfull": overfull,
+        "holds": holds_too_much,
         "begun": has_begun,
         "refused": list(struct.unpack_from("<%dI" % count, data, _FORM.size)),
     }

@@ -82,6 +82,8 @@ class JobProcess:
         self.since_ns = since_ns
         self.overfull = False
         """True if its scratch, or all its processes together, hold more than they may."""
+        self.holds_too_much = False
+        """True if it was the processes."""
         self._most_bytes = 0
         """Most memory that was seen in one of several processes, which the kernel adds only once they are reaped."""
         self.end_descriptor = os.pidfd_open(pid) if HAS_PIDFD else pipe
@@ -141,6 +143,7 @@ class JobProcess:
             cpu_s=usage.ru_utime + usage.ru_stime,
             memory_bytes=max(self._most_bytes, usage.ru_maxrss * _MAXRSS_BYTES),
             overfull=self.overfull,
+            holds_too_much=self.holds_too_much,
         )
 
 

@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from passcurve.sandbox.layers import watch
+from passcurve.sandbox.layers import rlimits, watch
 from passcurve.sandbox.zygote import memory, wall_checks
 from passcurve.sandbox.zygote.confinement import IS_LINUX, Confinement
 from passcurve.sandbox.zygote.copy_stub import Stub
@@ -64,9 +64,10 @@ class Launcher:
         if self.stub is not None:
             self.stub.attach()
 
-    def fork(self, spec: Spec, descriptors: list[int]) -> tuple[int, int]:
-        """Fork a child that waits for ``release``; without a template it goes on at once.
+    def fork(self, spec: Spec, descriptors: list[int], *, cpu_s: int = 0) -> tuple[int, int]:
+        """Fork a child that waits for ``release``; where none is tracked, and without a template, it goes on at once.
 
+        ``cpu_s``: its limit of CPU time, which a program can see, so it stands before that begins; 0 for none.
         Return its pid and its userfaultfd, which is -1 where its writes cannot be tracked.
         """
         rules = self._confinement.rules
@@ -80,6 +81,8 @@ class Launcher:
                 self._page.set_own(self._template.pid, pid)
             else:
                 self._page.set_child(pid)
+            if cpu_s:
+                rlimits.limit_cpu(pid, cpu_s)
             return pid, self._template.send_spec(pid, spec, descriptors)
         pid = os.fork()
         if pid == 0:
@@ -89,6 +92,8 @@ class Launcher:
             except BaseException:
                 os._exit(FAILED_EXIT)
             os._exit(0)
+        if cpu_s:
+            rlimits.limit_cpu(pid, cpu_s)
         return pid, -1
 
     def has_failed(self, pid: int) -> bool:

@@ -145,6 +145,7 @@ class Zygote:
             kept.handle(*ready.popitem())
         elif job is not None and not job.overfull and self._holds_too_much(job):
             job.overfull = True
+            job.holds_too_much = not self._confinement.scratch.is_over()
             job.kill()
         now = time.monotonic_ns()
         if now - self._tick_ns > KEPT_POLL_MS * 1_000_000:
@@ -221,12 +222,11 @@ class Zygote:
         self._end()
         self._page.start_run()
         pipe, alive = (-1, -1) if HAS_PIDFD else os.pipe()
-        pid, tracker = self._launcher.fork({"role": request["role"], "kept": False, "lowest": 0}, descriptors)
+        spec = {"role": request["role"], "kept": False, "lowest": 0}
+        pid, tracker = self._launcher.fork(spec, descriptors, cpu_s=request["cpu"])
         for descriptor in (tracker, alive):
             if descriptor >= 0:
                 os.close(descriptor)
-        if request["cpu"]:
-            rlimits.limit_cpu(pid, request["cpu"])
         if self._confinement.runs_commands:
             rlimits.lower_priority(pid)
         others = self._own_processes if self._confinement.allows_processes else None
