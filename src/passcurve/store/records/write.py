@@ -6,13 +6,14 @@ import gzip
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from passcurve.errors import DataError, UsageError
+from passcurve.errors import DataError, UsageError, place_error
 from passcurve.store.records import cruxeval, evalplus, lists, multipl_e, rows
 from passcurve.store.records.sample import Record, ScoredSample, require_texts
 
@@ -242,7 +243,7 @@ def write_record(record: Record, path: Path, name: str, writing: Writing) -> Non
         else:
             _write_file(path, _lines(content) if form.layout == "lines" else [_encode(content)])
     except OSError as error:
-        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+        raise place_error(f"cannot write {str(path)!r}: {error.strerror or error}", error) from None
 
 
 def whole_program(sample: ScoredSample, prompt: str, suffix: str) -> ScoredSample:
@@ -290,7 +291,12 @@ def _write_folder(path: Path, files: Mapping[str, str]) -> None:
             encoded[name] = text.encode()
         except UnicodeEncodeError:
             raise DataError(f"{name}: the program holds half of a surrogate pair, which no file of UTF-8 can") from None
-    for name, data in encoded.items():
-        target = path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+    draft = path.with_name(f".{path.name}.tmp")
+    try:
+        for name, data in encoded.items():
+            target = draft / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        draft.rename(path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
