@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 
 import pytest
@@ -125,3 +128,16 @@ def test_what_cannot_be(url, starter):
         port = closed.getsockname()[1]
     with pytest.raises(SandboxError, match=str(port)):
         pc.Judge(url=f"http://127.0.0.1:{port}").__enter__()
+
+
+def test_an_address_of_another_server(tmp_path):
+    """What answers otherwise than a judge is said to be none."""
+    for content in ("{}", "[]", "<html>", '{"problems": 5}'):
+        (tmp_path / "problems").write_text(content)
+        handler = functools.partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+        with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            address = f"http://127.0.0.1:{server.server_address[1]}"
+            with pytest.raises(SandboxError, match="is no judge of passcurve"), pc.Judge(url=address):
+                pass
+            server.shutdown()

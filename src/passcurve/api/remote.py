@@ -60,7 +60,11 @@ class RemoteJudge:
 
     def start(self) -> None:
         """Ask the server for its problems, so that a wrong address or token shows at once."""
-        self.problems = tuple(self._ask("GET", "problems")["problems"])
+        record = self._ask("GET", "problems")
+        names = record.get("problems") if isinstance(record, dict) else None
+        if not isinstance(names, list):
+            raise self._stranger()
+        self.problems = tuple(map(str, names))
 
     def check(self, rows: Iterable[Row]) -> None:
         """Raise UsageError for what are no rows; the server checks the rest."""
@@ -122,7 +126,7 @@ class RemoteJudge:
                         if response.status_code != 503 or number + 1 == _TRIES:
                             break
                         await asyncio.sleep(_pause_s(response))
-                    return _results(response, chunk.start)
+                    return self._results(self._record(response), chunk)
 
             tasks = [asyncio.ensure_future(judge(chunk)) for chunk in chunks]
             try:
@@ -134,7 +138,7 @@ class RemoteJudge:
 
     def _judge_chunk(self, chunk: _Chunk) -> list[Judgement]:
         record = self._ask("POST", "judge", chunk.body())
-        return [_read(one, chunk.start) for one in record["results"]]
+        return self._results(record, chunk)
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> Any:
         """Return the answer to a request, which is repeated while the server's queue is full."""
@@ -146,7 +150,25 @@ class RemoteJudge:
             if response.status_code != 503 or number + 1 == _TRIES:
                 break
             time.sleep(_pause_s(response))
-        return response.json() if response.status_code == 200 else _refuse(response)
+        return self._record(response)
+
+    def _record(self, response: httpx.Response) -> Any:
+        if response.status_code != 200:
+            _refuse(response)
+        try:
+            return response.json()
+        except ValueError:
+            raise self._stranger() from None
+
+    def _results(self, record: Any, chunk: _Chunk) -> list[Judgement]:
+        """Return the results of a chunk, one for each row."""
+        results = record.get("results") if isinstance(record, dict) else None
+        if not isinstance(results, list) or len(results) != len(chunk.rows):
+            raise self._stranger()
+        return [_read(one, chunk.start) for one in results]
+
+    def _stranger(self) -> SandboxError:
+        return SandboxError(f"what answers at {self.name} is no judge of passcurve")
 
     def _unreachable(self, error: httpx.HTTPError) -> SandboxError:
         return SandboxError(f"the judge at {self.name} cannot be reached: {error or type(error).__name__}")
@@ -192,12 +214,6 @@ def _encode(index: int, row: Row) -> bytes:
         return json.dumps(fields, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise DataError(f"sample {index} cannot be sent to a judge at an address: {error}") from None
-
-
-def _results(response: httpx.Response, start: int) -> list[Judgement]:
-    if response.status_code != 200:
-        _refuse(response)
-    return [_read(one, start) for one in response.json()["results"]]
 
 
 def _read(record: Any, start: int) -> Judgement:
