@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import decimal
 import io
 from typing import Any
 
@@ -29,8 +30,10 @@ def program_of(text: str, entry_point: str = "total", prompt: str = "def total(i
 def result_of(text: str) -> Any:
     """Return what the function of a reply returns."""
     names: dict[str, Any] = {"__name__": "sample"}
-    exec(program_of(text), names)
-    return names["total"]([1, 2])
+    # One of the programs sets the precision of decimal numbers.
+    with decimal.localcontext():
+        exec(program_of(text), names)
+        return names["total"]([1, 2])
 
 
 @pytest.mark.parametrize(
@@ -86,6 +89,7 @@ def test_what_marks_the_end_of_a_program_is_no_part_of_it(text: str):
         "<|channel|>analysis<|message|>Maybe\n```python\ndef total(items):\n    return 0\n```\n<|end|>"
         f"<|start|>assistant<|channel|>final<|message|>{FENCED}<|return|>",
         f"analysisMaybe\n```python\ndef total(items):\n    return 0\n```\nassistantfinal{RIGHT}",
+        f"<think>\n[BEGIN]\n{RIGHT.replace('sum(items)', '0')}[DONE]\n</think>\n[BEGIN]\n{RIGHT}[DONE]\n",
         f"[THINK]Maybe\n{FENCED.replace('sum(items)', '0')}[/THINK]\n{FENCED}",
         f"<seed:think>\n{FENCED.replace('sum(items)', '0')}</seed:think>\n{FENCED}",
     ],

@@ -65,8 +65,8 @@ def normalize_line_ends(_: Task, text: str) -> Change | None:
     return Change(text=plain, note=", ".join(notes))
 
 
-def drop_end_marks(_: Task, text: str) -> Change | None:
-    """Drop special tokens at the end and marks around a program, and put a closing fence on a line of its own."""
+def drop_end_tokens(_: Task, text: str) -> Change | None:
+    """Drop special tokens at the end of a text, and put a closing fence on a line of its own."""
     notes = []
     rest = text.rstrip()
     for _round in range(_ROUNDS):
@@ -75,19 +75,25 @@ def drop_end_marks(_: Task, text: str) -> Change | None:
             break
         rest = rest[: match.start()].rstrip()
         notes = ["dropped special tokens at the end"]
-    lines = (rest + text[len(text.rstrip()) :]).split("\n") if notes else text.split("\n")
+    start = rest.rfind("\n") + 1
+    code = rest[start:].removesuffix(_FENCE)
+    if code.strip(" \t>") and len(code) < len(rest) - start and _FENCE not in code and code[-1] != "`":
+        rest = f"{rest[:start]}{code}\n{_FENCE}"
+        notes.append("put the closing fence on a line of its own")
+    return Change(text=rest + "\n", note=", ".join(notes)) if notes else None
+
+
+def take_marked(_: Task, text: str) -> Change | None:
+    """Take what stands between the marks around a program; in a text with thinking they may be part of that."""
+    if any(closing in text for _, closing in THINKING_TAGS):
+        return None
+    lines = text.split("\n")
     for begin, end in _MARKS:
         at = next((at for at, line in enumerate(lines) if line.rstrip() == end), len(lines))
         first = next((at + 1 for at, line in enumerate(lines[:at]) if line.strip() == begin), 0)
         if first or at < len(lines):
-            lines = [*lines[first:at], ""]
-            notes.append(f"took what stands between {begin} and {end}")
-    last = next((at for at in reversed(range(len(lines))) if lines[at].strip()), 0)
-    code = lines[last].rstrip().removesuffix(_FENCE)
-    if code.strip(" \t>") and code != lines[last].rstrip() and _FENCE not in code and code[-1] != "`":
-        lines[last : last + 1] = [code, _FENCE]
-        notes.append("put the closing fence on a line of its own")
-    return Change(text="\n".join(lines), note=", ".join(notes)) if notes else None
+            return Change(text="\n".join([*lines[first:at], ""]), note=f"took what stands between {begin} and {end}")
+    return None
 
 
 def drop_thinking(task: Task, text: str) -> Change | None:

@@ -14,9 +14,10 @@ from passcurve.extract.cuts import (
     StopWords,
     cut_at_blank_line,
     cut_at_unindented_line,
-    drop_end_marks,
+    drop_end_tokens,
     drop_thinking,
     normalize_line_ends,
+    take_marked,
 )
 from passcurve.extract.join import add_prompt_names, fit_to_prompt, join_to_prompt, keep_if_complete, keep_if_too_long
 from passcurve.extract.preludes import prelude_lines, put_in_front, split_policy
@@ -41,7 +42,7 @@ def _policies() -> MappingProxyType[str, tuple[Step, ...]]:
     from passcurve.extract.fences import TakeBlock
     from passcurve.extract.prune import prune, take_code
 
-    answer: tuple[Step, ...] = (normalize_line_ends, drop_end_marks, drop_thinking, keep_if_too_long)
+    answer: tuple[Step, ...] = (normalize_line_ends, drop_end_tokens, drop_thinking, take_marked, keep_if_too_long)
     pruned: tuple[Step, ...] = (*answer, take_code, fit_to_prompt, add_prompt_names, prune)
     places: tuple[Literal["first", "last", "longest"], ...] = ("first", "last", "longest")
     return MappingProxyType(
@@ -53,8 +54,8 @@ def _policies() -> MappingProxyType[str, tuple[Step, ...]]:
             "first-block": (normalize_line_ends, cut_at_blank_line, join_to_prompt),
             **{f"fence-{place}": (*answer, TakeBlock(place), fit_to_prompt, add_prompt_names) for place in places},
             "pruned": pruned,
-            "auto": (drop_end_marks, keep_if_complete, *pruned),
-            ANSWER: (normalize_line_ends, drop_end_marks, drop_thinking, take_answer, take_side),
+            "auto": (drop_end_tokens, take_marked, keep_if_complete, *pruned),
+            ANSWER: (normalize_line_ends, drop_end_tokens, drop_thinking, take_answer, take_side),
         }
     )
 
@@ -64,7 +65,7 @@ def _script_policies() -> MappingProxyType[str, tuple[Step, ...]]:
     """Return the policies that read other languages than Python in another way."""
     from passcurve.extract.scripts import TakeFence, fit_script
 
-    answer: tuple[Step, ...] = (normalize_line_ends, drop_end_marks, drop_thinking)
+    answer: tuple[Step, ...] = (normalize_line_ends, drop_end_tokens, drop_thinking)
     automatic: tuple[Step, ...] = (*answer, TakeFence("auto"), fit_script)
     places: tuple[Literal["first", "last", "longest"], ...] = ("first", "last", "longest")
     fences: dict[str, tuple[Step, ...]] = {
