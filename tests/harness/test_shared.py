@@ -470,6 +470,16 @@ def test_no_findings_on_honest_programs(jail: Jailed, what: str):
     assert ("passed", []) == (report["status"], report["seen"]), report
 
 
+@pytest.mark.parametrize(
+    ("name", "program"), [("all", "def all():\n    return 1\n"), ("f", "from math import *\ndef f():\n    return 1\n")]
+)
+def test_a_name_of_a_builtin_may_be_the_functions_own(jail: Jailed, name: str, program: str):
+    """The function to test, and those of `math`, hide nothing that an honest program would not."""
+    wanted = jail.job(program, f"def check(candidate):\n    assert {name}() == pow(1, 1)\n", plan=SHARED, name=name)
+    outcome = jail.run(wanted)
+    assert ("passed", []) == (outcome.report["status"], outcome.report["seen"])
+
+
 FINDINGS = {
     "builtins changed: len": "import builtins\nbuiltins.len = abs\n",
     "builtins changed: print": "import builtins\ndel builtins.print\n",

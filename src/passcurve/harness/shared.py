@@ -81,7 +81,7 @@ def _run(send_report: Callable[[SharedReport], None], job: SharedJob) -> bytes:
         send_report(make_failure("failed", error, test, []))
         raise
     check_code = _find_check(tests, test)
-    monitor = Monitor(text, names, test, tests)
+    monitor = Monitor(text, names, test, tests, entry_point)
     limit_recursion()
     try:
         run(code, names)
@@ -117,7 +117,14 @@ class Monitor:
     """
 
     def __init__(
-        self, source: str, names: dict[str, Any], test: str, tests: CodeType, *, all_builtins: bool = False
+        self,
+        source: str,
+        names: dict[str, Any],
+        test: str,
+        tests: CodeType,
+        entry_point: str,
+        *,
+        all_builtins: bool = False,
     ) -> None:
         """``all_builtins``: keep those that the tests do not name as well."""
         self._names = names
@@ -128,6 +135,8 @@ class Monitor:
             setattr(module, name, self._wrap(getattr(module, name), finding))
         used = _used_names(tests)
         self._used_builtins = used & _BUILTINS.keys()
+        # Without an entry point the tests use whatever the program defines.
+        self._own_builtins = self._used_builtins - set(entry_point.split(".")) if entry_point else set()
         kept_builtins = (
             _BUILTINS
             if all_builtins or "builtins" in source
@@ -151,9 +160,10 @@ class Monitor:
     def restore(self) -> None:
         """Restore what the program changed while it was loaded."""
         self._compare(restore=True)
-        for name in sorted(name for name in self._used_builtins & self._names.keys() if name[0] != "_"):
-            # Not put back: a program may well have a function of that name.
-            self.add_finding("hides the builtin: %s" % name)
+        # Not put back: a program may well use a function of its own of that name, or one of ``math``.
+        for name in sorted(self._own_builtins & self._names.keys()):
+            if name[0] != "_" and isinstance(self._names[name], FunctionType):
+                self.add_finding("hides the builtin: %s" % name)
         self._namespace = dict(self._names)
 
     def keep_tests(self) -> None:

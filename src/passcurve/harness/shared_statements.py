@@ -57,7 +57,7 @@ def _run(send_report: Callable[[SharedReport], None], job: StatementJob, size: i
     except BaseException as error:
         send_report(make_failure("failed", error, test, []))
         raise
-    monitor = Monitor(text, names, test, tests)
+    monitor = Monitor(text, names, test, tests, job["entry_point"])
     limit_recursion()
     outcomes: list[bool] = []
     failure: BaseException | None = None

@@ -61,7 +61,7 @@ def _run(send_report: Callable[[SharedReport], None], job: UnitTestJob, size: in
     except BaseException as error:
         send_report(make_failure("tests", error, test, []))
         raise
-    monitor = Monitor(text, names, test, tests, all_builtins=True)
+    monitor = Monitor(text, names, test, tests, job["entry_point"], all_builtins=True)
     framework = Framework()
     result_type = make_result_type(framework.result)
     own_skips = None if job["any_skip"] else OwnSkips(tests, test, framework)
