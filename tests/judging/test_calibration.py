@@ -19,10 +19,10 @@ from passcurve.judging.calibration import Calibration, Calibrations
 from passcurve.judging.plan import CheckPlan, make_job, make_tests_job
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.scheduler import Scheduler
-from passcurve.judging.verdict import VACUOUS
+from passcurve.judging.verdict import VACUOUS, reach_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Assertions, Expression, FunctionTests, Header, Jail, Problem
+from passcurve.types import Assertions, Expression, FunctionTests, Header, Jail, Problem, SampleKey
 
 
 class Calibrator:
@@ -192,6 +192,17 @@ def test_without_a_reference(jail: Jailed):
 
 SECOND = "assert g(1) == 2 and g(2) == 3"
 """Tests that call another function than the entry point."""
+
+
+def test_arguments_that_change_without_a_reference(jail: Jailed):
+    """Tests see what a program does to its arguments, as nothing tells that none does anything."""
+    problem = make_problem(None, "items = [2, 1]\n    candidate(items)\n    assert items == [1, 2]")
+    plan = calibrate(jail, problem).plan
+    assert ("referee", True) == (plan.mode, plan.write_back)
+    for body, status in (("x.sort()", "passed"), ("x.pop()", "failed")):
+        program = f"def f(x):\n    {body}\n"
+        job = make_job(problem, program, plan, LIMITS, 0, next(jail.tags))
+        assert status == reach_verdict(SampleKey(problem_id=problem.id, sample_index=0), job, jail.run(job)).status
 
 
 def test_a_second_function(jail: Jailed):

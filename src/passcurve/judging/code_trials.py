@@ -72,7 +72,8 @@ class CodeTrials:
         self._missing_package = missing_package
         # Without a reference solution nothing could decide between the plans.
         alone: RequestedMode = "shared" if mode == "shared" or undefined_names else "referee"
-        self._plans = PLANS[mode] if program is not None else PLANS[alone][:1]
+        # The last of referee mode is right wherever the first is, and slower.
+        self._plans = PLANS[mode] if program is not None else PLANS[alone][-1:]
         self._number = 0
         self._failures: list[Verdict] = []
         self.is_unstable = False
@@ -224,6 +225,8 @@ class CodeTrials:
             note = f"the reference solution is unstable: {_describe(self._failures[0])}, and passed when judged again"
         elif reason := only_shared(self.problem):
             note = f"judged in shared mode: {reason}"
+        elif self.plan.write_back and self.problem.reference is None:
+            note = f"{NO_REFERENCE}: results that are no plain data, as dates and deques, may fail (--verdict shared)"
         elif self.plan.write_back:
             note = "what samples do to their arguments is handed back to the tests"
         elif len(self._failures) > 1:
