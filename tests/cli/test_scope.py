@@ -140,7 +140,9 @@ def test_samples_that_change_while_they_are_judged(shell, starter):
             time.sleep(0.01)
         assert not list(shell.folder.glob("s.jsonl.passcurve/finished-*"))
         path.write_bytes(path.read_bytes().replace(b"1.5", b"0.0"))
-        judging.communicate(timeout=60)
+        _, errors = judging.communicate(timeout=60)
+    assert (2, True) == (judging.returncode, b"has changed since it was judged" in errors)
+    assert not list(shell.folder.glob("s.jsonl_results*"))
     assert 2 == shell("show", "s.jsonl").code
     assert 0 == shell("show", "s.jsonl", "--stale").code
 

@@ -18,7 +18,7 @@ from passcurve.judging.request import Request, Result, SuiteScore
 from passcurve.sandbox.probe import Probe
 from passcurve.signature import signature
 from passcurve.store.duplicates import group_sizes
-from passcurve.store.results import write_results
+from passcurve.store.results import ChangedRowError, write_results
 from passcurve.store.rundir import JudgingSession
 from passcurve.store.samples_file import FileState, identify
 from passcurve.store.tally import select_counts
@@ -202,20 +202,25 @@ def _score_parts(
 def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileState | None) -> None:
     request, source, store = run.request, run.source, run.store
     store.check_row_count(source.rows_read)
+    changed: ChangedRowError | None = None
     if request.results is not None:
-        write_results(
-            request.samples,
-            _task_ids(request),
-            request.results,
-            store.verdict_at,
-            probe.jail.isolation,
-            only=run.problems.keys(),
-            rows=source.raw_rows(store.task_of),
-            planned=run.collector.tally.planned,
-            line_of=store.bytes_at,
-            digest_of=store.digest_at,
-            diagnosis=_with_missing(run, diagnosis),
-        )
+        try:
+            write_results(
+                request.samples,
+                _task_ids(request),
+                request.results,
+                store.verdict_at,
+                probe.jail.isolation,
+                only=run.problems.keys(),
+                rows=source.raw_rows(store.task_of),
+                planned=run.collector.tally.planned,
+                line_of=store.bytes_at,
+                digest_of=store.digest_at,
+                diagnosis=_with_missing(run, diagnosis),
+            )
+        except ChangedRowError as error:
+            # The verdicts on what was there before are whole.
+            changed = error
     store.finish(
         planned=run.collector.tally.planned,
         malformed=source.malformed_lines,
@@ -224,6 +229,8 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileStat
         samples=identify(request.samples, begun),
         sources={name: file for name, was in request.sources.items() if (file := was or identify(Path(name)))},
     )
+    if changed is not None:
+        raise changed
 
 
 def _with_missing(run: FinishedRun, diagnosis: Diagnosis) -> Diagnosis:

