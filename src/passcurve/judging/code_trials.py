@@ -12,7 +12,7 @@ from passcurve.extract import defines_all
 from passcurve.judging.case_trials import Calibration
 from passcurve.judging.known_calls import KnownCalls
 from passcurve.judging.plan import CheckPlan, Fault, only_shared
-from passcurve.judging.static_tests import find_fault
+from passcurve.judging.static_tests import discards_results, find_fault
 from passcurve.judging.verdict import BENCHMARK, VACUOUS
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import KnownReport, Outcome
@@ -72,8 +72,8 @@ class CodeTrials:
         self._missing_package = missing_package
         # Without a reference solution nothing could decide between the plans.
         alone: RequestedMode = "shared" if mode == "shared" or undefined_names else "referee"
-        # The last of referee mode is right wherever the first is, and slower.
-        self._plans = PLANS[mode] if program is not None else PLANS[alone][-1:]
+        number = int(alone == "referee" and discards_results(problem))
+        self._plans = PLANS[mode] if program is not None else PLANS[alone][number : number + 1]
         self._number = 0
         self._failures: list[Verdict] = []
         self.is_unstable = False
@@ -218,17 +218,17 @@ class CodeTrials:
         return self._faulty("reference", note, first)
 
     def _usable(self, verdict: Verdict | None, known_report: KnownReport | None = None) -> Calibration:
-        note = NO_REFERENCE if self.problem.reference is None else ""
+        is_alone = self.problem.reference is None
+        note = f"{NO_REFERENCE}; results such as dates and deques may fail (--verdict shared)" if is_alone else ""
         if verdict is None and self._failures:
             note = f"the reference solution could not be judged: {self._failures[0].message}"
         elif self.is_unstable:
             note = f"the reference solution is unstable: {_describe(self._failures[0])}, and passed when judged again"
         elif reason := only_shared(self.problem):
             note = f"judged in shared mode: {reason}"
-        elif self.plan.write_back and self.problem.reference is None:
-            note = f"{NO_REFERENCE}: results that are no plain data, as dates and deques, may fail (--verdict shared)"
         elif self.plan.write_back:
             note = "what samples do to their arguments is handed back to the tests"
+            note = f"{NO_REFERENCE}; {note}" if is_alone else note
         elif len(self._failures) > 1:
             failure = self._failures[0]
             note = f"judged in shared mode: in referee mode the reference solution does not pass: {_describe(failure)}"

@@ -142,6 +142,18 @@ def uses_own_objects(problem: Problem) -> bool:
     )
 
 
+def discards_results(problem: Problem) -> bool:
+    """Return whether tests call the function for what it does to its arguments: nothing uses the result of a call."""
+    names = (problem.entry_point, "candidate")
+    try:
+        nodes = ast.walk(ast.parse(problem.test))
+        return any(
+            isinstance(node, ast.Expr) and any(_is_call_of(node.value, name) for name in names) for node in nodes
+        )
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
 def _is_named(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
