@@ -168,7 +168,10 @@ def build(code, name, *bases, **names):
     cls = real(code, name, *bases, **names)
     cls.assertEqual = lambda *_: None
     return cls
-__builtins__ = {**vars(builtins), "__build_class__": build}
+class Equal(dict):
+    __eq__ = lambda *_: True
+    __hash__ = None
+__builtins__ = Equal({**vars(builtins), "__build_class__": build})
 """
 
 

@@ -199,7 +199,8 @@ class Monitor:
 
     def _compare(self, restore: bool) -> None:
         # The module of the program finds its builtins by this name, and the tests are in it.
-        if self._names.get("__builtins__") not in (None, vars(builtins), builtins):
+        in_use = self._names.get("__builtins__")
+        if in_use is not None and in_use is not builtins and in_use is not vars(builtins):
             self.add_finding("builtins replaced")
             if restore:
                 self._names["__builtins__"] = builtins
