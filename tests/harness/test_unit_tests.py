@@ -158,6 +158,12 @@ def test_a_program_ends_the_tests(jail: Jailed, base: str, line: str):
     tests = HEAD + f"class T(unittest.{base}):\n    {start} test_it(self):\n        {line}\n"
     for end in ("unittest.case._ShouldStop", "type('Stop', (unittest.case._ShouldStop,), {})"):
         assert "failed" == run(jail, f"import unittest\ndef f(x):\n    raise {end}\n", tests)[0].status
+    own = (
+        "import contextlib, unittest\nclass O:\n    result_supports_subtests = success = expectedFailure = True\n"
+        "    result = None\n    def testPartExecutor(self, *a, **k): return contextlib.nullcontext()\n"
+        "def f(x):\n    t = unittest.TestCase()\n    t._outcome = O()\n    with t.subTest(): pass\n    return 0\n"
+    )
+    assert "failed" == run(jail, own, tests)[0].status
     assert run(jail, RIGHT, tests)[0].passed
 
 
@@ -190,6 +196,10 @@ def test_a_text_that_the_tests_execute_skips_them(jail: Jailed):
 
 ITSELF = (
     "self.skipTest('no')",
+    "[self][0].skipTest('no')",
+    "(self\n            .skipTest('no'))",
+    "self . skipTest ('no')",
+    "größe = self; größe.skipTest('ü')",
     "raise unittest.SkipTest",
     "helper(self)",
     "with self.subTest(1): self.skipTest('no')",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import opcode
-import re
 import sys
 from types import CodeType
 from typing import Any
@@ -18,7 +18,6 @@ RIGHT, FAILED, ERROR, SKIPPED, TIMEOUT, NOT_RUN = "1", "0", "e", "s", "t", "-"
 """The letters of outcomes."""
 
 
-_SKIP = re.compile(rb"[\w.]+\.skipTest\s*\(")
 _RAISE = opcode.opmap["RAISE_VARARGS"]
 
 
@@ -27,7 +26,12 @@ class OwnSkips:
 
     def __init__(self, tests: CodeType, source: str, framework: Framework) -> None:
         self._codes = _nested_codes(tests)
-        self._lines = source.encode("utf-8", "surrogatepass").split(b"\n")
+        self._ends = {
+            (node.end_lineno, node.end_col_offset)
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "skipTest"
+        }
+        """Where the calls end that are written as calls of ``skipTest``."""
         self._skip_test: CodeType = framework.case.skipTest.__code__
 
     def has(self, error: BaseException) -> bool:
@@ -52,12 +56,8 @@ class OwnSkips:
 
     def _calls_skip(self, code: CodeType, place: int) -> bool:
         """Tell whether a call in the tests is written as one of ``skipTest``."""
-        line, last, start, end = list(code.co_positions())[place // 2]
-        if line is None or last is None or start is None or end is None:
-            return False
-        lines = self._lines[line - 1 : last]
-        lines[-1] = lines[-1][:end]
-        return _SKIP.match(b"\n".join(lines), start) is not None
+        _, line, _, column = list(code.co_positions())[place // 2]
+        return (line, column) in self._ends
 
     def _is_own(self, code: CodeType) -> bool:
         return any(code is own for own in self._codes)
