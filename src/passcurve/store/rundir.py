@@ -279,8 +279,6 @@ class JudgingSession(StoredVerdicts):
 
     def check_row_count(self, rows: int) -> None:
         """Raise DataError when verdicts are stored for rows beyond the last one of the file."""
-        for row in range(rows, self.bound) if self._is_generated else ():
-            self._index.remove(row)
         if rows < self.bound:
             raise DataError(
                 f"{self._samples!r} has {rows} rows, but there are verdicts up to row {self.bound - 1}: it has "

@@ -173,10 +173,7 @@ class StoredVerdicts:
 
     def has_all(self, footer: Footer) -> bool:
         """Tell whether all verdicts are here with which the attempt was finished."""
-        if len(self) != footer.planned:
-            # Completions that a crash has lost leave verdicts behind the last row.
-            return len(self) > footer.planned
-        return not footer.statuses or self.statuses() == footer.statuses
+        return len(self) == footer.planned and (not footer.statuses or self.statuses() == footer.statuses)
 
     def close(self) -> None:
         """Close the files; a second call does nothing."""
