@@ -69,7 +69,7 @@ def _problem(row: Row, options: ReadOptions) -> Problem:
 def _date(row: Row) -> str:
     """Return the day of the contest; empty where it is not known.  A table may have it in milliseconds since 1970."""
     value = row.fields.get("contest_date")
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             return dt.datetime.fromtimestamp(value / 1000, dt.UTC).date().isoformat()
         except (OverflowError, ValueError, OSError):

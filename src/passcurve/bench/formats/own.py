@@ -38,6 +38,7 @@ TEXT_COMPARATORS = "lines tokens close-tokens float-tokens any-case-lines liveco
 _LARGEST = 1_000_000
 """Largest limit of time in s, and largest tolerance."""
 
+_VALUES = ("json", "python")
 _COMMON = "id kind prompt statement entry_point reference suffix date timeout_s".split()
 
 
@@ -47,6 +48,8 @@ def parse_toml(text: bytes, source: str) -> Iterator[Row]:
         table = tomllib.loads(text.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{source!r} is not TOML: {error}") from error
+    if others := [key for key in table if key != "problem"]:
+        raise DataError(f"{source!r}: found {others[0]!r} beside the tables [[problem]]; everything belongs into one")
     rows = table.get("problem")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{source!r}: found no tables [[problem]]; expected one for each problem")
@@ -126,12 +129,14 @@ def _assertions(row: Row) -> Check:
 
 
 def _cases(row: Row) -> Check:
+    if row.fields.get("values") not in (None, *_VALUES):
+        raise row.fault(f"found values {row.fields['values']!r:.40}", f"one of {listed(_VALUES)}")
     read = _read_literal if row.fields.get("values") == "python" else _read_json
     inputs = [read(row, value) for value in row.array("inputs")]
     if wrong := [value for value in inputs if not isinstance(value, (list, tuple))]:
         raise row.fault(f"found {wrong[0]!r:.40} in 'inputs'", "an array of arguments for each test")
     results = [read(row, value) for value in row.array("expected")] if "expected" in row.fields else []
-    if results and len(results) != len(inputs):
+    if "expected" in row.fields and len(results) != len(inputs):
         raise row.fault(f"found {len(inputs)} inputs and {len(results)} expected results", "one for each input")
     return Cases(
         suites=_suites(row, len(inputs)) or (Suite(name="tests", count=len(inputs)),),
@@ -179,6 +184,8 @@ def _script(row: Row) -> Check:
     if name not in table:
         raise row.fault(f"found language {shown(name)}{nearest(name, table)}", f"one of {listed(tuple(table))}")
     language, tests = table[name], row.text("tests")
+    if not tests.strip():
+        raise row.fault("found no 'tests'", "statements that check the program")
     confirmed = with_confirmation(language, tests)
     if confirmed is None:
         braces = "}" * language.confirm_inside
